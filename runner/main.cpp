@@ -32,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,16 +44,19 @@ namespace {
 ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
   const Options& options = run.options;
   const DeviceQuery& device = run.device;
-  const std::filesystem::path path = results_path(options.out, device.device ? device.device->name : cpu_model());
+  OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
+  const std::filesystem::path path = output.path();
+  std::optional<OutputFile> page;
   if (options.trace) {
-    require_writable(options.trace->page);
+    page.emplace(options.trace->page);
   }
   const std::optional<TuningFile> tuning = tuning_for_run(options, device);
   const std::unique_ptr<Runner> runner = make_runner(run, tuning);
   const bool executing = is_for_gpus(run.plan) && !runner->gpu_error().empty();
   print_remarks(std::cerr, options, executing, runner->gpu_error());
   const std::optional<std::string> tuned_in = tuning ? std::optional<std::string>(tuning->path.string()) : std::nullopt;
-  ResultsFile file(path, describe_environment(options.argv, options.protocol, device, runner->gpu_facts(), tuned_in));
+  ResultsFile file(std::move(output),
+                   describe_environment(options.argv, options.protocol, device, runner->gpu_facts(), tuned_in));
 
   const bool table_shown = !google.prints_results();
   Console console = make_console(options.protocol, run.plan);

@@ -62,7 +62,7 @@ CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const
       gpu_error_ = error.what();
     }
   }
-  cpu_ = std::make_unique<CpuBench>(protocol, gpu_.get(), stop);
+  cpu_ = std::make_unique<CpuBench>(protocol, gpu_.get(), stop, settings.force);
   executor_ = std::make_unique<ExecutorBench>(protocol, gpu_.get(), stop, settings.force);
   counting_ = std::make_unique<CountingBench>(protocol, gpu_.get(), stop, settings.counting);
   if (settings.several_gpus) {

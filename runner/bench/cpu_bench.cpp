@@ -14,9 +14,10 @@ void CpuBench::require(const Kernel& kernel, OperandSet& operands) {
   if (protocol_.mode == Mode::sustain) {
     throw CaseStopped(Outcome::not_supported, "runs on the CPU: --sustain is for GPU kernels");
   }
-  if (kernel.most_products > 0.0 && products(operands.size) > kernel.most_products) {
+  if (!force_ && kernel.most_products > 0.0 && products(operands.size) > kernel.most_products) {
     throw CaseStopped(Outcome::skipped,
-                      fmt::format("CPU baseline capped at m * n * k = {:.0f}^3", std::cbrt(kernel.most_products)));
+                      fmt::format("CPU baseline capped at m * n * k = {:.0f}^3; --force runs it all the same",
+                                  std::cbrt(kernel.most_products)));
   }
 }
 

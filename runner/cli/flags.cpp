@@ -169,7 +169,7 @@ FlagGroup how_to_measure(Options& options) {
            {"--profile", "", "read a GPU's counters of each kernel with Nsight Compute (ncu)", ALL, {}},
            {"--force",
             "",
-            "run GPU kernels on the CPU even if it takes long",
+            "run on the CPU even what takes long there",
             {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
             [&](Text) { options.force = true; }},
            {"--tune", "", "find each kernel's fastest configuration and store it in the tuning file", ALL, {}},
@@ -235,8 +235,9 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 
 FlagGroup output(Options& options) {
   return {"Output",
-          {{"--out", "FILE", "results file [named after the device and the time]", WRITE_RESULTS,
-            [&](Text text) { options.out = text; }},
+          {{"--out", "FILE",
+            "results file: JSON, or CSV where the name ends with .csv [named after the device and the time]",
+            WRITE_RESULTS, [&](Text text) { options.out = text; }},
            {"--json",
             "FILE",
             "verdicts of --judge, - is standard output; digests",

@@ -175,8 +175,9 @@ std::vector<DigestCase> read_digests(std::istream& in, const std::string& path) 
 }
 
 ExitStatus run_digests(const Options& options) {
+  std::optional<OutputFile> file;
   if (options.json) {
-    require_writable(*options.json);
+    file.emplace(*options.json);
   }
   const std::vector<DigestCase> cases = cases_of(options);
   const std::vector<Way> all_ways = ways(options, device_of(options));
@@ -220,10 +221,10 @@ ExitStatus run_digests(const Options& options) {
   }
   std::cout << fmt::format("# {} cases by {}: {}\n", cases.size(), fmt::join(names, ", "),
                            wrong == 0 ? "the same bits" : fmt::format("{} with other bits or none", wrong));
-  if (options.json) {
+  if (file) {
     const nlohmann::ordered_json document{
         {"definition", reproducible::DEFINITION}, {"wrong", wrong}, {"cases", std::move(records)}};
-    write_atomically(*options.json, dump_json(document, 1) + "\n");
+    file->write(dump_json(document, 1) + "\n");
   }
   return wrong == 0 ? ALL_WELL : CASES_WRONG;
 }

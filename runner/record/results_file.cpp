@@ -3,9 +3,11 @@
 #include "base/usage_error.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -40,7 +42,9 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    close(descriptor_);
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
     if (!name_.empty()) {
       unlink(name_.c_str());
     }
@@ -65,10 +69,81 @@ class TemporaryFile {
     name_.clear();
   }
 
+  /// A lock that no other process can have had before the file got its name.
+  void lock() const { flock(descriptor_, LOCK_EX | LOCK_NB); }
+  /// The file's descriptor, from now on the caller's.
+  int release() { return std::exchange(descriptor_, -1); }
+
  private:
   std::string name_;
   int descriptor_ = -1;
 };
+
+/// Whether the name is still that of the open file.
+bool names(const fs::path& path, int descriptor, struct stat* status) {
+  struct stat named {};
+  return fstat(descriptor, status) == 0 && stat(path.c_str(), &named) == 0 && named.st_dev == status->st_dev &&
+         named.st_ino == status->st_ino;
+}
+
+/// The file at `path`, locked, which is made where there is none; -1 where another process holds it, or where it is
+/// there and has to be `made`.
+int open_and_lock(const fs::path& path, bool made) {
+  constexpr mode_t READABLE = 0644;
+  while (true) {
+    int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, READABLE);
+    if (descriptor < 0 && errno == EEXIST && !made) {
+      descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    }
+    if (descriptor < 0 && errno == EEXIST) {
+      return -1;
+    }
+    if (descriptor < 0 && errno != ENOENT) {
+      throw_errno("can not write " + path.string());
+    }
+    // Where the file system knows no locks, the name is one's own by having made it alone.
+    if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(descriptor);
+      return -1;
+    }
+    struct stat status {};
+    if (descriptor >= 0 && names(path, descriptor, &status)) {
+      return descriptor;
+    }
+    close(descriptor);  // another process has put a file in its place meanwhile
+  }
+}
+
+/// The columns of results as CSV. Their values have the same names in JSON, except for the median of times.
+constexpr std::array CSV_COLUMNS{
+    "kernel",           "m",       "n",       "k",      "ops",       "batch",           "data",
+    "repetition_index", "outcome", "time_us", "gflops", "vs_cublas", "vs_cublas_alone", "cublas_alone_us",
+    "rel_err",          "reason"};
+
+/// A cell of CSV: in quotes where it has to be.
+std::string csv_cell(const nlohmann::ordered_json& value) {
+  if (!value.is_string()) {
+    return value.is_null() ? "" : value.dump();
+  }
+  std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  for (std::size_t i = 0; (i = text.find('"', i)) != std::string::npos; i += 2) {
+    text.insert(i, 1, '"');
+  }
+  return fmt::format("\"{}\"", text);
+}
+
+/// One row, without its end.
+std::string csv_row(const nlohmann::ordered_json& record) {
+  std::vector<std::string> cells;
+  for (const char* const column : CSV_COLUMNS) {
+    const nlohmann::ordered_json value = record.value(column, nlohmann::ordered_json());
+    cells.push_back(csv_cell(value.is_object() ? value.at("median") : value));
+  }
+  return fmt::format("{}", fmt::join(cells, ","));
+}
 
 }  // namespace
 
@@ -104,22 +179,6 @@ fs::path make_results_folder(std::string_view device_name, std::string_view flag
   return folder;
 }
 
-fs::path default_results_path(std::string_view device_name) {
-  const fs::path folder = make_results_folder(device_name, "--out");
-  const std::string stem = fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
-  fs::path path = folder / (stem + ".json");
-  for (int copy = 2; fs::exists(path); ++copy) {
-    path = folder / fmt::format("{}-{}.json", stem, copy);
-  }
-  return path;
-}
-
-fs::path results_path(const std::optional<std::string>& asked, std::string_view device_name) {
-  fs::path path = asked ? fs::path(*asked) : default_results_path(device_name);
-  require_writable(path);
-  return path;
-}
-
 void require_writable(const fs::path& path) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("can not write {}: {}", path.string(), why));
@@ -150,8 +209,55 @@ void write_atomically(const fs::path& path, std::string_view content) {
   file.rename_to(path);
 }
 
-ResultsFile::ResultsFile(fs::path path, const nlohmann::ordered_json& context)
-    : path_(std::move(path)), context_(dump_json(context, 1)) {
+OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
+  require_writable(path_);
+  descriptor_ = open_and_lock(path_, false);
+  if (descriptor_ < 0) {
+    throw UsageError(fmt::format("can not write {}: another run is writing it", path_.string()));
+  }
+}
+
+OutputFile OutputFile::unused(const fs::path& folder, const std::string& stem, const std::string& extension) {
+  fs::path path = folder / (stem + extension);
+  require_writable(path);
+  for (int copy = 2;; ++copy) {
+    if (const int descriptor = open_and_lock(path, true); descriptor >= 0) {
+      return {path, descriptor};
+    }
+    path = folder / fmt::format("{}-{}{}", stem, copy, extension);
+  }
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) {
+    return;
+  }
+  struct stat status {};
+  if (names(path_, descriptor_, &status) && status.st_size == 0) {
+    unlink(path_.c_str());
+  }
+  close(descriptor_);
+}
+
+void OutputFile::write(std::string_view content) {
+  TemporaryFile file(path_);
+  file.write(content);
+  file.lock();
+  file.rename_to(path_);
+  close(std::exchange(descriptor_, file.release()));
+}
+
+OutputFile results_file(const std::optional<std::string>& asked, std::string_view device_name) {
+  return asked ? OutputFile(*asked)
+               : OutputFile::unused(make_results_folder(device_name, "--out"),
+                                    fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))), ".json");
+}
+
+ResultsFile::ResultsFile(OutputFile file, const nlohmann::ordered_json& context)
+    : file_(std::move(file)), csv_(file_.path().extension() == ".csv"), context_(dump_json(context, 1)) {
   write();
 }
 
@@ -167,7 +273,8 @@ void ResultsFile::add(const Record& record) {
   // All repetitions of a case say how many there are.
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (records_[i].name == record.name) {
-      texts_[i] = dump_json(to_json(records_[i], repetitions), -1);
+      const nlohmann::ordered_json json = to_json(records_[i], repetitions);
+      texts_[i] = csv_ ? csv_row(json) : dump_json(json, -1);
     }
   }
   write();
@@ -178,10 +285,15 @@ void ResultsFile::finish(bool interrupted) {
   write();
 }
 
-void ResultsFile::write() const {
+void ResultsFile::write() {
+  if (csv_) {
+    file_.write(
+        fmt::format("{}\n{}{}", fmt::join(CSV_COLUMNS, ","), fmt::join(texts_, "\n"), texts_.empty() ? "" : "\n"));
+    return;
+  }
   // One line per case: differences between files stay readable, and samples do not take a line each.
-  write_atomically(path_, fmt::format("{{\n\"context\": {},\n\"interrupted\": {},\n\"benchmarks\": [\n{}\n]\n}}\n",
-                                      context_, interrupted_, fmt::join(texts_, ",\n")));
+  file_.write(fmt::format("{{\n\"context\": {},\n\"interrupted\": {},\n\"benchmarks\": [\n{}\n]\n}}\n", context_,
+                          interrupted_, fmt::join(texts_, ",\n")));
 }
 
 }  // namespace sgemm

@@ -21,13 +21,6 @@ std::filesystem::path results_folder(std::string_view device_name);
 /// Makes that folder. Throws UsageError, which recommends `flag`, when it can not be made.
 std::filesystem::path make_results_folder(std::string_view device_name, std::string_view flag);
 
-/// results/<slug of the device>/<YYYYMMDD>-<HHMMSS>.json below the current folder, in local time. Makes the folder. If
-/// that file exists, "-2" and so on follow the time. Throws UsageError if the folder can not be made.
-std::filesystem::path default_results_path(std::string_view device_name);
-
-/// The path that was asked for, or else the default one. Throws UsageError where no file can be written there.
-std::filesystem::path results_path(const std::optional<std::string>& asked, std::string_view device_name);
-
 /// `json` as text, with `indent` spaces for each level, or on one line for -1. Bytes that are no UTF-8, as in names
 /// from the system, are replaced.
 std::string dump_json(const nlohmann::ordered_json& json, int indent);
@@ -40,11 +33,41 @@ void require_writable(const std::filesystem::path& path);
 /// reader sees the old content or the new one. Throws std::system_error.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// The name of a file, held from before the work to the last writing: as long as it is held, another process is told so
+/// that wants the same name. A file that was there keeps its content until the first writing.
+class OutputFile {
+ public:
+  /// Throws UsageError where no file can be written at `path`, and where another process holds the name.
+  explicit OutputFile(std::filesystem::path path);
+  /// A name of its own in a folder that there is: `stem` and `extension`, or with "-2" and so on between them.
+  static OutputFile unused(const std::filesystem::path& folder, const std::string& stem, const std::string& extension);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  OutputFile& operator=(OutputFile&&) = delete;
+  /// Leaves no empty file where there was none and nothing was written.
+  ~OutputFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  /// As write_atomically() does it.
+  void write(std::string_view content);
+
+ private:
+  OutputFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;  ///< of the file at `path_`, with a lock on it
+};
+
+/// The name that was asked for, or else results/<slug of the device>/<YYYYMMDD>-<HHMMSS>.json below the current folder,
+/// in local time. Makes that folder. Throws UsageError where no file can be written there.
+OutputFile results_file(const std::optional<std::string>& asked, std::string_view device_name);
+
 /// The results of one run, on disk after every case.
 class ResultsFile {
  public:
-  /// Writes the file with no cases yet.
-  ResultsFile(std::filesystem::path path, const nlohmann::ordered_json& context);
+  /// Writes the file with no cases yet: JSON, or CSV where the name ends with ".csv".
+  ResultsFile(OutputFile file, const nlohmann::ordered_json& context);
 
   /// Appends a case and writes the file.
   void add(const Record& record);
@@ -52,12 +75,13 @@ class ResultsFile {
   /// behind.
   void finish(bool interrupted);
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return file_.path(); }
 
  private:
-  void write() const;
+  void write();
 
-  std::filesystem::path path_;
+  OutputFile file_;
+  const bool csv_;
   std::string context_;
   bool interrupted_ = true;
   std::vector<Record> records_;

@@ -202,6 +202,10 @@ void GoogleBenchmark::run(const std::vector<Case>& plan, const std::function<Rec
   const std::string file_format = flag("benchmark_out_format").value_or("json");
   const std::unique_ptr<benchmark::BenchmarkReporter> file_reporter = make_file_reporter(file_format);
   TidyReporter tidy_file(*file_reporter, file_format == "csv");
+  std::optional<OutputFile> file;  // as long as Google Benchmark writes it
+  if (const std::optional<std::string> path = flag("benchmark_out"); path && !path->empty()) {
+    file.emplace(*path);
+  }
   // The plan is filtered already.
   benchmark::RunSpecifiedBenchmarks(display, flag("benchmark_out") ? &tidy_file : nullptr, "all");
   benchmark::Shutdown();

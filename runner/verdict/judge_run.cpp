@@ -387,8 +387,9 @@ ExitStatus run_judge(const Options& options) {
   const DeviceQuery device = device_of(options);
   require_compiler(device.device ? Target::for_gpu : Target::for_executor);
   const bool to_stdout = options.json == "-";
+  std::optional<OutputFile> file;
   if (options.json && !to_stdout) {
-    require_writable(*options.json);
+    file.emplace(*options.json);
   }
   std::ostream& out = to_stdout ? std::cerr : std::cout;
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
@@ -404,16 +405,16 @@ ExitStatus run_judge(const Options& options) {
   const auto document = [&] {
     return dump_json(verdicts_document(options, device, run.asked, run.secret, verdicts), 1) + "\n";
   };
-  for (const std::string& file : files) {
-    for (const FileTerm& term : single_functions(parse_file_term(file), options.user.launch)) {
+  for (const std::string& each : files) {
+    for (const FileTerm& term : single_functions(parse_file_term(each), options.user.launch)) {
       if (interrupted()) {
         break;
       }
       verdicts.push_back(judge(run, term));
       run.progress("");
       print(out, verdicts.back());
-      if (options.json && !to_stdout) {
-        write_atomically(*options.json, document());
+      if (file) {
+        file->write(document());
       }
     }
   }

@@ -5,18 +5,24 @@
 #include "record/environment.hpp"
 #include "record_samples.hpp"
 #include "temporary_folder.hpp"
+#include "usage_message.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sgemm {
@@ -46,23 +52,64 @@ TEST(Slug, IsLowerCaseWithSingleHyphens) {
   EXPECT_EQ(slug("../"), "unknown");
 }
 
-TEST_F(ResultsFileTest, DefaultPathNeverMeetsAnExistingFile) {
-  std::vector<fs::path> seen;
+TEST_F(ResultsFileTest, RunsOfOneSecondHaveNamesOfTheirOwnFromTheStart) {
+  std::vector<OutputFile> held;
+  std::set<fs::path> names;
   for (int i = 0; i < 3; ++i) {
-    const fs::path path = default_results_path("NVIDIA H200");
-    EXPECT_EQ(path.parent_path(), fs::path("results/nvidia-h200"));
-    EXPECT_FALSE(fs::exists(path));
-    std::ofstream(path) << "mine";
-    seen.push_back(path);
+    held.push_back(OutputFile::unused(".", "20260102-030405", ".json"));
+    names.insert(held.back().path());
   }
-  for (const fs::path& path : seen) {
-    EXPECT_EQ(read(path), "mine");
-  }
+  EXPECT_EQ(names,
+            (std::set<fs::path>{"./20260102-030405.json", "./20260102-030405-2.json", "./20260102-030405-3.json"}));
+  held[0].write("mine");
+  held.clear();
+  EXPECT_EQ(files(), 1U) << "a run that has written nothing leaves nothing";
+  EXPECT_EQ(OutputFile::unused(".", "20260102-030405", ".json").path(), "./20260102-030405-2.json");
+  EXPECT_EQ(read("20260102-030405.json"), "mine");
+  const fs::path path = results_file(std::nullopt, "NVIDIA H200").path();
+  EXPECT_EQ(path.parent_path(), fs::path("results/nvidia-h200"));
 }
 
-TEST_F(ResultsFileTest, DefaultPathSaysWhenItsFolderCanNotBeMade) {
+TEST_F(ResultsFileTest, ANameIsHeldUntilTheEnd) {
+  std::ofstream("out.json") << "old";
+  std::optional<OutputFile> first(std::in_place, "out.json");
+  const auto message = [] { return usage_message([] { OutputFile("out.json"); }); };
+  EXPECT_EQ(message(), "can not write out.json: another run is writing it");
+  EXPECT_EQ(read("out.json"), "old");
+  for (const char* const content : {"one", "two"}) {
+    first->write(content);
+    EXPECT_EQ(message(), "can not write out.json: another run is writing it");
+    EXPECT_EQ(read("out.json"), content);
+  }
+  first.reset();
+  EXPECT_EQ(message(), "(no UsageError)") << "an ended run holds nothing";
+  EXPECT_EQ(read("out.json"), "two");
+}
+
+TEST_F(ResultsFileTest, CsvIsATableWithAHeader) {
+  ResultsFile file(OutputFile("out.csv"), context_with_device());
+  constexpr std::string_view HEADER =
+      "kernel,m,n,k,ops,batch,data,repetition_index,outcome,time_us,gflops,vs_cublas,vs_cublas_alone,cublas_alone_us,"
+      "rel_err,reason\n";
+  EXPECT_EQ(read("out.csv"), HEADER);
+  const Record measured = measured_record();
+  file.add(measured);
+  file.add(stopped_record(Outcome::failed, "\"quoted\", and a comma"));
+  file.finish(false);
+  const std::string text = read("out.csv");
+  ASSERT_TRUE(text.starts_with(HEADER));
+  const nlohmann::ordered_json json = to_json(measured, 1);
+  EXPECT_NE(text.find(fmt::format(",measured,{},{},{},", json.at("time_us").at("median").dump(),
+                                  json.at("gflops").dump(), json.at("vs_cublas").dump())),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(text.ends_with(",failed,,,,,,,\"\"\"quoted\"\", and a comma\"\n")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+}
+
+TEST_F(ResultsFileTest, AResultsFolderThatCanNotBeMadeIsBadUsage) {
   std::ofstream("results") << "a file in the way";
-  EXPECT_THROW(default_results_path("NVIDIA H200"), UsageError);
+  EXPECT_THROW(results_file(std::nullopt, "NVIDIA H200"), UsageError);
 }
 
 TEST_F(ResultsFileTest, UnwritablePathsAreRefused) {
@@ -110,7 +157,7 @@ TEST_F(ResultsFileTest, ReadersNeverSeeAPartOfAFile) {
 }
 
 TEST_F(ResultsFileTest, IsValidJsonAfterEveryCase) {
-  ResultsFile file("out.json", context_with_device());
+  ResultsFile file(OutputFile("out.json"), context_with_device());
   EXPECT_TRUE(nlohmann::json::parse(read("out.json")).at("benchmarks").empty());
   file.add(measured_record());
   const nlohmann::json one = nlohmann::json::parse(read("out.json"));
@@ -149,7 +196,7 @@ TEST_F(ResultsFileTest, IsReadableByEveryone) {
 }
 
 TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
-  ResultsFile file("out.json", context_without_device());
+  ResultsFile file(OutputFile("out.json"), context_without_device());
   for (int i = 0; i < 3; ++i) {
     file.add(measured_record());
   }
@@ -166,7 +213,7 @@ TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
 TEST_F(ResultsFileTest, Samples) {
   for (const auto& [name, context] : {std::pair("results_with_device.json", context_with_device()),
                                       std::pair("results_without_device.json", context_without_device())}) {
-    ResultsFile file(sample_path(name), context);
+    ResultsFile file(OutputFile(sample_path(name)), context);
     file.add(measured_record());
     const Kernel cpu_blas = fake_cpu_kernel("cpu_blas");
     Record cpu({&cpu_blas, {1, 2, 3, false, true, 4}, {}});

@@ -60,7 +60,7 @@ def run_runner(folder: Path, *arguments: str, runner: Path = RUNNER) -> Run:
     """Runs the runner in `folder` to its end."""
     path = folder / "results.json"
     path.unlink(missing_ok=True)
-    command = [str(runner), *arguments, "--out", str(path)]
+    command = [str(runner), *arguments, *(() if "--out" in arguments else ("--out", str(path)))]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
     return Run(done, path)
 
@@ -85,8 +85,9 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
 
 
 def count_of_cases(path: Path) -> int:
-    """In a results file; -1 where there is none."""
-    return len(json.loads(path.read_text(encoding="utf-8"))["benchmarks"]) if path.exists() else -1
+    """In a results file; -1 where there is none, or a name alone that a run holds until its GPU is ready."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return len(json.loads(text)["benchmarks"]) if text else -1
 
 
 def processor_seconds(session: int) -> float:

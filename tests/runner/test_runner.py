@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from runs import MISBEHAVING, ROOT, RUNNER, interrupt_runner, run_runner
+from runs import HANGS, MISBEHAVING, ROOT, RUNNER, count_of_cases, interrupt_runner, run_runner, wait_until
 
 pytestmark = pytest.mark.skipif(
     "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
@@ -319,6 +319,48 @@ def test_the_same_file_is_replaced(run):
     for size in (16, 24):
         done = run("--kernel", "cpu_naive", "--sizes", str(size), *QUICK)
         assert [case["m"] for case in done.cases] == [size]
+
+
+def test_runs_that_begin_in_the_same_second_keep_their_results(tmp_path):
+    command = [str(RUNNER), "--kernel", "cpu_naive", "--device", "cpu", "--max-seconds", "0.3", "--sizes"]
+    sizes = ["16", "24", "32", "40"]
+    runs = [subprocess.Popen([*command, size], cwd=tmp_path, stdout=subprocess.PIPE, text=True) for size in sizes]
+    assert all("1 measured" in run.communicate(timeout=HANGS)[0] for run in runs)
+    written = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("results/*/*.json")]
+    assert sorted(str(case["m"]) for document in written for case in document["benchmarks"]) == sizes
+
+
+@without_misbehaving_kernels
+def test_a_name_that_another_run_writes_is_refused(run, tmp_path):
+    path = tmp_path / "results.json"
+    command = [str(MISBEHAVING), "--kernel", "endless", "--sizes", "32", "--out", str(path)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as endless:
+        try:
+            wait_until(lambda: count_of_cases(path) == 0, endless)
+            command = [str(RUNNER), "--kernel", "cpu_naive", "--sizes", "16", *QUICK, "--out", str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (2, f"runner: can not write {path}: another run is writing it\n")
+            assert count_of_cases(path) == 0
+        finally:
+            endless.kill()
+
+
+def test_results_as_csv(run, tmp_path):
+    done = run("--kernel", "cpu_naive,1", "--device", "cpu", "--sizes", "16,24x32x40", *QUICK, "--out", "x.csv")
+    assert done.status == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text(encoding="utf-8"))))
+    assert [(row["kernel"], row["m"], row["n"], row["k"], row["outcome"]) for row in rows] == [
+        ("cpu_naive", "16", "16", "16", "measured"), ("01_naive", "16", "16", "16", "executed"),
+        ("cpu_naive", "24", "32", "40", "measured"), ("01_naive", "24", "32", "40", "executed"),
+    ]  # fmt: skip
+    assert float(rows[2]["gflops"]) == pytest.approx(2 * 24 * 32 * 40 / float(rows[2]["time_us"]) / 1e3)
+    assert rows[1]["gflops"] == rows[1]["vs_cublas"] == ""
+
+
+def test_the_limit_of_a_cpu_kernel_gives_way_to_force(run):
+    sizes = ("--kernel", "cpu_naive", "--sizes", "513", *QUICK)
+    assert "--force runs it" in run(*sizes).cases[0]["reason"]
+    assert run(*sizes, "--force").outcomes == {"cpu_naive": "measured"}
 
 
 # ---- Google Benchmark ----
