@@ -21,6 +21,10 @@ void catch_interrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {  // nohup has it ignored
+    sigaction(SIGHUP, &action, nullptr);
+  }
 }
 
 bool interrupted() { return noted != 0; }

@@ -2,8 +2,8 @@
 
 namespace sgemm {
 
-/// From now on the first SIGINT or SIGTERM is only noted, so that the case at hand ends in order and the results file
-/// is completed; the second one ends the process as usual.
+/// From now on the first SIGINT, SIGTERM or SIGHUP is only noted, so that the case at hand ends in order and the
+/// results file is completed; the second one ends the process as usual.
 void catch_interrupts();
 
 /// Whether a signal has been noted.

@@ -1,9 +1,6 @@
 #include "base/own_process.hpp"
 
-#include "base/program.hpp"
-
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,8 +22,6 @@
 
 namespace sgemm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// The socket's number in the process.
 constexpr int CONNECTION = 3;
@@ -57,61 +52,39 @@ OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* va
   // Numbers that the process is going to use for itself are free for that.
   const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
   close(connection[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);  // nobody answers a kernel
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, theirs, CONNECTION);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // Ctrl-C is passed on by this process alone
-  const std::vector<std::string> variables = environment_with({fmt::format("{}={}", variable, CONNECTION)});
-  const int error = posix_spawn(&process_, "/proc/self/exe", &actions, &attributes, pointers_to(arguments).data(),
-                                pointers_to(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  close(theirs);
   connection_ = LineConnection(connection[0]);
-  if (error != 0) {
-    process_ = 0;
+  try {
+    program_ = KeptProgram({"/proc/self/exe",
+                            arguments,
+                            {fmt::format("{}={}", variable, CONNECTION)},
+                            {{STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                            {}});
+  } catch (...) {
+    close(theirs);
     close(connection[0]);
-    throw std::system_error(error, std::generic_category(), "can not start a process of its own");
+    throw;
   }
+  close(theirs);
 }
 
 OwnProcess::OwnProcess(OwnProcess&& other) noexcept
-    : process_(std::exchange(other.process_, 0)), connection_(std::exchange(other.connection_, LineConnection())) {}
+    : program_(std::move(other.program_)), connection_(std::exchange(other.connection_, LineConnection())) {}
 
 OwnProcess& OwnProcess::operator=(OwnProcess&& other) noexcept {
   end();
-  process_ = std::exchange(other.process_, 0);
+  program_ = std::move(other.program_);
   connection_ = std::exchange(other.connection_, LineConnection());
   return *this;
 }
 
-void OwnProcess::signal(int number) const {
-  if (process_ != 0) {
-    kill(process_, number);
-  }
-}
-
 int OwnProcess::end() {
-  if (process_ == 0) {
+  if (!program_) {
     return 0;
   }
   close(connection_.socket());  // which asks it to end
   connection_ = LineConnection();
-  int state = 0;
-  const Clock::time_point begin = Clock::now();
-  while (waitpid(process_, &state, WNOHANG) == 0) {
-    if (Clock::now() - begin > GRACE) {
-      kill(process_, SIGKILL);
-    }
-    usleep(1000);
-  }
-  kill(-process_, SIGKILL);  // what it has left behind
-  process_ = 0;
-  return state;
+  program_.ends_within(GRACE);
+  return program_.end();
 }
 
 std::string ending_text(int state, std::string_view hint) {

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "base/kept_program.hpp"
 #include "base/line_connection.hpp"
-
-#include <sys/types.h>
 
 #include <string>
 #include <string_view>
@@ -24,15 +23,15 @@ class OwnProcess {
   OwnProcess(const OwnProcess&) = delete;
   OwnProcess& operator=(const OwnProcess&) = delete;
 
-  explicit operator bool() const { return process_ != 0; }
+  explicit operator bool() const { return static_cast<bool>(program_); }
   LineConnection& connection() { return connection_; }
-  void signal(int number) const;
-  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all of its process
-  /// group. Returns its state, as waitpid() tells it.
+  void signal(int number) const { program_.signal(number); }
+  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all that it has
+  /// started. Returns its state, as waitpid() tells it.
   int end();
 
  private:
-  pid_t process_ = 0;  ///< 0 while there is none
+  KeptProgram program_;
   LineConnection connection_;
 };
 

@@ -17,18 +17,13 @@ struct ProgramResult {
   bool out_of_time = false;  ///< whether it was ended because it took too long
 };
 
-/// What a program is run with that may take long. It gets a process group of its own, so that it is ended together with
-/// what it has started, and that Ctrl-C reaches this process alone.
+/// What a program is run with.
 struct ProgramLimits {
-  std::vector<std::string> variables;  ///< "NAME=value", added to the environment of this process
-  std::optional<double> seconds;       ///< after which it is ended; nothing for as long as it likes
-  StopToken stop;                      ///< ends it as well
+  std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
+  std::optional<double> seconds;                   ///< after which it is ended; nothing for as long as it likes
+  StopToken stop;                                  ///< ends it as well
+  std::vector<std::filesystem::path> left_behind;  ///< removed where it is ended, by this process's own end as well
 };
-
-/// The environment of this process with more variables, "NAME=value".
-std::vector<std::string> environment_with(const std::vector<std::string>& variables);
-/// Arguments or an environment as a new process takes them. The words outlive the pointers, and are not written to.
-std::vector<char*> pointers_to(const std::vector<std::string>& words);
 
 /// The program's file: `name` itself where it has a slash, or what PATH has of that name. Nothing where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
@@ -39,8 +34,8 @@ std::optional<std::filesystem::path> find_chosen_program(const char* variable,
                                                          std::initializer_list<std::string> names);
 
 /// Runs the program words[0], which is looked for on PATH where it has no slash, with the other words as arguments, and
-/// waits for its end. Throws std::system_error where it can not be started, CaseStopped where a stop was requested.
-ProgramResult run_program(const std::vector<std::string>& words,
-                          const std::optional<ProgramLimits>& limits = std::nullopt);
+/// waits for its end, with which all ends that it has started. Throws std::system_error where it can not be started,
+/// CaseStopped where a stop was requested.
+ProgramResult run_program(const std::vector<std::string>& words, const ProgramLimits& limits = {});
 
 }  // namespace sgemm

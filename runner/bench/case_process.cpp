@@ -192,7 +192,7 @@ Record CaseProfiler::profile(const Case& item, const Observer& observer) {
     std::copy_if(metrics().begin(), metrics().end(), std::back_inserter(wanted), [&](const std::string& metric) {
       return std::find(dropped_metrics_.begin(), dropped_metrics_.end(), metric) == dropped_metrics_.end();
     });
-    NcuRun run = ncu_.profile(program, variables, wanted, seconds_per_case_, stop_);
+    NcuRun run = ncu_.profile(program, variables, wanted, seconds_per_case_, stop_, file.path());
     dropped_metrics_.insert(dropped_metrics_.end(), run.rejected.begin(), run.rejected.end());
     if (const std::string text = file.content(); !text.empty()) {
       Record record = record_in(Json::parse(text), item);

@@ -73,7 +73,8 @@ std::optional<double> number_in(std::string cell) {
 Ncu::Ncu() : program_(find_ncu()), version_(version_of(program_)) {}
 
 NcuRun Ncu::profile(const std::vector<std::string>& program, const std::vector<std::string>& variables,
-                    const std::vector<std::string>& metrics, std::optional<double> seconds, StopToken stop) const {
+                    const std::vector<std::string>& metrics, std::optional<double> seconds, StopToken stop,
+                    const std::filesystem::path& record) const {
   const TemporaryFile log("ncu.csv");  // apart from what the program prints
   std::vector<std::string> words{program_,
                                  "--clock-control",
@@ -92,7 +93,8 @@ NcuRun Ncu::profile(const std::vector<std::string>& program, const std::vector<s
                                  "--log-file",
                                  log.path().string()};
   words.insert(words.end(), program.begin(), program.end());
-  const ProgramResult result = run_program(words, ProgramLimits{variables, seconds, stop});
+  const ProgramResult result =
+      run_program(words, {variables, seconds, stop, {log.path().parent_path(), record.parent_path()}});
   if (result.out_of_time) {
     throw CaseStopped(Outcome::failed,
                       fmt::format("took longer than {:g} s under ncu, which --timeout changes", *seconds));

@@ -5,6 +5,7 @@
 #include "base/interrupt.hpp"
 #include "count/counters.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,9 +35,10 @@ class Ncu {
 
   /// Runs `program` under ncu, with `variables` ("NAME=value") in its environment, and reads `metrics` of its launches
   /// at the clocks it finds, with the caches emptied before each of ncu's passes. Throws CaseStopped where it takes
-  /// longer than `seconds`, and where a stop is requested.
+  /// longer than `seconds`, and where a stop is requested. `record` is what the program writes, in a folder of its own.
   NcuRun profile(const std::vector<std::string>& program, const std::vector<std::string>& variables,
-                 const std::vector<std::string>& metrics, std::optional<double> seconds, StopToken stop) const;
+                 const std::vector<std::string>& metrics, std::optional<double> seconds, StopToken stop,
+                 const std::filesystem::path& record) const;
 
  private:
   std::string program_;

@@ -1,6 +1,7 @@
 #include "user/compile.hpp"
 
 #include "base/program.hpp"
+#include "base/temporary_file.hpp"
 #include "base/usage_error.hpp"
 #include "record/results_file.hpp"
 #include "simt/plain_cuda.hpp"
@@ -229,8 +230,14 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
 
 /// Runs a compiler to its end. Throws UsageError with its messages where it fails, CaseStopped where the run is
 /// interrupted.
-void run_compiler(const Words& words, const UserFile& file, Target target) {
-  const ProgramResult result = run_program(words, ProgramLimits{{}, {}, StopToken(interrupted)});
+void run_compiler(const Words& words, const UserFile& file, Target target, const Files& files) {
+  const TemporaryFile own("folder");  // for what a compiler that is ended would leave
+  const fs::path folder = own.path().parent_path();
+  const ProgramResult result =
+      run_program(words, {{"TMPDIR=" + folder.string()},
+                          {},
+                          StopToken(interrupted),
+                          {folder, files.source, files.object, files.unfinished, files.translations}});
   if (result.status != 0) {
     const char* const variable = std::getenv("CXX");
     const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
@@ -275,14 +282,14 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
       words.push_back(fmt::format("-Xlinker=--wrap={}", function));
     }
     append(words, {"-o", files.unfinished.string(), files.source.string()});
-    run_compiler(words, file, target);
+    run_compiler(words, file, target, files);
   } else {
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
-    run_compiler(words, file, target);
+    run_compiler(words, file, target, files);
     Words link{words.front()};
     append(link, simt::link_flags());
     append(link, {"-o", files.unfinished.string(), files.object.string()});
-    run_compiler(link, file, target);
+    run_compiler(link, file, target, files);
   }
   fs::rename(files.unfinished, files.library);
   write_atomically(files.recipe, recipe);

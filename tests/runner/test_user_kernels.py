@@ -521,23 +521,31 @@ def test_a_checked_kernel_may_call_exit(run):
     assert done.cases[0]["reason"] == "called exit(3)"
 
 
-def test_an_interrupt_stops_the_compiler_and_leaves_no_files(tmp_path, monkeypatch):
-    """The compiler is one that never ends."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypatch, number):
+    """The compiler is one that never ends, nor does what it starts in a session of its own."""
     (tmp_path / "my.cu").write_text(RIGHT, encoding="utf-8")
+    (tmp_path / "temporary").mkdir()
     compiler = tmp_path / "compiler"
-    compiler.write_text('#!/bin/sh\necho $$ >"$0.began"\nexec sleep 600\n', encoding="utf-8")
+    compiler.write_text(
+        '#!/bin/sh\ntouch "$TMPDIR/left"\nsetsid sleep 600 &\necho $$ $! >"$0.began"\nexec sleep 600\n',
+        encoding="utf-8",
+    )
     compiler.chmod(0o755)
     monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     began = tmp_path / "compiler.began"
     command = [str(RUNNER), "--kernel", "my.cu", "--device", "cpu", "--sizes", "20"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
         wait_until(lambda: began.exists() and began.read_text(encoding="utf-8").endswith("\n"), process)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=HANGS)
-    assert (process.returncode, stderr) == (130, "runner: interrupted\n")
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=60)
+    killed = number == signal.SIGKILL
+    assert (process.returncode, stderr) == ((-number, "") if killed else (130, "runner: interrupted\n"))
+    assert [name for name in began.read_text(encoding="utf-8").split() if is_running(name)] == []
     assert list((RUNNER.parent / "user-kernels").glob(f"*.{process.pid}.*")) == []
-    assert not Path("/proc", began.read_text(encoding="utf-8").strip()).exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_compiler_that_is_not_there_is_not_another_one(run, monkeypatch):
@@ -567,6 +575,66 @@ def test_errors_are_those_of_the_file_and_the_launch(run):
     assert done.stderr.count("\n") <= 10, done.stderr
     done = run({"my.cu": RIGHT.replace("sum = 0", "sum = zero").replace("beta * C", "beta * D")})
     assert done.stderr.count("error: ") == 2, done.stderr
+
+
+def is_running(process: str) -> bool:
+    """Whether it is there, and no zombie that somebody outside has not asked for."""
+    stat = Path("/proc", process, "stat")
+    return stat.exists() and ") Z " not in stat.read_text(encoding="utf-8")
+
+
+FORKS = """#include <cstdio>
+#include <unistd.h>
+static void leave_a_descendant() {
+  if (fork() == 0) {
+    setsid();
+    if (fork() == 0) {
+      FILE* const file = fopen("descendant", "w");
+      fprintf(file, "%d\\n", getpid());
+      fclose(file);
+      sleep(600);
+    }
+    _exit(0);
+  }
+  while (access("descendant", F_OK) != 0) usleep(1000);
+}
+"""
+
+
+def forking(then: str) -> str:
+    """A file whose host function leaves a process behind, in a session of its own, and goes on."""
+    text = FORKS + KERNEL
+    text += "void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
+    text += f"  leave_a_descendant();\n  {then}\n"
+    return text + "  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("then", "outcome", "reason"),
+    [
+        ("", "executed", ""),
+        ("*(volatile int*)nullptr = 1;", "failed", f"crashed: Segmentation fault (signal 11){CHECK_HINT}"),
+        ("exit(3);", "failed", "called exit(3)"),
+    ],
+)
+def test_a_case_ends_with_all_its_descendants(run, tmp_path, then, outcome, reason):
+    done = run({"fork.cu": forking(then)}, "--timeout", "30")
+    assert (done.cases[0]["outcome"], done.cases[0]["reason"]) == (outcome, reason)
+    assert not is_running((tmp_path / "descendant").read_text(encoding="utf-8").strip())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupt_ends_a_case_that_hangs_with_its_descendants(tmp_path, monkeypatch, number):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "hang.cu").write_text(forking("while (true) {}"), encoding="utf-8")
+    command = [str(RUNNER), "--kernel", "hang.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        descendant = tmp_path / "descendant"
+        wait_until(lambda: descendant.exists() and descendant.read_text(encoding="utf-8").endswith("\n"), process)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert not is_running(descendant.read_text(encoding="utf-8").strip())
 
 
 def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):

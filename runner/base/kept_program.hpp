@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm {
+
+/// What to start, and how.
+struct ProgramStart {
+  std::string program;                             ///< is looked for on PATH where it has no slash
+  std::vector<std::string> words;                  ///< its name and its arguments
+  std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
+  std::vector<std::pair<int, int>> descriptors;    ///< of this process, and the numbers that they have there
+  std::vector<std::filesystem::path> left_behind;  ///< files and folders to remove where it does not end by itself
+};
+
+/// A program with a keeper: a process that waits for the program's end, or for that of this process, and then ends all
+/// that the program has started, in whatever session or group that is, and whoever its parent is by now. The program
+/// has a group of its own, so Ctrl-C reaches this process alone. Its standard input is empty.
+class KeptProgram {
+ public:
+  /// No program.
+  KeptProgram() = default;
+  /// Throws std::system_error where it does not start.
+  explicit KeptProgram(const ProgramStart& start);
+  KeptProgram(KeptProgram&& other) noexcept { *this = std::move(other); }
+  KeptProgram& operator=(KeptProgram&& other) noexcept;
+  KeptProgram(const KeptProgram&) = delete;
+  KeptProgram& operator=(const KeptProgram&) = delete;
+  ~KeptProgram() { end(); }
+
+  explicit operator bool() const { return keeper_ != 0; }
+  void signal(int number) const;
+  /// Whether it ends by itself within that time.
+  bool ends_within(std::chrono::milliseconds time) const;
+  /// Ends it where it has not ended yet. Returns its state, as waitpid() tells it, once nothing of it is left.
+  int end();
+
+ private:
+  pid_t keeper_ = 0;  ///< 0 while there is none
+  int socket_ = -1;   ///< to the keeper: signals for the program; from there: whether it started, and how it ended
+};
+
+}  // namespace sgemm
