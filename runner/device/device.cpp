@@ -2,6 +2,9 @@
 
 #include "device/rates.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include <fmt/format.h>
 
 namespace sgemm {
@@ -23,6 +26,18 @@ double Device::dram_peak_gbytes_s() const { return 2.0 * max_memory_clock_mhz * 
 
 std::string Device::dram_peak_basis() const {
   return fmt::format("{} bits x 2 x {} MHz (maximum memory clock)", memory_bus_bits, max_memory_clock_mhz);
+}
+
+std::size_t flush_bytes(std::size_t l2_bytes, std::size_t free) {
+  constexpr std::size_t CACHE_SIZES = 4;
+  constexpr std::size_t SMALLEST = std::size_t{256} << 20U;
+  const std::size_t bytes = std::max(CACHE_SIZES * l2_bytes, SMALLEST);
+  if (bytes > free) {
+    throw std::runtime_error(
+        fmt::format("a cold L2 takes {} MiB of device memory to flush it, and {} MiB are free; --l2 warm does without",
+                    bytes >> 20U, free >> 20U));
+  }
+  return bytes;
 }
 
 std::string capability_text(int compute_capability) {

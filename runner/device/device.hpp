@@ -31,6 +31,11 @@ struct Device {
   std::string dram_peak_basis() const;
 };
 
+/// The bytes of a buffer that evicts everything from an L2 cache of that size when it is written: four times as many,
+/// and at least 256 MiB. A smaller one would leave samples warm that are recorded as cold, so where `free` has no room
+/// for it, throws std::runtime_error.
+std::size_t flush_bytes(std::size_t l2_bytes, std::size_t free);
+
 /// 90 -> "9.0".
 std::string capability_text(int compute_capability);
 

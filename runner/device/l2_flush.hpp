@@ -8,11 +8,10 @@
 
 namespace sgemm {
 
-/// Evicts everything from the L2 cache by writing a buffer of four times its size. The buffer has at least 256 MiB, but
-/// never more than a quarter of the free memory.
+/// Evicts everything from the L2 cache by writing a buffer of flush_bytes().
 class L2Flush {
  public:
-  /// `l2_bytes` is the size of the current device's cache.
+  /// `l2_bytes` is the size of the current device's cache. Throws where the buffer has no room.
   explicit L2Flush(std::size_t l2_bytes);
 
   void enqueue(cudaStream_t stream);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <stdexcept>
+
 namespace sgemm {
 namespace {
 
@@ -35,6 +38,19 @@ TEST(Device, PeakOfAnUnknownArchitectureIsAbsent) {
 TEST(Device, CapabilityText) {
   EXPECT_EQ(capability_text(90), "9.0");
   EXPECT_EQ(capability_text(121), "12.1");
+}
+
+TEST(FlushBytes, AreNeverFewerThanAColdCacheTakes) {
+  constexpr std::size_t MIB = std::size_t{1} << 20U;
+  EXPECT_EQ(flush_bytes(50 * MIB, 80000 * MIB), 256 * MIB);
+  EXPECT_EQ(flush_bytes(100 * MIB, 401 * MIB), 400 * MIB);
+  try {
+    flush_bytes(100 * MIB, 399 * MIB);
+    FAIL() << "the cache would have been flushed in part";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "a cold L2 takes 400 MiB of device memory to flush it, and 399 MiB are free; --l2 warm does without");
+  }
 }
 
 }  // namespace
