@@ -7,7 +7,8 @@ parameters and images.
     examples/infer_vit.py
     LD_PRELOAD=build/library/libsgemm_cublas.so examples/infer_vit.py
 
-With --pack, libsgemm splits the weights once: that takes its Python package as well.
+With --pack, libsgemm splits weights once, but for those that torch.nn.TransformerEncoderLayer reads itself: that takes
+its Python package as well.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--width", type=positive, default=1024, help="of the model, a multiple of 64 (1024)")
     parser.add_argument("--layers", type=positive, default=24, help="of the model (24)")
     parser.add_argument("--tf32", action="store_true", help="let PyTorch use TF32")
-    parser.add_argument("--pack", action="store_true", help="let libsgemm split the weights once")
+    parser.add_argument("--pack", metavar="ACCURACY", help="let libsgemm split weights once, for componentwise, ...")
     parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
     options = parser.parse_args(arguments)
     if options.width % 64:
@@ -68,8 +69,9 @@ def main() -> int:
         return 2
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     model = make_model(torch, options)
+    in_fp64 = copy.deepcopy(model).double()
     if options.pack:
-        need("sgemm.torch", "the package sgemm").pack(model)
+        need("sgemm.torch", "the package sgemm").replace_linears(model, options.pack)
     images = torch.randn(options.batch, 3, IMAGE, IMAGE, device="cuda")
     events = [torch.cuda.Event(enable_timing=True) for _ in range(options.batches + 1)]
     with torch.inference_mode():
@@ -80,7 +82,7 @@ def main() -> int:
             scores = model(images)
             event.record()
         torch.cuda.synchronize()
-        exact = copy.deepcopy(model).double()(images[:4].double())
+        exact = in_fp64(images[:4].double())
         error = ((scores[:4] - exact).norm() / exact.norm()).item()
     times = [before.elapsed_time(after) for before, after in itertools.pairwise(events)]
     print(f"median batch {statistics.median(times):.1f} ms, relative error of the scores {error:.2e}")

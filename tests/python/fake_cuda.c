@@ -8,6 +8,9 @@
 
 static int allocations, events, current;
 
+/* Which stream waited for which, "later<earlier " one after the other. */
+char fake_cuda_order[256];
+
 /* What a test reads: what was not given back. */
 int fake_cuda_left_over(void) { return allocations + events + current; }
 
@@ -71,9 +74,19 @@ int cuMemcpyHtoD_v2(uint64_t address, const void* source, size_t bytes) {
 int cuEventCreate(void** event, unsigned flags) {
   ++events;
   *event = &events;
-  return flags == 0 ? 0 : 1;
+  return flags == 0 || flags == 2 ? 0 : 1;
 }
-int cuEventRecord(void* event, void* stream) { return event == &events && stream == NULL ? 0 : 1; }
+static uintptr_t recorded;
+int cuEventRecord(void* event, void* stream) {
+  recorded = (uintptr_t)stream;
+  return event == &events ? 0 : 1;
+}
+int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  char text[64];
+  snprintf(text, sizeof text, "%d<%d ", (int)(uintptr_t)stream, (int)recorded);
+  strncat(fake_cuda_order, text, sizeof fake_cuda_order - strlen(fake_cuda_order) - 1);
+  return event == &events && flags == 0 ? 0 : 1;
+}
 int cuEventSynchronize(void* event) { return event == &events ? 0 : 1; }
 int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   *milliseconds = 10;

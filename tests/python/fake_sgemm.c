@@ -12,7 +12,7 @@ struct sgemm_context {
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy, plans, m, n, k;
+      batch_count, stream, accuracy, plans, m, n, k, packed;
 } fake;
 
 int sgemm_version(void) {
@@ -91,10 +91,12 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
-  if (lda < 1 || ldb < 1 || ldc < 1) {
+  const int by_rows = order == SGEMM_ORDER_ROW_MAJOR;
+  ++fake.calls;
+  if (lda < 1 || lda < (by_rows == (transa == SGEMM_OP_N) ? k : m) || ldb < 1 ||
+      ldb < (by_rows == (transb == SGEMM_OP_N) ? n : k) || ldc < 1 || ldc < (by_rows ? n : m)) {
     return SGEMM_STATUS_INVALID_VALUE;
   }
-  ++fake.calls;
   fake.order = order;
   fake.m = m;
   fake.n = n;
@@ -127,4 +129,51 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
     }
   }
   return SGEMM_STATUS_SUCCESS;
+}
+
+/* A packed operand: its numbers lie in the caller's memory, one line behind the other. */
+struct sgemm_packed {
+  const float* terms;
+  int64_t k;
+  sgemm_accuracy_t accuracy;
+};
+
+sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
+  *bytes = (size_t)(lines * k) * sizeof(float);
+  return handle->accuracy == SGEMM_ACCURACY_FP32 ? SGEMM_STATUS_NOT_SUPPORTED : SGEMM_STATUS_SUCCESS;
+}
+sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, sgemm_side_t side, sgemm_op_t op, int64_t lines,
+                          int64_t k, const float* x, int64_t ld, void* memory, size_t bytes, sgemm_packed_t* packed) {
+  if (order != SGEMM_ORDER_ROW_MAJOR || side != SGEMM_SIDE_A || op != SGEMM_OP_N ||
+      (uintptr_t)memory % SGEMM_WORKSPACE_ALIGNMENT != 0 || bytes < (size_t)(lines * k) * sizeof(float)) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
+  for (int64_t line = 0; line < lines; ++line) {
+    memcpy((float*)memory + line * k, x + line * ld, (size_t)k * sizeof(float));
+  }
+  *packed = malloc(sizeof **packed);
+  **packed = (struct sgemm_packed){memory, k, handle->accuracy};
+  ++fake.packed;
+  return SGEMM_STATUS_SUCCESS;
+}
+sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed) {
+  free(packed);
+  --fake.packed;
+  return SGEMM_STATUS_SUCCESS;
+}
+/* x W^T for rows x and a packed W. */
+sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
+                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
+                                 const sgemm_epilogue_t* epilogue) {
+  (void)c, (void)ldc;
+  if (b->packed->k != k || b->packed->accuracy != handle->accuracy) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
+  const sgemm_status_t status = sgemm_gemm_strided_batched(handle, order, a->op, SGEMM_OP_T, m, n, k, alpha, a->x,
+                                                           a->ld, 0, b->packed->terms, k, 0, beta, d, ldd, 0, 1);
+  for (int64_t i = 0; i < m * n && epilogue != NULL; ++i) {
+    d[i / n * ldd + i % n] += epilogue->bias[i % n];
+  }
+  return status;
 }

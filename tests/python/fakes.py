@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sgemm.driver
 import sgemm.drop_in
 import sgemm.library
 
@@ -19,7 +20,7 @@ INCLUDE = f"-I{ROOT / 'library' / 'include'}"
 FIELDS = (
     *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
     *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans"),
-    *("m", "n", "k"),
+    *("m", "n", "k", "packed"),
 )
 
 
@@ -53,8 +54,10 @@ class DlpackArray:
 
     def __init__(self, numbers: np.ndarray):
         self.numbers = numbers
+        self.consumers = []
 
     def __dlpack__(self, stream=None):
+        self.consumers.append(stream)
         return self.numbers.__dlpack__()
 
     def __dlpack_device__(self):
@@ -131,3 +134,20 @@ def fake_drop_in(fake, fake_drop_in_file):
     loaded.fake_note(b"")
     yield loaded
     sgemm.drop_in.load.cache_clear()
+
+
+@pytest.fixture
+def cuda(tmp_path_factory, monkeypatch):
+    """A driver and a cuBLAS whose memory is the host's."""
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    source = FOLDER / "fake_cuda.c"
+    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", path, source], check=True)
+    library = ctypes.CDLL(str(path))
+    sgemm.driver.loaded.cache_clear()
+    load = ctypes.CDLL
+    ours = ("libcuda.so.1", "/cuda/libcublas.so.12")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: library if name in ours else load(name, *args))
+    yield library
+    sgemm.driver.loaded.cache_clear()
+    assert library.fake_cuda_left_over() == 0

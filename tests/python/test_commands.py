@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import sgemm.library
-from sgemm.commands import bench, driver, info, main, products
+from sgemm import driver
+from sgemm.commands import bench, info, main, products
 
 pytest_plugins = ("fakes",)
 PACKAGE = Path(sgemm.library.__file__).parents[1]
@@ -116,21 +117,6 @@ def test_a_path_that_the_loader_would_divide_is_refused(monkeypatch, tmp_path, c
     monkeypatch.setenv("SGEMM_LIBRARY", str(folder / "libsgemm.so"))
     assert main(["run", "true"]) == 1
     assert "libsgemm_cublas.so has a blank or a colon in its path" in capsys.readouterr().err
-
-
-@pytest.fixture
-def cuda(tmp_path_factory, monkeypatch):
-    """A driver and a cuBLAS whose memory is the host's."""
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    source = Path(__file__).with_name("fake_cuda.c")
-    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", path, source], check=True)
-    library = ctypes.CDLL(str(path))
-    load = ctypes.CDLL
-    ours = ("libcuda.so.1", "/cuda/libcublas.so.12")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: library if name in ours else load(name, *args))
-    yield library
-    assert library.fake_cuda_left_over() == 0
 
 
 def test_info(fake, cuda, capsys):

@@ -1,5 +1,6 @@
 """sgemm.matmul() on a libsgemm whose GPU is the host."""
 
+import ctypes
 import sys
 import threading
 import types
@@ -10,8 +11,10 @@ import pytest
 import sgemm
 import sgemm.library
 from fakes import DlpackArray, GpuArray
+from sgemm.arrays import Array, overlap
 
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
+VERSION = sum(int(x) * y for x, y in zip(sgemm.library.NAME.split(".")[2:], (10000, 100), strict=True))
 pytest_plugins = ("fakes",)
 random = np.random.default_rng(5)
 
@@ -116,47 +119,73 @@ def test_streams(fake):
         stream_of_product(a, stream="0")
 
 
-class Tensor(GpuArray):
-    """A tensor of the PyTorch below."""
+def test_the_product_waits_for_all_streams_and_they_for_it(fake, cuda):
+    a, b, out = (GpuArray(numbers(2, 2), stream=stream) for stream in (5, 6, 7))
+    order = (ctypes.c_char * 256).in_dll(cuda, "fake_cuda_order")
 
-    __module__ = "torch"
+    def order_of_product(**options):
+        order.value = b""
+        sgemm.matmul(a, b, out=out, **options)
+        return order.value.decode().split()
 
-    @property
-    def device(self):
-        return f"cuda:{self.device_number}"
+    assert order_of_product() == ["5<6", "5<7", "6<5", "7<5"]
+    assert order_of_product(stream=7) == ["7<5", "7<6"], "who names a stream waits himself"
+    b.stream = out.stream = 5
+    assert order_of_product() == []
+    a.stream, b.stream, out.stream = 1, None, 1  # the default stream by its other number
+    assert order_of_product(stream=0) == []
+    assert fake.stream == 0
 
 
-def test_pytorch(fake, monkeypatch):
-    current = []
+def test_dlpack_is_told_the_stream_and_taken_where_the_interface_has_none(fake):
+    a, b, out = DlpackArray(numbers(2, 2)), DlpackArray(numbers(2, 2)), GpuArray(numbers(2, 2))
+    sgemm.matmul(a, b, out=out, stream=9)
+    sgemm.matmul(a, b, out=out)
+    assert (a.consumers, b.consumers) == ([9, 1], [9, 1])
 
-    class Device:
-        def __init__(self, number):
-            self.number = number
+    class Both(DlpackArray):
+        """As JAX has them, whose interface names no stream."""
 
-        def __enter__(self):
-            current.append(self.number)
-            fake.device = self.number
+        @property
+        def __cuda_array_interface__(self):
+            return {"version": 2, "data": (self.numbers.ctypes.data, True)}
 
-        def __exit__(self, *_):
-            current.append("left")
+    both = Both(numbers(2, 2))
+    sgemm.matmul(both, b, out=out, stream=8)
+    np.testing.assert_array_equal(out.numbers, both.numbers @ b.numbers)
+    assert both.consumers == [8]
+    with pytest.raises(ValueError, match="out is read-only"):
+        sgemm.matmul(b, b, out=both)
 
-    def empty(shape, dtype, device):
-        assert (dtype, device) == ("float32", "cuda:1")
-        return Tensor(np.full(shape, np.nan, np.float32), 1)
 
-    torch = types.SimpleNamespace(
-        float32="float32",
-        empty=empty,
-        cuda=types.SimpleNamespace(
-            device=Device, current_stream=lambda device: types.SimpleNamespace(cuda_stream=70 + device)
-        ),
-    )
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    a, b = numbers(5, 3), numbers(3, 4)
-    out = sgemm.matmul(Tensor(a, 1), Tensor(b, 1))
-    np.testing.assert_array_equal(out.numbers, a @ b)
-    assert fake.stream == 71
-    assert current == [1, "left"]
+def test_out_must_not_overlap_operands(fake):
+    whole = numbers(8, 8)
+    b = GpuArray(np.eye(4, dtype=np.float32))
+    for a, out in ((whole[:4, :4], whole[3:7, 3:7]), (whole[:4, :4], whole[:4, :4].T), (whole[4:, :4], whole[4:, :4])):
+        with pytest.raises(ValueError, match="out overlaps a"):
+            sgemm.matmul(GpuArray(a), b, out=GpuArray(out))
+        with pytest.raises(ValueError, match="out overlaps b"):
+            sgemm.matmul(b, GpuArray(a), out=GpuArray(out))
+    assert fake.calls == 0
+    for a, out in ((whole[:4, :4], whole[:4, 4:]), (whole[:4, :4].T, whole[2:6, 4:]), (whole[:4], whole[4:, :4])):
+        expected = a @ np.eye(a.shape[1], 4, dtype=np.float32)
+        sgemm.matmul(GpuArray(a), GpuArray(np.eye(a.shape[1], 4, dtype=np.float32)), out=GpuArray(out))
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_overlaps_are_those_of_elements():
+    for _ in range(300):
+        arrays = []
+        for _ in range(2):
+            ld, rows, columns = random.integers(3, 9), random.integers(1, 4), random.integers(1, 4)
+            shape, strides = (int(rows), int(columns)), (int(ld), 1)
+            if random.integers(2):
+                shape, strides = shape[::-1], strides[::-1]
+            if random.integers(2):
+                shape, strides = (2, *shape), (int(random.integers(0, 20)), *strides)
+            arrays.append(Array(None, 4 * int(random.integers(0, 30)), shape, strides, 0))
+        a, b = ({x.pointer // 4 + int(np.dot(index, x.strides)) for index in np.ndindex(x.shape)} for x in arrays)
+        assert overlap(*arrays) == bool(a & b), arrays
 
 
 def test_threads_have_handles_of_their_own(fake):
@@ -256,17 +285,17 @@ def test_errors_of_the_library(fake):
 
 def test_the_library_is_found(fake, fake_library):
     assert sgemm.library_path() == fake_library
-    assert sgemm.version() == 200
+    assert sgemm.version() == VERSION
 
 
 def test_a_library_of_another_version_is_none(fake_library, monkeypatch):
     sgemm.library.load.cache_clear()
     monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
     monkeypatch.setenv("FAKE_SGEMM_VERSION", "10305")
-    with pytest.raises(sgemm.LibraryNotFound, match=r"libsgemm\.so\.0\.2: it is of version 1\.3\.5"):
+    with pytest.raises(sgemm.LibraryNotFound, match=r"libsgemm\.so\.[.0-9]*: it is of version 1\.3\.5"):
         sgemm.version()
-    monkeypatch.setenv("FAKE_SGEMM_VERSION", "299")  # a patch
-    assert sgemm.version() == 299
+    monkeypatch.setenv("FAKE_SGEMM_VERSION", str(VERSION + 99))  # a patch
+    assert sgemm.version() == VERSION + 99
     sgemm.library.load.cache_clear()
 
 

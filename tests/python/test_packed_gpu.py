@@ -1,136 +1,167 @@
-"""sgemm.torch.pack() on a GPU. Skipped without PyTorch, a GPU, and a built drop-in."""
+"""sgemm.torch.PackedLinear and sgemm.matmul() on a GPU. Skipped without PyTorch, a GPU, and a built drop-in."""
+
+import copy
+import gc
+import threading
 
 import pytest
 
 from torch_on_gpu import N, drop_in, normal, sgemm, switch, torch  # noqa: F401
 
+if torch.cuda.get_device_capability() != (9, 0):
+    pytest.skip("no kernel of this GPU reads packed operands", allow_module_level=True)
+
+OUTPUTS = N + 64
 functional = torch.nn.functional
 
 
-def reads_packed() -> int:
-    """How many calls read packed operands since this was asked last."""
-    count = sum(line.calls for line in drop_in.calls() if "packed" in line.why)
-    drop_in.load().sgemm_drop_in_clear_table()
-    return count
+def made(accuracy="normwise", **options):
+    layer = torch.nn.Linear(N, OUTPUTS, device="cuda", **options)
+    return layer, sgemm.torch.PackedLinear(layer, accuracy)
 
 
-@pytest.fixture
-def layer():
-    """A layer whose weight needs no gradient, with what it makes of its inputs without packed weights."""
-    sgemm.torch.enable("normwise")
-    of = torch.nn.Linear(N, N + 64, device="cuda").requires_grad_(False)
-    of.inputs = normal(2, N, N)
-    of.plain = of(of.inputs)
-    assert reads_packed() == 0
-    yield sgemm.torch.pack(of)
-    sgemm.torch.pack(of, False)
-    assert sgemm.packed.packed_bytes() == 0
+def expect_accurate(found, x, weight, bias=None, scale=1):
+    exact = scale * functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    assert (found.double() - exact).norm() < 1e-6 * exact.norm()
 
 
 @pytest.mark.parametrize("accuracy", ["componentwise", "normwise", "rowwise"])
-def test_packed_weights_have_the_same_bits(layer, accuracy):
-    with sgemm.torch.use(accuracy):
-        sgemm.torch.pack(layer, False)
-        plain = layer(layer.inputs)
-        assert reads_packed() == 0
-        sgemm.torch.pack(layer)
-        for _ in range(2):
-            assert torch.equal(layer(layer.inputs), plain)
-        assert reads_packed() == 2
-    assert 0.7 < sgemm.packed.packed_bytes() / layer.weight.nbytes < 1.6
-    functional.linear(layer.inputs, layer.weight)
-    assert reads_packed() == 0, "outside of its calls a weight may be written"
+@pytest.mark.parametrize("rows", [1, 100, 4 * N])
+def test_products_and_gradients(accuracy, rows):
+    layer, of = made(accuracy)
+    x = normal(rows, N, requires_grad=True)
+    found = of(x)
+    expect_accurate(found.detach(), x.detach(), layer.weight.detach(), layer.bias.detach())
+    weights = normal(rows, OUTPUTS)
+    [gradient] = torch.autograd.grad(found, x, weights)
+    expect_accurate(gradient, weights, layer.weight.detach().T)
+    assert 0.7 < of._terms.memory.nbytes / layer.weight.nbytes < 1.6
 
 
-def test_packed_weights_follow_changes(layer):
-    with torch.inference_mode():
-        assert torch.equal(layer(layer.inputs), layer.plain)
-        layer.weight.mul_(2)
-        layer.bias.mul_(2)
-        assert torch.equal(layer(layer.inputs), 2 * layer.plain)
-    layer.weight.data = layer.weight.data / 2  # another storage
-    layer.bias.data = layer.bias.data / 2
-    assert torch.equal(layer(layer.inputs), layer.plain)
-    layer.weight = torch.nn.Parameter(layer.weight.detach() * 2, requires_grad=False)
-    layer.bias.mul_(2)
-    assert torch.equal(layer(layer.inputs), 2 * layer.plain)
-    assert reads_packed() == 4
-
-
-def test_what_is_written_through_data_is_not_seen(layer):
-    layer(layer.inputs)
-    layer.weight.data.mul_(2)
-    layer.bias.data.mul_(2)
-    late = layer(layer.inputs)
-    assert (late - (layer.plain + layer.bias / 2)).abs().max() < 1e-4, "the weight as it was, with the bias as it is"
-    sgemm.torch.pack(layer)
-    assert torch.equal(layer(layer.inputs), 2 * layer.plain)
-
-
-def test_the_memory_of_packed_weights_goes_with_them():
-    sgemm.torch.enable("normwise")
-    before = torch.cuda.memory_allocated()
-    of = sgemm.torch.pack(torch.nn.Linear(N, N, bias=False, device="cuda").requires_grad_(False))
-    of(normal(N, N))
-    weight = of.weight.nbytes
-    assert sgemm.packed.packed_bytes() >= weight
-    assert torch.cuda.memory_allocated() - before >= 2 * weight
-    del of
-    assert sgemm.packed.packed_bytes() == 0
-    assert torch.cuda.memory_allocated() - before < weight
-
-
-def test_a_limit_leaves_weights_as_they_are(layer, monkeypatch):
-    for limit, of_environment, expected in ((1000, "", 0), (None, "1K", 0), (1 << 30, "1G", 1)):
-        monkeypatch.setenv("SGEMM_MEMORY", of_environment)
-        sgemm.torch.pack(layer, limit=limit)
-        assert torch.equal(layer(layer.inputs), layer.plain)
-        assert reads_packed() == expected
-
-
-def test_weights_that_need_gradients_are_not_packed(layer):
-    layer(layer.inputs)
-    layer.weight.requires_grad_(True)
-    reads_packed()
-    layer(layer.inputs).sum().backward()
-    assert layer.weight.grad is not None
-    assert reads_packed() == 0
-    assert sgemm.packed.packed_bytes() == 0
+def test_nothing_that_is_done_to_the_layer_matters():
+    layer, of = made()
+    x = normal(100, N)
+    expected = of(x)
+    step = torch.cuda.CUDAGraph()
     with torch.no_grad():
-        layer(layer.inputs)
-    assert reads_packed() == 1
+        with torch.cuda.graph(step):
+            layer.weight.mul_(2)
+        step.replay()
+        layer.weight.data.mul_(2)
+        sgemm.matmul(normal(OUTPUTS, 64), normal(64, N), out=layer.weight)
+    del layer
+    assert torch.equal(of(x), expected)
 
 
-def test_packed_weights_on_other_streams_and_in_graphs(layer):
-    layer(layer.inputs)
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        assert torch.equal(layer(layer.inputs), layer.plain)
-    torch.cuda.current_stream().wait_stream(stream)
-    assert reads_packed() == 2
+def test_graphs_and_streams():
+    layer, of = made()
+    x = normal(100, N)
+    expected = of(x)
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        captured = layer(layer.inputs)
-    assert reads_packed() == 0
-    layer.weight.mul_(2)
-    layer.bias.mul_(2)
+        captured = of(x)
     graph.replay()
-    assert torch.equal(captured, 2 * layer.plain)
+    assert torch.equal(captured, expected)
+    layer.weight.data.mul_(2)
+    layer.bias.data.mul_(2)
+    of.load_state_dict(layer.state_dict())
+    graph.replay()
+    expect_accurate(captured, x, layer.weight.detach(), layer.bias.detach())
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        made_there = copy.deepcopy(of)
+    found = made_there(x)  # on a stream that did not wait
+    assert torch.equal(found, of(x))
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(of(x))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    assert all(torch.equal(result, found) for result in results)
 
 
-def test_few_rows_and_attention_with_packed_weights():
+def test_the_memory_goes_with_the_layer():
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    layer, of = made(bias=False)
+    of.to("cpu")
+    x = torch.randn(5, N)
+    assert torch.equal(of(x), functional.linear(x, layer.weight.detach().cpu()))
+    assert of._terms is None
+    of.cuda()
+    assert torch.cuda.memory_allocated() - before >= 3 * layer.weight.nbytes
+    del layer, of
+    gc.collect()
+    assert torch.cuda.memory_allocated() - before < 1 << 20
+
+
+def test_a_model():
     sgemm.torch.enable("normwise")
-    of = torch.nn.TransformerEncoderLayer(1024, 16, 4096, 0.0, batch_first=True, device="cuda").eval()
-    one = torch.nn.Linear(4096, 4096, device="cuda")
-    inputs = normal(64, 196, 1024)
+    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+    x = normal(64, 196, 1024)
     with torch.inference_mode():
-        plain = of(inputs)
-        reads_packed()
-        sgemm.torch.pack(of)
-        assert (of(inputs) - plain).norm() < 1e-5 * plain.norm()
-        assert reads_packed() >= 3
-        x = normal(100, 4096)
-        expected = functional.linear(x.double(), one.weight.double(), one.bias.double())
-        assert (sgemm.torch.pack(one)(x) - expected).norm() < 1e-6 * expected.norm()
-        assert reads_packed() == 1
+        plain = model(x)
+        drop_in.load().sgemm_drop_in_clear_table()
+        packed = sgemm.torch.replace_linears(model, "normwise")(x)
+    assert (packed - plain).norm() < 1e-5 * plain.norm()
+    assert drop_in.calls() == [], "its products are none of cuBLAS's"
+
+
+# ---- sgemm.matmul() ----
+
+
+def test_matmul_waits_for_the_streams_of_all_operands():
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    n = 2048
+    spin = cupy.RawKernel("""extern "C" __global__ void spin(long long cycles) {
+      long long start = clock64(); while (clock64() - start < cycles) {} }""", "spin")  # fmt: skip
+
+    def late(stream, array):
+        with stream:
+            array.fill(0)
+            spin((1,), (1,), (cupy.int64(500_000_000),))
+            array.fill(1)
+
+    eye = torch.eye(n, device="cuda")
+    sgemm.matmul(eye, eye)
+    for which in "ab", "ba":
+        stream = cupy.cuda.Stream(non_blocking=True)
+        ones = cupy.zeros((n, n), cupy.float32)
+        cupy.cuda.Device().synchronize()
+        late(stream, ones)
+        with stream:
+            operands = {which[0]: eye, which[1]: ones}
+            out = cupy.empty((n, n), cupy.float32)
+            sgemm.matmul(operands["a"], operands["b"], out=out)
+            twice = 2 * out  # on the stream of out, which waits
+            ones.fill(7)  # after the product has read it
+        stream.synchronize()
+        assert (twice == 2).all()
+
+
+def test_matmul_and_autograd():
+    n = 512
+    a, b, w = (normal(n, n) for _ in range(3))
+    y = normal(n, n, requires_grad=True) * w
+    sgemm.matmul(a, b, out=w)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    with pytest.raises(ValueError, match="requires a gradient"):
+        sgemm.matmul(a, b, out=normal(n, n, requires_grad=True))
+    expect_accurate(sgemm.matmul(torch._neg_view(a), b), a, b.T, scale=-1)
+
+
+def test_matmul_keeps_memory_that_another_stream_still_reads():
+    n = 4096
+    stream = torch.cuda.Stream()
+    a, b = normal(n, n), normal(n, n)
+    expected = sgemm.matmul(a, b)
+    torch.cuda.synchronize()
+    for _ in range(4):
+        out = sgemm.matmul(a.clone(), b.clone(), stream=stream)
+        torch.full((n, n), 9.0, device="cuda")  # takes the place of the copies, if their memory is free
+        stream.synchronize()
+        assert torch.equal(out, expected)

@@ -3,15 +3,20 @@
 In place of products there are operations that note the accuracy that a product of their thread would have.
 """
 
+import asyncio
 import contextlib
 import copy
 import ctypes
+import dataclasses
+import gc
 import io
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import types
+import warnings
 
 import pytest
 
@@ -285,7 +290,7 @@ def test_a_module_that_fails_is_left():
     with pytest.raises(ArithmeticError):
         sgemm.torch.module(torch.nn.Sequential(Layer(), Fails()), "fp32")(x())
     assert here() == COMPONENTWISE
-    assert sgemm.torch._of_thread.forward == []
+    assert sgemm.torch._thread.entries == []
 
 
 def test_hooks_of_a_module_are_inside_of_it():
@@ -410,145 +415,462 @@ def test_importing_it_changes_nothing():
     assert shown.stdout == "torch.autograd.graph\n"
 
 
-class Stacked(torch.nn.Module):
-    """A module whose parts are those that have packed weights."""
+# ---- What cannot become unbalanced ----
 
-    def __init__(self):
+
+class Raises(torch.nn.Module):
+    def __init__(self, error):
         super().__init__()
-        self.linear = torch.nn.Linear(3, 3)
-        self.attention = torch.nn.MultiheadAttention(4, 2)
+        self.error = error
 
-    def forward(self, fails):
-        if fails:
-            raise ZeroDivisionError
-        return self.linear.weight.sum()
+    def forward(self, x):
+        raise self.error
 
 
-def test_weights_on_the_host_are_not_packed(library):
-    count = ctypes.c_int.in_dll(library, "fake_packed")
-    of = sgemm.torch.pack(sgemm.torch.pack(Stacked()))
-    assert (len(of._forward_pre_hooks), len(of._forward_hooks)) == (1, 1)
-    weights = packed._weights_of(of)
-    assert {id(weight) for weight in weights} == {
-        id(of.linear.weight), id(of.attention.in_proj_weight), id(of.attention.out_proj.weight),
-    }  # fmt: skip
-    assert not any(packed._is_eligible(weight) for weight in weights)
-    for fails in (False, True):
-        count.value = -1
-        with contextlib.suppress(ZeroDivisionError):
-            of(fails)
-        assert count.value == 0
-        assert packed._of_thread.calls == []
-    for other in (copy.deepcopy(of), pickle.loads(pickle.dumps(of))):
-        assert len(other._forward_pre_hooks) == 1
-        assert packed._weights_of(other)[0] is not of.linear.weight
-    of.linear.weight = None  # a part may lose its weight, or its place
-    del of.attention
-    assert packed._weights_of(of) == []
-    sgemm.torch.pack(of, False)
-    assert not of._forward_pre_hooks
-    assert not of._forward_hooks
-    assert not of._forward_hooks_always_called
+def refuse(*_):
+    raise ValueError
 
 
-@pytest.fixture
-def packing(monkeypatch):
-    """Has weights of any size packed on the host: the list of those that were."""
-    weights = []
-
-    def pack(self, weight, accuracy, limit):
-        weights.append(weight.detach().clone())
-        self.memory = torch.empty(1)
-        self.matrices[7] = drop_in.Packed(None, weight.data_ptr(), 3, *weight.shape, 1, accuracy, 7)
-
-    monkeypatch.setattr(packed._Packed, "_pack", pack)
-    monkeypatch.setattr(packed, "DEVICE", "cpu")
-    monkeypatch.setattr(packed, "FEWEST_NUMBERS", 0)
-    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    stream = type("Stream", (), {"cuda_stream": 7})
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: stream)
-    return weights
-
-
-class Applied(torch.nn.Module):
-    """A layer that tells how many packed weights there are while it is called."""
-
-    def __init__(self, library):
-        super().__init__()
-        self.linear = torch.nn.Linear(3, 5).requires_grad_(False)
-        self.count = ctypes.c_int.in_dll(library, "fake_packed")
-
-    def forward(self):
-        return self.count.value
-
-
-def test_packed_weights_follow_their_parameters(library, packing):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, ArithmeticError])
+def test_no_error_leaves_an_accuracy_behind(error):
     sgemm.torch.enable("normwise")
-    of = sgemm.torch.pack(Applied(library))
+    with pytest.raises(error):
+        sgemm.torch.module(torch.nn.Sequential(Layer(), sgemm.torch.module(Raises(error), "rowwise")), "fp32")(x())
+    assert here() == NORMWISE
+    inner = sgemm.torch.module(torch.nn.Identity(), "fp32")
+    inner.register_forward_pre_hook(refuse, prepend=True)
 
-    def expect_packed_anew(times: int):
-        before = len(packing)
-        assert of() == 1
-        assert of() == 1
-        assert of.count.value == 0
-        assert len(packing) == before + times
-        assert torch.equal(packing[-1], of.linear.weight)
+    class Outer(torch.nn.Module):
+        def forward(self, x):
+            with contextlib.suppress(ValueError):
+                inner(x)
+            return here()
 
-    expect_packed_anew(1)
-    of.linear.weight.add_(1)
-    expect_packed_anew(1)
-    with torch.inference_mode():
-        of.linear.weight.add_(1)
-        expect_packed_anew(1)
-    of.linear.weight.data = of.linear.weight.data + 1
-    expect_packed_anew(1)
-    of.linear.weight = torch.nn.Parameter(of.linear.weight + 1, requires_grad=False)
-    expect_packed_anew(1)
-    of.linear.weight.data = of.linear.weight.data.T.contiguous().T  # its lines are not contiguous
-    assert of() == 0
-    of.linear.weight.data = of.linear.weight.data.contiguous()
-    expect_packed_anew(1)
-    with sgemm.torch.use("componentwise"):
-        expect_packed_anew(1)
+    assert sgemm.torch.module(Outer(), "componentwise")(x()) == COMPONENTWISE
+    assert here() == NORMWISE
+
+
+def test_uses_that_end_in_another_order():
+    sgemm.torch.enable("componentwise")
+
+    def steps():
+        with sgemm.torch.use("fp32"):
+            yield
+
+    generator = steps()
+    next(generator)
+    with sgemm.torch.use("rowwise"):
+        generator.close()
+        assert here() == ROWWISE
+    assert here() == COMPONENTWISE
+    first, second = sgemm.torch.use("fp32"), sgemm.torch.use("normwise")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert here() == NORMWISE
+    refused = []
+
+    def leave_elsewhere():
+        with pytest.raises(RuntimeError, match="entered in another thread"):
+            second.__exit__()
+        refused.append(True)
+
+    thread = threading.Thread(target=leave_elsewhere)
+    thread.start()
+    thread.join()
+    assert len(refused) == 1
+    second.__exit__()
+    assert here() == COMPONENTWISE
+
+
+def test_a_module_that_works_later_is_refused():
+    class Generates(torch.nn.Module):
+        def forward(self, x):
+            yield x
+
+    class Waits(torch.nn.Module):
+        async def forward(self, x):
+            return x
+
+    for of in (Generates(), Waits()):
+        with pytest.raises(TypeError, match="returns a generator or a coroutine"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a coroutine that nobody waits for
+            sgemm.torch.module(of, "fp32")(x())
+
+
+def test_coroutines_have_accuracies_of_their_own():
+    sgemm.torch.enable("componentwise")
+    found = {}
+
+    def product():
+        return here()
+
+    async def work(name):
+        with sgemm.torch.use(name):
+            for _ in range(3):
+                await asyncio.sleep(0)
+                found.setdefault(name, set()).add(product())
+            with sgemm.torch.use("cublas"):
+                await asyncio.sleep(0)
+                assert here() == CUBLAS
+                sgemm.torch.module(torch.nn.Identity(), "fp32")(x())
+                layer = sgemm.torch.module(Layer(), "normwise")
+                seen.clear()
+                layer(x()).sum().backward()
+                assert accuracies("forward") == accuracies("backward") == [NORMWISE]
+            seen.clear()
+            Product.apply(x(), x()).sum().backward()
+            assert accuracies("backward") == [drop_in.ACCURACIES[name]]
+
+    async def plain():
+        for _ in range(6):
+            found.setdefault("", set()).add(here())
+            await asyncio.sleep(0)
+
+    async def generates():
+        with sgemm.torch.use("normwise"):
+            yield here()
+
+    @contextlib.contextmanager
+    def managed():
+        with sgemm.torch.use("rowwise"):
+            yield
+
+    async def through_a_manager():
+        with managed():
+            await asyncio.sleep(0)
+            found["managed"] = {here()}
+
+    async def main():
+        await asyncio.gather(work("fp32"), plain(), work("rowwise"), plain(), through_a_manager())
+        iterator = generates()
+        assert await anext(iterator) == NORMWISE
+        del iterator  # it ends in a task of the loop's
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert here() == COMPONENTWISE
+
+    asyncio.run(main())
+    assert found == {"fp32": {FP32}, "rowwise": {ROWWISE}, "": {COMPONENTWISE}, "managed": {ROWWISE}}
+    assert here() == COMPONENTWISE
+    assert sgemm.torch._open == []
     with sgemm.torch.use("fp32"):
-        assert of() == 0
-    assert [len(packed._table), len(packing)] == [1, 7]
-    del of.linear.weight
-    assert len(packed._table) == 0, "a packed weight goes with its parameter"
+        asyncio.run(plain())
+    assert found[""] == {COMPONENTWISE, FP32}
 
 
-def test_a_write_through_data_is_seen_by_nobody(library, packing):
-    sgemm.torch.enable("normwise")
-    of = sgemm.torch.pack(Applied(library))
-    of()
-    of.linear.weight.data.add_(1)
-    of()
-    assert len(packing) == 1
-    sgemm.torch.pack(of)
-    of()
-    assert len(packing) == 2
+# ---- Gradients of modules ----
 
 
-def test_weights_are_packed_where_they_need_no_gradient(library, packing):
-    sgemm.torch.enable("normwise")
-    of = sgemm.torch.pack(Applied(library))
-    assert of() == 1
-    of.linear.weight.requires_grad_(True)
-    assert of() == 0
-    assert len(packed._table) == 0
-    with torch.no_grad():
-        assert of() == 1
-    assert torch.func.functional_call(of, {"linear.weight": torch.ones(5, 3)}, ()) == 0
-    with torch.inference_mode():
-        of.linear.weight = torch.nn.Parameter(torch.ones(5, 3), requires_grad=False)
-        assert of() == 0, "it has no version"
+class Noted(torch.autograd.Function):
+    """A product with gradients of any order, which are such products as well."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        note("product")
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, w = ctx.saved_tensors
+        return Noted.apply(gradient, w.T), Noted.apply(x.T, gradient)
+
+
+def test_gradients_of_gradients_have_the_accuracy_of_the_module():
+    class Twice(torch.nn.Module):
+        def forward(self, a, b):
+            return Noted.apply(a, b).tanh()
+
+    class Inside(torch.nn.Module):
+        """Its output is a gradient."""
+
+        def forward(self, a, b):
+            [gradient] = torch.autograd.grad(Noted.apply(a, b).tanh().sum(), a, create_graph=True)
+            return gradient
+
+    sgemm.torch.enable("componentwise")
+    a, b = x(), x()
+    result = sgemm.torch.module(Twice(), "fp32")(a, b)
+    for _ in range(3):
+        [result] = torch.autograd.grad(result.pow(2).sum(), a, create_graph=True)
+    result.sum().backward()
+    assert len(seen) > 12
+    assert set(accuracies("product")) == {FP32}
+    seen.clear()
+    sgemm.torch.module(Inside(), "rowwise")(a, b).pow(2).sum().backward()
+    assert len(seen) > 4
+    assert set(accuracies("product")) == {ROWWISE}
+    assert sgemm.torch._thread.made == []
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+
+
+class Slots:
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"),
-    [("", None), ("0", 0), ("512", 512), ("2K", 2048), ("1GiB", 1 << 30), ("3TB", 3 << 40), ("1X", None), ("2B", None)],
+    "wrapped",
+    [
+        lambda y: Output(y),
+        lambda y: {"a": [Output(y)]},
+        lambda y: Slots((types.SimpleNamespace(deep=Output(y)),)),
+        lambda y: {y},
+        lambda y: types.MappingProxyType({1: y}),
+        lambda y: torch.distributions.Normal(y, 1.0, validate_args=False),
+    ],
 )
-def test_the_limit_of_the_environment_is_that_of_the_library(monkeypatch, text, limit):
-    monkeypatch.setenv("SGEMM_MEMORY", text)
-    assert packed.limit_of_environment() == limit
+def test_gradients_of_what_is_in_an_object_have_the_accuracy_of_the_module(wrapped):
+    class Returns(Layer):
+        def forward(self, x):
+            self.result = super().forward(x)
+            return wrapped(self.result)
+
+    sgemm.torch.enable("componentwise")
+    layer = sgemm.torch.module(Returns(), "fp32")
+    layer(x())
+    layer.result.sum().backward()
+    assert accuracies("backward") == [FP32]
+
+
+def test_a_failed_backward_pass_leaves_the_accuracy_of_its_caller():
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise KeyboardInterrupt
+
+    class Within(torch.nn.Module):
+        def forward(self, x):
+            return Fails.apply(x)
+
+    sgemm.torch.enable("componentwise")
+    with sgemm.torch.use("normwise"):
+        result = sgemm.torch.module(Within(), "fp32")(x()).sum()
+        with pytest.raises(KeyboardInterrupt):
+            result.backward()
+        assert here() == NORMWISE
+    assert here() == COMPONENTWISE
+    assert sgemm.torch._thread.entries == []
+
+
+# ---- Packed layers, and sgemm.matmul() on tensors: the host is the GPU ----
+
+
+@pytest.fixture
+def gpu(fake, cuda, monkeypatch):
+    """Tensors of the host are taken for those of a GPU."""
+    stream = types.SimpleNamespace(cuda_stream=7, synchronize=lambda: None)
+    monkeypatch.setattr(sgemm.arrays, "CUDA", 1)
+    monkeypatch.setattr(packed, "DEVICE", "cpu")
+    monkeypatch.setattr(packed, "FEWEST_NUMBERS", 12)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: stream)
+    return fake
+
+
+def linear(inputs=4, outputs=3, **options):
+    return torch.nn.Linear(inputs, outputs, **options)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("shape", [(4,), (5, 4), (2, 5, 4), (0, 4), (3, 0, 4)])
+def test_a_packed_layer_computes_and_derives_as_its_layer(gpu, bias, shape):
+    layer = linear(bias=bias)
+    of = sgemm.torch.PackedLinear(layer, "rowwise")
+    operands = torch.randn(shape, requires_grad=True), torch.randn(shape, requires_grad=True)
+    operands[1].data.copy_(operands[0].data)
+    expected, found = layer(operands[0]), of(operands[1])
+    torch.testing.assert_close(found, expected)
+    for result in (expected, found):
+        result.pow(2).sum().backward()
+    torch.testing.assert_close(operands[1].grad, operands[0].grad)
+    if found.numel():
+        assert (gpu.accuracy, gpu.stream) == (ROWWISE, 7)
+    assert list(of.parameters()) == []
+
+
+def test_a_packed_layer_is_none_of_its_layers_changes(gpu):
+    layer = linear()
+    of, operand = sgemm.torch.PackedLinear(layer), torch.randn(5, 4)
+    expected = layer(operand)
+    with torch.no_grad():
+        layer.weight.mul_(2)
+        layer.weight.data.mul_(2)
+        layer.bias.zero_()
+        of.weight.mul_(2)  # a copy
+    assert torch.equal(of.weight * 4, layer.weight)
+    torch.testing.assert_close(of(operand), expected)
+    for change in (lambda: setattr(of, "weight", torch.ones(3, 4)), lambda: setattr(of, "weight", layer.weight)):
+        with pytest.raises(AttributeError, match="can not be replaced"):
+            change()
+    next(of.buffers()).mul_(2)  # which PyTorch's own machinery may do
+    torch.testing.assert_close(of(operand) - of.bias, 2 * (expected - of.bias))
+
+
+def test_a_packed_layer_is_stored_copied_and_moved(gpu):
+    layer, other, operand = linear(), linear(), torch.randn(5, 4)
+    of = sgemm.torch.PackedLinear(layer)
+    assert of.state_dict().keys() == layer.state_dict().keys()
+    memory = of._terms.memory
+    of.load_state_dict(other.state_dict())
+    assert of._terms.memory is memory, "a captured graph reads it"
+    layer.load_state_dict(of.state_dict())
+    for copied in (of, copy.deepcopy(of), pickle.loads(pickle.dumps(of)), layer):
+        torch.testing.assert_close(copied(operand), other(operand))
+    with torch.inference_mode():
+        made = sgemm.torch.PackedLinear(linear()).load_state_dict(other.state_dict())
+        assert not made.missing_keys
+    with pytest.raises(TypeError, match=r"float16: a PackedLinear is of float32"):
+        copy.deepcopy(of).half()
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        of.load_state_dict(linear(4, 5).state_dict())
+    meta = of.to("meta")
+    assert meta._terms is None
+
+
+def test_terms_go_with_the_layer(gpu):
+    of = sgemm.torch.PackedLinear(linear())
+    copied = copy.deepcopy(of)
+    of.load_state_dict(linear().state_dict())
+    assert gpu.packed == 2
+    del of, copied
+    gc.collect()
+    assert gpu.packed == 0
+
+
+def test_a_layer_is_not_packed_while_a_graph_is_captured(gpu, monkeypatch):
+    of = sgemm.torch.PackedLinear(linear())
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    of(torch.randn(5, 4))
+    with pytest.raises(RuntimeError, match="while a CUDA graph is captured"):
+        sgemm.torch.PackedLinear(linear())
+    next(of.buffers()).mul_(2)
+    with pytest.raises(RuntimeError, match="while a CUDA graph is captured"):
+        of(torch.randn(5, 4))
+
+
+def test_what_is_no_plain_layer_is_not_packed(gpu):
+    class Derived(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    hooked, patched = linear(), linear()
+    hooked.register_forward_hook(lambda *_: None)
+    patched.forward = lambda x: x
+    for wrong, text in (
+        (Derived(3, 4), "a Derived does more"),
+        (torch.nn.Conv1d(3, 4, 1), "a Conv1d does more"),
+        (hooked, "the layer has hooks"),
+        (patched, "does more"),
+        (linear().half(), "float16"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            sgemm.torch.PackedLinear(wrong)
+    for accuracy in ("fp32", "reproducible", "tf32"):
+        with pytest.raises(ValueError, match="give one of componentwise, normwise, rowwise"):
+            sgemm.torch.PackedLinear(linear(), accuracy)
+    of = sgemm.torch.PackedLinear(linear())
+    for wrong in (torch.ones(2, 8), torch.ones(()), torch.ones(4, 5)):
+        with pytest.raises(ValueError, match="its last size has to be 4"):
+            of(wrong)
+    with pytest.raises(TypeError, match="float16"):
+        of(torch.ones(5, 4).half())
+    of.bias = torch.ones(2)
+    with pytest.raises(ValueError, match="the bias has the shape"):
+        of(torch.ones(5, 4))
+
+
+def test_layers_inside_are_replaced(gpu):
+    shared = linear(4, 4)
+    encoder = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+    model = torch.nn.Sequential(shared, torch.nn.ReLU(), shared, linear(4, 2), encoder.linear1, encoder)
+    operand = torch.randn(5, 4)
+    expected = model[:4](operand)
+    assert sgemm.torch.replace_linears(model, "normwise") is model
+    kinds = [type(part).__name__ for part in model]
+    assert kinds == ["PackedLinear", "ReLU", "PackedLinear", "Linear", "PackedLinear", "TransformerEncoderLayer"]
+    assert model[0] is model[2]
+    assert type(encoder.linear1) is torch.nn.Linear
+    torch.testing.assert_close(model[:4](operand), expected)
+    assert isinstance(sgemm.torch.replace_linears(linear()), sgemm.torch.PackedLinear)
+    torch.testing.assert_close(compiled(model[:4])(operand), expected)
+
+
+def test_pack_says_what_has_taken_its_place():
+    layer = linear()
+    before = dict(vars(layer))
+    for arguments, named in (((), {}), ((False,), {}), ((), {"limit": 5})):
+        with pytest.warns(FutureWarning, match=r"PackedLinear\(linear, accuracy\).*replace_linears"):
+            assert sgemm.torch.pack(layer, *arguments, **named) is layer
+    assert vars(layer) == before
+
+
+def test_matmul_raises_the_version_of_its_result(gpu):
+    a, b, w = (torch.randn(4, 4) for _ in range(3))
+    result = x().new_ones(4, 4, requires_grad=True) * w
+    view = w[:]
+    assert sgemm.matmul(a, b, out=view) is view
+    torch.testing.assert_close(w, a @ b)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+def test_matmul_refuses_gradients(gpu):
+    plain, leaf = torch.ones(3, 3), x()
+    for operands, named in (((leaf, plain), {}), ((plain, leaf), {}), ((plain, plain), {"out": leaf})):
+        with pytest.raises(ValueError, match="requires a gradient"):
+            sgemm.matmul(*operands, **named)
+        with torch.no_grad():
+            sgemm.matmul(*operands, **named)
+    with pytest.raises(TypeError, match="a forward-mode derivative"), torch.autograd.forward_ad.dual_level():
+        sgemm.matmul(torch.autograd.forward_ad.make_dual(plain, plain), plain)
+    with pytest.raises(TypeError, match=r"torch\.func"):
+        torch.func.vmap(lambda a: sgemm.matmul(a, plain))(torch.ones(2, 3, 3))
+    with torch.inference_mode():
+        made = sgemm.matmul(plain, plain)
+        sgemm.matmul(plain, plain, out=made)
+    with pytest.raises(ValueError, match="made in inference mode"):
+        sgemm.matmul(plain, plain, out=made)
+
+
+def test_matmul_reads_lazily_negated_numbers(gpu):
+    a, b = torch.randn(3, 3), torch.randn(3, 3)
+    torch.testing.assert_close(sgemm.matmul(torch._neg_view(a), b), -(a @ b))
+    torch.testing.assert_close(sgemm.matmul(b, torch._neg_view(a)), -(b @ a))
+    column = torch.randn(3, 1, dtype=torch.complex64).conj().imag
+    assert column.is_neg()
+    torch.testing.assert_close(sgemm.matmul(a, column), a @ column)
+    with pytest.raises(ValueError, match="out is a view whose numbers PyTorch negates"):
+        sgemm.matmul(a, b, out=torch._neg_view(a))
+    of = sgemm.torch.PackedLinear(linear(3, 3))
+    torch.testing.assert_close(of(torch._neg_view(a)), of(-a))
+
+
+def test_matmul_refuses_what_has_no_ordinary_memory(gpu):
+    plain = torch.ones(3, 3)
+    quantized = torch.quantize_per_tensor(plain, 0.1, 0, torch.quint8)
+    for wrong in (plain.to_sparse(), plain.double(), quantized, plain.to_sparse_csr()):
+        with pytest.raises(TypeError, match="not float32 in a strided one"):
+            sgemm.matmul(wrong, plain)
+    with torch._subclasses.fake_tensor.FakeTensorMode() as mode:
+        standing = mode.from_tensor(plain)
+    with pytest.raises(TypeError, match=r"without memory of its own|not on a GPU"):
+        sgemm.matmul(standing, plain)
+
+    class Derived(torch.Tensor):
+        pass
+
+    sgemm.matmul(plain.as_subclass(Derived), plain)
+    assert gpu.stream == 7, "its stream is PyTorch's"

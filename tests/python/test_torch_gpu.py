@@ -1,5 +1,6 @@
 """sgemm.torch on a GPU: PyTorch's products with the switch on. Skipped without PyTorch, a GPU, and a built drop-in."""
 
+import asyncio
 import threading
 import warnings
 
@@ -342,6 +343,42 @@ def test_checkpointing_recomputes_with_the_accuracy_of_the_module():
     for reentrant in (False, True):
         torch.utils.checkpoint.checkpoint(layer, wide(), use_reentrant=reentrant).sum().backward()
         assert set(kernels()) == {"12"}
+
+
+def test_gradients_of_gradients_have_the_accuracy_of_the_module():
+    class Inside(torch.nn.Linear):
+        """Its output is a gradient, whose nodes a thread of autograd's engine has made."""
+
+        def forward(self, x):
+            [gradient] = torch.autograd.grad(super().forward(x).tanh().sum(), x, create_graph=True)
+            return {"gradient": gradient}
+
+    a = wide()
+    layer = sgemm.torch.module(torch.nn.Linear(2048, 2048, bias=False, device="cuda"), "normwise")
+    [gradient] = torch.autograd.grad(layer(a).tanh().sum(), a, create_graph=True)
+    gradient.square().sum().backward()
+    assert len(found := kernels()) >= 6
+    assert set(found) == {"12"}
+    inside = sgemm.torch.module(Inside(2048, 2048, bias=False, device="cuda"), "normwise")
+    inside(a)["gradient"].square().sum().backward()
+    assert len(found := kernels()) >= 6
+    assert set(found) == {"12"}
+
+
+def test_coroutines_have_accuracies_of_their_own():
+    a = wide().detach()
+
+    async def work(name):
+        with sgemm.torch.use(name):
+            for _ in range(10):
+                await asyncio.sleep(0)
+                torch.mm(a, a)
+
+    async def main():
+        await asyncio.gather(work("normwise"), work("componentwise"), work("cublas"))
+
+    asyncio.run(main())
+    assert kernels() == ["11"] * 10 + ["12"] * 10
 
 
 # ---- The operators as PyTorch's own suites sample them ----

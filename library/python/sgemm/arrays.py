@@ -12,8 +12,8 @@ CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
 
 @dataclass(frozen=True)
 class Array:
-    """FP32 numbers on a GPU: what `__cuda_array_interface__` or DLPack says of an object. Strides are in elements.
-    `stream` is the one that the producer named, or None."""
+    """FP32 numbers on a GPU: what PyTorch, `__cuda_array_interface__` or DLPack says of an object. Strides are in
+    elements. `stream` is the one that the producer named, or None."""
 
     owner: Any
     pointer: int
@@ -24,18 +24,27 @@ class Array:
     read_only: bool = False
     keeper: Any = field(default=None, repr=False)  # lives as long as the memory has to
 
-    @property
-    def package(self) -> str:
-        return type(self.owner).__module__.partition(".")[0]
+
+def package_of(value: Any) -> str:
+    """The package of an object's type. Classes that are derived from an array of PyTorch or CuPy are theirs."""
+    for package, kind in (("torch", "Tensor"), ("cupy", "ndarray")):
+        module = sys.modules.get(package)
+        if module is not None and isinstance(value, getattr(module, kind, ())):
+            return package
+    return type(value).__module__.partition(".")[0]
 
 
-def array_of(name: str, value: Any) -> Array:
-    """Describes the argument `name`. Raises TypeError for what is no FP32 array on a GPU."""
-    device = device_of(name, value)
-    if (interface := getattr(value, "__cuda_array_interface__", None)) is not None:
-        return _from_interface(name, value, interface, 0 if device is None else device)
-    if hasattr(value, "__dlpack__"):
-        return _from_dlpack(name, value, 0 if device is None else device)
+def array_of(name: str, value: Any, stream: int = 0) -> Array:
+    """Describes the argument `name`, which work on a stream is to use. Raises TypeError for what is no FP32 array on a
+    GPU."""
+    device = device_of(name, value) or 0
+    if package_of(value) == "torch":
+        return _from_torch(name, value)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is not None and ("stream" in interface or not hasattr(value, "__dlpack__")):
+        return _from_interface(name, value, interface, device)
+    if hasattr(value, "__dlpack__"):  # which waits for the producer, as versions before the third can not
+        return _from_dlpack(name, value, device, stream, interface)
     raise TypeError(
         f"{name} is a {type(value).__module__}.{type(value).__name__}, which has neither __cuda_array_interface__ nor "
         "__dlpack__: give an array of PyTorch, CuPy or the like"
@@ -46,10 +55,29 @@ def device_of(name: str, value: Any) -> int | None:
     """The device that an object says it is on, or None if it does not say. Raises TypeError if it is no GPU of CUDA."""
     if not hasattr(value, "__dlpack_device__"):
         return None
+    if package_of(value) == "torch" and sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(value):
+        raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
     kind, device = value.__dlpack_device__()
     if int(kind) not in (CUDA, CUDA_MANAGED):
         raise TypeError(f"{name} is not on a GPU of CUDA: move it there first")
     return int(device)
+
+
+def _from_torch(name: str, tensor: Any) -> Array:
+    torch = sys.modules["torch"]
+    if tensor.dtype != torch.float32 or tensor.layout != torch.strided:
+        raise TypeError(f"{name} holds {tensor.dtype} in the layout {tensor.layout}, not float32 in a strided one")
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
+        raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
+    tensor = tensor.resolve_neg()  # whose numbers may have the other sign in memory
+    try:
+        pointer = tensor.data_ptr()
+    except RuntimeError as error:  # in the trace of a compiler, and of other tensors that stand for some
+        raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own: {error}") from None
+    if pointer == 0 and tensor.numel() > 0:
+        raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own")
+    return Array(tensor, pointer, tuple(tensor.shape), tensor.stride(), max(tensor.get_device(), 0))
 
 
 INTERFACE_VERSIONS = range(4)  # those that were published
@@ -110,8 +138,8 @@ class _DLTensor(ctypes.Structure):
 _FLOAT = 2  # DLPack's code of floating-point numbers
 
 
-def _from_dlpack(name: str, value: Any, device: int) -> Array:
-    capsule = value.__dlpack__(stream=1)  # ready for the default stream
+def _from_dlpack(name: str, value: Any, device: int, stream: int, interface: dict | None) -> Array:
+    capsule = value.__dlpack__(stream=stream or 1)  # 1 is the default stream there
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -120,29 +148,32 @@ def _from_dlpack(name: str, value: Any, device: int) -> Array:
         raise TypeError(f"{name} does not hold float32")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _contiguous(shape)
-    return Array(value, (tensor.data or 0) + tensor.byte_offset, shape, strides, device, keeper=capsule)
+    read_only = bool(interface and interface["data"][1])
+    return Array(value, (tensor.data or 0) + tensor.byte_offset, shape, strides, device, None, read_only, capsule)
 
 
-def empty_like_in(array: Array, shape: tuple[int, ...]) -> Any:
-    """A new array of the package that `array` comes from, on its device. Raises TypeError for other packages than
+def empty_like_in(value: Any, shape: tuple[int, ...]) -> Any:
+    """A new array of the package that `value` comes from, on its device. Raises TypeError for other packages than
     PyTorch and CuPy."""
-    module = sys.modules.get(array.package)
-    if array.package == "torch":
-        return module.empty(shape, dtype=module.float32, device=array.owner.device)
-    if array.package == "cupy":
+    package = package_of(value)
+    module = sys.modules.get(package)
+    if package == "torch":
+        return module.empty(shape, dtype=module.float32, device=value.device)
+    if package == "cupy":
         return module.empty(shape, dtype=module.float32)
-    raise TypeError(f"arrays of {array.package} can not be made here: give one as `out`")
+    raise TypeError(f"arrays of {package} can not be made here: give one as `out`")
 
 
-def current_stream(array: Array) -> int:
-    """The stream that the array's package works on. For packages other than PyTorch and CuPy it is the stream that the
-    array names, or the default stream."""
-    module = sys.modules.get(array.package)
-    if array.package == "torch":
-        return module.cuda.current_stream(array.device).cuda_stream
-    if array.package == "cupy":
+def current_stream(value: Any) -> int | None:
+    """The stream that the package of an array works on. None: that of another package than PyTorch and CuPy is not
+    known."""
+    package = package_of(value)
+    module = sys.modules.get(package)
+    if package == "torch":
+        return module.cuda.current_stream(value.device).cuda_stream
+    if package == "cupy":
         return module.cuda.get_current_stream().ptr
-    return array.stream or 0
+    return None
 
 
 def stream_of(stream: Any) -> int:
@@ -157,11 +188,42 @@ def stream_of(stream: Any) -> int:
     raise TypeError(f"stream is a {type(stream).__name__}: give a stream of PyTorch or CuPy, or its number")
 
 
-def current_device(array: Array) -> contextlib.AbstractContextManager:
+def current_device(value: Any, device: int | None) -> contextlib.AbstractContextManager:
     """Makes the array's device current for a while, in PyTorch and CuPy. Others have to do so themselves."""
-    module = sys.modules.get(array.package)
-    if array.package == "torch":
-        return module.cuda.device(array.device)
-    if array.package == "cupy":
-        return module.cuda.Device(array.device)
+    package = package_of(value)
+    module = sys.modules.get(package)
+    if package == "torch":
+        return module.cuda.device(device)
+    if package == "cupy":
+        return module.cuda.Device(device)
     return contextlib.nullcontext()
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays have an element in common. Strides are not negative, and one of those of a matrix is 1."""
+    first, last = (a, b) if a.pointer < b.pointer else (b, a)
+    if 0 in a.shape or 0 in b.shape or last.pointer >= first.pointer + 4 * _extent(first):
+        return False
+    length, ld, lines, starts = _lines(b)
+    length_a, ld_a, lines_a, starts_a = _lines(a)
+    for start in (start + ld_a * line for start in starts_a for line in range(lines_a)):
+        for first in starts:  # of the lines of b, which may begin within [low, high]
+            low, high = start - length + 1 - first, start + length_a - 1 - first
+            line = max(-(-low // ld), 0)
+            if line < lines and line * ld <= high:
+                return True
+    return False
+
+
+def _extent(array: Array) -> int:
+    return 1 + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+
+
+def _lines(array: Array) -> tuple[int, int, int, list[int]]:
+    """The length of contiguous lines, their distance and number in a matrix, and where matrices begin, in elements."""
+    (rows, columns), (by_rows, by_columns) = array.shape[-2:], array.strides[-2:]
+    if by_columns != 1 and columns > 1:
+        rows, columns, by_rows, by_columns = columns, rows, by_columns, by_rows
+    begin = array.pointer // 4
+    batch = range(array.shape[0]) if len(array.shape) == 3 else range(1)
+    return columns, max(by_rows, 1), rows, [begin + i * array.strides[0] for i in batch]

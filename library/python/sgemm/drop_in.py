@@ -3,7 +3,7 @@
 import ctypes
 import functools
 from collections.abc import Iterable
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int64, c_size_t
 from dataclasses import dataclass, fields
 
 from . import library
@@ -11,21 +11,6 @@ from . import library
 OFF, UNSET = -1, -2
 ACCURACIES = {**library.ACCURACIES, "cublas": OFF}
 CURRENT_TASK = CFUNCTYPE(c_int)
-
-
-class Packed(ctypes.Structure):
-    """sgemm_drop_in_packed_t: a packed operand, and the matrix that it stands for."""
-
-    _fields_ = (
-        ("packed", c_void_p),
-        ("x", c_void_p),
-        ("ld", c_int64),
-        ("lines", c_int64),
-        ("k", c_int64),
-        ("along_k", c_int),
-        ("accuracy", c_int),
-        ("stream", c_void_p),
-    )
 
 
 def number_of(accuracy: str) -> int:
@@ -60,7 +45,6 @@ def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
         ("set_tasks", None, CURRENT_TASK),
         ("set_task_accuracy", None, c_int, c_int),
         ("accuracy", c_int),
-        ("set_packed", None, POINTER(Packed), c_size_t),
         ("set_log", None, c_int),
         ("table", c_size_t, c_char_p, c_size_t),
         ("clear_table", None),

@@ -122,9 +122,11 @@ def _load() -> None:
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
 def _product(a: jax.Array, b: jax.Array, transpose_a: bool, transpose_b: bool, accuracy: int) -> jax.Array:
     """op(a) op(b) for arrays of the same number of dimensions. Those of a batch are equal, or 1 in one of them."""
-    _load()
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*batch, a.shape[-1 if transpose_a else -2], b.shape[-2 if transpose_b else -1])
+    if 0 in (*shape, *a.shape):  # nothing to multiply
+        return jnp.zeros(shape, jnp.float32)
+    _load()
     call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct(shape, jnp.float32), vmap_method="expand_dims")
     return call(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b), accuracy=np.int32(accuracy))
 

@@ -1,183 +1,231 @@
-"""Weights of PyTorch that libsgemm has split once: the table behind sgemm.torch.pack().
+"""A layer of PyTorch whose weight libsgemm has split once, for inference."""
 
-A packed weight lies in memory of PyTorch's own allocator, and goes with the parameter that it was made of. It holds for
-one state of the parameter: its storage, its place in there, and its version, which PyTorch raises with every change in
-place. What is written through `.data` raises nothing.
-"""
-
-import contextlib
-import os
-import re
+import ctypes
 import sys
-import threading
-import weakref
-from ctypes import POINTER, byref, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_float, c_int, c_int64, c_size_t, c_void_p
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from . import drop_in, library
+from . import library
+from .arrays import Array, array_of
 
-ACCURACIES = {library.ACCURACIES[name] for name in ("componentwise", "normwise", "rowwise")}
+ACCURACIES = ("componentwise", "normwise", "rowwise")
 SIDE_A = 1
+BIAS_OF_COLUMNS = 1
 DEVICE = "cuda"
 ALIGNMENT = 256  # SGEMM_WORKSPACE_ALIGNMENT
 FEWEST_NUMBERS = 1 << 20  # of a smaller weight the splitting takes some microseconds
 
-_lock = threading.RLock()
-_table: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # a _Packed for each parameter
-_weights: "weakref.WeakKeyDictionary[torch.nn.Module, list]" = weakref.WeakKeyDictionary()
-_of_thread = threading.local()  # .calls: what the modules that are being called have entered
+
+class PackedLinear(torch.nn.Module):
+    """y = x W^T + b with a W that was split into terms once. The layer owns a copy of W and its terms: what becomes of
+    the torch.nn.Linear that it is made of does not matter.
+
+    The terms take memory besides: 1.5 times that of W with "componentwise", as much with "normwise", and 0.75 times as
+    much with "rowwise". They are made when the layer gets to a GPU or loads a state, which waits for them. Elsewhere
+    the layer is a torch.nn.Linear. There are gradients of x, and none of W and b.
+
+    `weight` is a copy at each access, so that nothing that is written there can differ from the terms. State
+    dictionaries are those of a torch.nn.Linear. Under torch.compile the graph breaks at the layer.
+
+    Raises TypeError for what is no plain torch.nn.Linear in FP32, ValueError for another accuracy, and SgemmError where
+    the GPU has no kernel that reads terms.
+    """
+
+    bias: torch.Tensor | None
+
+    def __init__(self, linear: torch.nn.Linear, accuracy: str = "componentwise"):
+        super().__init__()
+        if accuracy not in ACCURACIES:
+            raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(ACCURACIES)}")
+        if getattr(type(linear), "forward", None) is not torch.nn.Linear.forward or "forward" in vars(linear):
+            raise TypeError(f"a {type(linear).__name__} does more than a torch.nn.Linear, or something else")
+        if linear._forward_hooks or linear._forward_pre_hooks:
+            raise TypeError("the layer has hooks, which its packed one would not call: remove them first")
+        self.accuracy = accuracy
+        self.out_features, self.in_features = linear.weight.shape
+        self._terms: _Terms | None = None
+        for name in ("weight", "bias"):
+            tensor = getattr(linear, name)
+            if tensor is not None and tensor.dtype != torch.float32:
+                raise TypeError(f"the {name} holds {tensor.dtype}, not float32")
+            with torch.inference_mode(False):  # a change of what is made in it shows no version
+                self._buffers[name] = None if tensor is None else tensor.detach().clone(
+                    memory_format=torch.contiguous_format)  # fmt: skip
+        self._pack()
+
+    @property
+    def weight(self) -> torch.Tensor:
+        return self._matrix.clone()
+
+    @property
+    def _matrix(self) -> torch.Tensor:
+        return self._buffers["weight"]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "weight":
+            raise AttributeError("the weight of a PackedLinear can not be replaced: make another layer")
+        super().__setattr__(name, value)
+
+    def extra_repr(self) -> str:
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}, accuracy={self.accuracy!r}"
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self._matrix.device.type != DEVICE:
+            return torch.nn.functional.linear(x, self._matrix, self.bias)
+        return _Product.apply(x, self._matrix, self)
+
+    def _pack(self) -> None:
+        matrix = self._matrix
+        if matrix.device.type != DEVICE:
+            self._terms = None
+            return
+        if matrix.dtype != torch.float32:
+            raise TypeError(f"the weight holds {matrix.dtype}: a PackedLinear is of float32")
+        self._terms = _Terms(matrix, self.accuracy, self._terms)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "PackedLinear":
+        before = self._matrix
+        with torch.inference_mode(False):
+            super()._apply(fn, recurse)
+        if self._matrix is not before:
+            self._pack()
+        return self
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._pack()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_terms": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._pack()
+
+    @torch.compiler.disable
+    def _multiply(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dim() == 0 or x.shape[-1] != self.in_features:
+            raise ValueError(f"x has the shape {tuple(x.shape)}: its last size has to be {self.in_features}")
+        rows = x.detach().reshape(-1, self.in_features)
+        if rows.stride(1) != 1 or rows.stride(0) < self.in_features:
+            rows = rows.contiguous()
+        if rows.device != self._matrix.device:
+            raise ValueError(f"x is on {rows.device}, and the layer on {self._matrix.device}")
+        bias = None if self.bias is None else array_of("bias", self.bias.detach())
+        if bias is not None and (bias.shape, bias.strides) != ((self.out_features,), (1,)):
+            raise ValueError(
+                f"the bias has the shape {bias.shape}: it has to be {self.out_features} contiguous numbers"
+            )
+        if self._terms.version != self._matrix._version:  # somebody wrote into the buffer
+            self._pack()
+        result = torch.empty(*x.shape[:-1], self.out_features, dtype=torch.float32, device=x.device)
+        if result.numel() > 0:
+            with torch.cuda.device(x.device):
+                self._terms.multiply(array_of("x", rows), bias, result)
+        return result
 
 
-def limit_of_environment() -> int | None:
-    """The bytes that SGEMM_MEMORY names, as the library reads them."""
-    text = re.fullmatch(r"(\d+)([KMGT]?)(i?B)?", os.environ.get("SGEMM_MEMORY", ""))
-    return int(text[1]) << 10 * " KMGT".index(text[2] or " ") if text and (text[2] or not text[3]) else None
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, matrix: torch.Tensor, layer: PackedLinear) -> torch.Tensor:
+        ctx.save_for_backward(matrix)
+        return layer._multiply(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return gradient @ ctx.saved_tensors[0], None, None
 
 
-def packed_bytes() -> int:
-    """The bytes of all packed weights."""
-    return sum(packed.bytes for packed in _table.values())
+def replace_linears(module: torch.nn.Module, accuracy: str = "componentwise") -> torch.nn.Module:
+    """Puts a PackedLinear in the place of each torch.nn.Linear inside of a module whose weight has a million numbers or
+    more. Those that torch.nn.TransformerEncoderLayer and torch.nn.MultiheadAttention read themselves stay, and so do
+    classes that are derived from torch.nn.Linear. Returns the module, or its packed layer if it is a Linear itself."""
+    made: dict[torch.nn.Module, PackedLinear] = {}
 
+    def packed(part: torch.nn.Module) -> torch.nn.Module:
+        if type(part) is not torch.nn.Linear or part.weight.numel() < FEWEST_NUMBERS:
+            return part
+        if part not in made:  # which may stand in several places
+            made[part] = PackedLinear(part, accuracy)
+        return made[part]
 
-def forget(module: torch.nn.Module) -> None:
-    """Packs the module's weights anew when it is called next."""
-    with _lock:
-        for weight in _weights_of(module):
-            _table.pop(weight, None)
-        _weights.pop(module, None)
-
-
-def enter(module: torch.nn.Module, limit: int | None) -> None:
-    """Has this thread's products read the module's packed weights, which are packed where they are not."""
-    if not hasattr(_of_thread, "calls"):
-        _of_thread.calls = []
-    calls = _of_thread.calls
-    packed: dict[int, tuple[drop_in.Packed, _Packed]] = dict(calls[-1]) if calls else {}
-    calls.append(packed)  # which keeps their memory
-    accuracy = drop_in.load().sgemm_drop_in_accuracy()
-    if accuracy in ACCURACIES and not torch.cuda.is_current_stream_capturing():
-        with _lock:
-            for weight in _weights_of(module):
-                one = _packed(weight, accuracy, limit)
-                if one is not None and one.memory is not None:
-                    matrix = one.matrix_on(torch.cuda.current_stream(weight.device))
-                    packed[matrix.x] = matrix, one
-    _tell()
-
-
-def leave() -> None:
-    """Undoes the last enter() of this thread."""
-    _of_thread.calls.pop()
-    _tell()
+    for parent in list(module.modules()):
+        if not isinstance(parent, (torch.nn.TransformerEncoderLayer, torch.nn.MultiheadAttention)):
+            for name, part in parent._modules.items():
+                if part is not None:
+                    parent._modules[name] = packed(part)
+    return packed(module)
 
 
 # ---- How it is done ----
 
 
-def _tell() -> None:
-    packed = _of_thread.calls[-1].values() if _of_thread.calls else ()
-    operands = (drop_in.Packed * len(packed))(*(matrix for matrix, _ in packed))
-    drop_in.load().sgemm_drop_in_set_packed(operands, len(packed))
+class _Operand(ctypes.Structure):
+    """sgemm_operand_t"""
+
+    _fields_ = (("packed", c_void_p), ("op", c_int), ("x", c_void_p), ("ld", c_int64))
 
 
-def _weights_of(module: torch.nn.Module) -> list[torch.Tensor]:
-    """The parameters W of a module that it multiplies as x W^T."""
-    if module not in _weights:
-        names = {torch.nn.Linear: "weight", torch.nn.MultiheadAttention: "in_proj_weight"}
-        _weights[module] = [
-            (weakref.ref(part), name)
-            for part in module.modules()
-            for kind, name in names.items()
-            if isinstance(part, kind)
-        ]
-    found = [(of(), name) for of, name in _weights[module]]
-    return [weight for part, name in found if part and (weight := part._parameters.get(name)) is not None]
+class _Epilogue(ctypes.Structure):
+    """sgemm_epilogue_t"""
+
+    _fields_ = (
+        ("activation", c_int), ("bias_of", c_int), ("bias", c_void_p), ("aux", c_void_p), ("aux_ld", c_int64),
+        ("sums_of", c_int), ("sums", c_void_p),
+    )  # fmt: skip
 
 
-def _is_eligible(weight: torch.Tensor) -> bool:
-    return (
-        type(weight) is torch.nn.Parameter  # what stands for one in torch.func or a fake mode may have no memory
-        and weight.device.type == DEVICE
-        and weight.dtype == torch.float32
-        and weight.dim() == 2
-        and weight.stride(1) == 1
-        and weight.numel() >= FEWEST_NUMBERS
-        and not (weight.requires_grad and torch.is_grad_enabled())
-        and not weight.is_inference()  # which has no version
-    )
+class _Terms:
+    """The terms of a matrix. They take the memory of those before, which a captured graph may read."""
 
-
-def _packed(weight: torch.Tensor, accuracy: int, limit: int | None) -> "_Packed | None":
-    """The packed weight in its present state. Nothing: it is not to be packed."""
-    if not _is_eligible(weight):
-        _table.pop(weight, None)
-        return None
-    packed = _table.get(weight)
-    if packed is None or not packed.is_of(weight, accuracy):
-        _table.pop(weight, None)  # so that its memory serves the next one
-        packed = _table[weight] = _Packed(weight, accuracy, limit)
-    return packed
-
-
-class _Packed:
-    """A weight with its operand tiles, or without them where there is no room."""
-
-    def __init__(self, weight: torch.Tensor, accuracy: int, limit: int | None):
-        self.storage = StorageWeakRef(weight.untyped_storage())
-        self.state = self._state(weight, accuracy)
+    def __init__(self, matrix: torch.Tensor, accuracy: str, before: "_Terms | None"):
         self.object = c_void_p()
-        self.memory: torch.Tensor | None = None
-        self.bytes = 0
-        self.matrices: dict[int, drop_in.Packed] = {}  # by streams that may read it
-        with torch.cuda.device(weight.device), contextlib.suppress(torch.cuda.OutOfMemoryError, library.SgemmError):
-            self._pack(weight, accuracy, limit)
-
-    @staticmethod
-    def _state(weight: torch.Tensor, accuracy: int) -> tuple:
-        return weight._version, weight.data_ptr(), weight.shape, weight.stride(), accuracy
-
-    def is_of(self, weight: torch.Tensor, accuracy: int) -> bool:
-        # While the weak reference lives, no other storage equals it.
-        return self.state == self._state(weight, accuracy) and self.storage == StorageWeakRef(weight.untyped_storage())
-
-    def _pack(self, weight: torch.Tensor, accuracy: int, limit: int | None) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            raise RuntimeError("a weight is packed while a CUDA graph is captured: load or move the layer before")
+        self.version = matrix._version
+        self.matrix = matrix  # which some products read as well
+        self.accuracy = accuracy
         functions = _declared()
-        stream = torch.cuda.current_stream()
-        handle = library.handle_of(weight.device.index).pointer
-        library.check(functions.sgemm_set_accuracy(handle, accuracy))
-        library.check(functions.sgemm_set_stream(handle, stream.cuda_stream))
-        (lines, k), ld = weight.shape, weight.stride(0)
-        size = c_size_t()
-        library.check(functions.sgemm_packed_size(handle, lines, k, byref(size)))
-        free = torch.cuda.mem_get_info()[0] // 2
-        limits = [free if limit is None else limit - packed_bytes()]
-        if (of_environment := limit_of_environment()) is not None:
-            limits.append(of_environment - packed_bytes())
-        if size.value > min(limits):
-            return
-        memory = torch.empty(size.value + ALIGNMENT, dtype=torch.uint8, device=weight.device)
-        place = (memory.data_ptr() + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-        layout = library.ROW_MAJOR, SIDE_A, library.NO_TRANSPOSE, lines, k
-        at = weight.data_ptr(), ld, place, size.value
-        library.check(functions.sgemm_pack(handle, *layout, *at, byref(self.object)))
-        self.ready = torch.cuda.Event()
-        self.ready.record(stream)
-        self.memory, self.bytes = memory, memory.nbytes
-        self.matrix = self.object, weight.data_ptr(), ld, lines, k, 1, accuracy
-        self.matrices[stream.cuda_stream] = drop_in.Packed(*self.matrix, stream.cuda_stream)
+        (lines, k), ld = matrix.shape, matrix.stride(0)
+        with torch.cuda.device(matrix.device), torch.inference_mode(False):
+            self.stream = torch.cuda.current_stream(matrix.device)
+            handle = self.handle(self.stream)
+            size = c_size_t()
+            library.check(functions.sgemm_packed_size(handle, lines, k, byref(size)))
+            memory = getattr(before, "memory", None)
+            if memory is None or memory.device != matrix.device or memory.nbytes != size.value + ALIGNMENT:
+                memory = torch.empty(size.value + ALIGNMENT, dtype=torch.uint8, device=matrix.device)
+            self.memory = memory
+            place = (memory.data_ptr() + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+            layout = library.ROW_MAJOR, SIDE_A, library.NO_TRANSPOSE, lines, k
+            at = matrix.data_ptr(), ld, place, size.value
+            library.check(functions.sgemm_pack(handle, *layout, *at, byref(self.object)))
+            self.stream.synchronize()  # so that every stream may read them
 
-    def matrix_on(self, stream: Any) -> drop_in.Packed:
-        """What the drop-in has to know of it, for products on a stream."""
-        number = stream.cuda_stream
-        if number not in self.matrices:
-            stream.wait_event(self.ready)
-            self.memory.record_stream(stream)
-            self.matrices[number] = drop_in.Packed(*self.matrix, number)
-        return self.matrices[number]
+    def handle(self, stream: Any) -> c_void_p:
+        handle = library.handle_of(max(self.matrix.get_device(), 0)).pointer
+        library.check(library.load().sgemm_set_stream(handle, stream.cuda_stream))
+        library.check(library.load().sgemm_set_accuracy(handle, library.ACCURACIES[self.accuracy]))
+        return handle
+
+    def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:
+        stream = torch.cuda.current_stream(result.device)
+        if stream != self.stream:
+            for tensor in (self.memory, self.matrix):
+                tensor.record_stream(stream)
+        (m, k), n = rows.shape, self.matrix.shape[0]
+        x = _Operand(None, library.NO_TRANSPOSE, rows.pointer, max(rows.strides[0], k))
+        weight = _Operand(self.object)
+        epilogue = None if bias is None else byref(_Epilogue(0, BIAS_OF_COLUMNS, bias.pointer))
+        library.check(
+            _declared().sgemm_gemm_packed(
+                *(self.handle(stream), library.ROW_MAJOR, m, n, k, byref(c_float(1)), byref(x), byref(weight)),
+                *(byref(c_float(0)), None, n, result.data_ptr(), n, epilogue),
+            )
+        )
 
     def __del__(self):
         if self.object and not sys.is_finalizing():
@@ -187,10 +235,15 @@ class _Packed:
 def _declared() -> Any:
     """libsgemm with the functions that only this module calls."""
     functions = library.load()
-    if not functions.sgemm_pack.argtypes:
-        layout = [c_void_p, c_int, c_int, c_int]
+    if not functions.sgemm_gemm_packed.argtypes:
+        scalar, operand, matrix = POINTER(c_float), POINTER(_Operand), [c_void_p, c_int64]
         functions.sgemm_packed_size.argtypes = [c_void_p, c_int64, c_int64, POINTER(c_size_t)]
         functions.sgemm_packed_destroy.argtypes = [c_void_p]
-        matrix = [c_void_p, c_int64]
-        functions.sgemm_pack.argtypes = [*layout, c_int64, c_int64, *matrix, c_void_p, c_size_t, POINTER(c_void_p)]
+        functions.sgemm_pack.argtypes = [
+            c_void_p, c_int, c_int, c_int, c_int64, c_int64, *matrix, c_void_p, c_size_t, POINTER(c_void_p),
+        ]  # fmt: skip
+        functions.sgemm_gemm_packed.argtypes = [
+            c_void_p, c_int, c_int64, c_int64, c_int64, scalar, operand, operand, scalar, *matrix, *matrix,
+            POINTER(_Epilogue),
+        ]  # fmt: skip
     return functions

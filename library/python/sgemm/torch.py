@@ -5,7 +5,7 @@
     sgemm.torch.enable("normwise")
     with sgemm.torch.use("fp32"): ... # those of this thread, and of backward() in it
     sgemm.torch.module(model.head, "componentwise")
-    sgemm.torch.pack(model)           # for inference: weights are split once
+    layer = sgemm.torch.PackedLinear(layer, "normwise")  # for inference: the weight is split once
     sgemm.torch.report()
 
 PyTorch's library calls cuBLAS through addresses that the loader has written. They are replaced by those of the drop-in,
@@ -13,20 +13,25 @@ so that nothing of PyTorch above cuBLAS notices.
 """
 
 import contextlib
+import contextvars
 import ctypes
 import functools
 import inspect
 import os
 import sys
 import threading
+import types
+import warnings
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, TextIO
 
 import torch
 
-from . import drop_in, packed
+from . import drop_in
+from .packed import PackedLinear, replace_linears
 
-__all__ = ["disable", "enable", "module", "pack", "report", "use"]
+__all__ = ["PackedLinear", "disable", "enable", "module", "pack", "replace_linears", "report", "use"]
 
 OBJECT = b"libtorch_cuda.so"
 # int torch::autograd::get_current_graph_task_id(): the backward pass that a thread works for, or -1.
@@ -71,73 +76,66 @@ class use(contextlib.ContextDecorator):
     gradients if backward() or torch.autograd.grad() is called in it. What enable() says holds for the rest; without
     enable() that is cuBLAS's.
 
+    In a coroutine it is of the coroutine's task, and of those that begin inside. In a generator it is of the thread,
+    also while the generator waits for its next step.
+
     Under torch.compile it belongs around the compiled function: inside, it breaks the graph.
     """
 
     def __init__(self, accuracy: str):
         self.accuracy = accuracy
         self.number = drop_in.number_of(accuracy)
-        self.before = threading.local()
+        self.entered: list[_OfThread | _OfContext] = []
 
     def __call__(self, function: Any) -> Any:
-        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        if any(of(function) for of in _SUSPENDED):
             raise TypeError("use() can not decorate a generator or a coroutine: enter it inside")
         return super().__call__(function)
 
     @torch.compiler.disable
     def __enter__(self) -> None:
         _prepare()
-        if not hasattr(self.before, "numbers"):
-            self.before.numbers = []
-        self.before.numbers.append(drop_in.load().sgemm_drop_in_enter(self.number))
+        kind = _OfContext if _is_in_coroutine(sys._getframe(1)) else _OfThread
+        self.entered.append(kind(self.number))
 
     @torch.compiler.disable
     def __exit__(self, *_: Any) -> None:
-        drop_in.load().sgemm_drop_in_leave(self.before.numbers.pop())
+        here = [entry for entry in self.entered if entry.is_here()]
+        entry = (here or self.entered)[-1]
+        entry.leave()
+        self.entered.remove(entry)
 
 
 def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
     """Gives the products of a module and of its gradients an accuracy of their own, whoever calls backward() and where.
-    A module inside with an accuracy of its own keeps it. None takes it away again. Returns the module.
+    So have gradients of these gradients. A module inside with an accuracy of its own keeps it. None takes it away
+    again. Returns the module, which has a class of its own then, derived from the one that it had.
+
+    The gradients are those of tensors that the module returns, in whatever object. A module that returns a generator or
+    a coroutine raises TypeError when it is called.
 
     Under torch.compile the graph breaks at such a module, which is compiled by itself.
     """
     if accuracy is not None:
         drop_in.number_of(accuracy)
-    for hooks in (of._forward_pre_hooks, of._forward_hooks):
-        for key in [key for key, hook in hooks.items() if isinstance(hook, (_Begin, _End))]:
-            del hooks[key]
-            of._forward_hooks_always_called.pop(key, None)
-    if accuracy is not None:
         _prepare()
-        of.register_forward_pre_hook(_Begin(accuracy), prepend=True)
-        of.register_forward_hook(_End(accuracy), always_call=True)
+        if not isinstance(of, _WithAccuracy):
+            of.__class__ = _class_with_accuracy(type(of))
+        of._sgemm_accuracy = accuracy
+    elif isinstance(of, _WithAccuracy):
+        of._sgemm_accuracy = None
     return of
 
 
 def pack(of: torch.nn.Module, on: bool = True, *, limit: int | None = None) -> torch.nn.Module:
-    """Has products in calls of a module read weights that were split once: those of torch.nn.Linear, and the input
-    projections of torch.nn.MultiheadAttention, where no gradient of them is needed. Returns the module.
-
-    A packed weight takes memory besides: 1.5 times its bytes with "componentwise", as many with "normwise", and 0.75
-    times as many with "rowwise". All together take at most `limit` bytes, and no more than SGEMM_MEMORY says. Without a
-    limit each takes at most half of the memory that is free. Other weights are multiplied as ever, and so are products
-    in CUDA graphs.
-
-    A weight is packed anew in the first call after a change. A change through `.data`, or inside of the module's
-    forward(), is not seen: call pack() again after it. `on` = False frees the memory.
-
-    Under torch.compile the graph breaks at such a module, which is compiled by itself.
-    """
-    for hooks in (of._forward_pre_hooks, of._forward_hooks):
-        for key in [key for key, hook in hooks.items() if isinstance(hook, (_EnterPacked, _LeavePacked))]:
-            del hooks[key]
-            of._forward_hooks_always_called.pop(key, None)
-    packed.forget(of)
-    if on:
-        _prepare()
-        of.register_forward_pre_hook(_EnterPacked(limit))  # behind that of an accuracy
-        of.register_forward_hook(_LeavePacked(), always_call=True)
+    """Does nothing but to warn, and returns the module as it is: this function had weights split that were changed
+    later. PackedLinear and replace_linears() have taken its place."""
+    warnings.warn(
+        "sgemm.torch.pack() does nothing any more: sgemm.torch.PackedLinear(linear, accuracy) is a layer whose own "
+        "weight is split once, and sgemm.torch.replace_linears(module, accuracy) puts such layers into a module",
+        FutureWarning,
+        stacklevel=2,
+    )
     return of
 
 
@@ -168,6 +166,7 @@ def _redirect(number: int) -> None:
     _process_accuracy = number
 
 
+@torch.compiler.disable
 def _prepare() -> None:
     """Without enable() the products outside stay as they are."""
     with _lock:
@@ -179,119 +178,274 @@ def _prepare() -> None:
 
 
 @functools.cache
+def _current_task() -> Any:
+    libtorch = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+    return ctypes.cast(getattr(libtorch, CURRENT_TASK), drop_in.CURRENT_TASK)
+
+
+@functools.cache
 def _follow_backward() -> None:
     """The engine of autograd has threads of its own. They learn what holds for the thread that called it from the
     number of the backward pass that they work for."""
-    libtorch = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
-    current_task = ctypes.cast(getattr(libtorch, CURRENT_TASK), drop_in.CURRENT_TASK)
-    drop_in.load().sgemm_drop_in_set_tasks(current_task)
+    drop_in.load().sgemm_drop_in_set_tasks(_current_task())
     run_backward = torch.autograd.graph._engine_run_backward
 
     @functools.wraps(run_backward)
     def run_backward_as_here(outputs: Any, *arguments: Any, **named: Any) -> Any:
-        number = drop_in.load().sgemm_drop_in_accuracy()
-        if number == _process_accuracy:
-            return run_backward(outputs, *arguments, **named)
-        tasks = set()
-
-        def begin(_: Any) -> None:
-            task = torch._C._current_graph_task_id()
-            tasks.add(task)
-            drop_in.load().sgemm_drop_in_set_task_accuracy(task, number)
-
-        # No node runs before those that the pass begins with.
-        nodes = {out.grad_fn if isinstance(out, torch.Tensor) else out.node for out in outputs}
-        hooks = [node.register_prehook(begin) for node in nodes if node is not None]
-        try:
-            return run_backward(outputs, *arguments, **named)
-        finally:
-            for hook in hooks:
-                hook.remove()
-            for task in tasks:
-                drop_in.load().sgemm_drop_in_set_task_accuracy(task, drop_in.UNSET)
+        number, hooks = drop_in.load().sgemm_drop_in_accuracy(), []
+        with _entered():  # nodes that fail leave what they entered
+            try:
+                if _thread.made and len(arguments) > 2 and arguments[2]:  # create_graph, in the call of a module
+                    _mark(_nodes(outputs), 0, number, _thread.made[-1], hooks)
+                if number == _process_accuracy:
+                    return run_backward(outputs, *arguments, **named)
+                return _run_with(number, run_backward, outputs, *arguments, **named)
+            finally:
+                for hook in hooks:
+                    hook.remove()
 
     torch.autograd.graph._engine_run_backward = run_backward_as_here
     torch.autograd._engine_run_backward = run_backward_as_here
 
 
-class _OfThread(threading.local):
-    def __init__(self):
-        self.forward: list[tuple[int, int]] = []  # of modules that are being called
-        self.backward: list[int] = []  # of nodes that are being run
+def _nodes(outputs: Any) -> list[Any]:
+    return [out.grad_fn if isinstance(out, torch.Tensor) else out.node for out in outputs]
 
 
-_of_thread = _OfThread()
-
-
-class _Begin:
-    """What a module does before its forward()."""
-
-    def __init__(self, accuracy: str):
-        self.accuracy = accuracy
-
-    @torch.compiler.disable
-    def __call__(self, *_: Any) -> None:
-        _prepare()
-        before = drop_in.load().sgemm_drop_in_enter(drop_in.number_of(self.accuracy))
-        _of_thread.forward.append((before, torch.autograd._get_sequence_nr()))
-
-
-class _End:
-    """What a module does after its forward(), also if that has failed."""
-
-    def __init__(self, accuracy: str):
-        self.accuracy = accuracy
-
-    @torch.compiler.disable
-    def __call__(self, module: Any, arguments: Any, output: Any) -> None:
-        before, first = _of_thread.forward.pop()
-        drop_in.load().sgemm_drop_in_leave(before)
-        if torch.is_grad_enabled():
-            _mark(output, first, drop_in.number_of(self.accuracy))
-
-
-class _EnterPacked:
-    """What a module with packed weights does before its forward()."""
-
-    def __init__(self, limit: int | None):
-        self.limit = limit
-
-    @torch.compiler.disable
-    def __call__(self, module: Any, *_: Any) -> None:
-        _prepare()
-        packed.enter(module, self.limit)
-
-
-class _LeavePacked:
-    """What it does after its forward(), also if that has failed."""
-
-    @torch.compiler.disable
-    def __call__(self, *_: Any) -> None:
-        packed.leave()
-
-
-def _mark(output: Any, first: int, number: int) -> None:
-    """Has the nodes behind an output that this thread made since the number `first` run with an accuracy."""
+def _run_with(number: int, run_backward: Any, outputs: Any, *arguments: Any, **named: Any) -> Any:
+    tasks = set()
 
     def begin(_: Any) -> None:
-        _of_thread.backward.append(drop_in.load().sgemm_drop_in_enter(number))
+        task = torch._C._current_graph_task_id()
+        tasks.add(task)
+        drop_in.load().sgemm_drop_in_set_task_accuracy(task, number)
 
-    def end(*_: Any) -> None:
-        drop_in.load().sgemm_drop_in_leave(_of_thread.backward.pop())
+    # No node runs before those that the pass begins with.
+    hooks = [node.register_prehook(begin) for node in set(_nodes(outputs)) if node is not None]
+    try:
+        return run_backward(outputs, *arguments, **named)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for task in tasks:
+            drop_in.load().sgemm_drop_in_set_task_accuracy(task, drop_in.UNSET)
 
-    leaves = torch.utils._pytree.tree_leaves(output)
-    pending = [leaf.grad_fn for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    seen = set()
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.entries: list[_OfThread] = []
+        self.made: list[set[Any]] = []  # for each call of a module, nodes that backward passes inside have made
+
+
+_thread = _Thread()
+
+
+class _OfThread:
+    """An accuracy that holds on this thread from here on, until leave(). Entries may be left in any order."""
+
+    @torch.compiler.disable
+    def __init__(self, number: int):
+        self.before = drop_in.load().sgemm_drop_in_enter(number)
+        self.first = torch.autograd._get_sequence_nr()  # of the nodes that are made from now on
+        _thread.entries.append(self)
+
+    def is_here(self) -> bool:
+        return self in _thread.entries
+
+    @torch.compiler.disable
+    def leave(self) -> None:
+        if not self.is_here():
+            raise RuntimeError("use() was entered in another thread, where it still holds")
+        entries, i = _thread.entries, _thread.entries.index(self)
+        del entries[i]
+        if i == len(entries):
+            drop_in.load().sgemm_drop_in_leave(self.before)
+        else:
+            entries[i].before = self.before
+
+
+@contextlib.contextmanager
+def _entered(number: int | None = None) -> Iterator[Any]:
+    """An accuracy on this thread, or none, and what was entered inside is left with it."""
+    depth = len(_thread.entries)
+    try:
+        yield None if number is None else _OfThread(number)
+    finally:
+        for entry in reversed(_thread.entries[depth:]):
+            entry.leave()
+
+
+# ---- Coroutines: their threads run others while they wait. So the drop-in asks which accuracy holds in the context of
+# Python that a thread is in, as it asks for the backward pass. It does so while such a block is open. ----
+
+_SUSPENDED = (
+    inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgenerator,
+    inspect.iscoroutine, inspect.isasyncgen,
+)  # fmt: skip
+_FIRST_TASK = 1 << 30  # beyond the numbers of backward passes
+_blocks: contextvars.ContextVar[tuple["_OfContext", ...]] = contextvars.ContextVar("sgemm", default=())
+_open: list["_OfContext"] = []
+
+
+class _OfContext:
+    """An accuracy that holds in the present context and in copies of it, until leave()."""
+
+    def __init__(self, number: int):
+        self.number = number
+        with _lock:
+            _open.append(self)
+            if len(_open) == 1:
+                _ask_for_contexts(True)
+        _blocks.set((*_blocks.get(), self))
+
+    def is_here(self) -> bool:
+        return self in _blocks.get()
+
+    def leave(self) -> None:
+        _blocks.set(tuple(block for block in _blocks.get() if block is not self))
+        with _lock:
+            _open.remove(self)
+            if not _open:
+                _ask_for_contexts(False)
+
+
+def _ask_for_contexts(asked: bool) -> None:
+    loaded = drop_in.load()
+    loaded.sgemm_drop_in_set_tasks(_task_or_context if asked else _current_task())
+    for number in drop_in.ACCURACIES.values():
+        loaded.sgemm_drop_in_set_task_accuracy(_FIRST_TASK + 1 + number, number if asked else drop_in.UNSET)
+
+
+@drop_in.CURRENT_TASK
+def _task_or_context() -> int:
+    task = torch._C._current_graph_task_id()
+    if task < 0:
+        for block in reversed(_blocks.get()):
+            if block in _open:
+                return _FIRST_TASK + 1 + block.number
+    return task
+
+
+def _is_in_coroutine(frame: types.FrameType | None) -> bool:
+    """Whether the block that a frame opens can be left to others in the middle, by a coroutine."""
+    while frame is not None:
+        flags = frame.f_code.co_flags
+        if flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE):
+            return True
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("torch", "contextlib") and not flags & inspect.CO_GENERATOR:
+            return False
+        frame = frame.f_back
+    return False
+
+
+# ---- Modules ----
+
+
+class _WithAccuracy:
+    """What a module's own class is derived from besides the one that it had: hooks could not be left by all errors."""
+
+    _sgemm_accuracy: str | None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if self._sgemm_accuracy is None:
+            return super().__call__(*arguments, **named)
+        return _call(super().__call__, self._sgemm_accuracy, arguments, named)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        make, arguments, *state = super().__reduce_ex__(protocol)
+        own = next(of for of in type(self).__mro__ if _WithAccuracy in of.__bases__)
+        return _made, (make, *(own.__bases__[1] if of is own else of for of in arguments)), *state
+
+
+def _made(make: Any, *arguments: Any) -> torch.nn.Module:
+    of = make(*arguments)
+    of.__class__ = _class_with_accuracy(type(of))
+    return of
+
+
+@functools.cache
+def _class_with_accuracy(base: type) -> type:
+    made = types.new_class(base.__name__, (_WithAccuracy, base))
+    made.__module__, made.__qualname__ = base.__module__, base.__qualname__
+    return made
+
+
+@functools.partial(torch.compiler.disable, recursive=False)
+def _call(call: Any, accuracy: str, arguments: tuple, named: dict) -> Any:
+    _prepare()
+    number = drop_in.number_of(accuracy)
+    depth, made = len(_thread.made), set()
+    with _entered(number) as entry:
+        try:
+            _thread.made.append(made)
+            output = call(*arguments, **named)
+        finally:
+            del _thread.made[depth:]
+            for outer in _thread.made:
+                outer |= made
+    if any(of(output) for of in _SUSPENDED):
+        raise TypeError("a module with an accuracy returns a generator or a coroutine: enter use() in that instead")
+    if torch.is_grad_enabled():
+        _mark((tensor.grad_fn for tensor in _tensors(output)), entry.first, number, made)
+    return output
+
+
+def _tensors(output: Any) -> Iterator[torch.Tensor]:
+    """Those in an object: in containers, in what PyTorch knows as a tree, and in attributes."""
+    pending, seen = [output], {}
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value  # which keeps its number
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple, Set)):
+            pending.extend(value)
+        elif not isinstance(value, (type, torch.nn.Module, types.ModuleType, types.FunctionType)):
+            pending.extend(leaf for leaf in torch.utils._pytree.tree_leaves(value) if leaf is not value)
+            pending.extend(getattr(value, "__dict__", {}).values())
+            slots = (name for of in type(value).__mro__ for name in _listed(getattr(of, "__slots__", ())))
+            pending.extend(getattr(value, name, None) for name in slots)
+
+
+def _listed(names: Any) -> Any:
+    return (names,) if isinstance(names, str) else names
+
+
+@torch.compiler.disable
+def _mark(nodes: Any, first: int, number: int, made: Any = (), hooks: list[Any] | None = None) -> set[Any]:
+    """Has nodes, and those behind them, run with an accuracy if this thread made them since the number `first`, or if
+    they are among `made`. With `hooks` they do so until those are removed. Returns the nodes."""
+
+    def begin(_: Any) -> None:
+        _OfThread(number)
+
+    def end(gradients: Any, _: Any) -> None:
+        entry = _thread.entries[-1]
+        entry.leave()
+        if torch.is_grad_enabled():  # there may be gradients of these gradients
+            new = _mark((gradient.grad_fn for gradient in gradients if gradient is not None), entry.first, number)
+            if hooks is not None:
+                made.update(new)
+
+    pending, seen = list(nodes), set()
     while pending:
         node = pending.pop()
         # Those that add to .grad belong to the parameter, and serve later passes too.
         if node is None or node in seen or node.name() == "torch::autograd::AccumulateGrad":
             continue
-        seen.add(node)
-        if node._sequence_nr() < first:
+        if node._sequence_nr() < first and node not in made:
             continue
+        seen.add(node)
         if "sgemm" not in node.metadata:  # or a module inside has marked it
-            node.metadata["sgemm"] = number
-            node.register_prehook(begin)
-            node.register_hook(end)
+            added = [node.register_prehook(begin), node.register_hook(end)]
+            if hooks is None:
+                node.metadata["sgemm"] = number
+            else:
+                hooks.extend(added)
         pending.extend(following for following, _ in node.next_functions)
+    return seen

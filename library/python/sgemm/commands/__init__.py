@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 
+from ..driver import DriverError
 from ..library import LibraryNotFound, SgemmError
 from . import bench, calibrate, info, run
-from .driver import DriverError
 
 
 def main(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from .. import library
-from .driver import Driver, DriverError
+from ..driver import Driver, DriverError
 from .products import PRODUCTS, Cublas, Product, accuracies, enqueue
 
 SECONDS_OF_A_TURN = 0.02  # enough for clocks to settle, and short enough for a minute in all

@@ -4,7 +4,7 @@ import argparse
 from ctypes import byref, c_char_p
 
 from .. import library
-from .driver import Driver
+from ..driver import Driver
 
 
 def add_command(commands) -> None:

@@ -3,7 +3,7 @@
 import argparse
 
 from .. import library
-from .driver import Device, Driver, DriverError
+from ..driver import Device, Driver, DriverError
 from .products import PRODUCTS, accuracies, plan
 
 # What the runtime of CUDA that libsgemm was built with asks of the driver.

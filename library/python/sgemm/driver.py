@@ -1,7 +1,8 @@
-"""NVIDIA's driver, as far as these commands call it: without a framework, and without a runtime of CUDA."""
+"""NVIDIA's driver, as far as this package calls it: without a framework, and without a runtime of CUDA."""
 
 import contextlib
 import ctypes
+import functools
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -108,3 +109,19 @@ class Driver:
             for event in events:
                 self.call("cuEventDestroy_v2", event)
         return milliseconds.value / 1e3
+
+
+@functools.cache
+def loaded() -> Driver:
+    return Driver()
+
+
+def order(earlier: int, later: int) -> None:
+    """Has what is enqueued on one stream from now on wait for what another stream has now. Nothing waits here."""
+    event = c_void_p()
+    loaded().call("cuEventCreate", byref(event), 2)  # without times
+    try:
+        loaded().call("cuEventRecord", event, c_void_p(earlier))
+        loaded().call("cuStreamWaitEvent", c_void_p(later), event, 0)
+    finally:
+        loaded().call("cuEventDestroy_v2", event)
