@@ -1,7 +1,9 @@
 #include "simt/half_floats.hpp"
+#include "simt/half_arithmetic.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace simt {
 namespace {
@@ -71,6 +73,19 @@ float from_fp16(std::uint16_t bits) {
 }
 
 float from_bf16(std::uint16_t bits) { return float_of(std::uint32_t{bits} << BF16_SHIFT); }
+
+float odd_sum(float sum, float x, float y, float z) {
+  const double product = static_cast<double>(x) * y;
+  const double exact = product + z;
+  const double of_z = exact - product;
+  const double beyond_double = (product - (exact - of_z)) + (z - of_z);  // Knuth's TwoSum
+  const double beyond = exact - sum;
+  const double rest = beyond != 0 ? beyond : beyond_double;
+  if (!std::isfinite(sum) || rest == 0 || (bits_of(sum) & 1U) != 0) {
+    return sum;
+  }
+  return std::nextafterf(sum, rest > 0 ? HUGE_VALF : -HUGE_VALF);
+}
 
 void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers) {
   std::ranges::transform(halves, numbers.begin(), [&](std::uint16_t bits) {

@@ -141,6 +141,11 @@ TEST(Translation, RefusesWhatIsNotUnderstood) {
   }
 }
 
+TEST(Translation, TakesSharedVariablesOfKernelsWithCNames) {
+  EXPECT_EQ(refusal_of("extern \"C\" __global__ void f() { __shared__ float a[4]; }"), "");
+  EXPECT_NE(refusal_of("extern \"C\" { __shared__ float a[4]; }"), "");
+}
+
 TEST(Translation, LeavesLinesAndTextsAlone) {
   const std::string source =
       "#define TWO_LINES(x) \\\n  asm volatile(\"bar.sync 0;\" \\\n :: )\n"

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// Stand-ins for these are in include/simt/cuda/, or no header of that name is to be taken: CUDA's own would not
 /// compile.
 bool is_of_cuda(std::string_view name) {
-  static constexpr std::array<std::string_view, 19> NAMES{"cooperative_groups.h",
+  static constexpr std::array<std::string_view, 20> NAMES{"cooperative_groups.h",
                                                           "cooperative_groups/memcpy_async.h",
                                                           "cooperative_groups/reduce.h",
                                                           "cublas_v2.h",
@@ -33,6 +33,7 @@ bool is_of_cuda(std::string_view name) {
                                                           "cuda_fp8.h",
                                                           "cuda_pipeline.h",
                                                           "cuda_pipeline_primitives.h",
+                                                          "cuda_profiler_api.h",
                                                           "cuda_runtime.h",
                                                           "cuda_runtime_api.h",
                                                           "curand.h",

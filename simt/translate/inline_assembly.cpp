@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -147,6 +148,15 @@ class Instruction {
 
  private:
   bool has(std::string_view part) const { return std::ranges::find(parts_, part) != parts_.end(); }
+
+  /// Refuses what stands between the name and the last `last` parts, unless it is among `known`.
+  void allow(std::initializer_list<std::string_view> known, std::size_t last = 1) const {
+    for (std::size_t i = 1; i + last < parts_.size(); ++i) {
+      if (std::ranges::find(known, parts_[i]) == known.end()) {
+        throw Unknown{};
+      }
+    }
+  }
 
   const std::string& argument(std::size_t index) const {
     if (index >= arguments_.size()) {
@@ -290,6 +300,9 @@ class Instruction {
   }
 
   std::string vector_type() const {
+    if (has("v8")) {
+      throw Unknown{};
+    }
     const std::string count = has("v2") ? "2" : has("v4") ? "4" : "1";
     return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
   }
@@ -328,7 +341,8 @@ class Instruction {
     if (parts_[2] != "ca" && parts_[2] != "cg") {
       throw Unknown{};
     }
-    const bool has_source_bytes = arguments_.size() > 3 && !argument(3).empty();
+    const std::size_t hints = has("L2::cache_hint") ? 1 : 0;  // the last operand
+    const bool has_source_bytes = arguments_.size() > 3 + hints && !argument(3).empty();
     return "simt::ptx::cp_async(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), " + value(2) + ", " +
            (has_source_bytes ? "simt::ptx::source_bytes(" + value(3) + ", " + value(2) + ")" : value(2)) +
            ", simt_site)";
@@ -358,21 +372,39 @@ class Instruction {
     const std::string& to = parts_[parts_.size() - 2];
     const std::string& from = parts_.back();
     const std::string type = type_named(to);
-    if ((to == "f16x2" || to == "bf16x2") && from == "f32") {
-      return assign(type, "simt::ptx::packed_" + to + "(" + as("float", 1) + ", " + as("float", 2) + ")");
+    if (to == "tf32" && from == "f32") {
+      allow({"rna"}, 2);
+      return assign(type, "simt::ptx::to_tf32(" + as("float", 1) + ")");
     }
-    if ((to == "f16" || to == "bf16" || to == "tf32") && from == "f32") {
-      return assign(type, "simt::ptx::to_" + to + "(" + as("float", 1) + ")");
+    if (from == "f32" && to.find("f16") != to.npos) {
+      allow({"rn"}, 2);
+      return assign(type, to.ends_with("x2")
+                              ? "simt::ptx::packed_" + to + "(" + as("float", 1) + ", " + as("float", 2) + ")"
+                              : "simt::ptx::to_" + to + "(" + as("float", 1) + ")");
     }
     if ((from == "f16" || from == "bf16") && to == "f32") {
+      allow({"ftz"}, 2);
       return assign(type, "simt::ptx::from_" + from + "(" + as("std::uint16_t", 1) + ")");
     }
-    if (to.find("16") != to.npos || from.find("f16") != from.npos) {
+    if (to.find("f16") != to.npos || from.find("f16") != from.npos) {
       throw Unknown{};
     }
-    const bool to_integer = to[0] != 'f' && from[0] == 'f';
-    return assign(
-        type, "static_cast<" + type + ">(" + (to_integer && has("rni") ? "__builtin_rint(" : "(") + typed(1) + "))");
+    if (from[0] == 'f') {
+      static const std::map<std::string_view, std::string> roundings{
+          {"rni", "__builtin_rint"}, {"rmi", "__builtin_floor"}, {"rpi", "__builtin_ceil"}, {"rzi", "__builtin_trunc"}};
+      const auto rounding = roundings.find(parts_[1]);
+      if (rounding != roundings.end()) {
+        allow({parts_[1], "ftz"}, 2);
+        const std::string whole = rounding->second + "(" + typed(1) + ")";
+        return assign(type, to[0] == 'f' ? "static_cast<" + type + ">(" + whole + ")"
+                                         : "simt::ptx::to_integer<" + type + ">(" + whole + ")");
+      }
+      if (to[0] != 'f') {
+        throw Unknown{};
+      }
+    }
+    allow({"rn", "ftz"}, 2);
+    return assign(type, "static_cast<" + type + ">(" + typed(1) + ")");
   }
 
   std::string bar() const {
@@ -499,31 +531,97 @@ class Instruction {
   }
 
   std::string setp() const {
-    static const std::map<std::string, std::string> comparisons{{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="},
-                                                                {"gt", ">"},  {"ge", ">="}, {"lo", "<"}, {"ls", "<="},
-                                                                {"hi", ">"},  {"hs", ">="}};
-    const auto found = parts_.size() == 3 ? comparisons.find(parts_[1]) : comparisons.end();
-    if (found == comparisons.end()) {
+    // With NaN, comparisons do not hold, those of "u" do.
+    static const std::map<std::string, std::string> comparisons{{"eq", "=="}, {"lt", "<"},  {"le", "<="}, {"gt", ">"},
+                                                                {"ge", ">="}, {"lo", "<"},  {"ls", "<="}, {"hi", ">"},
+                                                                {"hs", ">="}, {"neu", "!="}};
+    static const std::map<std::string, std::string> opposites{
+        {"equ", "ne"}, {"ltu", ">="}, {"leu", ">"}, {"gtu", "<="}, {"geu", "<"}};
+    allow({"ftz", parts_.size() > 1 ? parts_[1] : ""});
+    const std::string a = typed(1);
+    const std::string b = typed(2);
+    if (const auto found = comparisons.find(parts_[1]); found != comparisons.end()) {
+      return assign("bool", a + " " + found->second + " " + b);
+    }
+    const std::string different = "(" + a + " < " + b + " || " + a + " > " + b + ")";
+    if (parts_[1] == "ne") {
+      return assign("bool", different);
+    }
+    if (const auto found = opposites.find(parts_[1]); found != opposites.end()) {
+      return assign("bool", "!" + (found->second == "ne" ? different : "(" + a + " " + found->second + " " + b + ")"));
+    }
+    throw Unknown{};
+  }
+
+  std::string shuffle() const {
+    // shfl.sync.bfly.b32 d, value, lane, limits, mask
+    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[3] != "b32" || argument(0).find('|') != std::string::npos) {
       throw Unknown{};
     }
-    return assign("bool", typed(1) + " " + found->second + " " + typed(2));
+    static const std::map<std::string, std::string> modes{
+        {"up", "up"}, {"down", "down"}, {"bfly", "bfly"}, {"idx", "idx"}};
+    const auto mode = modes.find(parts_[2]);
+    if (mode == modes.end()) {
+      throw Unknown{};
+    }
+    return assign("std::uint32_t", "simt::ptx::shuffle(simt::ptx::Shuffle::" + mode->second + ", " + typed(1) + ", " +
+                                       typed(2) + ", " + typed(3) + ", " + typed(4) + ", simt_site)");
   }
 
   std::string arithmetic() const {
-    static const std::map<std::string, std::string> binary{{"add", "+"},  {"sub", "-"}, {"mul", "*"}, {"div", "/"},
-                                                           {"rem", "%"},  {"and", "&"}, {"or", "|"},  {"xor", "^"},
-                                                           {"shl", "<<"}, {"shr", ">>"}};
+    static const std::map<std::string, std::string> operators{{"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"div", "/"},
+                                                              {"rem", "%"}, {"and", "&"}, {"or", "|"},  {"xor", "^"}};
     const std::string& base = parts_.front();
     const std::string& type_name = parts_.back();
-    if (parts_.size() < 2 || has("wide") || has("hi") || has("cc") || has("sat") || has("f16x2") || has("bf16x2") ||
-        has("f16") || has("bf16")) {
+    if (parts_.size() < 2 || type_name.find("f16") != type_name.npos) {
       throw Unknown{};
     }
-    const std::string type = type_name == "pred" ? "bool" : type_named(type_name);
+    if (base == "shfl") {
+      return shuffle();
+    }
+    const std::string type = type_named(type_name);
     const bool floats = type == "float" || type == "double";
-    if (const auto found = binary.find(base); found != binary.end()) {
-      return assign(type, "static_cast<" + type + ">(" + typed(1) + " " + found->second + " " +
-                              (base.starts_with("sh") ? as("std::uint32_t", 2) : typed(2)) + ")");
+    const auto call = [&](const std::string& function, std::size_t operands) {
+      std::string arguments;
+      for (std::size_t i = 1; i <= operands; ++i) {
+        arguments += (i == 1 ? "" : ", ") + typed(i);
+      }
+      return assign(type, "simt::ptx::" + function + "<" + type + ">(" + arguments + ")");
+    };
+    const bool wide = has("wide") && (base == "mul" || base == "mad") && (type_name == "u32" || type_name == "s32");
+    if (wide) {
+      allow({"wide"});
+      const std::string result = type_name == "u32" ? "std::uint64_t" : "std::int64_t";
+      const std::string product = "static_cast<" + result + ">(" + typed(1) + ") * " + typed(2);
+      return assign(result, base == "mul" ? product : product + " + " + as(result, 3));
+    }
+    if (base == "mul" && has("hi") && (type_name == "u32" || type_name == "s32")) {
+      allow({"hi"});
+      return assign(type, "static_cast<" + type + ">(static_cast<std::" + (type_name == "u32" ? "u" : "") +
+                              "int64_t>(" + typed(1) + ") * " + typed(2) + " >> 32)");
+    }
+    if (base == "shl" || base == "shr") {
+      allow({});
+      return assign(type, "simt::ptx::" + base + "(" + typed(1) + ", " + as("std::uint32_t", 2) + ")");
+    }
+    if (base == "lop3" || base == "prmt") {
+      allow({});
+      return base == "prmt" ? call("prmt", 3)
+                            : assign(type, "simt::ptx::lop3(" + typed(1) + ", " + typed(2) + ", " + typed(3) + ", " +
+                                               value(4) + ")");
+    }
+    if (base == "bfe") {
+      allow({});
+      return assign(type,
+                    "simt::ptx::bfe(" + typed(1) + ", " + as("std::uint32_t", 2) + ", " + as("std::uint32_t", 3) + ")");
+    }
+    if (floats) {
+      allow({"rn", "ftz", base == "div" ? "approx" : "rn", base == "div" ? "full" : "rn"});
+    } else {
+      allow({"lo"});
+    }
+    if (const auto found = operators.find(base); found != operators.end()) {
+      return assign(type, "static_cast<" + type + ">(" + typed(1) + " " + found->second + " " + typed(2) + ")");
     }
     if (base == "fma" && floats) {
       return assign(type, "__builtin_fma" + std::string(type == "float" ? "f(" : "(") + typed(1) + ", " + typed(2) +
@@ -533,7 +631,7 @@ class Instruction {
       return assign(type, "static_cast<" + type + ">(" + typed(1) + " * " + typed(2) + " + " + typed(3) + ")");
     }
     if (base == "min" || base == "max") {
-      return assign(type, "simt::ptx::" + base + "(" + typed(1) + ", " + typed(2) + ")");
+      return call(base, 2);
     }
     if (base == "neg" || base == "not") {
       return assign(type, "static_cast<" + type + ">(" +

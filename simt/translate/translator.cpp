@@ -197,7 +197,7 @@ class Translator {
       if (is(at, "namespace")) {
         return true;
       }
-      if (is(at, "extern") && tokens_[solid(at + 1)].kind == TokenKind::string) {
+      if (is(at, "extern") && tokens_[solid(at + 1)].kind == TokenKind::string && solid(solid(at + 1) + 1) == brace) {
         return true;
       }
     }

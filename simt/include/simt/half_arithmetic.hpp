@@ -12,6 +12,10 @@
 
 namespace simt {
 
+/// x * y + z, of which `sum` is the nearest float, where that is exact; else the one of both neighbours whose last bit
+/// is 1. To round this to 16 bits gives what one rounding would. x and y have 11 bits at the most.
+float odd_sum(float sum, float x, float y, float z);
+
 template <HalfFormat FORMAT>
 struct Half {
   std::uint16_t bits;
@@ -83,9 +87,9 @@ SIMT_HALF simt::Half<F> __hmul(simt::Half<F> x, simt::Half<F> y) { return x * y;
 SIMT_HALF simt::Half<F> __hdiv(simt::Half<F> x, simt::Half<F> y) { return x / y; }
 SIMT_HALF simt::Half<F> __hneg(simt::Half<F> x) { return -x; }
 SIMT_HALF simt::Half<F> __habs(simt::Half<F> x) { return simt::Half<F>::of_bits(x.bits & 0x7FFFU); }
-/// Rounded once: two floats' product of 11 bits each and a sum are exact enough in a double.
 SIMT_HALF simt::Half<F> __hfma(simt::Half<F> x, simt::Half<F> y, simt::Half<F> z) {
-  return simt::Half<F>(__builtin_fmaf(x.value(), y.value(), z.value()));
+  const float sum = __builtin_fmaf(x.value(), y.value(), z.value());
+  return simt::Half<F>(simt::odd_sum(sum, x.value(), y.value(), z.value()));
 }
 SIMT_HALF simt::Half<F> __hmax(simt::Half<F> x, simt::Half<F> y) {
   return simt::Half<F>(__builtin_fmaxf(x.value(), y.value()));

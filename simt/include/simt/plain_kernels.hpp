@@ -23,6 +23,7 @@
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 8
 #define __CUDA_ARCH__ 900
+#define CUDART_VERSION 12080
 
 namespace simt {
 

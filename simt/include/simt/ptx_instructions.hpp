@@ -6,10 +6,13 @@
 #include <simt/half_floats.hpp>
 #include <simt/thread.hpp>
 
+#include <cuda_runtime.h>
+
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace simt::ptx {
@@ -96,6 +99,72 @@ T min(T a, T b) {
 template <class T>
 T max(T a, T b) {
   return a < b || a != a ? b : a;
+}
+
+/// The nearest that the type has; 0 for NaN.
+template <class T>
+T to_integer(double x) {
+  using Limits = std::numeric_limits<T>;
+  return x != x                                    ? 0
+         : x <= static_cast<double>(Limits::min()) ? Limits::min()
+         : x >= static_cast<double>(Limits::max()) ? Limits::max()
+                                                   : static_cast<T>(x);
+}
+
+/// Shifts by as many bits as the type has, or more, leave zeros or copies of the sign.
+template <class T>
+T shl(T x, std::uint32_t bits) {
+  return bits < 8 * sizeof(T) ? static_cast<T>(x << bits) : T{0};
+}
+template <class T>
+T shr(T x, std::uint32_t bits) {
+  return bits < 8 * sizeof(T) ? static_cast<T>(x >> bits) : x < 0 ? static_cast<T>(-1) : T{0};
+}
+
+/// Bit by bit, the bit of `table` that those of a, b and c have the number of.
+inline std::uint32_t lop3(std::uint32_t a, std::uint32_t b, std::uint32_t c, unsigned table) {
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    if ((table >> i & 1U) != 0) {
+      result |= ((i & 4U) != 0 ? a : ~a) & ((i & 2U) != 0 ? b : ~b) & ((i & 1U) != 0 ? c : ~c);
+    }
+  }
+  return result;
+}
+template <class T>
+T prmt(T a, T b, T selector) {
+  return __byte_perm(a, b, selector);
+}
+
+/// `length` bits from `begin` on, of signed types with the sign of the last one.
+template <class T>
+T bfe(T x, std::uint32_t begin, std::uint32_t length) {
+  constexpr unsigned BITS = 8 * sizeof(T);
+  begin &= 0xFFU;
+  length &= 0xFFU;
+  if (length == 0) {
+    return 0;
+  }
+  const unsigned end = begin + length < BITS ? begin + length : BITS;
+  return begin >= BITS ? shr(std::is_signed_v<T> ? x : T{0}, BITS) : shr(shl(x, BITS - end), BITS - end + begin);
+}
+
+enum class Shuffle { up, down, bfly, idx };
+/// `limits` has the last lane of a group, and from bit 8 on which bits of a lane's number name its group.
+inline std::uint32_t shuffle(Shuffle mode, std::uint32_t value, std::uint32_t lanes, std::uint32_t limits,
+                             std::uint32_t mask, Site site) {
+  const unsigned own = lane();
+  const unsigned group = limits >> 8U & (WARP - 1);
+  const unsigned first = own & group;
+  const unsigned last = first | (limits & (WARP - 1) & ~group);
+  lanes &= WARP - 1;
+  const unsigned source = mode == Shuffle::up     ? own - lanes
+                          : mode == Shuffle::down ? own + lanes
+                          : mode == Shuffle::bfly ? own ^ lanes
+                                                  : first | (lanes & ~group);
+  // Of shfl.up, `limits` has the first lane.
+  const bool inside = mode == Shuffle::up ? static_cast<int>(source) >= static_cast<int>(last) : source <= last;
+  return static_cast<std::uint32_t>(exchange(mask, value, inside ? source : own, site));
 }
 
 // ---- Memory ----

@@ -169,6 +169,13 @@ void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1,
 __global__ void macro_in_assembly_kernel() { asm volatile("wgmma.fence" SUFFIX); }
 void macro_in_assembly(const float*, float*) { macro_in_assembly_kernel<<<1, 32>>>(); }
 
+__global__ void rounding_in_ptx_kernel(float* out) { asm("add.rz.f32 %0, %0, %0;" : "+f"(out[0])); }
+void rounding_in_ptx(const float*, float* out) { rounding_in_ptx_kernel<<<1, 1>>>(out); }
+__global__ void conversion_in_ptx_kernel(unsigned* out) {
+  asm("cvt.rz.f16x2.f32 %0, %1, %1;" : "=r"(out[0]) : "f"(1.0f));
+}
+void conversion_in_ptx(const float*, float* out) { conversion_in_ptx_kernel<<<1, 1>>>((unsigned*)out); }
+
 __global__ void constraint_kernel(float* out) {
   out[0] = 0;
   asm volatile("mov.b32 %0, 1;" : "=C"(out[0]));
@@ -223,6 +230,8 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
       {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
+      {"rounding_in_ptx", rounding_in_ptx, "the instruction add.rz.f32 ("},
+      {"conversion_in_ptx", conversion_in_ptx, "the instruction cvt.rz.f16x2.f32 ("},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
       {"grid_barrier", grid_barrier, "barriers of a whole grid"},
       {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},

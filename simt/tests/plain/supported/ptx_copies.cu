@@ -34,7 +34,12 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
   const bool copies = thread < 16;  // the others come to the barriers, which count whole warps
   const unsigned to = address_in_shared(&tile[thread % 16 * 4]);
   if (copies) {
-    CP_ASYNC_CA(to, in + thread * 4, 16);
+    if (thread < 8) {
+      CP_ASYNC_CA(to, in + thread * 4, 16);
+    } else {
+      asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(in + thread * 4),
+                   "l"(0x14F0000000000000));
+    }
   }
   COMMIT();
   if (copies) {
