@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "drop_in.hpp"
-#include "packed_operands.hpp"
 #include "redirection.hpp"
 
 namespace {
@@ -45,10 +44,6 @@ void sgemm_drop_in_set_task_accuracy(int task, int accuracy) {
 int sgemm_drop_in_accuracy() {
   const Accuracy accuracy = DropIn::instance().accuracies().of_call();
   return accuracy ? static_cast<int>(*accuracy) : SGEMM_DROP_IN_OFF;
-}
-
-void sgemm_drop_in_set_packed(const sgemm_drop_in_packed_t* operands, size_t count) {
-  drop_in::set_packed_operands(operands, count);
 }
 
 void sgemm_drop_in_set_log(int level) { DropIn::instance().note_calls(level > 0, level > 1); }

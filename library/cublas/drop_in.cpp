@@ -13,10 +13,6 @@ namespace {
 // Programs with more shapes than this ask for the plan of some again.
 constexpr size_t kMaxDecisions = 4096;
 
-sgemm_operand_t operand(sgemm_packed_t packed, sgemm_op_t op, const Matrix<const float>& matrix) {
-  return {packed, op, matrix.data, matrix.ld};
-}
-
 }  // namespace
 
 thread_local bool DropIn::inside_cublas_ = false;
@@ -75,14 +71,13 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   if (handle == nullptr) {
     return std::nullopt;
   }
-  const PackedOperands packed = packed_operands_of(call);
-  const Decision decided = decision(*device, call, packed, handle.get());
+  const Decision decided = decision(*device, call, handle.get());
   why = decided.why;
   if (!decided.by_library) {
     return std::nullopt;
   }
   CallLog::Measured measured(log(), call, decided);
-  const sgemm_status_t status = enqueue_product(call, packed, decided.workspace_bytes, handle.get());
+  const sgemm_status_t status = enqueue_product(call, decided.workspace_bytes, handle.get());
   if (status == SGEMM_STATUS_SUCCESS) {
     return CUBLAS_STATUS_SUCCESS;
   }
@@ -103,7 +98,7 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   return std::nullopt;
 }
 
-Decision DropIn::decision(int device, const Call& call, const PackedOperands& packed, sgemm_handle_t handle) {
+Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const Question question{device,
                           call.multiprocessors,
                           call.pointer_mode,
@@ -121,15 +116,13 @@ Decision DropIn::decision(int device, const Call& call, const PackedOperands& pa
                           call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
                           call.epilogue ? call.epilogue->sums_of : SGEMM_SUMS_NONE,
                           call.epilogue && call.epilogue->bias != nullptr,
-                          call.epilogue && call.epilogue->aux != nullptr,
-                          packed.a != nullptr,
-                          packed.b != nullptr};
+                          call.epilogue && call.epilogue->aux != nullptr};
   const std::lock_guard lock(decisions_mutex_);
   if (const auto known = decisions_.find(question); known != decisions_.end()) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const sgemm_status_t status = plan_of(call, packed, handle, plan);
+  const sgemm_status_t status = plan_of(call, handle, plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
@@ -139,14 +132,7 @@ Decision DropIn::decision(int device, const Call& call, const PackedOperands& pa
   return decisions_[question] = decide(plan);
 }
 
-sgemm_status_t DropIn::plan_of(const Call& call, const PackedOperands& packed, sgemm_handle_t handle,
-                               sgemm_plan_t& plan) {
-  if (packed.any()) {
-    const sgemm_operand_t a = operand(packed.a, call.transa, call.a);
-    const sgemm_operand_t b = operand(packed.b, call.transb, call.b);
-    return sgemm_library().gemm_packed_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.m, call.n, call.k, &a, &b, call.c.ld,
-                                            call.epilogue ? &*call.epilogue : nullptr, &plan);
-  }
+sgemm_status_t DropIn::plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan) {
   if (call.epilogue) {
     return sgemm_library().gemm_with_epilogue_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
                                                    call.n, call.k, call.a.ld, call.b.ld, call.c.ld, &*call.epilogue,
@@ -157,31 +143,21 @@ sgemm_status_t DropIn::plan_of(const Call& call, const PackedOperands& packed, s
                          call.b.ld, call.c.ld, call.batch_count, &plan);
 }
 
-sgemm_status_t DropIn::enqueue_product(const Call& call, const PackedOperands& packed, size_t bytes,
-                                       sgemm_handle_t handle) {
+sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
   const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
   if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
-    return enqueue_product(call, packed, handle);
+    return enqueue_product(call, handle);
   }
   // With exactly these bytes the library makes the choice that it planned.
   sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
   if (status == SGEMM_STATUS_SUCCESS) {
-    status = enqueue_product(call, packed, handle);
+    status = enqueue_product(call, handle);
     sgemm_library().set_workspace(handle, nullptr, 0);
   }
   return status;
 }
 
-sgemm_status_t DropIn::enqueue_product(const Call& call, const PackedOperands& packed, sgemm_handle_t handle) {
-  if (packed.any()) {
-    const sgemm_operand_t a = operand(packed.a, call.transa, call.a);
-    const sgemm_operand_t b = operand(packed.b, call.transb, call.b);
-    const bool adds = call.epilogue.has_value();
-    return sgemm_library().gemm_packed(handle, SGEMM_ORDER_COLUMN_MAJOR, call.m, call.n, call.k, call.alpha, &a, &b,
-                                       call.beta, adds ? call.added.data : call.c.data,
-                                       adds ? call.added.ld : call.c.ld, call.c.data, call.c.ld,
-                                       adds ? &*call.epilogue : nullptr);
-  }
+sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {
   if (call.epilogue) {
     return sgemm_library().gemm_with_epilogue(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
                                               call.n, call.k, call.alpha, call.a.data, call.a.ld, call.b.data,

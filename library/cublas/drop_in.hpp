@@ -12,7 +12,6 @@
 #include "call.hpp"
 #include "call_log.hpp"
 #include "decision.hpp"
-#include "packed_operands.hpp"
 #include "settings.hpp"
 #include "sgemm_library.hpp"
 
@@ -93,7 +92,7 @@ class DropIn {
     bool by_address;
     std::optional<sgemm_activation_t> activation;  // of an epilogue
     sgemm_sums_t sums_of;
-    bool has_bias, has_aux, has_packed_a, has_packed_b;
+    bool has_bias, has_aux;
 
     auto operator<=>(const Question&) const = default;
   };
@@ -106,13 +105,11 @@ class DropIn {
   static bool is_for_library_alone(const Call& call) {
     return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
   }
-  Decision decision(int device, const Call& call, const PackedOperands& packed, sgemm_handle_t handle);
-  static sgemm_status_t plan_of(const Call& call, const PackedOperands& packed, sgemm_handle_t handle,
-                                sgemm_plan_t& plan);
+  Decision decision(int device, const Call& call, sgemm_handle_t handle);
+  static sgemm_status_t plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
-  static sgemm_status_t enqueue_product(const Call& call, const PackedOperands& packed, size_t bytes,
-                                        sgemm_handle_t handle);
-  static sgemm_status_t enqueue_product(const Call& call, const PackedOperands& packed, sgemm_handle_t handle);
+  static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
+  static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
   CallLog* log() { return notes_calls_ ? &log_ : nullptr; }
 
   static thread_local bool inside_cublas_;

@@ -94,11 +94,9 @@ void SgemmLibrary::find_functions(void* library) {
   find(gemm_strided_batched, "sgemm_gemm_strided_batched");
   find(gemm_batched, "sgemm_gemm_batched");
   find(gemm_with_epilogue, "sgemm_gemm_with_epilogue");
-  find(gemm_packed, "sgemm_gemm_packed");
   find(gemm_plan, "sgemm_gemm_plan");
   find(gemm_batched_plan, "sgemm_gemm_batched_plan");
   find(gemm_with_epilogue_plan, "sgemm_gemm_with_epilogue_plan");
-  find(gemm_packed_plan, "sgemm_gemm_packed_plan");
   find(status_string, "sgemm_status_string");
 }
 

@@ -33,11 +33,9 @@ class SgemmLibrary {
   decltype(&sgemm_gemm_strided_batched) gemm_strided_batched = nullptr;
   decltype(&sgemm_gemm_batched) gemm_batched = nullptr;
   decltype(&sgemm_gemm_with_epilogue) gemm_with_epilogue = nullptr;
-  decltype(&sgemm_gemm_packed) gemm_packed = nullptr;
   decltype(&sgemm_gemm_plan) gemm_plan = nullptr;
   decltype(&sgemm_gemm_batched_plan) gemm_batched_plan = nullptr;
   decltype(&sgemm_gemm_with_epilogue_plan) gemm_with_epilogue_plan = nullptr;
-  decltype(&sgemm_gemm_packed_plan) gemm_packed_plan = nullptr;
   decltype(&sgemm_status_string) status_string = nullptr;
 
  private:

@@ -199,23 +199,3 @@ sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t ord
   fake_sgemm()->c = c;
   return status;
 }
-
-sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                      const sgemm_operand_t* a, const sgemm_operand_t* b, int64_t ldd,
-                                      const sgemm_epilogue_t* /*epilogue*/, sgemm_plan_t* plan) {
-  return sgemm_gemm_plan(handle, order, a->op, b->op, m, n, k, a->ld, b->ld, ldd, 1, plan);
-}
-
-/// Computes the product from the matrices.
-sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
-                                 const sgemm_epilogue_t* epilogue) {
-  ++fake_sgemm()->products_with_packed;
-  fake_sgemm()->packed_a = a->packed;
-  fake_sgemm()->packed_b = b->packed;
-  return epilogue == nullptr
-             ? sgemm_gemm(handle, order, a->op, b->op, m, n, k, alpha, a->x, a->ld, b->x, b->ld, beta, d, ldd)
-             : sgemm_gemm_with_epilogue(handle, order, a->op, b->op, m, n, k, alpha, a->x, a->ld, b->x, b->ld, beta, c,
-                                        ldc, d, ldd, epilogue);
-}

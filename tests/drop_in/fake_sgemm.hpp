@@ -46,9 +46,6 @@ struct FakeSgemm {
   sgemm_epilogue_t epilogue{};
   const float* c = nullptr;  ///< where it has an epilogue
   const float* beta = nullptr;
-  int products_with_packed = 0;
-  sgemm_packed_t packed_a = nullptr;
-  sgemm_packed_t packed_b = nullptr;
   sgemm_stream_t stream = nullptr;
   sgemm_accuracy_t accuracy{};
   sgemm_pointer_mode_t pointer_mode{};

@@ -48,26 +48,6 @@ SGEMM_API void sgemm_drop_in_set_task_accuracy(int task, int accuracy);
 /* What holds for a call of this thread: an sgemm_accuracy_t or SGEMM_DROP_IN_OFF. */
 SGEMM_API int sgemm_drop_in_accuracy(void);
 
-/* ---- Operands that are split once (sgemm.h) ---- */
-
-/* A packed operand, and the op(X) of it: the matrix at `x` holds `lines` rows of k numbers, `ld` apart, or with
- * `along_k` = 0 k rows of `lines` numbers. */
-typedef struct {
-  sgemm_packed_t packed;
-  const float* x;
-  int64_t ld;
-  int64_t lines;
-  int64_t k;
-  int along_k;
-  int accuracy;          /* that it was packed for, an sgemm_accuracy_t */
-  sgemm_stream_t stream; /* that it was packed on */
-} sgemm_drop_in_packed_t;
-
-/* Says which packed operands the calls of this thread may read in place of their matrices, until it says others:
- * `count` of them, which are copied. The caller vouches for it that a matrix is as it was packed. Calls on other
- * streams, and those that a graph captures, read the matrices. */
-SGEMM_API void sgemm_drop_in_set_packed(const sgemm_drop_in_packed_t* operands, size_t count);
-
 /* ---- The table of calls ---- */
 
 /* 0: no calls are noted, unless SGEMM_LOG is set. 1: they are counted. 2: some are timed as well, between events. */
