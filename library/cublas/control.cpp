@@ -46,6 +46,8 @@ int sgemm_drop_in_accuracy() {
   return accuracy ? static_cast<int>(*accuracy) : SGEMM_DROP_IN_OFF;
 }
 
+void sgemm_drop_in_set_repeatable(int repeatable) { DropIn::instance().set_repeatable(repeatable); }
+
 void sgemm_drop_in_set_log(int level) { DropIn::instance().note_calls(level > 0, level > 1); }
 
 size_t sgemm_drop_in_table(char* text, size_t size) {

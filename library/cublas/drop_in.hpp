@@ -61,6 +61,7 @@ class DropIn {
   Accuracy accuracy_of_environment() const { return settings_.accuracy; }
 
   CallLog& table() { return log_; }
+  void set_repeatable(int repeatable) { handles_.set_repeatable(repeatable); }
   /// Calls are noted, and some of them timed, also where the environment does not ask for it.
   void note_calls(bool noted, bool timed) {
     notes_calls_ = noted || settings_.logs();

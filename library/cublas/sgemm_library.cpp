@@ -88,6 +88,7 @@ void SgemmLibrary::find_functions(void* library) {
   find(set_fallback, "sgemm_set_fallback");
   find(set_workspace, "sgemm_set_workspace");
   find(get_repeatable, "sgemm_get_repeatable");
+  find(set_repeatable, "sgemm_set_repeatable");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
   find(gemm, "sgemm_gemm");
@@ -120,6 +121,11 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     if (status == SGEMM_STATUS_SUCCESS) {
       status = sgemm_library().set_stream(handle, call.stream);
     }
+    if (status == SGEMM_STATUS_SUCCESS) {
+      int repeatable = 0;
+      status = sgemm_library().get_repeatable(handle, &repeatable);
+      repeatable_at_first_ = repeatable;
+    }
     if (status != SGEMM_STATUS_SUCCESS) {
       why = std::string("libsgemm made no handle: ") + sgemm_library().status_string(status);
       return Lease(nullptr, give_back);
@@ -127,6 +133,9 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   }
   Lease lease(handle, give_back);
   status = sgemm_library().set_accuracy(handle, call.accuracy);
+  if (const int repeatable = repeatable_; status == SGEMM_STATUS_SUCCESS && repeatable != kNeverSet) {
+    status = sgemm_library().set_repeatable(handle, repeatable < 0 ? repeatable_at_first_.load() : repeatable);
+  }
   if (status == SGEMM_STATUS_SUCCESS) {
     status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
   }

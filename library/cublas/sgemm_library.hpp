@@ -2,6 +2,7 @@
 
 #include <sgemm/sgemm.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,7 @@ class SgemmLibrary {
   decltype(&sgemm_set_fallback) set_fallback = nullptr;
   decltype(&sgemm_set_workspace) set_workspace = nullptr;
   decltype(&sgemm_get_repeatable) get_repeatable = nullptr;
+  decltype(&sgemm_set_repeatable) set_repeatable = nullptr;
   decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
   decltype(&sgemm_gemm) gemm = nullptr;
@@ -63,10 +65,16 @@ class Handles {
   /// `why` is set then.
   Lease lease(int device, const Call& call, std::string& why);
 
+  /// Whether handles are repeatable. SGEMM_DROP_IN_UNSET: as a new one is.
+  void set_repeatable(int repeatable) { repeatable_ = repeatable; }
+
  private:
   sgemm_handle_t take(int device);
   void give_back(int device, sgemm_handle_t handle);
 
+  static constexpr int kNeverSet = -1;
+  std::atomic<int> repeatable_ = kNeverSet;
+  std::atomic<int> repeatable_at_first_ = 0;  ///< of a new handle
   std::mutex mutex_;
   std::map<int, std::vector<sgemm_handle_t>> free_;
 };

@@ -401,6 +401,21 @@ TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
   expect_computed(1, 0);
 }
 
+TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
+  const auto set = function<decltype(&sgemm_drop_in_set_repeatable)>("sgemm_drop_in_set_repeatable");
+  set(1);
+  sgemm();
+  EXPECT_EQ(fake_sgemm()->repeatable, 1);
+  set(0);
+  sgemm();
+  EXPECT_EQ(fake_sgemm()->repeatable, 0);
+  set(1);
+  sgemm();
+  set(SGEMM_DROP_IN_UNSET);
+  sgemm();
+  EXPECT_EQ(fake_sgemm()->repeatable, 0);
+}
+
 TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
   sgemm();
   fake_sgemm()->kernel = "cublas";

@@ -35,6 +35,10 @@ sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
   return fake_sgemm()->was_reset ? SGEMM_STATUS_NOT_INITIALIZED : SGEMM_STATUS_SUCCESS;
 }
 
+sgemm_status_t sgemm_set_repeatable(sgemm_handle_t, int repeatable) {
+  fake_sgemm()->repeatable = repeatable;
+  return SGEMM_STATUS_SUCCESS;
+}
 sgemm_status_t sgemm_get_repeatable(sgemm_handle_t, int* value) {
   *value = fake_sgemm()->repeatable;
   return SGEMM_STATUS_SUCCESS;

@@ -25,6 +25,7 @@ Accuracy accuracy_of(int number) { return number < 0 ? std::nullopt : Accuracy(s
 extern "C" {
 
 SGEMM_API int fake_log_level = 0;
+SGEMM_API int fake_repeatable = 5;
 SGEMM_API void fake_note(const char* table) { noted = table; }
 
 int sgemm_drop_in_attach(const char* object) { return drop_in::redirect(object); }
@@ -46,6 +47,7 @@ int sgemm_drop_in_accuracy() {
   const Accuracy accuracy = accuracies.of_call();
   return accuracy ? static_cast<int>(*accuracy) : SGEMM_DROP_IN_OFF;
 }
+void sgemm_drop_in_set_repeatable(int repeatable) { fake_repeatable = repeatable; }
 void sgemm_drop_in_set_log(int level) { fake_log_level = level; }
 size_t sgemm_drop_in_table(char* text, size_t size) {
   if (size > 0) {

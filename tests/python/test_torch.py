@@ -123,13 +123,16 @@ def test_calls_are_timed_on_demand(library):
     assert level.value == 0
 
 
-def test_deterministic_programs_get_the_same_bits_in_every_run(monkeypatch):
-    monkeypatch.setenv("SGEMM_REPEATABLE", "")
+def test_deterministic_programs_get_the_same_bits_in_every_run(library, monkeypatch):
+    repeatable, environment = ctypes.c_int.in_dll(library, "fake_repeatable"), dict(os.environ)
     sgemm.torch.enable()
-    assert os.environ["SGEMM_REPEATABLE"] == ""
+    assert repeatable.value == drop_in.UNSET
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
     sgemm.torch.enable()
-    assert os.environ["SGEMM_REPEATABLE"] == "1"
+    assert repeatable.value == 1
+    sgemm.torch.disable()
+    assert repeatable.value == drop_in.UNSET
+    assert dict(os.environ) == environment
 
 
 def test_report(library):

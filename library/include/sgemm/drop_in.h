@@ -48,6 +48,9 @@ SGEMM_API void sgemm_drop_in_set_task_accuracy(int task, int accuracy);
 /* What holds for a call of this thread: an sgemm_accuracy_t or SGEMM_DROP_IN_OFF. */
 SGEMM_API int sgemm_drop_in_accuracy(void);
 
+/* Whether products are repeatable (sgemm_set_repeatable()): 1 or 0. SGEMM_DROP_IN_UNSET: what the environment says. */
+SGEMM_API void sgemm_drop_in_set_repeatable(int repeatable);
+
 /* ---- The table of calls ---- */
 
 /* 0: no calls are noted, unless SGEMM_LOG is set. 1: they are counted. 2: some are timed as well, between events. */

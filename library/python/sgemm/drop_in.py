@@ -46,6 +46,7 @@ def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
         ("set_task_accuracy", None, c_int, c_int),
         ("accuracy", c_int),
         ("set_log", None, c_int),
+        ("set_repeatable", None, c_int),
         ("table", c_size_t, c_char_p, c_size_t),
         ("clear_table", None),
     ):

@@ -17,7 +17,6 @@ import contextvars
 import ctypes
 import functools
 import inspect
-import os
 import sys
 import threading
 import types
@@ -52,8 +51,8 @@ def enable(accuracy: str = "componentwise", *, timed: bool = False) -> None:
     """
     number = drop_in.number_of(accuracy)
     with _lock:
-        if torch.are_deterministic_algorithms_enabled():
-            os.environ["SGEMM_REPEATABLE"] = "1"  # read by the first product
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        drop_in.load().sgemm_drop_in_set_repeatable(1 if deterministic else drop_in.UNSET)
         _redirect(number)
         drop_in.load().sgemm_drop_in_set_log(2 if timed else 1)
 
@@ -66,6 +65,7 @@ def disable() -> None:
             return
         library = drop_in.load()
         library.sgemm_drop_in_set_log(0)
+        library.sgemm_drop_in_set_repeatable(drop_in.UNSET)
         library.sgemm_drop_in_set_accuracy(drop_in.UNSET if drop_in.is_preloaded() else drop_in.OFF)
         library.sgemm_drop_in_detach(OBJECT)
         _process_accuracy = None
