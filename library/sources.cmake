@@ -19,6 +19,7 @@ set(SGEMM_LIBRARY_SOURCES
   small_algorithms.cu
   split_algorithms.cu
   stacked_algorithms.cu
+  status.cpp
   tall_algorithms.cu)
 # What runs on GPUs that the rest has no code for.
 set(SGEMM_LIBRARY_SOURCES_FOR_EVERY_GPU epilogue_pass.cu line_sums.cu thin_algorithms.cu)

@@ -1,0 +1,38 @@
+#include "sgemm/sgemm.h"
+
+namespace {
+
+struct StatusText {
+  const char* name;
+  const char* sentence;
+};
+
+StatusText text_of(sgemm_status_t status) {
+  switch (status) {
+    case SGEMM_STATUS_SUCCESS:
+      return {"SGEMM_STATUS_SUCCESS", "The call succeeded."};
+    case SGEMM_STATUS_NOT_INITIALIZED:
+      return {"SGEMM_STATUS_NOT_INITIALIZED",
+              "The handle is null, its device was reset or its process has forked, or there is no usable GPU."};
+    case SGEMM_STATUS_ALLOC_FAILED:
+      return {"SGEMM_STATUS_ALLOC_FAILED", "There is no room in the memory of the host or of the GPU."};
+    case SGEMM_STATUS_INVALID_VALUE:
+      return {"SGEMM_STATUS_INVALID_VALUE", "An argument is wrong; sgemm.h says what is allowed."};
+    case SGEMM_STATUS_ARCH_MISMATCH:
+      return {"SGEMM_STATUS_ARCH_MISMATCH", "The current device is not the one that the handle was made on."};
+    case SGEMM_STATUS_EXECUTION_FAILED:
+      return {"SGEMM_STATUS_EXECUTION_FAILED", "CUDA refused to enqueue the work."};
+    case SGEMM_STATUS_INTERNAL_ERROR:
+      return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
+    case SGEMM_STATUS_NOT_SUPPORTED:
+      return {"SGEMM_STATUS_NOT_SUPPORTED",
+              "It would take cuBLAS, and that was not found, or the handle's fallback is none; or the product is to be "
+              "reproducible, and the library has no kernel for it on the device."};
+  }
+  return {"unknown", "This is not a status of the library."};
+}
+
+}  // namespace
+
+const char* sgemm_status_name(sgemm_status_t status) { return text_of(status).name; }
+const char* sgemm_status_string(sgemm_status_t status) { return text_of(status).sentence; }
