@@ -25,6 +25,7 @@
 #include "user/user_kernels.hpp"
 #include "verdict/judge_run.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -39,6 +40,9 @@
 
 namespace sgemm {
 namespace {
+
+/// How a file's product is started, as people read it.
+std::string call_of(const Kernel& kernel) { return fmt::format("{}: {}", kernel.id(), launches_of(kernel).front()); }
 
 /// Runs the plan in the modes that fill a results file.
 ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
@@ -61,7 +65,14 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
   const bool table_shown = !google.prints_results();
   Console console = make_console(options.protocol, run.plan);
   if (table_shown) {
-    console.heading(heading(options, device, runner->gpu_facts(), executing, path.string(), tuned_in));
+    std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string(), tuned_in);
+    for (const Case& item : run.plan) {
+      const Kernel& kernel = *item.kernel;
+      if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
+        lines.push_back(call_of(kernel));
+      }
+    }
+    console.heading(lines);
   }
   std::map<Outcome, int> counts;
   std::size_t started = 0;

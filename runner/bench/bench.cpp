@@ -2,6 +2,7 @@
 
 #include "base/outcome.hpp"
 #include "bench/gpu_bench.hpp"
+#include "verify/cause.hpp"
 
 #include <string>
 
@@ -33,7 +34,7 @@ void HostBench::verify(OperandSet& operands, std::string_view when, const Observ
   observer("verifying");
   const bool on_gpu = gpu_ != nullptr && !gpu_->lost();
   record.judge(on_gpu ? gpu_->check_host_result(operands, observer, record) : operands.check(record.accuracy), when,
-               protocol_.beta);
+               protocol_.beta, [&] { return cause_of_wrong(operands.original(), operands.result().data()); });
 }
 
 }  // namespace sgemm

@@ -37,7 +37,9 @@ class CaseProcess final : public Runner {
   /// The next message of the process. Throws CaseStopped where it ends, takes too long, or is stopped instead.
   nlohmann::ordered_json receive(bool checkable = false);
   /// Throws CaseStopped where the process gives no record.
-  Record ask_for(const Case& item, const Observer& observer);
+  Record ask_for(const Case& item, std::size_t reading, const Observer& observer);
+  /// Runs a file's function as its parameters were read first, or in another way. Never throws.
+  Record run_as(const Case& item, std::size_t reading, const Observer& observer);
 
   const std::vector<std::string> arguments_;
   const std::optional<double> seconds_per_case_;

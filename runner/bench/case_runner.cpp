@@ -25,9 +25,11 @@ void require_layout(const Kernel& kernel, const Size& size) {
     return;
   }
   if (size.transposed_a || size.transposed_b) {
-    throw CaseStopped(Outcome::not_supported, "does not compute products of transposed operands");
+    throw CaseStopped(Outcome::not_supported,
+                      kernel.file ? "a --launch has to say how it computes products of transposed operands"
+                                  : "does not compute products of transposed operands");
   }
-  if (size.batch > 1) {
+  if (size.batch > 1 && !kernel.file) {
     throw CaseStopped(Outcome::not_supported, "does not compute batches");
   }
 }

@@ -19,6 +19,11 @@ const HostOperands& OperandSet::host() {
 
 Problem OperandSet::problem() { return packed(shape, host().a.data(), host().b.data(), c_.data()); }
 
+Problem OperandSet::original() {
+  float* const c0 = const_cast<float*>(host().c0.data());  // read only
+  return packed(shape, host().a.data(), host().b.data(), c0);
+}
+
 Problem OperandSet::fresh() {
   if (shape.beta != 0.0F) {
     c_ = host().c0;
@@ -30,9 +35,7 @@ Problem OperandSet::fresh() {
 
 Verdict OperandSet::check(AccuracyClass accuracy) {
   if (!reference_) {
-    float* const c0 = const_cast<float*>(host().c0.data());  // read only
-    reference_ = Reference::compute(packed(shape, host().a.data(), host().b.data(), c0), Platform::cpu, seed_, {},
-                                    roundings_of(data));
+    reference_ = Reference::compute(original(), Platform::cpu, seed_, {}, roundings_of(data));
   }
   return reference_->check(c_.data(), size.n, accuracy);
 }

@@ -29,6 +29,8 @@ class OperandSet {
   const HostOperands& host();
   /// The host's operands. C is as the last kernel on the host has left it.
   Problem problem();
+  /// The host's operands with C0.
+  Problem original();
   /// The host's operands with a C as a kernel finds it: C0, or NaN where beta is 0.
   Problem fresh();
   /// The C that the last kernel on the host has left.

@@ -18,11 +18,11 @@ Kernels, separated by commas (--list shows them):
   my.cu  my.cu:sgemm            a file of your own, or one of its kernels
 
 A file of your own is plain CUDA. A comment in it, or --launch, says how its product is launched,
-unless it has a host function (M, N, K, alpha, A, B, beta, C) for that:
+unless it has one host function that launches, with parameters whose names tell:
   launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, A, B, C)
   requires: M % 128 == 0 && alpha == 1 && beta == 0
   workspace: 4 * M * N
-Names of the problem: M N K alpha beta A B C lda ldb ldc stream workspace
+Names of the problem: M N K alpha beta A B C lda ldb ldc batch stream workspace
 
 Sizes, separated by commas:
   1000                          M = N = K = 1000
@@ -31,7 +31,7 @@ Sizes, separated by commas:
   4096x128x64                   M = 4096, N = 128, K = 64
   96x512x512x64                 a batch of 96 products of 512x512x64 in one call
   4096:nt  512:2048:tt          any of these, transposed in memory: B (nt), A (tn) or both (tt)
-Libraries compute the last two, and chapters say that they do not.
+Libraries and files with a launch of their own compute the last two, and chapters say that they do not.
 
 Operands; --accuracy takes several separated by commas, or all, which leaves out the last four:
 {data}

@@ -5,12 +5,14 @@
 #include "base/usage_error.hpp"
 #include "cli/flags.hpp"
 #include "cli/selection.hpp"
+#include "user/user_file.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -83,10 +85,17 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
           best = {distance, option->get_name()};
         }
       }
+      const bool sizes =
+          name == "-n" || name == "-m" || name == "-k" || name == "-s" || name == "--size" || name == "--n";
+      if (sizes) {
+        best.name = "--sizes";
+      }
       throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
                                    best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
     } else {
-      throw UsageError(fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
+      const bool kernel = names_file(argument) || std::isdigit(static_cast<unsigned char>(argument.front())) != 0;
+      throw UsageError(kernel ? fmt::format("'{0}' needs a flag before it: --kernel {0}", argument)
+                              : fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
     }
   }
   return flags;
@@ -269,6 +278,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   ParseResult result;
   Options& options = result.options;
   options.argv.assign(argv, argv + argc);
+  options.user.launch.command = options.argv;
 
   CLI::App app(std::string(DESCRIPTION), "runner");
   app.allow_extras();
@@ -300,7 +310,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   }
   for (const CLI::Option* const option : app.get_options()) {
     if (option->count() > 1) {
-      throw UsageError(fmt::format("{} is given more than once", option->get_name()));
+      throw UsageError(
+          fmt::format("{0} is given more than once{1}", option->get_name(),
+                      option->get_name() == "--include" ? ": give it once, --include a,b for two folders" : ""));
     }
   }
   store_switches(app, groups);

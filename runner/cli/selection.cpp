@@ -14,6 +14,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -106,6 +107,9 @@ bool is_named_by(const Term& term, const CudaKernel& kernel) {
   if (std::any_of(CUDA_KERNELS.begin(), CUDA_KERNELS.end(),
                   [&](const auto& each) { return is_named_by(term, each); })) {
     throw UsageError(fmt::format("kernel '{}' {}", term.kernel, NEEDS_CUDA));
+  }
+  if (const std::string file = fmt::format("{}.cu", term.kernel); std::filesystem::is_regular_file(file)) {
+    throw UsageError(fmt::format("unknown kernel '{}'; the file is --kernel {}", term.kernel, file));
   }
   std::vector<Candidate> candidates;
   if (!term.numbers) {

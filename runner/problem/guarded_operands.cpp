@@ -19,18 +19,35 @@ constexpr std::int64_t ALIGNMENT = 64;
 
 std::int64_t rounded_up(std::int64_t value) { return (value + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-void copy_rows(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride, std::int64_t rows,
-               std::int64_t columns) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::copy_n(from + row * from_stride, columns, to + row * to_stride);
+/// The matrices of a problem, all of a batch one behind the other.
+struct Rows {
+  const float* begin;
+  std::int64_t stride;
+  std::int64_t rows;
+  std::int64_t columns;
+
+  const float* row(std::int64_t index) const { return begin + index * stride; }
+  std::int64_t extent() const { return rounded_up(rows * stride); }
+  bool has(const float* at) const {
+    const std::int64_t offset = at - begin;
+    return offset >= 0 && offset < rows * stride && offset % stride < columns;
+  }
+};
+
+Rows a_of(const Problem& p) { return {p.a, p.lda, p.batch * (p.transposed_a ? p.k : p.m), p.transposed_a ? p.m : p.k}; }
+Rows b_of(const Problem& p) { return {p.b, p.ldb, p.batch * (p.transposed_b ? p.n : p.k), p.transposed_b ? p.k : p.n}; }
+Rows c_of(const Problem& p) { return {p.c, p.ldc, p.batch * p.m, p.n}; }
+
+void copy_rows(const Rows& from, float* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < from.rows; ++row) {
+    std::copy_n(from.row(row), from.columns, to + row * to_stride);
   }
 }
 
 /// Whether two matrices have the same bits.
-bool same_rows(const float* x, std::int64_t x_stride, const float* y, std::int64_t y_stride, std::int64_t rows,
-               std::int64_t columns) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    if (std::memcmp(x + row * x_stride, y + row * y_stride, static_cast<std::size_t>(columns) * sizeof(float)) != 0) {
+bool same_rows(const Rows& x, const Rows& y) {
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    if (std::memcmp(x.row(row), y.row(row), static_cast<std::size_t>(x.columns) * sizeof(float)) != 0) {
       return false;
     }
   }
@@ -40,51 +57,43 @@ bool same_rows(const float* x, std::int64_t x_stride, const float* y, std::int64
 }  // namespace
 
 GuardedOperands::GuardedOperands(const Problem& original, bool padded) : original_(original), problem_(original) {
-  const auto stride = [&](std::int64_t columns, std::int64_t own) { return padded ? columns + GAP : own; };
-  problem_.lda = stride(original.k, original.lda);
-  problem_.ldb = stride(original.n, original.ldb);
-  problem_.ldc = stride(original.n, original.ldc);
+  if (padded) {
+    problem_.lda = a_of(original).columns + GAP;
+    problem_.ldb = b_of(original).columns + GAP;
+    problem_.ldc = original.n + GAP;
+  }
   const std::int64_t a = ZONE;
-  const std::int64_t b = a + rounded_up(original.m * problem_.lda) + ZONE;
-  const std::int64_t c = b + rounded_up(original.k * problem_.ldb) + ZONE;
-  const std::int64_t end = c + rounded_up(original.m * problem_.ldc) + ZONE;
+  const std::int64_t b = a + a_of(problem_).extent() + ZONE;
+  const std::int64_t c = b + b_of(problem_).extent() + ZONE;
+  const std::int64_t end = c + c_of(problem_).extent() + ZONE;
   memory_.assign(static_cast<std::size_t>(end + ALIGNMENT), std::numeric_limits<float>::quiet_NaN());
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data()) / sizeof(float);
   float* const begin = memory_.data() + (ALIGNMENT - static_cast<std::int64_t>(address % ALIGNMENT)) % ALIGNMENT;
-  copy_rows(original.a, original.lda, begin + a, problem_.lda, original.m, original.k);
-  copy_rows(original.b, original.ldb, begin + b, problem_.ldb, original.k, original.n);
-  copy_rows(original.c, original.ldc, begin + c, problem_.ldc, original.m, original.n);
+  copy_rows(a_of(original), begin + a, problem_.lda);
+  copy_rows(b_of(original), begin + b, problem_.ldb);
+  copy_rows(c_of(original), begin + c, problem_.ldc);
   problem_.a = begin + a;
   problem_.b = begin + b;
   problem_.c = begin + c;
 }
 
 std::optional<std::string> GuardedOperands::damage() const {
-  if (!same_rows(original_.a, original_.lda, problem_.a, problem_.lda, original_.m, original_.k)) {
+  if (!same_rows(a_of(original_), a_of(problem_))) {
     return "writes to A, which is an input";
   }
-  if (!same_rows(original_.b, original_.ldb, problem_.b, problem_.ldb, original_.k, original_.n)) {
+  if (!same_rows(b_of(original_), b_of(problem_))) {
     return "writes to B, which is an input";
   }
   // What is no part of a matrix has been NaN since the begin.
-  const auto is_part = [&](const float* at, const float* begin, std::int64_t stride, std::int64_t rows,
-                           std::int64_t columns) {
-    const std::int64_t offset = at - begin;
-    return offset >= 0 && offset < rows * stride && offset % stride < columns;
-  };
   for (const float& element : memory_) {
-    const float* const at = &element;
-    if (!std::isnan(element) && !is_part(at, problem_.a, problem_.lda, original_.m, original_.k) &&
-        !is_part(at, problem_.b, problem_.ldb, original_.k, original_.n) &&
-        !is_part(at, problem_.c, problem_.ldc, original_.m, original_.n)) {
+    if (!std::isnan(element) && !a_of(problem_).has(&element) && !b_of(problem_).has(&element) &&
+        !c_of(problem_).has(&element)) {
       return "writes outside of A, B and C";
     }
   }
   return std::nullopt;
 }
 
-void GuardedOperands::copy_result() const {
-  copy_rows(problem_.c, problem_.ldc, original_.c, original_.ldc, original_.m, original_.n);
-}
+void GuardedOperands::copy_result() const { copy_rows(c_of(problem_), original_.c, original_.ldc); }
 
 }  // namespace sgemm

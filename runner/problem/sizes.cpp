@@ -24,6 +24,19 @@ constexpr std::int64_t MAX_RANGE_LENGTH = 100000;
 }
 
 [[noreturn]] void reject_form(std::string_view term) {
+  if (std::int64_t thousands = 0; term.ends_with('k') || term.ends_with('K')) {
+    const auto [rest, error] = std::from_chars(term.data(), term.data() + term.size() - 1, thousands);
+    if (error == std::errc() && rest == term.data() + term.size() - 1 && thousands > 0 &&
+        thousands < MAX_RANGE_LENGTH) {
+      reject(term, fmt::format("sizes are whole numbers, as {}", thousands * 1024));
+    }
+  }
+  if (term.find_first_of("X*") != std::string_view::npos) {
+    std::string meant(term);
+    std::replace_if(
+        meant.begin(), meant.end(), [](char c) { return c == 'X' || c == '*'; }, 'x');
+    reject(term, fmt::format("dimensions stand around a small x, as in {}", meant));
+  }
   reject(term, "expected N, FIRST:LAST, FIRST:LAST:STEP, MxNxK or BATCHxMxNxK, and :nt, :tn or :tt if transposed");
 }
 

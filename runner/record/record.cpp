@@ -257,7 +257,8 @@ Record::Record(const Case& item)
       size(item.size),
       data(item.data) {}
 
-void Record::judge(const Verdict& verdict, std::string_view when, float beta) {
+void Record::judge(const Verdict& verdict, std::string_view when, float beta,
+                   const std::function<std::string()>& cause) {
   rel_err = verdict.rel_err;
   max_bound_ratio = verdict.max_bound_ratio;
   verified = verdict.correct();
@@ -266,7 +267,9 @@ void Record::judge(const Verdict& verdict, std::string_view when, float beta) {
   }
   const bool excused = errors && !errors->promised;
   if (!verdict.correct() && !excused) {
-    throw CaseStopped(Outcome::incorrect, std::string(when) + verdict.describe() + explanation(verdict, beta));
+    const std::string found = cause ? cause() : "";
+    throw CaseStopped(Outcome::incorrect,
+                      std::string(when) + verdict.describe() + (found.empty() ? explanation(verdict, beta) : found));
   }
 }
 
@@ -304,6 +307,7 @@ Json to_json(const Record& record, int repetitions) {
     json["path"] = record.file->path;
     json["source_hash"] = record.file->hash;
     json["compile_command"] = record.file->command;
+    json["launch"] = record.launch;
   }
   json["platform"] = to_string(record.platform);
   json["accuracy_class"] = to_string(record.accuracy);
@@ -381,6 +385,7 @@ Record record_from_json(const Case& item, const Json& json) {
   json.at("reason").get_to(record.reason);
   json.at("verified").get_to(record.verified);
   json.at("detail").get_to(record.detail);
+  record.launch = json.value("launch", "");
   record.secret = json.value("secret", "");
   if (json.contains("clocks")) {
     const auto& clocks = json.at("clocks");

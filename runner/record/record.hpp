@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,7 @@ struct Record {
   int number = -1;
   std::string variant;
   std::optional<KernelFile> file;  ///< that the kernel comes from; nothing for one of the program
+  std::string launch;              ///< of a file: the statements that started its product
   Platform platform = Platform::gpu;
   AccuracyClass accuracy = AccuracyClass::fp32;
   Size size;
@@ -98,8 +100,9 @@ struct Record {
   std::optional<Profile> profile;                                        ///< present exactly for `profiled`
 
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
-  /// class promises. The reason begins with `when`, and `beta` may help to explain it.
-  void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F);
+  /// class promises. The reason begins with `when`, and `beta` and `cause`, where it finds one, may help to explain it.
+  void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F,
+             const std::function<std::string()>& cause = {});
   /// Ends the case with any outcome but those for which `reason` is empty.
   void stop(Outcome how, const std::string& why);
   /// Whether the clock of the GPU was held down while samples were taken or the kernel ran; of several GPUs, at the

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <map>
+#include <regex>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,8 +17,6 @@
 
 namespace sgemm {
 namespace {
-
-enum class Type { size, scalar, input, output, stream };
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -27,34 +28,76 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
-/// The name without what tells device memory from the host's: "d_A", "A_device" and "dA" are "a".
-std::string plain_name(std::string_view written) {
-  std::string name = in_lower_case(written);
-  for (const std::string_view before : {"d_", "dev_", "device_", "mat_", "matrix_", "gpu_", "p_"}) {
-    if (name.starts_with(before)) {
-      name.erase(0, before.size());
-      break;
+// ---- What the names of parameters mean ----
+
+using Meanings = std::vector<std::pair<std::regex, std::string>>;
+
+/// By the first pattern that the whole name has, in lower case and without what stands before and behind it for the
+/// memory that it is in; empty where there is none.
+std::string meaning_of(std::string_view written, const Meanings& meanings) {
+  static const std::regex BEFORE("^(d|dev|device|gpu|mat|matrix|p|ptr|in|num|n)_");
+  static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
+  const std::string name = in_lower_case(written);
+  const std::string plain = std::regex_replace(std::regex_replace(name, BEFORE, ""), BEHIND, "");
+  for (std::string form : {name, plain}) {
+    std::erase(form, '_');
+    for (const auto& [pattern, meaning] : meanings) {
+      if (std::regex_match(form, pattern)) {
+        return meaning;
+      }
     }
   }
-  for (const std::string_view behind : {"_d", "_dev", "_device", "_gpu", "_ptr", "_"}) {
-    if (name.ends_with(behind)) {
-      name.erase(name.size() - behind.size());
-      break;
-    }
-  }
-  constexpr std::array LONG_NAMES{
-      std::pair{"da", "a"},         std::pair{"db", "b"},         std::pair{"dc", "c"},
-      std::pair{"mata", "a"},       std::pair{"matb", "b"},       std::pair{"matc", "c"},
-      std::pair{"ld_a", "lda"},     std::pair{"ld_b", "ldb"},     std::pair{"ld_c", "ldc"},
-      std::pair{"stride_a", "lda"}, std::pair{"stride_b", "ldb"}, std::pair{"stride_c", "ldc"},
-      std::pair{"st", "stream"},    std::pair{"s", "stream"}};
-  for (const auto& [longer, name_of_it] : LONG_NAMES) {
-    if (name == longer) {
-      return name_of_it;
-    }
-  }
-  return name;
+  return "";
 }
+
+/// Whole numbers: extents, distances between rows, and the number of products. "K N M" of "rows of B" are as the
+/// matrices lie in C = A * B.
+std::string size_of(std::string_view name) {
+  const auto of = [](const char* matrices, const char* extents) {
+    return std::regex(
+        fmt::format("(num|n|nr|no)?(mat|matrix)?{0}{1}|(num|n|nr|no)?{1}(of|in)?(mat|matrix)?{0}", matrices, extents));
+  };
+  constexpr const char* ROWS = "(rows?|height|h)";
+  constexpr const char* COLUMNS = "(columns?|cols?|width|w)";
+  static const Meanings MEANINGS{
+      {std::regex("(dim|size|num)?m(dim|size)?|rows?|(num|n)rows|height|bt"), "M"},
+      {std::regex(
+           "(dim|size|num)?n(dim|size)?|cols?|columns?|(num|n)(cols|columns)|out(features|dim|size|channels)|oc"),
+       "N"},
+      {std::regex("(dim|size|num)?k(dim|size)?|inner(dim)?|depth|common(dim)?|in(features|dim|channels)"), "K"},
+      {of("a", ROWS), "M"},
+      {of("a", COLUMNS), "K"},
+      {of("b", ROWS), "K"},
+      {of("b", COLUMNS), "N"},
+      {of("c", ROWS), "M"},
+      {of("c", COLUMNS), "N"},
+      {std::regex("(ld|stride|pitch|lead|leading)(dim)?a|a(ld|stride|pitch)"), "lda"},
+      {std::regex("(ld|stride|pitch|lead|leading)(dim)?b|b(ld|stride|pitch)"), "ldb"},
+      {std::regex("(ld|stride|pitch|lead|leading)(dim)?c|c(ld|stride|pitch)"), "ldc"},
+      {std::regex("batch(es|count|size)?|numbatch(es)?"), "batch"},
+      {std::regex(".*(block|tile|threads?).*"), "16"},
+  };
+  return meaning_of(name, MEANINGS);
+}
+
+std::string matrix_of(std::string_view name) {
+  static const Meanings MEANINGS{
+      {std::regex("(d|dev|device|mat|matrix|gpu|in)?a|inp(ut)?|lhs|left|mat1|x"), "A"},
+      {std::regex("(d|dev|device|mat|matrix|gpu|in)?b|weights?|rhs|right|mat2|w"), "B"},
+      {std::regex("(d|dev|device|mat|matrix|gpu|out)?c|out(put)?|res(ult)?s?|dst|dest|ans(wer)?|prod(uct)?|y"), "C"},
+      {std::regex("bias"), "nullptr"},
+  };
+  return meaning_of(name, MEANINGS);
+}
+
+bool is_transposed_by_name(std::string_view name) {
+  static const Meanings WEIGHTS{{std::regex("weights?"), "nt"}};
+  return !meaning_of(name, WEIGHTS).empty();
+}
+
+// ---- What their types are ----
+
+enum class Type { size, scalar, matrix, stream };
 
 bool is_tensor(const simt::Parameter& parameter) {
   return std::ranges::any_of(std::array{"torch :: Tensor", "at :: Tensor"}, [&](std::string_view tensor) {
@@ -65,20 +108,23 @@ bool is_tensor(const simt::Parameter& parameter) {
 
 bool is_pointer(const simt::Parameter& parameter) { return has(parameter.type, "*"); }
 
+bool is_input(const simt::Parameter& parameter) {
+  return is_pointer(parameter) && parameter.type.find("const") < parameter.type.find('*');
+}
+
 std::optional<Type> type_of(const simt::Parameter& parameter) {
   const std::string& type = parameter.type;
   if (has(type, "cudaStream_t")) {
     return Type::stream;
   }
   if (is_tensor(parameter)) {
-    return Type::output;
+    return Type::matrix;
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
   if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
-    const bool is_const = has(type, "const") && type.find("const") < type.find('*');
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
     const std::string name = in_lower_case(parameter.name);
-    return !is_const ? Type::output : name == "alpha" || name == "beta" ? Type::scalar : Type::input;
+    return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
   }
   if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
@@ -86,78 +132,122 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (has(type, "float") || has(type, "double")) {
     return Type::scalar;
   }
-  for (const std::string_view word : {"int", "unsigned", "long", "size_t"}) {
-    if (has(type, word) && !has(type, "int2") && !has(type, "int4")) {
-      return Type::size;
+  const bool is_size = std::ranges::any_of(std::array{"int", "unsigned", "long", "size_t"}, [&](const char* word) {
+    return has(type, word) && !has(type, "int2") && !has(type, "int4");
+  });
+  return is_size ? std::optional(Type::size) : std::nullopt;
+}
+
+// ---- From parameters to arguments ----
+
+using Words = std::vector<std::string>;
+
+bool contains(const Words& values, std::string_view value) { return std::ranges::find(values, value) != values.end(); }
+
+/// What parameters of one type may stand for, most likely first; empty for nothing. One is certain.
+struct Choices {
+  std::vector<Words> all;
+  bool certain = true;
+
+  static Choices of(Words only) { return {{std::move(only)}, true}; }
+};
+
+/// Where names are those of M, N and K and the sum runs over another one than K, as files have it that say
+/// "A is M x N, B is N x K": the others are rows and columns of C, in their order.
+Words with_sum_over(const Words& names, const std::string& summed) {
+  Words values;
+  for (const std::string& name : names) {
+    values.emplace_back(name == summed ? "K" : contains(values, "M") ? "N" : "M");
+  }
+  return values;
+}
+
+Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) {
+  Words values;
+  std::ranges::transform(names, std::back_inserter(values), size_of);
+  if (names.size() == 1) {
+    return Choices::of({"N"});
+  }
+  const bool twice = names.size() == 3 && (values[0] == values[1] || values[1] == values[2] || values[0] == values[2]);
+  if (names.size() == 3 && !summed.empty()) {
+    const bool letters = std::ranges::all_of(names, [](const std::string& name) { return name.size() == 1; });
+    const auto at = static_cast<std::size_t>(std::ranges::find(names, summed) - names.begin());
+    if (contains(values, "") || twice || (letters && values[at] != "K")) {
+      return Choices::of(with_sum_over(names, summed));
     }
   }
-  return std::nullopt;
-}
-
-/// Names of the problem by the plain names of parameters.
-const std::map<std::string, std::string>& names_of(Type type) {
-  static const std::map<Type, std::map<std::string, std::string>> names{
-      {Type::size, {{"m", "M"}, {"n", "N"}, {"k", "K"}, {"lda", "lda"}, {"ldb", "ldb"}, {"ldc", "ldc"}}},
-      {Type::scalar, {{"alpha", "alpha"}, {"beta", "beta"}}},
-      {Type::input, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
-      {Type::output, {{"a", "A"}, {"b", "B"}, {"c", "C"}}},
-      {Type::stream, {{"stream", "stream"}}},
-  };
-  return names.at(type);
-}
-
-/// The usual order of `count` parameters of one type; empty where there is none.
-std::vector<std::string> usual_order(Type type, std::size_t count) {
-  const std::vector<std::string> sizes{"M", "N", "K", "lda", "ldb", "ldc"};
-  switch (type) {
-    case Type::size:
-      return count == 1                 ? std::vector<std::string>{"N"}
-             : count == 3 || count == 6 ? std::vector(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(count))
-                                        : std::vector<std::string>{};
-    case Type::scalar:
-      return count == 2 ? std::vector<std::string>{"alpha", "beta"} : std::vector<std::string>{};
-    case Type::input:
-    case Type::output:
-      return count == 3 ? std::vector<std::string>{"A", "B", "C"} : std::vector<std::string>{};
-    case Type::stream:
-      return count == 1 ? std::vector<std::string>{"stream"} : std::vector<std::string>{};
-  }
-  return {};
-}
-
-/// Sets the values of the parameters at `places`, all of one type. Returns whether that could be told.
-bool assign(const std::vector<std::size_t>& places, Type type, const simt::Function& function,
-            std::vector<std::string>& values) {
-  std::vector<std::string> named;
-  for (const std::size_t place : places) {
-    const auto name = names_of(type).find(plain_name(function.parameters[place].name));
-    if (name != names_of(type).end() && std::find(named.begin(), named.end(), name->second) == named.end()) {
-      named.push_back(name->second);
+  const Words lower = [&] {
+    Words all;
+    std::ranges::transform(names, std::back_inserter(all), in_lower_case);
+    return all;
+  }();
+  if (contains(lower, "c") && contains(lower, "oc")) {  // channels, as in networks: M = batch * time
+    for (std::size_t i = 0; i < lower.size(); ++i) {
+      values[i] = lower[i] == "c" ? "K" : lower[i] == "b" ? "1" : lower[i] == "t" ? "M" : values[i];
     }
+    return {{values}, false};
   }
-  if (named.size() != places.size()) {
-    named = usual_order(type, places.size());
+  if (contains(values, "batch") && !contains(values, "M")) {  // of rows
+    std::ranges::replace(values, std::string("batch"), std::string("M"));
   }
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    values[places[i]] = named[i];
+  if (!contains(values, "") && !twice) {
+    const bool complete = contains(values, "N") && contains(values, "K") && (is_kernel || contains(values, "M"));
+    return complete || names.empty() ? Choices{{values}, !contains(values, "16")} : Choices{};
   }
-  return named.size() == places.size();
+  const bool square_tiles = contains(values, "16");
+  if (names.size() == 3 && !square_tiles) {
+    return {{{"M", "N", "K"}, {"M", "K", "N"}}, false};
+  }
+  return names.size() == 6 && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
 }
 
-/// One writable matrix beside two that are only read is C, whatever the order.
-bool assign_by_constness(const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs,
-                         std::vector<std::string>& values) {
-  if (inputs.size() != 2 || outputs.size() != 1) {
-    return false;
+Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
+  Words values;
+  std::vector<std::size_t> outputs;
+  for (const simt::Parameter& parameter : parameters) {
+    if (!is_input(parameter)) {
+      outputs.push_back(values.size());
+    }
+    values.push_back(matrix_of(parameter.name));
   }
-  values[inputs[0]] = "A";
-  values[inputs[1]] = "B";
-  values[outputs[0]] = "C";
-  return true;
+  bool certain = true;
+  std::size_t matrices = values.size();
+  if (values.size() == 4 && contains(values, "nullptr")) {
+    certain = false;  // a bias, which a product has none of
+    matrices = 3;
+  }
+  if (matrices != 3) {
+    return {};
+  }
+  if (contains(values, "A") && contains(values, "B") && contains(values, "C")) {
+    const bool by_weight = std::ranges::any_of(
+        parameters, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });
+    return {{values}, certain && !by_weight};
+  }
+  if (values.size() != 3) {
+    return {};
+  }
+  const auto named = std::ranges::find(values, "C");
+  if (outputs.size() == 1 || (named != values.end() && std::ranges::count(values, "C") == 1)) {
+    // One that is written beside two that are only read is C, whatever its name.
+    const std::size_t c = outputs.size() == 1 ? outputs.front() : static_cast<std::size_t>(named - values.begin());
+    Words by_order{"A", "B"};
+    by_order.insert(by_order.begin() + static_cast<std::ptrdiff_t>(c), "C");
+    return Choices::of(by_order);
+  }
+  return {{{"A", "B", "C"}, {"C", "A", "B"}}, false};
 }
 
-bool contains(const std::vector<std::string>& values, std::string_view value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
+Choices factors_of(const Words& names) {
+  Words values;
+  for (const std::string& name : names) {
+    const std::string lower = in_lower_case(name);
+    values.emplace_back(lower == "alpha" || lower == "beta" ? lower : "");
+  }
+  if (names.size() == 2 && (contains(values, "") || values[0] == values[1])) {
+    values = {"alpha", "beta"};
+  }
+  return contains(values, "") ? Choices{} : Choices::of(values);
 }
 
 /// The argument for a parameter that stands for `name` of the problem.
@@ -200,23 +290,224 @@ bool is_called(const simt::Function& function, const std::string& chosen) {
 /// Whether `text` has `word` as a whole word.
 bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
 
-/// A launch to start from: a thread for each element of C.
-std::string suggestion(const simt::Function& kernel) {
-  std::string name = kernel.name;
-  if (kernel.needs_template_arguments()) {
-    std::vector<std::string> parameters;
-    for (const simt::Parameter& parameter : kernel.template_parameters) {
-      parameters.push_back(parameter.name);
-    }
-    name += fmt::format("<{}>", fmt::join(parameters, ", "));
+// ---- What a file launches ----
+
+/// The text with spaces in place of comments and of what stands in quotes. Everything stays where it is.
+std::string without_comments(std::string_view text) {
+  static const std::regex HIDDEN(R"(//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)')");
+  std::string code(text);
+  for (std::cregex_iterator at(text.data(), text.data() + text.size(), HIDDEN), end; at != end; ++at) {
+    const auto first = code.begin() + at->position();
+    std::replace_if(
+        first, first + at->length(), [](char c) { return c != '\n'; }, ' ');
   }
-  const std::optional<Arguments> arguments = arguments_for(in_single_precision(kernel));
-  return fmt::format(
-      "--launch '{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})'", name,
-      arguments ? fmt::format("{}", fmt::join(arguments->values, ", ")) : "M, N, K, alpha, A, B, beta, C");
+  return code;
 }
 
-[[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why) {
+/// The first group of every match.
+std::vector<std::string> all_matches(const std::string& text, const std::regex& pattern) {
+  std::vector<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    found.push_back(at->str(1));
+  }
+  return found;
+}
+
+const std::regex WORD(R"((\b[A-Za-z_]\w*))");
+
+/// Whether code has a launch, or the call of a library that launches where `libraries` count.
+bool launches_itself(const std::string& code, bool libraries) {
+  static const std::regex LAUNCH(R"(<<<|\b(cuda|cu)(Launch|GraphLaunch))");
+  static const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
+  return std::regex_search(code, LAUNCH) || (libraries && std::regex_search(code, LIBRARY));
+}
+
+/// A file's text, for questions about what its functions do.
+class Code {
+ public:
+  explicit Code(const std::string& text)
+      : functions_(simt::read_source(text).functions), text_(without_comments(text)) {
+    static const std::regex MACRO(R"(#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*))");
+    // Beside a kernel, what calls a library is what the kernel is compared with.
+    const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+    std::string rest = text_;
+    for (const simt::Function& function : functions_) {
+      const std::string body = body_of(function);
+      if (launches_itself(body, libraries)) {
+        launching_.insert(base_name(function.name));
+      }
+      std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
+    }
+    for (std::sregex_iterator at(text_.begin(), text_.end(), MACRO), end; at != end; ++at) {
+      if (launches_itself(at->str(2), libraries)) {
+        launching_.insert(at->str(1));
+      }
+    }
+    if (launches_itself(std::regex_replace(rest, MACRO, ""),
+                        libraries)) {  // members of a class: any class may be the one
+      for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
+        launching_.insert(name);
+      }
+    }
+    for (std::size_t known = 0; known != launching_.size();) {
+      known = launching_.size();
+      for (const simt::Function& function : functions_) {
+        if (!function.is_kernel && std::ranges::any_of(all_matches(body_of(function), WORD),
+                                                       [&](const auto& word) { return launching_.contains(word); })) {
+          launching_.insert(base_name(function.name));
+        }
+      }
+    }
+  }
+
+  bool launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
+
+  /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it
+  /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
+  std::string summed_extent(const simt::Function& function) const {
+    Words names;
+    for (const simt::Parameter& parameter : function.parameters) {
+      if (type_of(parameter) == Type::size) {
+        names.push_back(parameter.name);
+      }
+    }
+    const std::string body = body_of(function);
+    const simt::Function* kernel = function.is_kernel ? &function : nullptr;
+    Words arguments = names_of(function);
+    static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
+    if (std::smatch launch; !function.is_kernel && std::regex_search(body, launch, LAUNCH)) {
+      const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
+        return other.is_kernel && base_name(other.name) == launch.str(1);
+      });
+      kernel = found == functions_.end() ? nullptr : &*found;
+      arguments = simt::split_arguments(launch.str(2));
+    }
+    std::set<std::string> by_loop;
+    if (kernel != nullptr && arguments.size() == kernel->parameters.size()) {
+      const std::string code = body_of(*kernel);
+      static const std::regex BOUND(R"(\bfor\s*\([^;]*;([^;]*);)");
+      for (const std::string& bound : all_matches(code, BOUND)) {
+        for (const std::string& word : all_matches(bound, WORD)) {
+          const Words own = names_of(*kernel);
+          const auto at = std::ranges::find(own, word);
+          if (at != own.end() && contains(names, arguments[static_cast<std::size_t>(at - own.begin())])) {
+            by_loop.insert(arguments[static_cast<std::size_t>(at - own.begin())]);
+          }
+        }
+      }
+    }
+    std::set<std::string> outside_of_grid(names.begin(), names.end());
+    for (const std::string& grid : all_matches(body, std::regex(R"(\bdim3([^;]*);)"))) {
+      for (const std::string& word : all_matches(grid, WORD)) {
+        outside_of_grid.erase(word);
+      }
+    }
+    return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
+  }
+
+  /// The function with its types as macros and aliases of the file have them.
+  simt::Function with_plain_types(simt::Function function) const {
+    static const std::regex DEFINED(R"(#[ \t]*define[ \t]+(\w+)[ \t]+((?:float|int|unsigned|long|size_t)\b[\w \t]*))");
+    static const std::regex USED(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w \t]*);)");
+    static const std::regex TYPED(R"(\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w \t]*?)\s+(\w+)\s*;)");
+    std::map<std::string, std::string> types;
+    for (const std::regex* const pattern : {&DEFINED, &USED, &TYPED}) {
+      for (std::sregex_iterator at(text_.begin(), text_.end(), *pattern), end; at != end; ++at) {
+        const int name = pattern == &TYPED ? 2 : 1;
+        types[at->str(static_cast<std::size_t>(name))] = at->str(static_cast<std::size_t>(3 - name));
+      }
+    }
+    for (simt::Parameter& parameter : function.parameters) {
+      Words words;
+      for (const std::string_view word : split(parameter.type, ' ')) {
+        const auto type = types.find(std::string(word));
+        words.push_back(type == types.end() ? std::string(word) : type->second);
+      }
+      parameter.type = fmt::format("{}", fmt::join(words, " "));
+    }
+    return function;
+  }
+
+ private:
+  static Words names_of(const simt::Function& function) {
+    Words names;
+    std::ranges::transform(function.parameters, std::back_inserter(names), &simt::Parameter::name);
+    return names;
+  }
+
+  std::string body_of(const simt::Function& function) const {
+    return text_.substr(function.begin, function.end - function.begin);
+  }
+
+  const std::vector<simt::Function> functions_;
+  const std::string text_;
+  std::set<std::string> launching_;  ///< functions, macros and classes
+};
+
+// ---- What is proposed ----
+
+/// In quotes for a shell, where it needs them.
+std::string quoted(const std::string& word) {
+  const bool plain =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") ==
+      std::string::npos;
+  return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
+}
+
+/// The command line of the run with this launch, for operands that lie in memory as `ops` says; "" for plain ones.
+std::string command_with(const LaunchOptions& options, const std::string& launch, const std::string& ops) {
+  Words words;
+  bool sized = ops.empty();
+  for (const std::string& word : options.command) {
+    const bool is_value = !words.empty() && words.back() == "--sizes";
+    if (!sized && (is_value || word.starts_with("--sizes="))) {
+      sized = true;
+      words.push_back(has(word, ":" + ops) ? word : std::regex_replace(word, std::regex(",|$"), ":" + ops + "$&"));
+    } else {
+      words.push_back(word);
+    }
+  }
+  if (!sized) {
+    words.insert(words.end(), {"--sizes", "256:" + ops});
+  }
+  std::string line;
+  for (const std::string& word : words) {
+    line += quoted(word) + " ";
+  }
+  return fmt::format("{}--launch {}", line, quoted(launch));
+}
+
+/// A launch to start from: a thread for each element of C. What it can not fill in begins with a question mark.
+std::string launch_to_start_from(const simt::Function& kernel, const Code& code) {
+  const simt::Function instance = in_single_precision(code.with_plain_types(kernel));
+  std::string name = instance.name;
+  if (instance.needs_template_arguments()) {
+    Words values;
+    for (const simt::Parameter& parameter : kernel.template_parameters) {
+      values.push_back(parameter.type == "typename" || parameter.type == "class" ? "float"
+                       : kernel.template_parameters.size() == 1                  ? "32"
+                                                                                 : "?" + parameter.name);
+    }
+    name += fmt::format("<{}>", fmt::join(values, ", "));
+  }
+  Words values;
+  if (const Readings readings = readings_of(instance, code.summed_extent(instance)); !readings.all.empty()) {
+    values = readings.all.front().values;
+  } else {
+    for (const simt::Parameter& parameter : instance.parameters) {
+      const std::optional<Type> type = type_of(parameter);
+      const std::string value = type == Type::size     ? size_of(parameter.name)
+                                : type == Type::matrix ? matrix_of(parameter.name)
+                                : type == Type::scalar ? in_lower_case(parameter.name)
+                                                       : "";
+      values.push_back(value.empty() ? "?" + parameter.name : value);
+    }
+  }
+  return fmt::format("{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})", name, fmt::join(values, ", "));
+}
+
+[[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why, const Code& code,
+                         const LaunchOptions& options) {
   std::string details;
   const simt::Function* kernel = nullptr;
   for (const simt::Function& function : source.functions) {
@@ -230,12 +521,27 @@ std::string suggestion(const simt::Function& kernel) {
     details = "The file has:\n" + details;
   }
   if (kernel != nullptr) {
+    const std::string launch = launch_to_start_from(*kernel, code);
     details += fmt::format(
-        "A line to start from, on the command line, or in the file as a comment that begins with \"launch:\":\n  {}\n"
-        "Its names: M N K alpha beta A B C lda ldb ldc stream workspace; grid and block are those of the kernel.\n",
-        suggestion(*kernel));
+        "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
+        "Its names: M N K alpha beta A B C lda ldb ldc batch stream workspace; grid and block are those of the "
+        "kernel{}.\n",
+        command_with(options, launch, ""), has(launch, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
+}
+
+/// Where names do not say which argument is which: the calls that are possible.
+[[noreturn]] void ask(const simt::Function& function, const Readings& readings, const std::string& path,
+                      const LaunchOptions& options) {
+  std::string lines = fmt::format("  {}:{}: {}\nChoose what it means:\n", path, function.line, function.signature());
+  for (const Reading& reading : readings.all) {
+    lines += fmt::format(
+        "  {}\n",
+        command_with(options, fmt::format("{}({})", function.name, fmt::join(reading.values, ", ")), reading.ops));
+  }
+  throw UsageError(fmt::format("{}: the names of {}'s parameters do not say which is which", path, function.name),
+                   lines);
 }
 
 std::optional<PlacedText> requirement_of(const simt::Source& source, const std::string& path,
@@ -267,18 +573,20 @@ std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::s
   return launches;
 }
 
-/// The host functions called `chosen` that have a usual signature; all where that is empty.
-std::vector<std::pair<simt::Function, Arguments>> callable_functions(const simt::Source& source,
-                                                                     const std::string& chosen) {
-  std::vector<std::pair<simt::Function, Arguments>> callable;
+/// The host functions that compute a product and launch something; those called `chosen` where it is not empty, whether
+/// they launch or not.
+std::vector<std::pair<simt::Function, Readings>> callable_functions(const simt::Source& source, const Code& code,
+                                                                    const std::string& chosen) {
+  std::vector<std::pair<simt::Function, Readings>> callable;
   for (const simt::Function& function : source.functions) {
-    if (function.is_kernel || !is_called(function, chosen)) {
+    if (function.is_kernel || !is_called(function, chosen) || (chosen.empty() && !code.launches(function))) {
       continue;
     }
-    simt::Function instance = in_single_precision(function);
-    std::optional<Arguments> arguments = instance.needs_template_arguments() ? std::nullopt : arguments_for(instance);
-    if (arguments) {
-      callable.emplace_back(std::move(instance), std::move(*arguments));
+    simt::Function instance = in_single_precision(code.with_plain_types(function));
+    Readings readings =
+        instance.needs_template_arguments() ? Readings{} : readings_of(instance, code.summed_extent(instance));
+    if (!readings.all.empty()) {
+      callable.emplace_back(std::move(instance), std::move(readings));
     }
   }
   return callable;
@@ -310,40 +618,71 @@ std::optional<PlacedText> workspace_of(const simt::Source& source, const std::st
   return PlacedText{workspaces.front().text, path, workspaces.front().line};
 }
 
-UserLaunch launch_and_requirement(const simt::Source& source, const std::string& path, const std::string& chosen,
-                                  const LaunchOptions& options) {
-  const bool any_function = std::any_of(source.functions.begin(), source.functions.end(),
-                                        [&](const simt::Function& function) { return is_called(function, chosen); });
-  if (!chosen.empty() && !any_function) {
-    reject(source, path, fmt::format("there is no function '{}' in it", chosen));
+UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, const std::string& path,
+                                  const std::string& chosen, const LaunchOptions& options) {
+  const auto refuse = [&](const std::string& why) { reject(source, path, why, code, options); };
+  if (!chosen.empty() && std::ranges::none_of(source.functions, [&](const simt::Function& function) {
+        return is_called(function, chosen);
+      })) {
+    refuse(fmt::format("there is no function '{}' in it", chosen));
   }
+  const auto as_written = [&](const PlacedText& statement) {
+    return UserLaunch{statement, requirement_of(source, path, options, ""), {}, true, {}};
+  };
   if (options.launch) {
-    return {statement_of(*options.launch, "--launch", 1), requirement_of(source, path, options, ""), {}};
+    return as_written(statement_of(*options.launch, "--launch", 1));
   }
   const std::vector<simt::Comment> launches = launch_lines(source, chosen);
   if (launches.size() > 1) {
-    reject(source, path, fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
+    refuse(fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
   }
   if (launches.size() == 1) {
-    const simt::Comment& launch = launches.front();
-    return {statement_of(launch.text, path, launch.line), requirement_of(source, path, options, ""), {}};
+    return as_written(statement_of(launches.front().text, path, launches.front().line));
   }
-  const std::vector<std::pair<simt::Function, Arguments>> callable = callable_functions(source, chosen);
+  const std::vector<std::pair<simt::Function, Readings>> callable = callable_functions(source, code, chosen);
   if (callable.size() > 1) {
-    reject(source, path,
-           fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
+    refuse(fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
   }
   if (callable.empty()) {
     const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
-    reject(source, path,
-           kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that computes A * B"
-           : kernels > 1 ? "it is not known how to launch its kernels"
-                         : "it is not known how to launch its kernel");
+    const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
+      return chosen.empty() && !callable_functions(source, code, function.name).empty();
+    });
+    const std::string passed_over =
+        idle == source.functions.end() ? "" : fmt::format("; its function {} launches nothing of it", idle->name);
+    refuse(fmt::format("{}{}",
+                       kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that "
+                                       "launches one"
+                       : kernels > 1 ? "it is not known how to launch its kernels"
+                                     : "it is not known how to launch its kernel",
+                       passed_over));
   }
-  const auto& [function, arguments] = callable.front();
-  return {statement_of(fmt::format("{}({})", function.name, fmt::join(arguments.values, ", ")), path, function.line),
-          requirement_of(source, path, options, arguments.requirement),
-          {}};
+  const auto& [function, readings] = callable.front();
+  if (!readings.certain) {
+    ask(function, readings, path, options);
+  }
+  const auto called = [&, &callee = function](const Reading& reading) {
+    return UserLaunch{
+        statement_of(fmt::format("{}({})", callee.name, fmt::join(reading.values, ", ")), path, callee.line),
+        requirement_of(source, path, options, reading.requirement),
+        {},
+        false,
+        {}};
+  };
+  UserLaunch launch = called(readings.all.front());
+  std::transform(readings.all.begin() + 1, readings.all.end(), std::back_inserter(launch.others), called);
+  return launch;
+}
+
+/// The same call for matrices in column-major order, which are the transposes of those in rows: C^T = B^T A^T.
+Reading in_columns(Reading reading) {
+  static const std::map<std::string, std::string> SWAPPED{{"M", "N"}, {"N", "M"},     {"A", "B"},
+                                                          {"B", "A"}, {"lda", "ldb"}, {"ldb", "lda"}};
+  for (std::string& value : reading.values) {
+    const auto other = SWAPPED.find(value);
+    value = other == SWAPPED.end() ? value : other->second;
+  }
+  return reading;
 }
 
 }  // namespace
@@ -353,68 +692,92 @@ bool UserLaunch::uses_leading_dimensions() const {
                              [this](const char* name) { return has_word(statement.text, name); });
 }
 
-std::optional<Arguments> arguments_for(const simt::Function& function) {
+bool UserLaunch::takes_batches() const { return has_word(statement.text, "batch"); }
+
+Readings readings_of(const simt::Function& function, const std::string& summed) {
   std::map<Type, std::vector<std::size_t>> places;
+  std::vector<simt::Parameter> matrices;
+  const auto names_at = [&](Type type) {
+    Words names;
+    for (const std::size_t place : places[type]) {
+      names.push_back(function.parameters[place].name);
+    }
+    return names;
+  };
   for (std::size_t i = 0; i < function.parameters.size(); ++i) {
     const std::optional<Type> type = type_of(function.parameters[i]);
-    if (!type) {
-      return std::nullopt;
+    const bool factor_in_host_memory = type == Type::scalar && is_pointer(function.parameters[i]);
+    if (!type || (function.is_kernel && factor_in_host_memory)) {
+      return {};
     }
     places[*type].push_back(i);
+    if (type == Type::matrix) {
+      matrices.push_back(function.parameters[i]);
+    }
   }
-  const bool has_factor_in_host_memory =
-      std::ranges::any_of(places[Type::scalar], [&](std::size_t at) { return is_pointer(function.parameters[at]); });
-  if (function.is_kernel && has_factor_in_host_memory) {
-    return std::nullopt;
+  const bool tensors = std::ranges::all_of(matrices, is_tensor);
+  const Words sizes = names_at(Type::size);
+  const Choices of_matrices = matrices_of(matrices);
+  const Choices of_sizes = sizes.empty() && !tensors ? Choices{} : sizes_of(sizes, summed, function.is_kernel);
+  const Choices of_factors = factors_of(names_at(Type::scalar));
+  if (of_factors.all.empty() || places[Type::stream].size() > 1) {
+    return {};
   }
-  Arguments arguments;
-  arguments.values.resize(function.parameters.size());
-  std::vector<std::size_t> matrices = places[Type::input];
-  matrices.insert(matrices.end(), places[Type::output].begin(), places[Type::output].end());
-  std::sort(matrices.begin(), matrices.end());
-  const bool assigned = assign(places[Type::size], Type::size, function, arguments.values) &&
-                        assign(places[Type::scalar], Type::scalar, function, arguments.values) &&
-                        assign(places[Type::stream], Type::stream, function, arguments.values) &&
-                        matrices.size() == 3 && assign(matrices, Type::input, function, arguments.values);
-  if (!assigned) {
-    return std::nullopt;
+  Readings readings{{}, of_matrices.certain && of_sizes.certain};
+  for (const Words& chosen_matrices : of_matrices.all) {
+    for (const Words& chosen_sizes : of_sizes.all) {
+      Reading reading;
+      reading.values.resize(function.parameters.size());
+      const auto set = [&](Type type, const Words& values) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const std::size_t place = places[type][i];
+          reading.values[place] = argument_for(function.parameters[place], values[i]);
+        }
+      };
+      set(Type::matrix, chosen_matrices);
+      set(Type::size, chosen_sizes);
+      set(Type::scalar, of_factors.all.front());
+      set(Type::stream, Words(places[Type::stream].size(), "stream"));
+      Words conditions;
+      if (sizes.size() == 1) {
+        conditions.emplace_back("M == N && N == K");
+      }
+      if (!contains(of_factors.all.front(), "alpha")) {
+        conditions.emplace_back("alpha == 1");
+      }
+      if (!contains(of_factors.all.front(), "beta")) {
+        conditions.emplace_back("beta == 0");
+      }
+      reading.requirement = fmt::format("{}", fmt::join(conditions, " && "));
+      const bool transposed = std::ranges::any_of(
+          matrices, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });
+      reading.ops = transposed ? "nt" : "";
+      readings.all.push_back(std::move(reading));
+    }
   }
-  bool all_named = true;
-  for (const std::size_t place : matrices) {
-    all_named = all_named && names_of(Type::input).contains(plain_name(function.parameters[place].name));
+  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !tensors) {
+    const Reading& first = readings.all.front();
+    if (summed.empty()) {
+      Reading over_n = first;
+      for (std::string& value : over_n.values) {
+        value = value == "N" ? "K" : value == "K" ? "N" : value;
+      }
+      readings.all.push_back(in_columns(first));
+      readings.all.push_back(std::move(over_n));
+    } else {
+      readings.all.push_back(in_columns(first));
+    }
   }
-  if (!all_named) {
-    assign_by_constness(places[Type::input], places[Type::output], arguments.values);
-  }
-  std::vector<std::string> conditions;
-  const std::size_t sizes = places[Type::size].size();
-  const bool tensors_have_sizes =
-      sizes == 0 && std::ranges::all_of(matrices, [&](std::size_t at) { return is_tensor(function.parameters[at]); });
-  if (sizes == 1) {
-    arguments.values[places[Type::size].front()] = "N";
-    conditions.emplace_back("M == N && N == K");
-  } else if (!tensors_have_sizes &&
-             !(contains(arguments.values, "M") && contains(arguments.values, "N") && contains(arguments.values, "K"))) {
-    return std::nullopt;
-  }
-  if (!contains(arguments.values, "alpha")) {
-    conditions.emplace_back("alpha == 1");
-  }
-  if (!contains(arguments.values, "beta")) {
-    conditions.emplace_back("beta == 0");
-  }
-  for (std::size_t i = 0; i < arguments.values.size(); ++i) {
-    arguments.values[i] = argument_for(function.parameters[i], arguments.values[i]);
-  }
-  arguments.requirement = fmt::format("{}", fmt::join(conditions, " && "));
-  return arguments;
+  return readings;
 }
 
-std::vector<std::string> launchable_functions(const simt::Source& source) {
+std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& all_text) {
+  const Code code(all_text);
   std::vector<std::string> names;
   for (const simt::Function& function : source.functions) {
-    const bool can_be_launched = function.is_kernel ? !launch_lines(source, function.name).empty()
-                                                    : !callable_functions(source, function.name).empty();
+    const bool can_be_launched =
+        function.is_kernel ? !launch_lines(source, function.name).empty()
+                           : code.launches(function) && !callable_functions(source, code, function.name).empty();
     if (can_be_launched && std::ranges::find(names, function.name) == names.end()) {
       names.push_back(function.name);
     }
@@ -422,9 +785,9 @@ std::vector<std::string> launchable_functions(const simt::Source& source) {
   return names;
 }
 
-UserLaunch find_launch(const simt::Source& source, const std::string& path, const std::string& chosen,
-                       const LaunchOptions& options) {
-  UserLaunch launch = launch_and_requirement(source, path, chosen, options);
+UserLaunch find_launch(const simt::Source& source, const std::string& all_text, const std::string& path,
+                       const std::string& chosen, const LaunchOptions& options) {
+  UserLaunch launch = launch_and_requirement(source, Code(all_text), path, chosen, options);
   launch.workspace = workspace_of(source, path, launch.statement, options);
   return launch;
 }

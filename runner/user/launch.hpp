@@ -16,14 +16,17 @@ struct PlacedText {
   int line = 1;
 };
 
-/// How a file's product is started, in terms of M N K alpha beta A B C lda ldb ldc stream workspace.
+/// How a file's product is started, in terms of M N K alpha beta A B C lda ldb ldc batch stream workspace.
 struct UserLaunch {
   PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
   std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing
   std::optional<PlacedText> workspace;    ///< its bytes, present exactly where the statement names it
+  bool as_written = false;                ///< by a person, who knows the layout of the operands
+  std::vector<UserLaunch> others;         ///< of the same function, to try before its product is called wrong
 
   /// Whether the distance between rows is taken from lda, ldb and ldc. A launch without them knows no padding.
   bool uses_leading_dimensions() const;
+  bool takes_batches() const;
 };
 
 /// What the command line says about files.
@@ -31,26 +34,36 @@ struct LaunchOptions {
   std::optional<std::string> launch;       ///< --launch
   std::optional<std::string> requirement;  ///< --requires
   std::optional<std::string> workspace;    ///< --workspace
+  std::vector<std::string> command;        ///< the whole command line, which proposals begin with
 };
 
-/// The arguments of a product that a function's parameters stand for, by their names where these tell and else in the
-/// usual order.
-struct Arguments {
+/// The arguments of a product that a function's parameters may stand for.
+struct Reading {
   std::vector<std::string> values;  ///< "M", "lda", "&alpha", "torch::from_blob(A, {M, K})", one for each parameter
   std::string requirement;          ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
+  std::string ops;                  ///< "nt" where B lies transposed; empty for plain operands
 };
 
-/// Nothing where the parameters are not those of a product in single precision.
-std::optional<Arguments> arguments_for(const simt::Function& function);
+/// Most likely first. Where names do not tell, none is `certain`. Where they do, others than the first are to be tried
+/// before a product is called wrong.
+struct Readings {
+  std::vector<Reading> all;
+  bool certain = false;
+};
 
-/// The kernels with a launch line and the host functions with a usual signature, in the order of the file.
-std::vector<std::string> launchable_functions(const simt::Source& source);
+/// Nothing where the parameters are not those of a product in single precision. `summed` is the name of the parameter
+/// over which the product is known to be summed, or empty.
+Readings readings_of(const simt::Function& function, const std::string& summed = "");
+
+/// The kernels with a launch line and the host functions that launch, with parameters of a product, in the order of the
+/// file. `all_text` is that of the file and of what it includes.
+std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& all_text);
 
 /// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
-/// `options`, then the file's own "// launch:", then a host function with a usual signature, which may be a template
-/// over the type of the elements. Throws UsageError, with what the file has and a line to start from, where nothing
-/// fits, and where the launch names a workspace of which nothing says how large it is.
-UserLaunch find_launch(const simt::Source& source, const std::string& path, const std::string& chosen,
-                       const LaunchOptions& options);
+/// `options`, then the file's own "// launch:", then a host function that launches, which may be a template over the
+/// type of the elements. Throws UsageError, with what the file has and command lines to choose from, where nothing fits
+/// or names do not tell, and where the launch names a workspace of which nothing says how large it is.
+UserLaunch find_launch(const simt::Source& source, const std::string& all_text, const std::string& path,
+                       const std::string& chosen, const LaunchOptions& options);
 
 }  // namespace sgemm

@@ -19,6 +19,7 @@ UserProblem problem_of(const Problem& p, void* workspace = nullptr) {
   problem.lda = narrow(p.lda);
   problem.ldb = narrow(p.ldb);
   problem.ldc = narrow(p.ldc);
+  problem.batch = narrow(p.batch);
   problem.alpha = p.alpha;
   problem.beta = p.beta;
   problem.a = const_cast<float*>(p.a);
@@ -72,7 +73,12 @@ std::optional<Resources> UserLibrary::resources() const {
 void UserLibrary::launch(const Problem& problem, void* workspace, cudaStream_t stream) const {
   const UserProblem p = problem_of(problem, workspace);
   const char* text = "";
-  if (const int error = launch_(&p, stream, &text); error != 0) {
+  const int error = launch_(&p, stream, &text);
+  const bool has_products = p.alpha != 0.0F && products(problem) > 0.0;
+  if (error == LAUNCHED_NOTHING && has_products) {
+    throw std::runtime_error("no kernel was launched: whatever computed C is no kernel");
+  }
+  if (error != 0 && error != LAUNCHED_NOTHING) {
     throw std::runtime_error(fmt::format("the launch failed: {} (CUDA error {})", text, error));
   }
 }

@@ -53,6 +53,15 @@ void append_included(const std::string& text, const fs::path& folder, const std:
   }
 }
 
+/// The file's text, and behind it that of what it includes.
+std::string with_included(const std::string& text, const fs::path& path,
+                          const std::vector<std::string>& include_folders) {
+  std::string all = text;
+  std::set<fs::path> known{fs::weakly_canonical(path)};
+  append_included(text, path.parent_path(), include_folders, known, all);
+  return all;
+}
+
 std::string sha256_of(const std::string& path) {
   try {
     constexpr std::size_t DIGITS = 64;
@@ -105,15 +114,18 @@ FileTerm parse_file_term(std::string_view term) {
   return {std::string(term), ""};
 }
 
-std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options) {
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options,
+                                       const std::vector<std::string>& include_folders) {
   if (term.function != "*") {
     return {term};
   }
   if (options.launch) {
     throw UsageError(fmt::format("--launch starts one kernel, and {}:* is all of a file", term.path));
   }
+  const std::string text = source_text(term.path);
   std::vector<FileTerm> terms;
-  for (const std::string& function : launchable_functions(simt::read_source(source_text(term.path)))) {
+  for (const std::string& function :
+       launchable_functions(simt::read_source(text), with_included(text, term.path, include_folders))) {
     terms.push_back({term.path, function});
   }
   return terms.empty() ? std::vector<FileTerm>{{term.path, ""}} : terms;  // reading the file says what it has instead
@@ -122,10 +134,9 @@ std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions
 UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
                         const std::vector<std::string>& include_folders) {
   const std::string text = source_text(term.path);
-  UserFile file{term.path, term.function, text, sha256_of(term.path), {}, text};
-  file.launch = find_launch(simt::read_source(text), term.path, term.function, options);
-  std::set<fs::path> known{fs::weakly_canonical(term.path)};
-  append_included(text, fs::path(term.path).parent_path(), include_folders, known, file.all_text);
+  UserFile file{
+      term.path, term.function, text, sha256_of(term.path), {}, with_included(text, term.path, include_folders)};
+  file.launch = find_launch(simt::read_source(text), file.all_text, term.path, term.function, options);
   return file;
 }
 

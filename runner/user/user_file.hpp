@@ -23,7 +23,8 @@ FileTerm parse_file_term(std::string_view term);
 
 /// The term itself, or one for each function that can be launched where it asks for all of a file. Throws UsageError
 /// where there is no such file, and where it asks for all together with --launch.
-std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options);
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options,
+                                       const std::vector<std::string>& include_folders);
 
 /// A user's source file as it was read, and how its product is launched.
 struct UserFile {

@@ -29,6 +29,13 @@ class LoadedFile {
 
   const UserFile& file() const { return file_; }
 
+  /// The same file with another launch.
+  std::shared_ptr<LoadedFile> with(const UserLaunch& launch) const {
+    UserFile file = file_;
+    file.launch = launch;
+    return std::make_shared<LoadedFile>(std::move(file), options_);
+  }
+
   const CompiledFile& compiled(Target target) {
     std::optional<CompiledFile>& compiled = compiled_[static_cast<std::size_t>(target)];
     if (!compiled) {
@@ -52,9 +59,9 @@ class LoadedFile {
   std::array<std::unique_ptr<UserLibrary>, TARGETS> libraries_;
 };
 
-/// By the ids of kernels.
-std::map<std::string, LoadableFile>& loadable_files() {
-  static std::map<std::string, LoadableFile> files;
+/// By the ids of kernels: a file as its launch is understood first, and then as it may be understood otherwise.
+std::map<std::string, std::vector<std::shared_ptr<LoadedFile>>>& loaded_files() {
+  static std::map<std::string, std::vector<std::shared_ptr<LoadedFile>>> files;
   return files;
 }
 
@@ -81,24 +88,26 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   return build;
 }
 
-Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, Target target) {
+Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, Target target,
+                 const std::string& command) {
   const UserFile& file = loaded->file();
   Kernel kernel;
   kernel.name = name;
   kernel.variant = file.function;
-  kernel.summary = fmt::format("of the file {}", file.path);
+  kernel.summary = file.launch.statement.text;
   kernel.takes_padding = file.launch.uses_leading_dimensions();
-  kernel.file = KernelFile{file.path, file.hash, loaded->compiled(target).command};
-  loadable_files()[kernel.id()] = {loaded->compiled(target).library,
-                                   file.launch.requirement ? file.launch.requirement->text : ""};
-  if (file.launch.requirement) {
-    kernel.unsupported = [loaded, target](const Problem& problem) -> std::optional<std::string> {
-      if (loaded->library(target).meets_requirement(problem)) {
-        return std::nullopt;
-      }
-      return "requires " + loaded->file().launch.requirement->text;
-    };
-  }
+  kernel.takes_every_layout = file.launch.as_written;
+  kernel.file = KernelFile{file.path, file.hash, command};
+  kernel.unsupported = [loaded, target](const Problem& problem) -> std::optional<std::string> {
+    const UserLaunch& launch = loaded->file().launch;
+    if (problem.batch > 1 && !launch.takes_batches()) {
+      return "computes one product: its launch does not name batch";
+    }
+    if (launch.requirement && !loaded->library(target).meets_requirement(problem)) {
+      return "requires " + launch.requirement->text;
+    }
+    return std::nullopt;
+  };
   kernel.build(Target::for_gpu) = build_of(loaded, Target::for_gpu);
   kernel.build(Target::for_executor) = build_of(loaded, Target::for_executor);
   if (can_compile_checks()) {
@@ -151,7 +160,30 @@ std::string name_of(const std::string& path, const std::set<std::string>& paths)
 
 }  // namespace
 
-const LoadableFile& loadable_file(const Kernel& kernel) { return loadable_files().at(kernel.id()); }
+std::vector<Kernel> readings_of(const Kernel& kernel, Target target) {
+  std::vector<Kernel> readings;
+  for (const std::shared_ptr<LoadedFile>& file : loaded_files().at(kernel.id())) {
+    readings.push_back(kernel_of(file, kernel.name, target, kernel.file->command));
+  }
+  return readings;
+}
+
+std::vector<std::string> launches_of(const Kernel& kernel) {
+  std::vector<std::string> launches;
+  for (const std::shared_ptr<LoadedFile>& file : loaded_files().at(kernel.id())) {
+    launches.push_back(file->file().launch.statement.text);
+  }
+  return launches;
+}
+
+LoadableFile loadable_file(const Kernel& kernel) {
+  const std::vector<std::shared_ptr<LoadedFile>>& readings = loaded_files().at(kernel.id());
+  const auto file = *std::ranges::find_if(readings, [&](const std::shared_ptr<LoadedFile>& each) {
+    return each->file().launch.statement.text == kernel.summary;
+  });
+  const std::optional<PlacedText>& requirement = file->file().launch.requirement;
+  return {file->compiled(Target::for_gpu).library, requirement ? requirement->text : ""};
+}
 
 std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options) {
   std::set<std::string> paths;
@@ -164,7 +196,8 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   std::set<std::pair<std::string, std::string>> known;
   std::vector<std::shared_ptr<LoadedFile>> files;
   for (const std::string& text : terms) {
-    for (const FileTerm& term : single_functions(parse_file_term(text), options.launch)) {
+    for (const FileTerm& term :
+         single_functions(parse_file_term(text), options.launch, options.compile.include_folders)) {
       if (!known.emplace(term.path, term.function).second) {
         continue;
       }
@@ -176,7 +209,12 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   std::vector<Kernel> kernels;
   kernels.reserve(files.size());
   for (const std::shared_ptr<LoadedFile>& file : files) {
-    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), target));
+    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), target, file->compiled(target).command));
+    std::vector<std::shared_ptr<LoadedFile>>& known = loaded_files()[kernels.back().id()];
+    known = {file};
+    for (const UserLaunch& other : file->file().launch.others) {
+      known.push_back(file->with(other));
+    }
   }
   return kernels;
 }

@@ -27,8 +27,15 @@ struct LoadableFile {
   std::string requirement;  ///< on problems, as its text says; empty for none
 };
 
+/// The statements that start the product of a kernel that user_kernels() has made, and then those by which its file may
+/// be understood otherwise.
+std::vector<std::string> launches_of(const Kernel& kernel);
+
+/// The kernels that they make.
+std::vector<Kernel> readings_of(const Kernel& kernel, Target target);
+
 /// Of a kernel that user_kernels() has made.
-const LoadableFile& loadable_file(const Kernel& kernel);
+LoadableFile loadable_file(const Kernel& kernel);
 
 /// Writes a file with a correct naive kernel, its launch and its requirement, to start from. Throws UsageError where
 /// there is one of that name, and where it can not be written.

@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view EXTENTS = R"(
   [[maybe_unused]] const {0} M = sgemm_problem->m, N = sgemm_problem->n, K = sgemm_problem->k;
   [[maybe_unused]] const {0} lda = sgemm_problem->lda, ldb = sgemm_problem->ldb, ldc = sgemm_problem->ldc;
+  [[maybe_unused]] const {0} batch = sgemm_problem->batch;
 )";
 
 /// Its other names.
@@ -51,7 +52,9 @@ static struct {
   size_t smem;
 } sgemm_launches[8];
 static int sgemm_launch_count = 0;
+static unsigned long long sgemm_launches_begun = 0;
 static void sgemm_note(const void* kernel, dim3 block, size_t smem) {
+  ++sgemm_launches_begun;
   if (sgemm_launch_count < 8) {
     sgemm_launches[sgemm_launch_count++] = {kernel, static_cast<int>(block.x * block.y * block.z), smem};
   }
@@ -71,6 +74,11 @@ extern "C" cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t*, con
 extern "C" cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kernel, void** arguments) {
   sgemm_note(kernel, how->blockDim, how->dynamicSmemBytes);
   return __real_cudaLaunchKernelExC(how, kernel, arguments);
+}
+extern "C" cudaError_t __real_cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+extern "C" cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t on) {
+  ++sgemm_launches_begun;
+  return __real_cudaGraphLaunch(graph, on);
 }
 extern "C" __attribute__((visibility("default"))) int sgemm_user_resources(sgemm_user_resource_numbers* found) {
   *found = {};
@@ -139,20 +147,18 @@ std::string wrapper_of(const UserFile& file, Target target) {
   const simt::Source all = simt::read_source(file.all_text);
   std::string text = "\n#line 1 \"the runner's part\"\n";
   for (const char* const name :
-       {"M", "N", "K", "alpha", "beta", "A", "B", "C", "lda", "ldb", "ldc", "stream", "workspace"}) {
+       {"M", "N", "K", "alpha", "beta", "A", "B", "C", "lda", "ldb", "ldc", "batch", "stream", "workspace"}) {
     text += fmt::format("#undef {}\n", name);
   }
   text += "#ifndef CEIL_DIV\n#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))\n#endif\n";
   text +=
       "struct sgemm_user_problem {\n"
-      "  int m, n, k, lda, ldb, ldc;\n"
+      "  int m, n, k, lda, ldb, ldc, batch;\n"
       "  float alpha, beta;\n"
       "  float *a, *b, *c;\n"
       "  void* workspace;\n"
       "};\n";
-  if (target == Target::for_gpu) {
-    text += RESOURCES;
-  }
+  text += target == Target::for_gpu ? RESOURCES : "#include \"simt/launches.hpp\"\n";
   const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
@@ -171,13 +177,23 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
       "  cudaGetLastError();\n",
       EXPORT, LAUNCH_SYMBOL, locals);
+  // What CUDA's own libraries launch is not seen here.
+  const bool by_library = target == Target::for_gpu && std::ranges::any_of(all.words, [](const std::string& word) {
+                            return std::ranges::any_of(std::array{"cublas", "cudnn", "cusparse", "cuLaunch"},
+                                                       [&](const char* prefix) { return word.starts_with(prefix); });
+                          });
+  const std::string_view begun = target == Target::for_gpu ? "sgemm_launches_begun" : "simt::launches()";
   text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" : "";
+  text += fmt::format("  const unsigned long long sgemm_launches_before = {};\n", begun);
   text += statements_of(file.launch.statement, target);
   text +=
       "#line 1 \"the runner's part\"\n"
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"
-      "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n"
-      "  return static_cast<int>(sgemm_error);\n}\n";
+      "  *sgemm_error_text = cudaGetErrorString(sgemm_error);\n";
+  text += fmt::format(
+      "  return sgemm_error == cudaSuccess && {} && {} == sgemm_launches_before ? {} : "
+      "static_cast<int>(sgemm_error);\n}}\n",
+      !by_library, begun, LAUNCHED_NOTHING);
   return text;
 }
 

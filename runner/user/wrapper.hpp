@@ -18,6 +18,7 @@ struct UserProblem {
   int lda;
   int ldb;
   int ldc;
+  int batch;
   float alpha;
   float beta;
   float* a;  ///< not const: many kernels take their inputs so
@@ -37,12 +38,14 @@ struct UserResources {
 };
 
 /// The functions that the wrapper exports. The first launches and returns the error of the launch, cudaError_t, and
-/// its text; the second tells whether the file's requirement holds; the third how many bytes its workspace has. The
-/// last is for GPUs alone and fills in what a block occupies; it returns 0 where no kernel has been launched.
+/// its text, or LAUNCHED_NOTHING; the second tells whether the file's requirement holds; the third how many bytes its
+/// workspace has. The last is for GPUs alone and fills in what a block occupies; it returns 0 where no kernel has been
+/// launched.
 using UserLaunchFunction = int(const UserProblem*, void* stream, const char** error_text);
 using UserRequirementFunction = int(const UserProblem*);
 using UserWorkspaceFunction = long long(const UserProblem*);
 using UserResourcesFunction = int(UserResources*);
+constexpr int LAUNCHED_NOTHING = -1;
 constexpr std::string_view LAUNCH_SYMBOL = "sgemm_user_launch";
 constexpr std::string_view REQUIREMENT_SYMBOL = "sgemm_user_requirement";
 constexpr std::string_view WORKSPACE_SYMBOL = "sgemm_user_workspace";
@@ -50,8 +53,8 @@ constexpr std::string_view RESOURCES_SYMBOL = "sgemm_user_resources";
 
 /// The functions of CUDA that launch. In a file for a GPU, the linker's --wrap puts the wrapper's own before them,
 /// which note what is launched.
-constexpr std::array<std::string_view, 4> LAUNCHING_FUNCTIONS{"cudaLaunchKernel", "__cudaLaunchKernel",
-                                                              "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC"};
+constexpr std::array<std::string_view, 5> LAUNCHING_FUNCTIONS{
+    "cudaLaunchKernel", "__cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaLaunchKernelExC", "cudaGraphLaunch"};
 
 /// The line by which a compiler takes the next one for that of the text's file.
 std::string line_directive(const PlacedText& text);

@@ -4,6 +4,7 @@
 #include "core/cluster.hpp"
 #include "core/workers.hpp"
 #include "simt/launch_observer.hpp"
+#include "simt/launches.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -175,7 +176,14 @@ void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* 
   Workers::instance().run(launch, numbers, make, done);
 }
 
+namespace {
+std::atomic<std::uint64_t> launches_begun{0};
+}
+
+std::uint64_t launches() { return launches_begun; }
+
 void run(const Launch& launch) {
+  ++launches_begun;
   if (observer != nullptr) {
     observer->launch(launch);
   } else {

@@ -15,19 +15,23 @@
 namespace sgemm {
 namespace {
 
-/// "M, N, K | condition" for the parameters of a function, or "no product".
-std::string arguments(std::string_view parameters) {
+/// "M, N, K | condition" for the parameters of a function, "or" between those that are possible, or "no product".
+std::string arguments(std::string_view parameters, const std::string& summed = "") {
   const simt::Source found = simt::read_source(fmt::format("void f({}) {{}}", parameters));
-  const auto arguments = arguments_for(found.functions.at(0));
-  if (!arguments) {
-    return "no product";
+  Readings readings = readings_of(found.functions.at(0), summed);
+  if (readings.certain && !readings.all.empty()) {
+    readings.all.resize(1);
   }
-  return fmt::format("{}{}{}", fmt::join(arguments->values, ", "), arguments->requirement.empty() ? "" : " | ",
-                     arguments->requirement);
+  std::vector<std::string> texts;
+  for (const Reading& reading : readings.all) {
+    texts.push_back(fmt::format("{}{}{}", fmt::join(reading.values, ", "), reading.requirement.empty() ? "" : " | ",
+                                reading.requirement));
+  }
+  return texts.empty() ? "no product" : fmt::format("{}", fmt::join(texts, " or "));
 }
 
 UserLaunch launch_of(std::string_view source, const LaunchOptions& options = {}, const std::string& chosen = "") {
-  return find_launch(simt::read_source(source), "my.cu", chosen, options);
+  return find_launch(simt::read_source(source), std::string(source), "my.cu", chosen, options);
 }
 
 std::string launch_error(std::string_view source, const std::string& chosen = "") {
@@ -63,16 +67,37 @@ TEST(Arguments, AreFactorsByPointerAsInBlas) {
   const simt::Source kernel = simt::read_source(
       "__global__ void f(int M, int N, int K, const float* alpha, const float* A, const float* B, "
       "const float* beta, float* C) {}");
-  EXPECT_FALSE(arguments_for(kernel.functions.at(0))) << "a kernel can not read the host's memory";
+  EXPECT_TRUE(readings_of(kernel.functions.at(0)).all.empty()) << "a kernel can not read the host's memory";
 }
 
-TEST(Arguments, AreFoundByTheUsualOrder) {
+TEST(Arguments, AreFoundByOtherNames) {
   EXPECT_EQ(arguments("int rows, int columns, int depth, float x, const float* p, const float* q, float y, float* r"),
             "M, N, K, alpha, A, B, beta, C");
-  EXPECT_EQ(arguments("float* out, const float* p, const float* q, int x, int y, int z"),
-            "C, A, B, M, N, K | alpha == 1 && beta == 0");
   EXPECT_EQ(arguments("const float* A, const float* B, float* C, int width"),
             "A, B, C, N | M == N && N == K && alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("float* A, float* B, float* C, int numARows, int numAColumns, int numBRows, int numBColumns, "
+                      "int numCRows, int numCColumns"),
+            "A, B, C, M, K, K, N, M, N | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("float* a, float* b, float* c, int hA, int wA, int wB"),
+            "A, B, C, M, K, N | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("const float* x, int stride_a, const float* w, int pitchB, float* y, int ld_c, int m, int n, "
+                      "int k"),
+            "A, lda, B, ldb, C, ldc, M, N, K | alpha == 1 && beta == 0");
+}
+
+TEST(Arguments, AreSummedOverWhatIsKnownToBe) {
+  constexpr const char* BY_BLAS = "const float* A, const float* B, float* C, int M, int N, int K";
+  EXPECT_EQ(arguments(BY_BLAS, "N"), "A, B, C, M, K, N | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments(BY_BLAS, "K"), "A, B, C, M, N, K | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("const float* a, const float* b, float* c, int m, int p, int n", "p"),
+            "A, B, C, M, K, N | alpha == 1 && beta == 0");
+}
+
+TEST(Arguments, AreNotGuessedWhereNamesDoNotTell) {
+  EXPECT_EQ(arguments("float* out, const float* p, const float* q, int x, int y, int z"),
+            "C, A, B, M, N, K | alpha == 1 && beta == 0 or C, A, B, M, K, N | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("float* p, float* q, float* r, int M, int N, int K"),
+            "A, B, C, M, N, K | alpha == 1 && beta == 0 or C, A, B, M, N, K | alpha == 1 && beta == 0");
 }
 
 TEST(Arguments, MayHaveScalarsByPointer) {
@@ -107,8 +132,8 @@ constexpr std::string_view KERNEL =
     "__global__ void k(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {}\n";
 
 TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
-  const std::string host =
-      fmt::format("{}{}", KERNEL, "void run(const float* A, const float* B, float* C, int M, int N, int K) {}\n");
+  const std::string host = fmt::format(
+      "{}{}", KERNEL, "void run(const float* A, const float* B, float* C, int M, int N, int K) { k<<<1, 1>>>(M); }\n");
   EXPECT_EQ(launch_of(host).statement.text, "run(A, B, C, M, N, K);");
   EXPECT_EQ(launch_of(host).requirement->text, "alpha == 1 && beta == 0");
   const std::string comment = fmt::format("{}{}", host, "// launch: k<<<1, 2>>>(M);\n// requires: N == 1\n");
@@ -145,7 +170,7 @@ TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
   constexpr std::string_view NUMBER =
       "template <int T>\nvoid run(int n, const float* A, const float* B, float* C) {}\n";
   EXPECT_EQ(launch_error(NUMBER),
-            "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
+            "my.cu: there is no kernel in it: no __global__ function, and no host function that launches one");
 }
 
 TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
@@ -163,19 +188,20 @@ TEST(FindLaunch, OneOfSeveralIsChosenByName) {
 }
 
 TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
-  EXPECT_EQ(
-      launchable_functions(simt::read_source("int ceil_div(int a, int b) { return a; }\n"
-                                             "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
-                                             "__global__ void b(float* C) {}\n"
-                                             "void run(const float* A, const float* B, float* C, int n) {}\n"
-                                             "// launch: b<<<ceil_div(N, 8), 1>>>(C)\n// launch: a<<<1, 1>>>(C)\n")),
-      (std::vector<std::string>{"a", "b", "run"}));
-  EXPECT_TRUE(launchable_functions(simt::read_source("__global__ void a(float* C) {}\n")).empty());
+  const auto launchable = [](const std::string& text) { return launchable_functions(simt::read_source(text), text); };
+  EXPECT_EQ(launchable("int ceil_div(int a, int b) { return a; }\n"
+                       "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
+                       "__global__ void b(float* C) {}\n"
+                       "void reference(const float* A, const float* B, float* C, int n) {}\n"
+                       "void run(const float* A, const float* B, float* C, int n) { a<<<1, 1>>>(C); }\n"
+                       "// launch: b<<<ceil_div(N, 8), 1>>>(C)\n// launch: a<<<1, 1>>>(C)\n"),
+            (std::vector<std::string>{"a", "b", "run"}));
+  EXPECT_TRUE(launchable("__global__ void a(float* C) {}\n").empty());
 }
 
 TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {
   EXPECT_EQ(launch_error("int x;"),
-            "my.cu: there is no kernel in it: no __global__ function, and no host function that computes A * B");
+            "my.cu: there is no kernel in it: no __global__ function, and no host function that launches one");
   EXPECT_EQ(launch_error(KERNEL), "my.cu: it is not known how to launch its kernel");
   try {
     launch_of(KERNEL);

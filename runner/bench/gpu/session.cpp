@@ -7,10 +7,13 @@
 #include "problem/batch.hpp"
 #include "user/user_kernels.hpp"
 #include "verify/accuracy.hpp"
+#include "verify/cause.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -171,7 +174,7 @@ Prepared GpuSession::prepare_foreign(const GpuCase& item) {
   }
   state.problem.restore_inputs(stream());
   item.observer("preparing");
-  const LoadableFile& file = loadable_file(item.kernel);
+  const LoadableFile file = loadable_file(item.kernel);
   foreign_->launcher.load(file.library);
   if (!foreign_->launcher.meets_requirement()) {
     throw CaseStopped(Outcome::not_supported, "requires " + file.requirement);
@@ -258,7 +261,14 @@ void GpuSession::verify(const GpuCase& item, int launch, std::string_view when) 
 void GpuSession::compare(const GpuCase& item, int launch, std::string_view when) {
   OnDevice& state = on_device(item.operands);
   const Problem problem = state.problem.operands(Owner::kernel, launch);
-  item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta);
+  item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta, [&] {
+    if (launch != 0 || !when.empty() || problem.ldc != problem.n) {
+      return std::string();  // of other operands than the host's
+    }
+    std::vector<float> c(elements_of_c(problem));
+    CUDA_CHECK(cudaMemcpy(c.data(), problem.c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    return cause_of_wrong(item.operands.original(), c.data());
+  });
 }
 
 void GpuSession::require_possible(const GpuCase& item, double us, int launches, L2State state,

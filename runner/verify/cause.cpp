@@ -1,0 +1,269 @@
+#include "verify/cause.hpp"
+
+#include "base/counter_random.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sgemm {
+namespace {
+
+using Index = std::int64_t;
+using Round = std::function<float(float)>;
+
+/// How a kernel may have understood its call. As it is, it is right.
+struct Guess {
+  std::string text;
+  std::function<double(Index row, Index column, Index k)> a;
+  std::function<double(Index row, Index column, Index k)> b;
+  double alpha = 1.0;
+  double beta = 0.0;
+  Index first_k = 0;
+  Index end_k = 0;
+};
+
+float rounded(float value, unsigned dropped_bits) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + (1U << (dropped_bits - 1))) & ~((1U << dropped_bits) - 1U));
+}
+
+class Suspect {
+ public:
+  Suspect(const Problem& problem, const float* c) : p_(problem), c_(c) {
+    constexpr Index MOST = 256;
+    const Index elements = p_.m * p_.n;
+    if (elements <= MOST) {
+      for (Index element = 0; element < elements; ++element) {
+        samples_.push_back(element);
+      }
+      return;
+    }
+    const CounterRandom random(1, RandomStream::sampled_rows);
+    for (Index i = 0; i < MOST; ++i) {
+      samples_.push_back(
+          static_cast<Index>(random(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(elements)));
+    }
+  }
+
+  /// Where C holds what it held before.
+  std::string unwritten() const {
+    const auto untouched = [&](Index row, Index column) {
+      const float found = c_[row * p_.n + column];
+      return p_.beta == 0.0F ? std::isnan(found) : found == p_.c[row * p_.ldc + column];
+    };
+    std::vector<Index> in_rows(static_cast<std::size_t>(p_.m));
+    std::vector<Index> in_columns(static_cast<std::size_t>(p_.n));
+    Index all = 0;
+    for (Index row = 0; row < p_.m; ++row) {
+      for (Index column = 0; column < p_.n; ++column) {
+        if (untouched(row, column)) {
+          ++in_rows[static_cast<std::size_t>(row)];
+          ++in_columns[static_cast<std::size_t>(column)];
+          ++all;
+        }
+      }
+    }
+    if (all == p_.m * p_.n) {
+      return p_.beta == 0.0F ? "; C is NaN throughout, as it was before: it was never written, or it is read though "
+                               "beta is 0"
+                             : "; C is what it was before: it was never written";
+    }
+    const auto begin_of_last = [](const std::vector<Index>& counts, Index full) {
+      return std::find_if(counts.rbegin(), counts.rend(), [&](Index count) { return count != full; }).base() -
+             counts.begin();
+    };
+    const Index row = begin_of_last(in_rows, p_.n);
+    const Index column = begin_of_last(in_columns, p_.m);
+    if (all == 0 || all != p_.m * p_.n - row * column) {
+      return "";
+    }
+    const std::string rows = row < p_.m ? fmt::format("row {}", row) : "";
+    const std::string columns = column < p_.n ? fmt::format("column {}", column) : "";
+    return fmt::format(
+        "; C was not written from {}{}{} on: the grid may have too few blocks, as where a division has "
+        "to round up",
+        rows, rows.empty() || columns.empty() ? "" : " and from ", columns);
+  }
+
+  bool fits(const Guess& guess) const {
+    return std::ranges::all_of(samples_, [&](Index element) {
+      const auto [value, magnitude] = value_of(guess, element);
+      const double bound = (8.0 + 2.0 * std::sqrt(static_cast<double>(p_.k))) * 0x1p-24 * magnitude + 1e-37;
+      return std::fabs(c_[element] - value) <= bound;
+    });
+  }
+
+  /// The sum of the squares of C's distances from a guess.
+  double distance(const Guess& guess) const {
+    double sum = 0.0;
+    for (const Index element : samples_) {
+      const double difference = c_[element] - value_of(guess, element).first;
+      sum += difference * difference;
+    }
+    return sum;
+  }
+
+  Guess right() const {
+    const Problem& p = p_;
+    return {"",
+            [p](Index row, Index, Index k) { return double{p.a[p.transposed_a ? k * p.lda + row : row * p.lda + k]}; },
+            [p](Index, Index column, Index k) {
+              return double{p.b[p.transposed_b ? column * p.ldb + k : k * p.ldb + column]};
+            },
+            p.alpha,
+            p.beta,
+            0,
+            p.k};
+  }
+
+  /// Those that a computation in single precision fits.
+  std::vector<Guess> guesses() const {
+    std::vector<Guess> all;
+    const Problem& p = p_;
+    const auto add = [&](std::string text, const std::function<void(Guess&)>& change) {
+      all.push_back(right());
+      change(all.back());
+      all.back().text = std::move(text);
+    };
+    const auto a_in_rows = [p](Index row, Index, Index k) { return double{p.a[row * p.k + k]}; };
+    const auto a_in_columns = [p](Index row, Index, Index k) { return double{p.a[k * p.m + row]}; };
+    const auto b_in_rows = [p](Index, Index column, Index k) { return double{p.b[k * p.n + column]}; };
+    const auto b_in_columns = [p](Index, Index column, Index k) { return double{p.b[column * p.k + k]}; };
+    const auto name = [](const char* matrix, bool transposed) {
+      return fmt::format("{}{}", matrix, transposed ? "^T" : "");
+    };
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        if (ta == p.transposed_a && tb == p.transposed_b) {
+          continue;
+        }
+        const std::string advice = ta || tb
+                                       ? fmt::format("--sizes with :{}{} asks for that", ta ? 't' : 'n', tb ? 't' : 'n')
+                                       : "sizes without an ending ask for that";
+        add(fmt::format("; C is {} {} of what lies in memory: {}", name("A", ta), name("B", tb), advice),
+            [&](Guess& guess) {
+              guess.a = ta ? std::function(a_in_columns) : a_in_rows;
+              guess.b = tb ? std::function(b_in_columns) : b_in_rows;
+            });
+      }
+    }
+    add("; C is what a kernel for matrices in column-major order gives, B A of matrices in rows: exchange M with N and "
+        "A "
+        "with B in the call",
+        [&](Guess& guess) {
+          guess.a = [p](Index row, Index column, Index k) { return double{p.a[k * p.m + (row * p.n + column) % p.m]}; };
+          guess.b = [p](Index row, Index column, Index k) { return double{p.b[(row * p.n + column) / p.m * p.k + k]}; };
+        });
+    if (p.alpha != 1.0F) {
+      add("; C lacks the factor alpha", [](Guess& guess) { guess.alpha = 1.0; });
+    }
+    if (p.beta != 0.0F) {
+      add("; C lacks beta * C", [](Guess& guess) { guess.beta = 0.0; });
+      if (p.beta != 1.0F) {
+        add("; C was added without the factor beta", [](Guess& guess) { guess.beta = 1.0; });
+      }
+      if (p.alpha != 1.0F) {
+        add("; C lacks alpha and beta", [](Guess& guess) { guess.alpha = 1.0, guess.beta = 0.0; });
+      }
+      add("; the product was computed twice, the second time with the first result as C", [&](Guess& guess) {
+        guess.alpha = p.alpha * (1.0 + double{p.beta});
+        guess.beta = double{p.beta} * p.beta;
+      });
+    }
+    add("; every product was added twice", [&](Guess& guess) { guess.alpha = 2.0 * p.alpha; });
+    std::set<Index> ends;
+    for (Index tile = 1; tile <= 256; tile *= 2) {
+      for (const Index end : {p.k - tile, p.k / tile * tile}) {
+        if (end >= 0 && end < p.k && ends.insert(end).second) {
+          add(fmt::format("; C lacks the last {} of the {} terms of each sum, as where the last k-tile is left out",
+                          p.k - end, p.k),
+              [&](Guess& guess) { guess.end_k = end; });
+        }
+      }
+      if (tile < p.k) {
+        add(fmt::format("; C lacks the first {} of the {} terms of each sum", tile, p.k),
+            [&](Guess& guess) { guess.first_k = tile; });
+      }
+    }
+    return all;
+  }
+
+  /// Those with operands of fewer bits: C is much nearer to one of them than to the right product.
+  std::vector<Guess> rounded_guesses() const {
+    std::vector<Guess> all;
+    const auto add = [&](const char* text, unsigned dropped) {
+      Guess guess = right();
+      guess.text = text;
+      guess.a = [exact = guess.a, dropped](Index row, Index column, Index k) {
+        return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
+      };
+      guess.b = [exact = guess.b, dropped](Index row, Index column, Index k) {
+        return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
+      };
+      all.push_back(std::move(guess));
+    };
+    add("; C looks like a product in TF32 or FP16: the operands were rounded to 10 bits behind the point, and FP32 has "
+        "23",
+        13);
+    add("; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23", 16);
+    return all;
+  }
+
+ private:
+  std::pair<double, double> value_of(const Guess& guess, Index element) const {
+    const Index row = element / p_.n;
+    const Index column = element % p_.n;
+    double value = 0.0;
+    double magnitude = 0.0;
+    for (Index k = guess.first_k; k < guess.end_k; ++k) {
+      const double term = guess.a(row, column, k) * guess.b(row, column, k);
+      value += term;
+      magnitude += std::fabs(term);
+    }
+    const double c0 = guess.beta == 0.0 ? 0.0 : guess.beta * p_.c[row * p_.ldc + column];
+    return {guess.alpha * value + c0, std::fabs(guess.alpha) * magnitude + std::fabs(c0)};
+  }
+
+  const Problem& p_;
+  const float* const c_;
+  std::vector<Index> samples_;
+};
+
+}  // namespace
+
+std::string cause_of_wrong(const Problem& problem, const float* c) {
+  if (problem.batch > 1 || problem.k == 0) {
+    return "";
+  }
+  const Suspect suspect(problem, c);
+  if (std::string text = suspect.unwritten(); !text.empty()) {
+    return text;
+  }
+  const Guess right = suspect.right();
+  if (suspect.fits(right)) {
+    return "";  // few elements are wrong
+  }
+  for (const Guess& guess : suspect.guesses()) {
+    if (suspect.fits(guess)) {
+      return guess.text;
+    }
+  }
+  const double distance = suspect.distance(right);
+  for (const Guess& guess : suspect.rounded_guesses()) {
+    constexpr double MUCH_NEARER = 16.0 * 16.0;
+    if (suspect.distance(guess) * MUCH_NEARER < distance) {
+      return guess.text;
+    }
+  }
+  return "";
+}
+
+}  // namespace sgemm

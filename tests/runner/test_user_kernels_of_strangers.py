@@ -1,0 +1,71 @@
+"""Files as people write them (tests/strangers/cases.py), on the executor, and first tries on the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from runs import HANGS, ROOT, RUNNER, run_runner
+
+sys.path.insert(0, str(ROOT / "tests" / "strangers"))
+from cases import CASES, Case
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "file.cu").write_text(case.text, encoding="utf-8")
+    where = ["--device", "cpu", "--sizes", case.sizes]
+    done = run_runner(tmp_path, "--kernel", "file.cu", *where, *case.arguments)
+    printed = done.stdout + done.stderr
+    if case.outcome in ("status 2", "asks"):
+        assert done.status == 2, printed
+        assert not done.path.exists()
+        text = printed
+    else:
+        assert {record["outcome"] for record in done.cases} == {case.outcome}, printed
+        assert done.status == {"executed": 0, "not_supported": 3}.get(case.outcome, 1), printed
+        text = printed + "".join(record["reason"] for record in done.cases)
+        launches = {record["launch"] for record in done.cases}
+        assert launches == {case.launch or launches.pop()}, launches
+        assert all(record["launch"] for record in done.cases)
+        assert f"file.cu: {done.cases[0]['launch']}" in printed or "it is right" in printed, printed
+    for part in case.says:
+        assert part in re.sub(r"\s+", " ", text) or part in text, printed
+    if case.outcome == "asks":
+        lines = [line.strip() for line in printed.splitlines() if "--launch" in line]
+        assert lines
+        outcomes = set()
+        for line in lines:
+            words = shlex.split(line)  # what is pasted is run
+            assert words[0] == str(RUNNER)
+            again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+            outcomes.add(again.returncode)
+            assert again.returncode in (0, 1), again.stderr
+        assert 0 in outcomes  # one of them is what its author means
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["my.cu", "--check"], "--kernel my.cu"),
+        (["5"], "--kernel 5"),
+        (["--kernel", "my", "--device", "cpu", "--sizes", "64"], "--kernel my.cu"),
+        (["--kernel", "my.cu", "--device", "cpu", "--sizes", "1k"], "1024"),
+        (["--kernel", "my.cu", "--device", "cpu", "--sizes", "64X64X64"], "64x64x64"),
+        (["--kernel", "my.cu", "--check", "--include", "a", "--include", "b"], "--include a,b"),
+        (["--kernel", "my.cu", "--device", "gpu"], "--device 0"),
+        (["--kernel", "my.cu", "-n", "64"], "--sizes"),
+        (["--kernel", "my.cu", "--size", "64"], "--sizes"),
+    ],
+)
+def test_a_first_try_is_told_the_flag(arguments, says, tmp_path):
+    (tmp_path / "my.cu").write_text("__global__ void f() {}", encoding="utf-8")
+    done = run_runner(tmp_path, *arguments)
+    assert done.status == 2
+    assert says in done.stderr, done.stderr
+    assert not done.path.exists()

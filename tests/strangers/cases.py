@@ -1,0 +1,484 @@
+"""Files as people write them, and what the runner has to make of them.
+
+Each case is a file with a kernel and the calls around it, in the forms of course programs, of exercises on the web, of
+training code and of CUDA's samples. A body in braces stands where a whole kernel would say nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CPU_REFERENCE = """
+void cpuSgemm(float *a, float *b, float *c, const int M, const int N, const int K) {
+  for (int m = 0; m < M; m++)
+    for (int n = 0; n < N; n++) {
+      float sum = 0;
+      for (int k = 0; k < K; k++) sum += a[m * K + k] * b[k * N + n];
+      c[m * N + n] = sum;
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`text` is a file, `arguments` what stands behind its name. `says` are parts of what is printed or recorded, in
+    any order. An outcome of "asks" is a proposal of command lines, each of which is tried."""
+
+    name: str
+    text: str
+    outcome: str
+    says: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ("--check",)
+    sizes: str = "32,33x17x9"
+    launch: str = ""  # that the record has
+
+
+def naive(parameters: str, rows: str, columns: str, inner: str, *, a: str = "a", b: str = "b", c: str = "c") -> str:
+    """A right kernel for matrices in rows, with these parameters."""
+    return f"""
+__global__ void mm({parameters}) {{
+  int r = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r < {rows} && col < {columns}) {{
+    float s = 0;
+    for (int i = 0; i < {inner}; ++i) s += {a}[r * {inner} + i] * {b}[i * {columns} + col];
+    {c}[r * {columns} + col] = s;
+  }}
+}}
+"""
+
+
+def host(name: str, parameters: str, rows: str, columns: str, arguments: str) -> str:
+    """A host function that launches it with a thread for each element."""
+    return f"""
+void {name}({parameters}) {{
+  dim3 block(16, 16), grid(({columns} + 15) / 16, ({rows} + 15) / 16);
+  mm<<<grid, block>>>({arguments});
+  cudaDeviceSynchronize();
+}}
+"""
+
+
+def whole(
+    kinds: str, order: str, rows: str, columns: str, inner: str, matrices: str = "a b c", name: str = "multiply"
+) -> str:
+    """A kernel and its host function: `kinds` are the types of the matrices, in the order of `matrices`, and `order`
+    are the extents."""
+    a, b, c = matrices.split()
+    pointers = [f"{kind} {name}" for kind, name in zip(kinds.split(","), matrices.split(), strict=True)]
+    parameters = ", ".join(pointers + [f"int {extent}" for extent in order.split()])
+    arguments = ", ".join(matrices.split() + order.split())
+    kernel = naive(parameters, rows, columns, inner, a=a, b=b, c=c)
+    return kernel + host(name, parameters, rows, columns, arguments)
+
+
+PLAIN = "float*,float*,float*"
+CONST = "const float*,const float*,float*"
+BY_BLAS = whole(CONST, "M N K", "M", "N", "K", "A B C")
+
+
+def launching(grid: str = "(N + 15) / 16, (M + 15) / 16", body: str = "") -> str:
+    """A host function with a kernel whose element is `body`, or the right one."""
+    body = body or "for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"
+    return f"""
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r < M && c < N) {{ float s = 0; {body} }}
+}}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {{
+  mm<<<dim3({grid}), dim3(16, 16)>>>(A, B, C, M, N, K);
+}}
+"""
+
+
+SCALED = """
+__global__ void mm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r < M && c < N) { float s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c]; RESULT }
+}
+void run(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
+}
+"""
+FACTORS = ("--check", "--alpha", "2", "--beta", "3")
+IN_COLUMNS = """
+#define REAL float
+#define COUNT int
+__global__ void mm(int M, int N, int K, float alpha, float* A, float* B, float beta, float* C) {
+  int r = blockIdx.x * 16 + threadIdx.x, c = blockIdx.y * 16 + threadIdx.y;
+  if (r >= M || c >= N) return;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[r + k * M] * B[k + c * K];
+  C[r + c * M] = alpha * s + beta * C[r + c * M];
+}
+void sgemm_v1(COUNT M, COUNT N, COUNT K, REAL alpha, REAL* A, REAL* B, REAL beta, REAL* C) {
+  dim3 block(16, 16), grid((M + 15) / 16, (N + 15) / 16);
+  mm<<<grid, block>>>(M, N, K, alpha, A, B, beta, C);
+}
+"""
+FORWARD = """
+__global__ void forward(float* out, const float* inp, const float* weight, const float* bias, int BT, int C, int OC) {
+  int bt = blockIdx.x * blockDim.x + threadIdx.x, oc = blockIdx.y * blockDim.y + threadIdx.y;
+  if (bt < BT && oc < OC) {
+    float val = bias != NULL ? bias[oc] : 0.0f;
+    for (int i = 0; i < C; i++) val += inp[bt * C + i] * weight[oc * C + i];
+    out[bt * OC + oc] = val;
+  }
+}
+void matmul_forward(float* out, const float* inp, const float* weight, const float* bias, int B, int T, int C, int OC,
+                    const int sqrt_block_size) {
+  dim3 block(sqrt_block_size, sqrt_block_size);
+  dim3 grid((B * T + sqrt_block_size - 1) / sqrt_block_size, (OC + sqrt_block_size - 1) / sqrt_block_size);
+  forward<<<grid, block>>>(out, inp, weight, bias, B * T, C, OC);
+}
+"""
+BATCHED = """
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x, p = blockIdx.z;
+  if (r < M && c < N) {
+    float s = 0;
+    for (int k = 0; k < K; ++k) s += A[(p * M + r) * K + k] * B[(p * K + k) * N + c];
+    C[(p * M + r) * N + c] = s;
+  }
+}
+// launch: mm<<<dim3(ceil_div(N, 16), ceil_div(M, 16), BATCH), dim3(16, 16)>>>(A, B, C, M, N, K)
+"""
+SAMPLE = """
+template <int BLOCK_SIZE> __global__ void MatrixMulCUDA(float *C, float *A, float *B, int wA, int wB) {
+  int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
+  float sum = 0;
+  for (int a = wA * BLOCK_SIZE * by, b = BLOCK_SIZE * bx; a < wA * BLOCK_SIZE * by + wA; a += BLOCK_SIZE,
+           b += BLOCK_SIZE * wB) {
+    __shared__ float As[BLOCK_SIZE][BLOCK_SIZE];
+    __shared__ float Bs[BLOCK_SIZE][BLOCK_SIZE];
+    As[ty][tx] = A[a + wA * ty + tx];
+    Bs[ty][tx] = B[b + wB * ty + tx];
+    __syncthreads();
+    for (int k = 0; k < BLOCK_SIZE; ++k) sum += As[ty][k] * Bs[k][tx];
+    __syncthreads();
+  }
+  C[wB * BLOCK_SIZE * by + BLOCK_SIZE * bx + wB * ty + tx] = sum;
+}
+"""
+TILES = "MatrixMulCUDA<32><<<dim3(N / 32, M / 32), dim3(32, 32)>>>(C, A, B, K, N)"
+ROUNDED = """
+#include <cstdint>
+__device__ float cut(float x) {
+  unsigned bits = __float_as_uint(x);
+  return __uint_as_float((bits + DROPPED / 2) & ~(DROPPED - 1));
+}
+"""
+GLOBALS = """
+#define N 64
+#define M N
+#define K N
+__device__ float dA[N][N], dB[N][N], dC[M][K];
+__global__ void mul() {
+  int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+  for (int k = 0; k < N; k++) s += dA[i][k] * dB[k][j];
+  dC[i][j] = s;
+}
+void copy_in(const float* a, const float* b) {
+  cudaMemcpyToSymbol(dA, a, sizeof(float) * N * N, 0, cudaMemcpyDeviceToDevice);
+  cudaMemcpyToSymbol(dB, b, sizeof(float) * N * N, 0, cudaMemcpyDeviceToDevice);
+}
+void copy_out(float* c) { cudaMemcpyFromSymbol(c, dC, sizeof(float) * N * N, 0, cudaMemcpyDeviceToDevice); }
+"""
+GLOBALS_LAUNCH = "copy_in(A, B); mul<<<dim3(4, 4), dim3(16, 16)>>>(); copy_out(C)"
+UNROUNDED = launching("N / 16, M / 16")
+
+CASES = [
+    # ---- The right function ----
+    Case(
+        "a_reference_beside_the_kernel",
+        CPU_REFERENCE + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
+        "status 2",
+        ("cpuSgemm launches nothing of it", "--launch 'mm<<<", "(A, B, C, M, N, K)"),
+    ),
+    Case("a_reference_alone", CPU_REFERENCE, "status 2", ("cpuSgemm launches nothing of it", "no kernel in it")),
+    Case(
+        "a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "executed", launch="multiply(A, B, C, M, N, K);"
+    ),
+    Case(
+        "a_reference_is_launched_by_hand",
+        CPU_REFERENCE,
+        "failed",
+        ("no kernel was launched",),
+        ("--launch", "cpuSgemm(A, B, C, M, N, K)"),
+    ),
+    Case(
+        "a_launch_behind_a_condition",
+        BY_BLAS.replace("dim3 block", "if (M < 1000) return;\n  dim3 block"),
+        "failed",
+        ("no kernel was launched",),
+        (),
+    ),
+    Case(
+        "a_launch_in_a_macro",
+        "#define START(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)\n"
+        + BY_BLAS.replace("mm<<<grid, block>>>(", "START(mm, grid, block, "),
+        "executed",
+    ),
+    Case(
+        "a_launch_two_calls_down",
+        BY_BLAS.replace("multiply", "inner") + "void outer(const float* A, const float* B, "
+        "float* C, int M, int N, int K) { inner(A, B, C, M, N, K); }",
+        "status 2",
+        ("2 of its functions",),
+    ),
+    Case(
+        "comments_launch_nothing",
+        "/* mm<<<1, 1>>>(a) */" + CPU_REFERENCE.replace("float sum", "// f<<<g, b>>>(x)\nfloat sum"),
+        "status 2",
+        ("cpuSgemm launches nothing of it",),
+    ),
+    Case(
+        "a_library_beside_the_kernel",
+        naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K")
+        + "void by_library(float* A, float* B, float* C, int M, int N, int K) { cublasSgemm(0, A, B, C); }",
+        "status 2",
+        ("by_library launches nothing of it",),
+    ),
+    # ---- Parameters by their names ----
+    Case(
+        "rows_and_columns_of_each_matrix",
+        naive("float* A, float* B, float* C, int AR, int AC, int BC", "AR", "BC", "AC", a="A", b="B", c="C")
+        + host(
+            "matmul",
+            "float* A, float* B, float* C, int numARows, int numAColumns, int "
+            "numBRows, int numBColumns, int numCRows, int numCColumns",
+            "numCRows",
+            "numCColumns",
+            "A, B, C, numARows, numAColumns, numBColumns",
+        ),
+        "executed",
+        launch="matmul(A, B, C, M, K, K, N, M, N);",
+    ),
+    Case(
+        "rowsA_colsA_colsB",
+        whole(PLAIN, "rowsA colsA colsB", "rowsA", "colsB", "colsA", "A B C"),
+        "executed",
+        launch="multiply(A, B, C, M, K, N);",
+    ),
+    Case("hA_wA_wB", whole(PLAIN, "hA wA wB", "hA", "wB", "wA"), "executed", launch="multiply(A, B, C, M, K, N);"),
+    Case("m_p_n", whole(CONST, "m p n", "m", "n", "p"), "executed", launch="multiply(A, B, C, M, K, N);"),
+    Case(
+        "the_sum_runs_over_n",
+        whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"),
+        "executed",
+        launch="solve(A, B, C, M, K, N);",
+    ),
+    Case(
+        "the_sum_runs_over_n_of_m_n_k",
+        whole("float *,float *,float *", "m n k", "m", "k", "n"),
+        "executed",
+        launch="multiply(A, B, C, M, K, N);",
+    ),
+    Case("k_n_m", whole(CONST, "k n m", "m", "n", "k"), "executed", launch="multiply(A, B, C, K, N, M);"),
+    Case("height_width_inner", whole(CONST, "height width inner", "height", "width", "inner"), "executed"),
+    Case(
+        "the_result_first",
+        whole("float*,const float*,const float*", "M N K", "M", "N", "K", "d_C d_A d_B")
+        .replace("d_C[r * K + i] * d_A[i * N + col]", "d_A[r * K + i] * d_B[i * N + col]")
+        .replace("d_B[r * N + col] =", "d_C[r * N + col] ="),
+        "executed",
+        launch="multiply(C, A, B, M, N, K);",
+    ),
+    Case(
+        "result_lhs_rhs",
+        whole(PLAIN, "M N K", "M", "N", "K", "lhs rhs result"),
+        "executed",
+        launch="multiply(A, B, C, M, N, K);",
+    ),
+    Case(
+        "three_outputs_without_names",
+        whole(PLAIN, "M N K", "M", "N", "K", "p q r"),
+        "asks",
+        ("(A, B, C, M, N, K)", "(C, A, B, M, N, K)"),
+    ),
+    Case(
+        "extents_without_names",
+        whole(CONST, "x y z", "x", "y", "z")
+        .replace("dim3 block", "const int rows = x, columns = y; dim3 block")
+        .replace("(y + 15)", "(columns + 15)")
+        .replace("(x + 15)", "(rows + 15)")
+        .replace("i < z", "i < depth")
+        .replace("float s = 0;", "float s = 0; const int depth = z;"),
+        "asks",
+        ("(A, B, C, M, N, K)", "(A, B, C, M, K, N)"),
+    ),
+    Case(
+        "aliases_of_types",
+        "using real = float;\ntypedef int count;\n"
+        + BY_BLAS.replace("float* ", "real* ").replace(
+            "int M, int N, int K) {\n  dim3", "count M, count N, count K) {\n  dim3"
+        ),
+        "executed",
+    ),
+    Case(
+        "a_default_for_the_stream",
+        BY_BLAS.replace("int K) {\n  dim3", "int K, cudaStream_t stream = 0) {\n  dim3"),
+        "executed",
+        launch="multiply(A, B, C, M, N, K, stream);",
+    ),
+    Case(
+        "matrices_in_columns",
+        IN_COLUMNS,
+        "executed",
+        ("with sgemm_v1(N, M, K, alpha, B, A, beta, C); it is right",),
+        ("--check", "--beta", "1"),
+        launch="sgemm_v1(N, M, K, alpha, B, A, beta, C);",
+    ),
+    Case(
+        "matrices_in_columns_by_hand",
+        IN_COLUMNS,
+        "incorrect",
+        ("column-major",),
+        ("--check", "--launch", "sgemm_v1(M, N, K, alpha, A, B, beta, C)"),
+    ),
+    Case("input_weight_bias", FORWARD, "asks", ("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt")),
+    Case(
+        "weights_by_rows_of_outputs",
+        FORWARD,
+        "executed",
+        (),
+        ("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
+        "48x32x64:nt,33x17x9:nt",
+    ),
+    Case(
+        "weights_taken_for_plain",
+        FORWARD,
+        "incorrect",
+        ("A B^T", ":nt"),
+        ("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
+        "48x32x64",
+    ),
+    Case("a_batch_by_name", BATCHED.replace("BATCH", "batch"), "executed", (), ("--check",), "3x20x17x9"),
+    Case(
+        "a_batch_that_nobody_names",
+        BATCHED.replace("BATCH", "1"),
+        "not_supported",
+        ("does not name batch",),
+        ("--check",),
+        "3x20x17x9",
+    ),
+    # ---- What is proposed ----
+    Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
+    Case("a_sample_with_too_few_blocks", SAMPLE, "failed", ("of B",), ("--check", "--launch", TILES), "100"),
+    Case(
+        "a_sample_without_blocks", SAMPLE, "failed", ("grid of 0 x 0 x 1 blocks",), ("--check", "--launch", TILES), "20"
+    ),
+    Case("names_as_macros", GLOBALS, "executed", (), ("--check", "--launch", GLOBALS_LAUNCH), "64"),
+    Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
+    # ---- What is wrong ----
+    Case(
+        "rows_and_columns_that_nobody_writes",
+        UNROUNDED,
+        "incorrect",
+        ("not written from row 96 and from column 96",),
+        ("--check",),
+        "100",
+    ),
+    Case(
+        "columns_that_nobody_writes", launching("N / 16, (M + 15) / 16"), "incorrect", ("from column 32 on",), (), "40"
+    ),
+    Case(
+        "c_that_nobody_writes",
+        launching(body="if (A[0] == 1234.5f) C[0] = s;"),
+        "incorrect",
+        ("never written",),
+        (),
+        "40",
+    ),
+    Case(
+        "the_last_term",
+        launching(body="for (int k = 0; k < K - 1; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
+        "incorrect",
+        ("lacks the last 1 of the 40 terms",),
+        (),
+        "40",
+    ),
+    Case(
+        "the_last_tile",
+        launching(body="for (int k = 0; k < K / 16 * 16; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
+        "incorrect",
+        ("lacks the last 8 of the 40 terms",),
+        (),
+        "40",
+    ),
+    Case(
+        "the_first_tile",
+        launching(body="for (int k = 8; k < K; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
+        "incorrect",
+        ("lacks the first 8 of the 40 terms",),
+        (),
+        "40",
+    ),
+    Case(
+        "a_transposed",
+        launching(body="for (int k = 0; k < K; ++k) s += A[k * M + r] * B[k * N + c]; C[r * N + c] = s;"),
+        "incorrect",
+        ("A^T B",),
+        (),
+        "40x24x56",
+    ),
+    Case(
+        "both_transposed",
+        launching(body="for (int k = 0; k < K; ++k) s += A[k * M + r] * B[c * K + k]; C[r * N + c] = s;"),
+        "incorrect",
+        ("A^T B^T",),
+        (),
+        "40x24x56",
+    ),
+    Case(
+        "no_alpha",
+        SCALED.replace("RESULT", "C[r * N + c] = s + beta * C[r * N + c];"),
+        "incorrect",
+        ("lacks the factor alpha",),
+        FACTORS,
+    ),
+    Case("no_beta", SCALED.replace("RESULT", "C[r * N + c] = alpha * s;"), "incorrect", ("lacks beta * C",), FACTORS),
+    Case(
+        "beta_of_1",
+        SCALED.replace("RESULT", "C[r * N + c] += alpha * s;"),
+        "incorrect",
+        ("without the factor beta",),
+        FACTORS,
+    ),
+    Case(
+        "twice",
+        SCALED.replace("RESULT", "C[r * N + c] = 2 * alpha * s + beta * C[r * N + c];"),
+        "incorrect",
+        ("added twice",),
+        FACTORS,
+    ),
+    Case(
+        "launched_twice",
+        SCALED.replace("RESULT", "C[r * N + c] = alpha * s + beta * C[r * N + c];").replace(
+            "  mm<<<", "  for (int i = 0; i < 2; ++i) mm<<<"
+        ),
+        "incorrect",
+        ("computed twice",),
+        FACTORS,
+    ),
+    Case(
+        "operands_of_10_bits",
+        "#define DROPPED 0x2000u\n"
+        + ROUNDED
+        + launching(body="for (int k = 0; k < K; ++k) s += cut(A[r * K + k]) * cut(B[k * N + c]); C[r * N + c] = s;"),
+        "incorrect",
+        ("TF32 or FP16",),
+        (),
+        "64x64x256",
+    ),
+    Case(
+        "operands_of_7_bits",
+        "#define DROPPED 0x10000u\n"
+        + ROUNDED
+        + launching(body="for (int k = 0; k < K; ++k) s += cut(A[r * K + k]) * cut(B[k * N + c]); C[r * N + c] = s;"),
+        "incorrect",
+        ("BF16",),
+        (),
+        "64x64x256",
+    ),
+]
