@@ -116,7 +116,9 @@ FlagGroup how_to_measure(Options& options) {
               options.on_executor = text == "cpu";
               if (!options.on_executor) {
                 options.device = parse_number<int>(
-                    "--device", text, [](int x) { return x >= 0; }, "a device index, as in --device 0, or cpu");
+                    "--device", text, [](int x) { return x >= 0; },
+                    text == "gpu" || text == "cuda" ? "a device index, as in --device 0"
+                                                    : "a device index, 0 or above, or cpu");
               }
             }},
            {"--l2",

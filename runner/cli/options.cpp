@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -93,7 +92,7 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
       throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
                                    best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
     } else {
-      const bool kernel = names_file(argument) || std::isdigit(static_cast<unsigned char>(argument.front())) != 0;
+      const bool kernel = names_file(argument) || argument.find_first_of("0123456789") == 0;
       throw UsageError(kernel ? fmt::format("'{0}' needs a flag before it: --kernel {0}", argument)
                               : fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
     }

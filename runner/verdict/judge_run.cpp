@@ -406,7 +406,8 @@ ExitStatus run_judge(const Options& options) {
     return dump_json(verdicts_document(options, device, run.asked, run.secret, verdicts), 1) + "\n";
   };
   for (const std::string& each : files) {
-    for (const FileTerm& term : single_functions(parse_file_term(each), options.user.launch)) {
+    for (const FileTerm& term :
+         single_functions(parse_file_term(each), options.user.launch, options.user.compile.include_folders)) {
       if (interrupted()) {
         break;
       }

@@ -217,8 +217,9 @@ TEST(Options, PositionalArguments) {
   const auto message = [](const std::string& argument) {
     return "unexpected argument '" + argument + "' (--help shows the flags)";
   };
-  EXPECT_EQ(options_error({"5"}), message("5"));
-  EXPECT_EQ(options_error({"--kernel", "5", "6"}), message("6"));
+  EXPECT_EQ(options_error({"5"}), "'5' needs a flag before it: --kernel 5");
+  EXPECT_EQ(options_error({"--kernel", "5", "6"}), "'6' needs a flag before it: --kernel 6");
+  EXPECT_EQ(options_error({"my.cu"}), "'my.cu' needs a flag before it: --kernel my.cu");
   EXPECT_EQ(options_error({"--benchmark_filter", "x"}), message("x"));
   EXPECT_EQ(options_error({""}), message(""));
   EXPECT_EQ(options_error({"-"}), message("-"));
