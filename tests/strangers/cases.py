@@ -334,7 +334,7 @@ CASES = [
         IN_COLUMNS,
         "incorrect",
         ("column-major",),
-        ("--check", "--launch", "sgemm_v1(M, N, K, alpha, A, B, beta, C)"),
+        ("--check", "--beta", "1", "--launch", "sgemm_v1(M, N, K, alpha, A, B, beta, C)"),
     ),
     Case("input_weight_bias", FORWARD, "asks", ("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt")),
     Case(
