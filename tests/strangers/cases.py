@@ -292,7 +292,7 @@ CASES = [
     ),
     Case(
         "three_outputs_without_names",
-        whole(PLAIN, "M N K", "M", "N", "K", "p q r"),
+        whole(PLAIN, "M N K", "M", "N", "K", "p q t"),
         "asks",
         ("(A, B, C, M, N, K)", "(C, A, B, M, N, K)"),
     ),
