@@ -72,9 +72,9 @@ class Suspect {
       }
     }
     if (all == p_.m * p_.n) {
-      return p_.beta == 0.0F ? "; C is NaN throughout, as it was before: it was never written, or it is read though "
-                               "beta is 0"
-                             : "; C is what it was before: it was never written";
+      return p_.beta == 0.0F
+                 ? "; as beta is 0, C held NaN before: all of it is NaN, so it was never written, or it is read"
+                 : "; C is what it was before: it was never written";
     }
     const auto begin_of_last = [](const std::vector<Index>& counts, Index full) {
       return std::find_if(counts.rbegin(), counts.rend(), [&](Index count) { return count != full; }).base() -
