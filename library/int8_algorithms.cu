@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
 }
 
 /// What differs between both chapters: the type of partial sums, and the kernels that multiply. An element of the
-/// reproducible class is rounded before its epilogue, which takes a pass of its own.
+/// reproducible class takes a bias as its C, and the rest of an epilogue in a pass of its own.
 struct Int8x6Chapter {
   using Partial = float;
   static constexpr const char* KERNEL = "13_int8x6";

@@ -117,28 +117,5 @@ TEST(EpilogueTest, LargeProductsTakeNoPass) {
   }
 }
 
-/// The class's bits are those of the product, rounded before the bias is added.
-TEST(EpilogueTest, ReproducibleElementsAreRoundedBefore) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "the class needs wgmma";
-  }
-  const Handle handle;
-  GemmCase product{300, 500, 700};
-  product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
-  GemmOperands alone(product);
-  ASSERT_EQ(alone.call(handle), SGEMM_STATUS_SUCCESS);
-  EpilogueOperands with_bias(product, EPILOGUES[0]);
-  ASSERT_EQ(with_bias.call(handle), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  alone.c.memory().download();
-  with_bias.gemm.c.memory().download();
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    for (std::int64_t column = 0; column < product.n; ++column) {
-      const float expected = alone.c.at(0, row, column) + with_bias.bias.host()[static_cast<std::size_t>(row)];
-      ASSERT_EQ(with_bias.gemm.c.at(0, row, column), expected) << row << ", " << column;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace sgemm::test
