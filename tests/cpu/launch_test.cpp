@@ -140,7 +140,7 @@ TEST(FindLaunch, OptionComesBeforeCommentBeforeFunction) {
   EXPECT_EQ(launch_of(comment).statement.text, "k<<<1, 2>>>(M);");
   EXPECT_EQ(launch_of(comment).statement.line, 3);
   EXPECT_EQ(launch_of(comment).requirement->text, "N == 1");
-  const UserLaunch given = launch_of(comment, {"k<<<3, 4>>>(lda)", "K == 1", {}});
+  const UserLaunch given = launch_of(comment, {"k<<<3, 4>>>(lda)", "K == 1", {}, {}});
   EXPECT_EQ(given.statement.text, "k<<<3, 4>>>(lda);");
   EXPECT_EQ(given.statement.file, "--launch");
   EXPECT_EQ(given.requirement->text, "K == 1");
@@ -155,8 +155,8 @@ TEST(FindLaunch, AsksForTheWorkspaceThatItNames) {
   const std::string with_bytes = launch + "// workspace: M * N * 4\n";
   EXPECT_EQ(launch_of(with_bytes).workspace->text, "M * N * 4");
   EXPECT_EQ(launch_of(with_bytes).workspace->line, 3);
-  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64"}).workspace->text, "64");
-  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64"}).workspace->file, "--workspace");
+  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64", {}}).workspace->text, "64");
+  EXPECT_EQ(launch_of(with_bytes, {{}, {}, "64", {}}).workspace->file, "--workspace");
   const std::string unnamed = fmt::format("{}// launch: k<<<1, 2>>>(M);\n// workspace: words of a person\n", KERNEL);
   EXPECT_FALSE(launch_of(unnamed).workspace);
 }
@@ -174,8 +174,8 @@ TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
 }
 
 TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
-  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}, {}}).uses_leading_dimensions());
-  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}, {}}).uses_leading_dimensions());
+  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}, {}, {}}).uses_leading_dimensions());
+  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}, {}, {}}).uses_leading_dimensions());
 }
 
 TEST(FindLaunch, OneOfSeveralIsChosenByName) {
