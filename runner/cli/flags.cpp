@@ -237,8 +237,7 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 
 FlagGroup output(Options& options) {
   return {"Output",
-          {{"--out", "FILE",
-            "results file: JSON, or CSV where the name ends with .csv [named after the device and the time]",
+          {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]",
             WRITE_RESULTS, [&](Text text) { options.out = text; }},
            {"--json",
             "FILE",

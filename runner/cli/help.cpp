@@ -31,7 +31,7 @@ Sizes, separated by commas:
   4096x128x64                   M = 4096, N = 128, K = 64
   96x512x512x64                 a batch of 96 products of 512x512x64 in one call
   4096:nt  512:2048:tt          any of these, transposed in memory: B (nt), A (tn) or both (tt)
-Libraries and files with a launch of their own compute the last two, and chapters say that they do not.
+Libraries and files with a launch of their own compute the last two. Chapters do not.
 
 Operands; --accuracy takes several separated by commas, or all, which leaves out the last four:
 {data}

@@ -121,16 +121,17 @@ TEST(Sizes, EmptyTerms) {
 }
 
 TEST(Sizes, MalformedTermsAreNamed) {
-  for (const std::string term : {"abc",  "12a",       "a12",     "1.5",        "1e3",     "+5",   "-",    "0x10",
-                                 "256:", ":256",      ":",       "1:2:3:4",    "1::2",    "1:2:", "4x4",  "4x4x",
-                                 "x4x4", "4x4x4x4x4", "4X4X4",   "4x4x4:8",    "4:8x8x8", "2-4",  " 256", "256 ",
-                                 "25 6", "1 000",     "4 x4x4",  "\t1",        "4x4x4x",  "4:",   ":nt",  "4:n",
-                                 "4:nx", "4:NT",      "4:nt:nt", "4x4x4:nt:8", "4:ntn",   "4nt",  "nt"}) {
+  for (const std::string term :
+       {"abc", "12a",     "a12",  "1.5",     "1e3",        "+5",     "-",    "0x10",      "256:",    ":256",
+        ":",   "1:2:3:4", "1::2", "1:2:",    "4x4",        "4x4x",   "x4x4", "4x4x4x4x4", "4x4x4:8", "4:8x8x8",
+        "2-4", " 256",    "256 ", "25 6",    "1 000",      "4 x4x4", "\t1",  "4x4x4x",    "4:",      ":nt",
+        "4:n", "4:nx",    "4:NT", "4:nt:nt", "4x4x4:nt:8", "4:ntn",  "4nt",  "nt"}) {
     const std::string one_line = term == "\t1" ? "?1" : term;
     EXPECT_EQ(sizes_error(term), "bad size '" + one_line + "': " + FORM);
   }
   EXPECT_EQ(sizes_error("256,oops,512"), "bad size 'oops': " + FORM);
   EXPECT_EQ(sizes_error("256, 512"), "bad size ' 512': " + FORM);
+  EXPECT_EQ(sizes_error("4X4X4"), "bad size '4X4X4': dimensions stand around a small x, as in 4x4x4");
 }
 
 TEST(Sizes, ZeroAndNegative) {
