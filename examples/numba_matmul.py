@@ -1,49 +1,67 @@
+#!/usr/bin/env python3
 """The tiled kernel of the Numba slides, as 02:numba_mapping has it in CUDA, with the slides' two defects mended.
 
-python examples/numba_matmul.py 1024
-NUMBA_ENABLE_CUDASIM=1 python examples/numba_matmul.py 33    # without a GPU
+Needs Numba, NumPy, and an NVIDIA GPU or Numba's simulator.
+
+    examples/numba_matmul.py --size 1024
+    NUMBA_ENABLE_CUDASIM=1 examples/numba_matmul.py --size 33
 """
 
-from __future__ import annotations
-
+import argparse
 import sys
+from pathlib import Path
 
-import numpy as np
-from numba import cuda, float32
+from example_results import need, positive, write_json
 
 TPB = 16  # threads per block, on each side
 
 
-@cuda.jit
-def matmul(a, b, c):
-    a_tile = cuda.shared.array((TPB, TPB), float32)
-    b_tile = cuda.shared.array((TPB, TPB), float32)
-    row, col = cuda.grid(2)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0)
-    for k in range(0, a.shape[1], TPB):
-        # The slides load without a guard. Beyond the edge zeros stand for what is not there.
-        a_tile[x, y] = a[row, k + y] if row < a.shape[0] and k + y < a.shape[1] else float32(0)
-        b_tile[x, y] = b[k + x, col] if k + x < b.shape[0] and col < b.shape[1] else float32(0)
-        cuda.syncthreads()
-        for step in range(TPB):
-            total += a_tile[x, step] * b_tile[step, y]
-        cuda.syncthreads()
-    # The slides leave before the loop if row and col are both outside. With `or` instead, threads would miss barriers.
-    if row < c.shape[0] and col < c.shape[1]:
-        c[row, col] = total
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Multiplies by the tiled kernel of the Numba slides.")
+    parser.add_argument("--size", type=positive, default=1024, help="of square matrices")
+    parser.add_argument("--out", type=Path, help="writes the error into this JSON file")
+    return parser.parse_args(arguments)
+
+
+def make_kernel(cuda, float32):
+    @cuda.jit
+    def matmul(a, b, c):
+        a_tile = cuda.shared.array((TPB, TPB), float32)
+        b_tile = cuda.shared.array((TPB, TPB), float32)
+        row, col = cuda.grid(2)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        total = float32(0)
+        for k in range(0, a.shape[1], TPB):
+            # The slides load without a guard. Beyond the edge zeros stand for what is not there.
+            a_tile[x, y] = a[row, k + y] if row < a.shape[0] and k + y < a.shape[1] else float32(0)
+            b_tile[x, y] = b[k + x, col] if k + x < b.shape[0] and col < b.shape[1] else float32(0)
+            cuda.syncthreads()
+            for step in range(TPB):
+                total += a_tile[x, step] * b_tile[step, y]
+            cuda.syncthreads()
+        # The slides leave before the loop if row and col are both outside. With `or`, threads would miss barriers.
+        if row < c.shape[0] and col < c.shape[1]:
+            c[row, col] = total
+
+    return matmul
 
 
 def main() -> int:
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1024
+    options = parse()
+    numba, np = need("numba", "numba-cuda"), need("numpy", "numpy")
+    from numba import cuda
+
+    n = options.size
     random = np.random.default_rng(42)
     a, b = (random.uniform(-1, 1, (n, n)).astype(np.float32) for _ in "ab")
     c = np.full((n, n), np.nan, np.float32)
     blocks = -(-n // TPB)
-    matmul[(blocks, blocks), (TPB, TPB)](a, b, c)
+    make_kernel(cuda, numba.float32)[(blocks, blocks), (TPB, TPB)](a, b, c)
     expected = a.astype(np.float64) @ b
-    error = np.linalg.norm(c - expected) / np.linalg.norm(expected)
+    error = float(np.linalg.norm(c - expected) / np.linalg.norm(expected))
     print(f"{n} x {n} x {n}: relative error {error:.1e}")
+    if options.out is not None:
+        write_json(options.out, {"size": n, "error": error})
     return 0 if error < 1e-5 else 1
 
 

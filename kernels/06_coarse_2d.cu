@@ -13,15 +13,10 @@
 //    +------+   +------------------+
 //
 // Traffic per element of C: k / 128 loads of A and of B from global memory, k / 8 of each from shared memory.
-// Limit: instructions other than FMAs, copies that do not overlap the multiplication, and stalls at dispatch. The
-// default variant copies float by float.
+// Limit: instructions other than FMAs, copies without overlap, stalls at dispatch. The default copies float by float.
 //
-// Variant `vectorized`: 128-bit accesses everywhere. A is transposed on its way into shared memory, so that a thread's
-// rows lie side by side there, in groups of four like its columns. It needs rows that split into aligned groups of
-// four and leaves other problems to the default variant's path.
-//
-// Variant `published`: the layouts of the source. A thread's eight columns lie side by side, and A's tile has no
-// padding.
+// Variant `vectorized`: 128-bit accesses everywhere. A is transposed on its way into shared memory. Rows that do not
+// split into aligned groups of four take the default path.
 
 #include "common/epilogue.cuh"
 #include "common/tiling.cuh"
@@ -40,11 +35,10 @@ constexpr int TN = 8;  // columns of C per thread
 constexpr int THREADS_N = BN / TN;
 constexpr int THREADS = BM / TM * THREADS_N;
 
-/// Where column j of a thread's patch lies. Two groups of four lie half a tile apart, and neighbouring threads read
-/// neighbouring groups of a row of B; with a GROUP of eight columns in a row they meet on half of the banks.
-template <int GROUP = 4>
+/// Where column j lies: in runs half a tile apart. With one run of eight, threads meet on half of the banks.
+template <int RUN = 4>
 __device__ constexpr int column_offset(int j) {
-  return j / GROUP * (THREADS_N * GROUP) + j % GROUP;
+  return j / RUN * (THREADS_N * RUN) + j % RUN;
 }
 
 /// sums += a * b, the outer product of one column of A and one row of B.
@@ -58,16 +52,15 @@ __device__ __forceinline__ void add_outer_product(float (&sums)[TM][TN], const f
   }
 }
 
-template <int GROUP, int PADDING>
+template <int RUN, int PADDING>
 __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
-  // One float of padding makes the compiler stagger its 128-bit reads of A over the steps of k, which halves the stalls
-  // at dispatch. There were no conflicts to remove.
+  // One float of padding has the compiler stagger its reads of A over the steps of k, which halves stalls at dispatch.
   __shared__ float a_tile[BM][BK + PADDING];
   __shared__ float b_tile[BK][BN];
 
   const TileOrigin tile = tile_of_block<BM, BN>(p);
   const int row = static_cast<int>(threadIdx.x) / THREADS_N * TM;
-  const int col = static_cast<int>(threadIdx.x) % THREADS_N * GROUP;
+  const int col = static_cast<int>(threadIdx.x) % THREADS_N * RUN;
   const int a_row = threadIdx.x / BK;
   const int a_col = threadIdx.x % BK;
   const int b_row = threadIdx.x / BN;
@@ -103,7 +96,7 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
       }
 #pragma unroll
       for (int j = 0; j < TN; ++j) {
-        b[j] = b_tile[kk][col + column_offset<GROUP>(j)];
+        b[j] = b_tile[kk][col + column_offset<RUN>(j)];
       }
       add_outer_product(sums, a, b);
     }
@@ -113,9 +106,8 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_kernel(Problem p) {
   for (int i = 0; i < TM; ++i) {
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
-      if (tile.row + row + i < p.m && tile.col + col + column_offset<GROUP>(j) < p.n) {
-        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + column_offset<GROUP>(j)], sums[i][j], p.alpha,
-               p.beta);
+      if (tile.row + row + i < p.m && tile.col + col + column_offset<RUN>(j) < p.n) {
+        update(p.c[(tile.row + row + i) * p.ldc + tile.col + col + column_offset<RUN>(j)], sums[i][j], p.alpha, p.beta);
       }
     }
   }
@@ -185,6 +177,7 @@ __global__ void __launch_bounds__(THREADS, 2) coarse_2d_vectorized_kernel(Proble
 }
 
 constexpr auto scalar_kernel = coarse_2d_kernel<4, 1>;
+// The layouts of the source: a thread's eight columns lie side by side, and A's tile has no padding.
 constexpr auto published_kernel = coarse_2d_kernel<TN, 0>;
 
 const Registration scalar = Chapter(6, "coarse_2d")

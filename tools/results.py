@@ -484,7 +484,8 @@ def other_kernels(folder: Path) -> dict[str, list[Row]]:
     for repository in REPOSITORIES:
         for path in sorted((folder / OTHER_KERNELS).glob(f"{repository.partition('/')[0]}*.json")):
             order = [case["kernel"] for case in read_json(path)["benchmarks"]]
-            rows = sorted(load([path]).itertuples(), key=lambda row, order=order: order.index(row.kernel))
+            recorded = (row for row in load([path]).itertuples() if row.kernel in order)  # cuBLAS may stand beside them
+            rows = sorted(recorded, key=lambda row, order=order: order.index(row.kernel))
             found.setdefault(repository, []).extend(rows)
     return found
 

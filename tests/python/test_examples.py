@@ -58,7 +58,7 @@ def test_every_example_says_what_it_needs():
         for path in EXAMPLES.glob("*.py")
         if path.name not in ("example_results.py", "measure.py", "triton_matmul.py")
     ]
-    assert len(examples) == 8
+    assert len(examples) == 9
     for path in examples:
         assert "\nNeeds " in path.read_text(), path.name
         shown = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, check=True).stdout

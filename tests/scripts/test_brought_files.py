@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,12 @@ ENERGY, SUSTAINED = SYNTHETIC / "energy.json", SYNTHETIC / "sustained.json"
 NAIVE = ("01_naive", 256)
 FIVE = keep(lambda record: record["kernel"] in ("05_coarse_1d", "cpu_blas"))
 GOOGLE = {"context": {"date": "now", "executable": "./bench", "library_build_type": "release"}, "benchmarks": []}
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plot.plt.close("all")
 
 
 def warnings(capsys) -> list[str]:

@@ -80,7 +80,6 @@ COLD = str(SYNTHETIC / "cold.json")
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
         ("-m tools.plots.pictures", ("--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
-        ("scripts/report.py", (COLD, "--images", "file"), "file is a file: the images need a folder"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
         ("-m tools.viewers", ("file",), "file is a file: the pages need a folder"),
     ],

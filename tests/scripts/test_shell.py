@@ -373,9 +373,14 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     assert {path.name for path in folder.iterdir()} == {"executed.json", "results.json", "charts", "report.html"}
     assert f"Report:  {folder / 'report.html'}" in done.stderr
     assert f"Charts:  {folder / 'charts'}" in done.stderr
-    timed.write_text("{}")  # which has no charts
+    timed.write_text("{}")  # which is left out, and nothing of the others has times
+    untimed = bash(root / "scripts" / "quickstart.sh", path=here)
+    assert untimed.returncode == 0, untimed.stderr
+    assert "Charts:  none, as nothing was measured on square matrices" in untimed.stderr
+    assert "Report:  /" in untimed.stderr
+    checked.write_text("{}")
     broken = bash(root / "scripts" / "quickstart.sh", path=here)
-    assert broken.returncode == 2
+    assert broken.returncode == 2, broken.stderr
     assert "Charts:  none, for the reason above" in broken.stderr
     assert "Report:  /" in broken.stderr
 
