@@ -586,6 +586,8 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
     assert unwritten == ["scaling.png"] * 2
     (tmp_path / "empty").mkdir()
     assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
+    for folder in (ROOT / "results").glob("*/programs"):
+        assert f"--only loss_curves draws them for {folder.parent}" in refused(capsys, plot.main, folder)
 
 
 def test_at_most_seven_lines_are_the_chapters_that_gained_most():

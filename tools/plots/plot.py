@@ -1238,6 +1238,8 @@ def files_of(folder: Path) -> list[File]:
         raise ResultsError(
             f"{folder} holds none of {', '.join(SWEEP_FILES)}, and other files can not be used: {error}"
         ) from None
+    if any(file.kind == "programs" for file in files):
+        raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
     if not any(file.is_results for file in files):
         raise ResultsError(f"{folder} holds none of {', '.join(SWEEP_FILES)}, and no other results")
     return [*of_one_protocol(files), *(file for file in files if file.kind == "counters")]
