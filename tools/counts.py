@@ -146,12 +146,10 @@ class Case:
         """What its blocks ask the L2 for does not depend on when they run."""
         return Pair(self.counts["l2"]["in_step"]["read_bytes"], self.measured(L2_TO_SM_METRIC))
 
-    def dram_bytes(self, schedule: str) -> float:
-        traffic = self.counts["l2"][schedule]
-        return traffic["dram_read_bytes"] + traffic["dram_written_bytes"]
-
     def dram(self, schedule: str) -> Pair:
-        return Pair(self.dram_bytes(schedule), self.measured("dram__bytes_read.sum", "dram__bytes_write.sum"))
+        traffic = self.counts["l2"][schedule]
+        counted = traffic["dram_read_bytes"] + traffic["dram_written_bytes"]
+        return Pair(counted, self.measured("dram__bytes_read.sum", "dram__bytes_write.sum"))
 
     @property
     def nearest_dram(self) -> Pair:
@@ -216,11 +214,6 @@ def load_counts(path: Path, counters: dict | None = None) -> tuple[Case, ...]:
     if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
         raise ResultsError(f"{path} holds no counted kernel")
     return cases
-
-
-def counted_in(folder: Path) -> tuple[Case, ...]:
-    """Everything that was counted, of all files; nothing where there is no such folder."""
-    return tuple(case for path in sorted(folder.glob("counts_*.json")) for case in load_counts(path))
 
 
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:

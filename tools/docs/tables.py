@@ -34,7 +34,7 @@ import pandas as pd
 from tools import compare, counts, needs, programs, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counts import SHARED, Pair
-from tools.docs import claims, listing, pages, prose
+from tools.docs import listing, pages, prose
 from tools.docs.values import Values
 from tools.fleet import load_boards
 from tools.forms import (
@@ -602,13 +602,9 @@ class Blocks:
         cases = cases[cases.side == cases.side.max()]
         bursts = {row.kernel: row for row in pick(self._folders.file(burst), side=cases.side.max()).itertuples()}
         flops = 2.0 * cases.side.max() ** 3
-        named = [(row.kernel, row.sustained["kernel"], row.sustained.get("cublas")) for row in cases.itertuples()]
-        if "cublas" not in set(cases.kernel):
-            named.append(("cublas", named[0][2], None))
         rows = []
-        for kernel, turn, rival in named:
-            if turn is None:
-                continue
+        for row in cases.itertuples():
+            kernel, turn, rival = row.kernel, row.sustained["kernel"], row.sustained.get("cublas")
             first, last = turns.ends_of(turn, flops)
             short = bursts.get(kernel)
             moment = turns.moments(turn, flops, max(1, round(turn["seconds"])))[-1]
@@ -670,16 +666,6 @@ class Blocks:
         context = document["context"]
         source = f"Nsight Compute {context.get('ncu', 'unknown')}, M = N = K = {context['size']}."
         return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
-
-    def claims(self) -> str:
-        """The claims of the source documents beside what was found."""
-        evidence = claims.Evidence(
-            self._folders.results,
-            counters_of_folder(self._folders.path) or {},
-            counts.counted_in(self._folders.counted),
-            {8192: counters_of_folder(self._folders.path, "counters_8192.json") or {}},
-        )
-        return claims.markdown(evidence, table)
 
     def errors(self, size: int, measure: str = "relative") -> str:
         """Relative or componentwise errors by kernel and distribution, from accuracy.json; before there is that
