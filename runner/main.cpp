@@ -168,6 +168,9 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     selected.push_back(&kernel);
   }
   const bool on_gpu = device.device.has_value();
+  if (on_gpu && options.protocol.mode == Mode::measure) {
+    add_cpu_baseline(selected, kernels());
+  }
   if (options.protocol.mode == Mode::tune) {
     return run_tuning(options, device, plan_of(options, tunable(selected, options.kernels, kernels()), on_gpu, ""));
   }

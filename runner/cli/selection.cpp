@@ -214,6 +214,14 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
   return kernels;
 }
 
+void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available) {
+  const bool chapters_alone = std::all_of(
+      selected.begin(), selected.end(), [](const Kernel* kernel) { return kernel->number > 0 && of_one_gpu(*kernel); });
+  if (chapters_alone) {
+    selected.push_back(select_kernels("cpu_blas", available).front());
+  }
+}
+
 std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available) {
   for (const std::string_view text : split(expression, ',')) {
     const Term term = parse_term(text);

@@ -38,6 +38,10 @@ KernelTerms kernel_terms(std::string_view expression);
 /// kernel's variants, or says that the kernel needs a build with CUDA.
 std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available);
 
+/// Adds OpenBLAS on the CPU to chapters for one GPU that nothing else was named with. Every record has cuBLAS's times,
+/// so a run of chapters has both baselines. Nothing is added to other selections: they name what they want.
+void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available);
+
 /// Ranges take the kernels that there are. Says, for an expression that select_kernels() takes, where one includes a
 /// number whose kernel a build without CUDA lacks.
 std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available);

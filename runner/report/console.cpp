@@ -47,6 +47,14 @@ auto of_errors(Format format) {
 
 std::string error_text(double error) { return error == 0.0 ? "0" : fmt::format("{:.1e}", error); }
 
+/// The speed of cuBLAS in turns with the kernel, GFLOP/s as the kernel's own.
+std::string cublas_text(const Record& record) {
+  if (!record.measurement || record.measurement->timings.rival_us.empty()) {
+    return "-";
+  }
+  return fmt::format("{:.1f}", flops(record.size) / (median(record.measurement->timings.rival_us) * 1e3));
+}
+
 std::string non_finite_text(const Accuracy& accuracy) {
   const Verdict& verdict = accuracy.verdict;
   if (verdict.non_finite_wrong > 0) {
@@ -194,6 +202,7 @@ std::vector<Table::Column> Table::columns_of_speed() {
                                   : fmt::format("{:.1f}", 100.0 * m.time_us.spread());
        })},
       {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); })},
+      {"cuBLAS", 8, 9, cublas_text},
       {"% peak", 6, 8, measured([](const Measurement& m) {
          return m.percent_of_peak ? fmt::format("{:.1f}", *m.percent_of_peak) : "-";
        })},

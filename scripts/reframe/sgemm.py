@@ -199,7 +199,7 @@ class SgemmOnGpu(Sweep):
         self.skip_if(self.gpus > 1 and "many_gpus" not in self.kernel, "this kernel runs on one GPU")
         self.valid_systems = ["+gpu", *(["generic:default"] if gpu_is_here() else [])]
         self.num_gpus_per_node = self.gpus
-        self.options = ("--l2", self.l2)
+        self.options = ("--l2", self.l2, "--benchmark_filter=-/cpu_blas/")  # a test is of one kernel
         if "many_gpus" in self.kernel:
             self.options += ("--gpus", str(self.gpus))
 

@@ -115,6 +115,21 @@ TEST(Selection, PointsIntoTheGivenList) {
   }
 }
 
+TEST(Selection, ChaptersAloneGetACpuBaseline) {
+  const std::vector<Kernel> available = fake_kernels();
+  const auto added = [&](std::string_view expression) {
+    std::vector<const Kernel*> kernels = select_kernels(expression, available);
+    const std::size_t named = kernels.size();
+    add_cpu_baseline(kernels, available);
+    return kernels.size() == named ? "" : kernels.back()->id();
+  };
+  EXPECT_EQ(added("5"), "cpu_blas");
+  EXPECT_EQ(added("1-6:*"), "cpu_blas");
+  for (const char* const expression : {"0-5", "cublas", "cpu_blas,5", "all"}) {
+    EXPECT_EQ(added(expression), "") << expression;
+  }
+}
+
 TEST(Selection, EmptyTerms) {
   EXPECT_EQ(selection_error(""), "bad kernels '': a term is empty");
   EXPECT_EQ(selection_error("5,"), "bad kernels '5,': a term is empty");
