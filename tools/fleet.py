@@ -119,12 +119,8 @@ def spreads(boards: Sequence[Board], value: str) -> dict[tuple, dict[str, Spread
     return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]) * item[0][5])))
 
 
-def count(number: int, what: str) -> str:
-    """ "1 board", "2 boards"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def titles(boards: Sequence[Board]) -> dict[str, str]:
     """Each device with its number of boards: "NVIDIA H200, 3 boards"."""
     devices = [board.device for board in boards]
-    return {device: f"{device}, {count(devices.count(device), 'board')}" for device in devices}
+    boards_of = {device: devices.count(device) for device in devices}
+    return {device: f"{device}, {number} board{'s' * (number > 1)}" for device, number in boards_of.items()}

@@ -288,14 +288,20 @@ def test_a_device_without_references_is_refused(folders, tmp_path, capsys):
 
 
 def test_a_table_for_each_kernel_across_devices(folders, capsys):
-    files = [folders("a.json", 1), folders("b.json", 0.9), folders("c.json", 1.04), folders("d.json", 0.5, "Half GPU")]
+    hot = on("05_coarse_1d", 4096, throttled=True)
+    files = [
+        folders("a.json", 1),
+        folders("b.json", 0.9, "Synthetic GPU", hot),
+        folders("c.json", 1.04),
+        folders("d.json", 0.5, "Half GPU"),
+    ]
     assert run("--across", *files) == 0
     lines = capsys.readouterr().out.splitlines()
     start = lines.index("## 05_coarse_1d, TFLOP/s")
     assert lines[start + 2] == "| M x N x K | Synthetic GPU, 3 boards | Half GPU, 1 board |"
     speed = one(load([COLD]), kernel="05_coarse_1d", side=4096).tflops
     texts = [f"{factor * speed:#.3g}" for factor in (1, 0.9, 1.04, 0.5)]
-    row = f"| 4096 x 4096 x 4096 | {texts[0]} ({texts[1]} to {texts[2]}, 14.0 %) | {texts[3]} |"
+    row = f"| 4096 x 4096 x 4096 | {texts[0]} † ({texts[1]} to {texts[2]}, 14.0 %) | {texts[3]} |"
     assert row in lines[start : start + 12]
     on_gpu = load([COLD]).query("measured and is_gpu").kernel
     assert [line for line in lines if line.startswith("## ")] == [f"## {name}, TFLOP/s" for name in on_gpu.unique()]

@@ -76,7 +76,6 @@ COLD = str(SYNTHETIC / "cold.json")
     ("script", "arguments", "said"),
     [
         ("scripts/plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
-        ("scripts/plot.py", ("--across", COLD, "--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
         ("-m tools.plots.pictures", ("--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),

@@ -8,7 +8,6 @@ from functools import cache, partial
 from itertools import combinations, pairwise
 from pathlib import Path
 
-import matplotlib.colors as mcolors
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -24,7 +23,6 @@ from conftest import (
     context,
     cpu_alone,
     device,
-    edit,
     every,
     executed,
     keep,
@@ -372,51 +370,11 @@ def test_every_shape_has_a_row(edited):
     assert "the range of 4 (level 88 %) or 5 (level 94 %) samples" in notes_of(fig)
 
 
-@pytest.mark.parametrize("how", [[], ["--across"]])
-def test_sweeps_of_several_protocols_or_devices_are_refused(edited, tmp_path, capsys, how):
+def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
     other = edited("cold.json", protocol(beta=1.0))
-    assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other, "--out", tmp_path, *how)
+    assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other)
     other = edited("cold.json", protocol(beta=0.0), ANOTHER)
-    if not how:
-        assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
-
-
-@pytest.fixture
-def boards(edited, tmp_path) -> list[Path]:
-    """Two boards of one device, the second slower by 20 %, and one of another device."""
-
-    def slower(record: dict) -> None:
-        record["gflops"] = 0.8 * record.get("gflops", 0)
-        record["throttled"] = record["m"] == 4096
-
-    slow = edit(COLD, every(slower), new=tmp_path / "slow.json")
-    return [COLD, slow, edited("cold.json", ANOTHER)]
-
-
-def test_a_chart_across_boards_has_medians_and_ranges(boards):
-    ax = plot.across(plot.load_boards(boards[:2]), "05_coarse_1d").axes[0]
-    row = one(source_of().results, kernel="05_coarse_1d", side=4096)
-    (bars,) = (bar for bar in ax.containers if mcolors.same_color(bar[0].get_color(), plot.color_of(row)))
-    medians, _, (lines,) = bars
-    middle = dict(zip(medians.get_xdata(), medians.get_ydata(), strict=True))
-    ends = {segment[0][0]: sorted(y for _, y in segment) for segment in lines.get_segments()}
-    assert middle[4096] == pytest.approx(0.9 * row.tflops)
-    assert ends[4096] == pytest.approx([0.8 * row.tflops, row.tflops])
-    assert 4096 in [x for x, _ in drawn_at(lines_of(ax, markerfacecolor=plot.CARD))]
-    assert "05 coarse 1d, Synthetic GPU, 2 boards" in texts_in(ax)
-
-
-def test_there_is_a_chart_for_each_kernel_of_several_boards(boards, tmp_path, unwritten):
-    assert main("--across", *boards, "--out", tmp_path) == 0
-    measured = source_of().results.query("measured and is_gpu").kernel.unique()
-    assert unwritten == [f"across_{kernel.replace(':', '-')}.png" for kernel in measured]
-    assert main("--across", boards[0], "--out", tmp_path) == 1
-
-
-def test_each_device_has_a_line_of_its_own(boards):
-    ax = plot.across(plot.load_boards([boards[0], boards[2]]), "05_coarse_1d").axes[0]
-    assert {"05 coarse 1d, Synthetic GPU, 1 board", "05 coarse 1d, Another GPU, 1 board"} <= set(texts_in(ax))
-    assert len({bar[0].get_linestyle() for bar in ax.containers}) == 2
+    assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
 
 
 def source_with_errors(path: Path = ACCURACY) -> plot.Source:

@@ -388,7 +388,3 @@ def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
     }
     assert {view for view, of in fields.items() if of == {"turn_throttled"}} == {"energy"}
     assert fields["relative"] == fields["error"] == {"throttled"}
-
-
-def test_images_name_what_took_their_place(capsys, tmp_path):
-    assert "scripts/plot.py" in refused(capsys, report.main, COLD, "-o", tmp_path / "report.html", "--images", tmp_path)

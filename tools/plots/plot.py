@@ -2,7 +2,6 @@
 
     scripts/plot.py results/nvidia-h200
     scripts/plot.py cold.json end-to-end.json --out charts
-    scripts/plot.py --across board.json other-board.json another-gpu/cold.json --out charts
     scripts/plot.py --only scaling one-gpu.json two-gpus.json
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
@@ -10,9 +9,8 @@ all shapes, the file of tools/counters.py and those of runner --accuracy, --ener
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
 missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
 give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
-kernel has the fewest GPUs that the files have for it. With --across each file stands for one board, and there is a
-chart for each kernel: a line for each device, through the medians over its boards, and their range. Files of different
-protocols, or without --across of different devices, are not drawn together.
+kernel has the fewest GPUs that the files have for it. Files of different protocols or devices are not drawn together:
+scripts/report.py shows several boards.
 
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
@@ -42,7 +40,6 @@ from PIL import Image
 
 from tools import needs, programs, results, turns
 from tools.counts import USUAL_SIZE, counts_file
-from tools.fleet import Board, load_boards, spreads, titles
 from tools.forms import shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
@@ -1002,45 +999,6 @@ def loss_curves(source: Source) -> Figure:
     return fig
 
 
-def across(boards: Sequence[Board], kernel: str) -> Figure:
-    """A line for each device through the medians over its boards, with bars for their range; cuBLAS beside it."""
-    squares = [board._replace(rows=board.rows.dropna(subset=["side"])) for board in boards]
-    found = spreads(squares, "tflops")
-    rows = pd.concat([board.rows for board in squares])
-    protocol = rows.context.iloc[0]["protocol"]
-    text = f"{protocol['l2']} L2 · {protocol['data']} data"
-    fig, (ax,) = figure(5.4, f"{title_of(first(pick(rows, kernel=kernel)))} on several boards", text)
-    labels = []
-    for name in dict.fromkeys([kernel, "cublas"]):
-        look = color_of(first(pick(rows, kernel=name))) if name in set(rows.kernel) else None
-        for (device, title), dashes in zip(titles(boards).items(), ["-", *DASHES], strict=False):
-            points = [
-                (case[1], values[device]) for case, values in found.items() if case[0] == name and device in values
-            ]
-            if not points:
-                continue
-            sizes, values = zip(*points, strict=True)
-            medians = np.array([value.median for value in values])
-            ends = [medians - [value.low for value in values], [value.high for value in values] - medians]
-            ax.errorbar(sizes, medians, ends, color=look, linestyle=dashes, lw=1.8, capsize=3)
-            hot = [(size, value.median) for size, value in points if value.throttled]
-            ax.plot(*zip(*hot, strict=True) if hot else ([], []), color=look, marker="o", mfc=CARD, linestyle="")
-            label = f"{title_of(first(pick(rows, kernel=name)))}, {title.removeprefix('NVIDIA ')}"
-            labels.append(EndLabel(sizes[-1], medians[-1], label, look))
-    speed_axes(ax, rows[rows.kernel.isin([kernel, "cublas"])])
-    hollow = " Hollow: a board had lowered its clock." if rows.throttled.any() else ""
-    lay_out(fig, f"Lines: medians over boards. Bars: from the slowest to the fastest board.{hollow}", right=0.64)
-    label_ends(fig, ax, labels, 9)
-    return fig
-
-
-def charts_across(boards: Sequence[Board]) -> dict[str, Callable[[], Figure]]:
-    """One for each kernel that several boards measured on square matrices."""
-    counted = pd.concat([board.rows.dropna(subset=["side"]).assign(board=i) for i, board in enumerate(boards)])
-    several = counted.groupby("kernel", sort=False).board.nunique() > 1
-    return {f"across_{kernel.replace(':', '-')}": partial(across, boards, kernel) for kernel in several.index[several]}
-
-
 def energy_over_size(source: Source) -> Figure:
     """The energy of a product, for each of its FLOP, and the power that belongs to it."""
     if source.energy is None:
@@ -1300,7 +1258,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
-    parser.add_argument("--across", action="store_true", help="a chart for each kernel; each file is one board")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
     return parser.parse_args(arguments)
 
@@ -1308,9 +1265,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
-        if options.across:
-            folder = options.out or options.results[0].parent / "charts"
-            return draw(chosen(charts_across(load_boards(options.results)), options.only), folder)
         folders = [path for path in options.results if path.is_dir()]
         files = usable(path for path in options.results if path not in folders)
         source = source_of([*files, *(file for folder in folders for file in files_of(folder))])

@@ -100,7 +100,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
     parser.add_argument("--title", help="its title (default: the devices)")
-    parser.add_argument("--images", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
@@ -112,8 +111,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         devices |= dict.fromkeys(report.judged_on)
         if options.out.is_dir():
             raise ResultsError(f"{options.out} is a folder: the report needs a file")
-        if options.images:
-            raise ResultsError("--images is gone: scripts/plot.py RESULTS --out FOLDER draws charts as PNG")
         title = options.title or f"SGEMM on {', '.join(devices) or 'the CPU'}"
         options.out.write_text(page(report, title), encoding="utf-8")
         print(options.out)
