@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace drop_in {
 
@@ -50,6 +51,12 @@ struct Call {
   size_t workspace_bytes = 0;
 
   bool refused() const { return *refusal != '\0'; }
+  /// As programs write it: cuBLAS's header has the second version of some functions under the name of the first.
+  std::string name() const {
+    std::string name = function;
+    const size_t version = name.find("_v2");
+    return version == std::string::npos ? name : name.erase(version, 3);
+  }
 };
 
 }  // namespace drop_in

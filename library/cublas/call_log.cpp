@@ -52,7 +52,7 @@ std::string epilogue_name(const Call& call) {
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {
-  return {std::string(call.function) + epilogue_name(call),
+  return {call.name() + epilogue_name(call),
           {letter(call.transa), letter(call.transb)},
           call.m,
           call.n,

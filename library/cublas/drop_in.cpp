@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <set>
 
 #include "device.hpp"
 
@@ -35,6 +37,16 @@ DropIn& DropIn::instance() {
 
 DropIn::DropIn() : settings_(read_settings()), accuracies_(settings_.accuracy) {
   note_calls(settings_.logs(), settings_.logs());
+}
+
+void DropIn::tell_of_other_bits(const std::string& function) {
+  static auto* const mutex = new std::mutex;
+  static auto* const told = new std::set<std::string>;
+  const std::lock_guard lock(*mutex);
+  if (told->insert(function).second) {
+    std::fprintf(stderr, "libsgemm_cublas: %s is cuBLAS's, whose bits are its own: it is not reproducible\n",
+                 function.c_str());
+  }
 }
 
 void DropIn::write_log() {
@@ -99,24 +111,12 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
-  const Question question{device,
-                          call.multiprocessors,
-                          call.pointer_mode,
-                          call.accuracy,
-                          call.transa,
-                          call.transb,
-                          call.m,
-                          call.n,
-                          call.k,
-                          call.a.ld,
-                          call.b.ld,
-                          call.c.ld,
-                          call.batch_count,
-                          call.by_address,
+  const Question question(device, call.multiprocessors, call.pointer_mode, call.accuracy, call.transa, call.transb,
+                          call.m, call.n, call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, call.by_address,
                           call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
                           call.epilogue ? call.epilogue->sums_of : SGEMM_SUMS_NONE,
                           call.epilogue && call.epilogue->bias != nullptr,
-                          call.epilogue && call.epilogue->aux != nullptr};
+                          call.epilogue && call.epilogue->aux != nullptr);
   const std::lock_guard lock(decisions_mutex_);
   if (const auto known = decisions_.find(question); known != decisions_.end()) {
     return known->second;

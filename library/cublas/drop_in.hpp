@@ -56,6 +56,9 @@ class DropIn {
     return !inside_cublas_ && !in_forked_child_ && accuracies_.of_call() == SGEMM_ACCURACY_REPRODUCIBLE;
   }
 
+  /// Says on standard error, once, that products by a function have cuBLAS's bits although they are to be reproducible.
+  static void tell_of_other_bits(const std::string& function);
+
   Accuracies& accuracies() { return accuracies_; }
   /// What the environment asks for.
   Accuracy accuracy_of_environment() const { return settings_.accuracy; }

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 #include <sgemm/drop_in.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fake_cublas.hpp"
@@ -130,8 +134,17 @@ TEST_F(CallsTest, EveryFormReachesTheLibrary) {
                       CUDA_R_32F, ldb, &beta_, c_.data(), CUDA_R_32F, kLd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
       CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(gemm_ex(CUDA_R_32F, CUBLAS_COMPUTE_32F), CUBLAS_STATUS_SUCCESS);
-  expect_computed(3, 0);
+  const auto sgemm_ex = [&](cudaDataType type) {
+    return std::pair(cublasSgemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), CUDA_R_32F, kLd,
+                                   b_.data(), type, ldb, &beta_, c_.data(), CUDA_R_32F, kLd),
+                     cublasSgemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), CUDA_R_32F,
+                                      kLd, b_.data(), type, ldb, &beta_, c_.data(), CUDA_R_32F, kLd));
+  };
+  EXPECT_EQ(sgemm_ex(CUDA_R_32F), std::pair(CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS));
+  expect_computed(5, 0);
   EXPECT_EQ(fake_sgemm()->batch_count, 1);
+  sgemm_ex(CUDA_R_16F);
+  expect_computed(5, 2);
 }
 
 TEST_F(CallsTest, EveryStridedBatchReachesTheLibrary) {
@@ -384,6 +397,34 @@ TEST_F(CallsTest, ReproducibleProductsByVectorsAreTheLibrarys) {
   expect_computed(8, 1);
 }
 
+TEST_F(CallsTest, WhatIsNeverReproducibleIsToldOnce) {
+  const auto call_all = [&] {
+    const cublasOperation_t op[] = {CUBLAS_OP_N};
+    const int size[] = {1};
+    const float* in[] = {a_.data()};
+    float* out[] = {c_.data()};
+    EXPECT_EQ(cublasSdot(handle_, kN, a_.data(), 1, b_.data(), 1, c_.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasSdot_v2_64(handle_, kN, a_.data(), 1, b_.data(), 1, c_.data()), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasSger(handle_, kM, kN, &alpha_, a_.data(), 1, b_.data(), 1, c_.data(), kLd), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasSgemmGroupedBatched(handle_, op, op, size, size, size, &alpha_, in, size, in, size, &beta_, out,
+                                        size, 1, size),
+              CUBLAS_STATUS_SUCCESS);
+  };
+  testing::internal::CaptureStderr();
+  call_all();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  const Reproducible reproducible;
+  testing::internal::CaptureStderr();
+  call_all();
+  call_all();
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 4) << told;
+  for (const char* const name : {"cublasSdot", "cublasSdot_64", "cublasSger", "cublasSgemmGroupedBatched"}) {
+    EXPECT_NE(told.find(std::string(name) + " is cuBLAS's"), std::string::npos) << told;
+  }
+  expect_computed(0, 12);
+}
+
 TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   *fake_sgemm() = {};
@@ -452,6 +493,7 @@ class LtMatmulTest : public CallsTest {
   }
   void TearDown() override {
     cublasLtMatmulDescDestroy(description_);
+    description_ = nullptr;
     for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
       cublasLtMatrixLayoutDestroy(layout);
     }
@@ -651,25 +693,6 @@ TEST_F(LtMatmulTest, APlanIsThatOfTheEpilogue) {
   EXPECT_EQ(fake_sgemm()->plans, 4);
 }
 
-TEST_F(LtMatmulTest, OtherEpiloguesAreCublasWork) {
-  constexpr uint32_t kOfLaterVersion = 1U << 20U;
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, kOfLaterVersion);
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, SumsThatHaveNoPlaceAreCublasWork) {
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BGRADB});
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, AnEpilogueForABatchIsCublasWork) {
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
-  for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
-    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
-  }
-  expect_by_cublas();
-}
-
 TEST_F(LtMatmulTest, AnotherCReachesTheLibrary) {
   std::vector<float> other = numbers(9);
   beta_ = 0.5F;
@@ -685,44 +708,46 @@ TEST_F(LtMatmulTest, AnotherCReachesTheLibrary) {
   EXPECT_EQ(fake_sgemm()->products_with_epilogue, 1);
 }
 
-TEST_F(LtMatmulTest, AnotherCOfABatchIsCublasWork) {
+TEST_F(LtMatmulTest, WhatTheLibraryDoesNotHaveIsCublasWork) {
   std::vector<float> other = numbers(9);
-  beta_ = 1;
-  for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
-    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
+  const float* c = c_.data();
+  const auto make_batch = [&] {
+    for (const cublasLtMatrixLayout_t layout : {a_layout_, b_layout_, c_layout_}) {
+      set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, int32_t{2});
+    }
+  };
+  const std::pair<const char*, std::function<void()>> descriptions[] = {
+      {"an epilogue of a later version", [&] { set(CUBLASLT_MATMUL_DESC_EPILOGUE, 1U << 20U); }},
+      {"sums without a place", [&] { set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BGRADB}); }},
+      {"an epilogue for a batch",
+       [&] {
+         set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_RELU});
+         make_batch();
+       }},
+      {"another C of a batch",
+       [&] {
+         beta_ = 1;
+         c = other.data();
+         make_batch();
+       }},
+      {"TF32", [&] { describe(CUBLAS_COMPUTE_32F_FAST_TF32); }},
+      {"rows", [&] { set(c_layout_, CUBLASLT_MATRIX_LAYOUT_ORDER, int32_t{CUBLASLT_ORDER_ROW}); }},
+      {"a vector alpha", [&] { set(CUBLASLT_MATMUL_DESC_POINTER_MODE, int32_t{CUBLASLT_POINTER_MODE_DEVICE_VECTOR}); }},
+      {"a scale", [&] { set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &alpha_); }},
+      {"CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR",
+       [&] { set(static_cast<cublasLtMatmulDescAttributes_t>(38), &alpha_); }},
+      {"CUBLASLT_MATRIX_LAYOUT_BATCH_MODE",
+       [&] { set(b_layout_, static_cast<cublasLtMatrixLayoutAttribute_t>(8), uint32_t{1}); }},
+  };
+  for (const auto& [what, change] : descriptions) {
+    SCOPED_TRACE(what);
+    TearDown();
+    SetUp();
+    c = c_.data();
+    change();
+    ASSERT_EQ(matmul(c), CUBLAS_STATUS_SUCCESS);
+    expect_computed(0, 1);
   }
-  matmul(other.data());
-  expect_computed(0, 1);
-}
-
-TEST_F(LtMatmulTest, Tf32IsCublasWork) {
-  describe(CUBLAS_COMPUTE_32F_FAST_TF32);
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, RowMajorMatricesAreCublasWork) {
-  set(c_layout_, CUBLASLT_MATRIX_LAYOUT_ORDER, int32_t{CUBLASLT_ORDER_ROW});
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, VectorsOfAlphaAreCublasWork) {
-  set(CUBLASLT_MATMUL_DESC_POINTER_MODE, int32_t{CUBLASLT_POINTER_MODE_DEVICE_VECTOR});
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, ScalesAreCublasWork) {
-  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &alpha_);
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, EmulationIsCublasWork) {
-  set(static_cast<cublasLtMatmulDescAttributes_t>(38), &alpha_);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
-  expect_by_cublas();
-}
-
-TEST_F(LtMatmulTest, BatchesOfPointersAreCublasWork) {
-  set(b_layout_, static_cast<cublasLtMatrixLayoutAttribute_t>(8), uint32_t{1});  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
-  expect_by_cublas();
 }
 
 TEST_F(LtMatmulTest, SizesThatDifferAreCublasWork) {

@@ -74,71 +74,36 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t, cubla
   return product("cublasSgemm_v2_64", handle);
 }
 
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
-                                         const float*, const float*, int, long long, const float*, int, long long,
-                                         const float*, float*, int, long long, int) {
-  return product("cublasSgemmStridedBatched", handle);
-}
-
-cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t,
-                                            int64_t, int64_t, const float*, const float*, int64_t, long long,
-                                            const float*, int64_t, long long, const float*, float*, int64_t, long long,
-                                            int64_t) {
-  return product("cublasSgemmStridedBatched_64", handle);
-}
-
-cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
-                                  const float*, const float* const[], int, const float* const[], int, const float*,
-                                  float* const[], int, int) {
-  return product("cublasSgemmBatched", handle);
-}
-
-cublasStatus_t cublasSgemmBatched_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
-                                     int64_t, const float*, const float* const[], int64_t, const float* const[],
-                                     int64_t, const float*, float* const[], int64_t, int64_t) {
-  return product("cublasSgemmBatched_64", handle);
-}
-
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
-                            const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
-                            cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t) {
-  return product("cublasGemmEx", handle);
-}
-
-cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t, int64_t, int64_t,
-                               const void*, const void*, cudaDataType, int64_t, const void*, cudaDataType, int64_t,
-                               const void*, void*, cudaDataType, int64_t, cublasComputeType_t, cublasGemmAlgo_t) {
-  return product("cublasGemmEx_64", handle);
-}
-
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
-                                          const void*, const void*, cudaDataType, int, long long, const void*,
-                                          cudaDataType, int, long long, const void*, void*, cudaDataType, int,
-                                          long long, int, cublasComputeType_t, cublasGemmAlgo_t) {
-  return product("cublasGemmStridedBatchedEx", handle);
-}
-
-cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t,
-                                             int64_t, int64_t, const void*, const void*, cudaDataType, int64_t,
-                                             long long, const void*, cudaDataType, int64_t, long long, const void*,
-                                             void*, cudaDataType, int64_t, long long, int64_t, cublasComputeType_t,
-                                             cublasGemmAlgo_t) {
-  return product("cublasGemmStridedBatchedEx_64", handle);
-}
-
-cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
-                                   const void*, const void* const[], cudaDataType, int, const void* const[],
-                                   cudaDataType, int, const void*, void* const[], cudaDataType, int, int,
-                                   cublasComputeType_t, cublasGemmAlgo_t) {
-  return product("cublasGemmBatchedEx", handle);
-}
-
-cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
-                                      int64_t, const void*, const void* const[], cudaDataType, int64_t,
-                                      const void* const[], cudaDataType, int64_t, const void*, void* const[],
-                                      cudaDataType, int64_t, int64_t, cublasComputeType_t, cublasGemmAlgo_t) {
-  return product("cublasGemmBatchedEx_64", handle);
-}
+#define FAKE_GEMMS(suffix, Int)                                                                                        \
+  cublasStatus_t cublasSgemmStridedBatched##suffix(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int,   \
+                                                   Int, Int, const float*, const float*, Int, long long, const float*, \
+                                                   Int, long long, const float*, float*, Int, long long, Int) {        \
+    return product("cublasSgemmStridedBatched" #suffix, handle);                                                       \
+  }                                                                                                                    \
+  cublasStatus_t cublasSgemmBatched##suffix(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int, Int,     \
+                                            Int, const float*, const float* const[], Int, const float* const[], Int,   \
+                                            const float*, float* const[], Int, Int) {                                  \
+    return product("cublasSgemmBatched" #suffix, handle);                                                              \
+  }                                                                                                                    \
+  cublasStatus_t cublasGemmEx##suffix(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int, Int, Int,      \
+                                      const void*, const void*, cudaDataType, Int, const void*, cudaDataType, Int,     \
+                                      const void*, void*, cudaDataType, Int, cublasComputeType_t, cublasGemmAlgo_t) {  \
+    return product("cublasGemmEx" #suffix, handle);                                                                    \
+  }                                                                                                                    \
+  cublasStatus_t cublasGemmStridedBatchedEx##suffix(                                                                   \
+      cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int, Int, Int, const void*, const void*,            \
+      cudaDataType, Int, long long, const void*, cudaDataType, Int, long long, const void*, void*, cudaDataType, Int,  \
+      long long, Int, cublasComputeType_t, cublasGemmAlgo_t) {                                                         \
+    return product("cublasGemmStridedBatchedEx" #suffix, handle);                                                      \
+  }                                                                                                                    \
+  cublasStatus_t cublasGemmBatchedEx##suffix(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int, Int,    \
+                                             Int, const void*, const void* const[], cudaDataType, Int,                 \
+                                             const void* const[], cudaDataType, Int, const void*, void* const[],       \
+                                             cudaDataType, Int, Int, cublasComputeType_t, cublasGemmAlgo_t) {          \
+    return product("cublasGemmBatchedEx" #suffix, handle);                                                             \
+  }
+FAKE_GEMMS(, int)
+FAKE_GEMMS(_64, int64_t)
 
 #define FAKE_SGEMV(name, Int)                                                                              \
   cublasStatus_t name(cublasHandle_t handle, cublasOperation_t, Int, Int, const float*, const float*, Int, \
@@ -163,3 +128,25 @@ FAKE_SGEMV_STRIDED(cublasSgemvStridedBatched_64, int64_t)
   }
 FAKE_SGEMV_BATCHED(cublasSgemvBatched, int)
 FAKE_SGEMV_BATCHED(cublasSgemvBatched_64, int64_t)
+
+#define FAKE_OTHERS(suffix, suffix_2, Int)                                                                             \
+  cublasStatus_t cublasSgemmEx##suffix(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, Int, Int, Int,     \
+                                       const float*, const void*, cudaDataType, Int, const void*, cudaDataType, Int,   \
+                                       const float*, void*, cudaDataType, Int) {                                       \
+    return product("cublasSgemmEx" #suffix, handle);                                                                   \
+  }                                                                                                                    \
+  cublasStatus_t cublasSdot##suffix_2(cublasHandle_t handle, Int, const float*, Int, const float*, Int, float*) {      \
+    return product("cublasSdot" #suffix_2, handle);                                                                    \
+  }                                                                                                                    \
+  cublasStatus_t cublasSger##suffix_2(cublasHandle_t handle, Int, Int, const float*, const float*, Int, const float*,  \
+                                      Int, float*, Int) {                                                              \
+    return product("cublasSger" #suffix_2, handle);                                                                    \
+  }                                                                                                                    \
+  cublasStatus_t cublasSgemmGroupedBatched##suffix(                                                                    \
+      cublasHandle_t handle, const cublasOperation_t[], const cublasOperation_t[], const Int[], const Int[],           \
+      const Int[], const float[], const float* const[], const Int[], const float* const[], const Int[], const float[], \
+      float* const[], const Int[], Int, const Int[]) {                                                                 \
+    return product("cublasSgemmGroupedBatched" #suffix, handle);                                                       \
+  }
+FAKE_OTHERS(, _v2, int)
+FAKE_OTHERS(_64, _v2_64, int64_t)

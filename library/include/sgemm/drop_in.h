@@ -5,7 +5,9 @@
  * LD_PRELOAD.
  *
  * A program redirects the calls of a shared object that is linked to cuBLAS, and says how accurate products are to be.
- * All functions may be called by several threads at the same time. */
+ * With SGEMM_ACCURACY_REPRODUCIBLE these stay with cuBLAS all the same, and standard error says so once:
+ * cublasSdot, cublasSger and cublasSgemmGroupedBatched. So do, without a word, all functions that are not in the table
+ * of docs/preload.md. All functions may be called by several threads at the same time. */
 
 #include <sgemm/sgemm.h>
 
