@@ -61,17 +61,16 @@ struct Worker {
 /// Handles that no call uses, by device. They live as long as the process.
 class Workers {
  public:
-  sgemm_status_t take(int32_t device, Worker& worker) {
-    {
-      const std::lock_guard lock(mutex_);
-      auto& idle = idle_[device];
-      if (!idle.empty()) {
-        worker = std::move(idle.back());
-        idle.pop_back();
+  /// One for a stream. Those of before a reset of the device are refused, and not taken again.
+  sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
+    while (take_idle(device, worker)) {
+      if (library().set_stream(worker.handle, stream) == SGEMM_STATUS_SUCCESS) {
         return SGEMM_STATUS_SUCCESS;
       }
     }
-    return library().create(&worker.handle);
+    worker = {};
+    const sgemm_status_t status = library().create(&worker.handle);
+    return status == SGEMM_STATUS_SUCCESS ? library().set_stream(worker.handle, stream) : status;
   }
 
   void give_back(int32_t device, Worker worker) {
@@ -80,6 +79,17 @@ class Workers {
   }
 
  private:
+  bool take_idle(int32_t device, Worker& worker) {
+    const std::lock_guard lock(mutex_);
+    auto& idle = idle_[device];
+    if (idle.empty()) {
+      return false;
+    }
+    worker = std::move(idle.back());
+    idle.pop_back();
+    return true;
+  }
+
   std::mutex mutex_;
   std::map<int32_t, std::vector<Worker>> idle_;
 };
@@ -200,14 +210,11 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
     return error_of("it is not loaded");
   }
   Worker worker;
-  sgemm_status_t status = workers().take(device, worker);
+  sgemm_status_t status = workers().take(device, stream, worker);
   if (status != SGEMM_STATUS_SUCCESS) {
     return error_of(library().status_string(status));
   }
-  status = library().set_stream(worker.handle, stream);
-  if (status == SGEMM_STATUS_SUCCESS) {
-    status = enqueue(worker, product, batch, a.typed_data(), b.typed_data(), c.typed_data(), allocate);
-  }
+  status = enqueue(worker, product, batch, a.typed_data(), b.typed_data(), c.typed_data(), allocate);
   workers().give_back(device, std::move(worker));
   return status == SGEMM_STATUS_SUCCESS ? ffi::Error::Success() : error_of(library().status_string(status));
 }

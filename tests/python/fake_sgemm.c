@@ -7,12 +7,14 @@
 struct sgemm_context {
   sgemm_stream_t stream;
   sgemm_accuracy_t accuracy;
+  int repeatable;
+  int64_t context;
 };
 
 /* What the tests set and read. */
 struct {
   int64_t status, device, handles, calls, order, transa, transb, lda, ldb, ldc, stride_a, stride_b, stride_c,
-      batch_count, stream, accuracy, plans, m, n, k, packed;
+      batch_count, stream, accuracy, plans, m, n, k, packed, repeatable, context;
 } fake;
 
 int sgemm_version(void) {
@@ -32,6 +34,7 @@ const char* sgemm_status_string(sgemm_status_t status) { return status == 0 ? "f
 sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
   ++fake.handles;
   *handle = calloc(1, sizeof **handle);
+  (*handle)->context = fake.context;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -48,7 +51,17 @@ sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
 }
 
 sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
-  handle->stream = stream;
+  handle->stream = stream; /* a reset of the device led to another context */
+  return handle->context == fake.context ? SGEMM_STATUS_SUCCESS : SGEMM_STATUS_NOT_INITIALIZED;
+}
+
+sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
+  handle->repeatable = repeatable;
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value) {
+  *value = handle->repeatable;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -112,6 +125,7 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
   fake.batch_count = batch_count;
   fake.stream = (int64_t)handle->stream;
   fake.accuracy = handle->accuracy;
+  fake.repeatable = handle->repeatable;
   if (fake.status != 0) {
     return (sgemm_status_t)fake.status;
   }

@@ -20,7 +20,7 @@ INCLUDE = f"-I{ROOT / 'library' / 'include'}"
 FIELDS = (
     *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
     *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans"),
-    *("m", "n", "k", "packed"),
+    *("m", "n", "k", "packed", "repeatable", "context"),
 )
 
 

@@ -228,3 +228,11 @@ def test_disable_gives_products_back(fake):
         sgemm.jax.disable()
         jnp.matmul(a, b, precision=HIGHEST)
         assert fake.calls == calls + 1
+
+
+def test_handles_of_before_a_reset_of_the_device_are_not_taken_again(fake):
+    a, b = numbers(4, 4), numbers(4, 4)
+    for context in (0, 1, 1):
+        fake.context = context
+        np.testing.assert_array_equal(sgemm.jax.matmul(a, b), a @ b)
+    assert fake.calls == 3

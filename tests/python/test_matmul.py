@@ -103,6 +103,20 @@ def test_accuracy(fake, name, number):
     assert fake.accuracy == number
 
 
+def test_repeatable_products(fake):
+    operands = GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2))
+    for repeatable, expected in ((None, 0), (True, 1), (True, 1), (None, 0), (False, 0)):
+        sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)), repeatable=repeatable)
+        assert fake.repeatable == expected
+
+
+def test_settings_of_a_call_are_those_of_the_next_one_if_it_asks_for_them(fake):
+    operands = GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2))
+    for accuracy, stream in (("fp32", 5), ("fp32", 5), ("fp32", 6), ("rowwise", 6), ("fp32", 5)):
+        sgemm.matmul(*operands, accuracy, out=GpuArray(numbers(2, 2)), stream=stream)
+        assert (fake.accuracy, fake.stream) == (sgemm.library.ACCURACIES[accuracy], stream)
+
+
 def test_streams(fake):
     def stream_of_product(a, **options):
         sgemm.matmul(a, GpuArray(numbers(2, 2)), out=GpuArray(numbers(2, 2)), **options)

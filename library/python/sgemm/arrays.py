@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import operator
 import sys
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Array:
     """FP32 numbers on a GPU: what PyTorch, `__cuda_array_interface__` or DLPack says of an object. Strides are in
     elements. `stream` is the one that the producer named, or None."""
@@ -27,11 +28,16 @@ class Array:
 
 def package_of(value: Any) -> str:
     """The package of an object's type. Classes that are derived from an array of PyTorch or CuPy are theirs."""
-    for package, kind in (("torch", "Tensor"), ("cupy", "ndarray")):
+    return _package_of_type(type(value))
+
+
+@functools.lru_cache
+def _package_of_type(kind: type) -> str:
+    for package, name in (("torch", "Tensor"), ("cupy", "ndarray")):
         module = sys.modules.get(package)
-        if module is not None and isinstance(value, getattr(module, kind, ())):
+        if module is not None and issubclass(kind, getattr(module, name, ())):
             return package
-    return type(value).__module__.partition(".")[0]
+    return kind.__module__.partition(".")[0]
 
 
 def array_of(name: str, value: Any, stream: int = 0) -> Array:
@@ -39,7 +45,7 @@ def array_of(name: str, value: Any, stream: int = 0) -> Array:
     GPU."""
     device = device_of(name, value) or 0
     if package_of(value) == "torch":
-        return _from_torch(name, value)
+        return _from_torch(name, value, device)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None and ("stream" in interface or not hasattr(value, "__dlpack__")):
         return _from_interface(name, value, interface, device)
@@ -53,17 +59,20 @@ def array_of(name: str, value: Any, stream: int = 0) -> Array:
 
 def device_of(name: str, value: Any) -> int | None:
     """The device that an object says it is on, or None if it does not say. Raises TypeError if it is no GPU of CUDA."""
+    if package_of(value) == "torch":
+        if sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(value):
+            raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
+        if value.is_cuda:
+            return max(value.get_device(), 0)
     if not hasattr(value, "__dlpack_device__"):
         return None
-    if package_of(value) == "torch" and sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(value):
-        raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
     kind, device = value.__dlpack_device__()
     if int(kind) not in (CUDA, CUDA_MANAGED):
         raise TypeError(f"{name} is not on a GPU of CUDA: move it there first")
     return int(device)
 
 
-def _from_torch(name: str, tensor: Any) -> Array:
+def _from_torch(name: str, tensor: Any, device: int) -> Array:
     torch = sys.modules["torch"]
     if tensor.dtype != torch.float32 or tensor.layout != torch.strided:
         raise TypeError(f"{name} holds {tensor.dtype} in the layout {tensor.layout}, not float32 in a strided one")
@@ -77,7 +86,7 @@ def _from_torch(name: str, tensor: Any) -> Array:
         raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own: {error}") from None
     if pointer == 0 and tensor.numel() > 0:
         raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own")
-    return Array(tensor, pointer, tuple(tensor.shape), tensor.stride(), max(tensor.get_device(), 0))
+    return Array(tensor, pointer, tuple(tensor.shape), tensor.stride(), device)
 
 
 INTERFACE_VERSIONS = range(4)  # those that were published
@@ -170,6 +179,8 @@ def current_stream(value: Any) -> int | None:
     package = package_of(value)
     module = sys.modules.get(package)
     if package == "torch":
+        if raw := getattr(module._C, "_cuda_getCurrentRawStream", None):  # which makes no object of Python
+            return raw(value.get_device())
         return module.cuda.current_stream(value.device).cuda_stream
     if package == "cupy":
         return module.cuda.get_current_stream().ptr
@@ -192,7 +203,7 @@ def current_device(value: Any, device: int | None) -> contextlib.AbstractContext
     """Makes the array's device current for a while, in PyTorch and CuPy. Others have to do so themselves."""
     package = package_of(value)
     module = sys.modules.get(package)
-    if package == "torch":
+    if package == "torch" and module.cuda.current_device() != device:
         return module.cuda.device(device)
     if package == "cupy":
         return module.cuda.Device(device)

@@ -131,6 +131,8 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_get_device.argtypes = [c_void_p, POINTER(c_int)]
     library.sgemm_set_stream.argtypes = [c_void_p, c_void_p]
     library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
+    library.sgemm_set_repeatable.argtypes = [c_void_p, c_int]
+    library.sgemm_get_repeatable.argtypes = [c_void_p, POINTER(c_int)]
     library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
     matrix = [c_void_p, c_int64, c_int64]
     library.sgemm_gemm_strided_batched.argtypes = [
@@ -155,6 +157,21 @@ class Handle:
         device = c_int()
         check(load().sgemm_get_device(self.pointer, byref(device)))
         self.device = device.value
+        self.settings: tuple | None = None
+        repeatable = c_int()
+        check(load().sgemm_get_repeatable(self.pointer, byref(repeatable)))
+        self.repeatable = bool(repeatable.value)  # what the environment says
+
+    def set(self, stream: int, accuracy: str, repeatable: bool | None = None) -> c_void_p:
+        """The handle for calls with these settings. Without `repeatable` they are as the environment says."""
+        settings = stream, accuracy, self.repeatable if repeatable is None else bool(repeatable)
+        if settings != self.settings:
+            self.settings = None
+            check(load().sgemm_set_stream(self.pointer, stream))
+            check(load().sgemm_set_accuracy(self.pointer, ACCURACIES[accuracy]))
+            check(load().sgemm_set_repeatable(self.pointer, settings[2]))
+            self.settings = settings
+        return self.pointer
 
     def __del__(self):
         # At the end of the process CUDA may be gone before this.

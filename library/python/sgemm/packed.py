@@ -206,10 +206,7 @@ class _Terms:
             self.stream.synchronize()  # so that every stream may read them
 
     def handle(self, stream: Any) -> c_void_p:
-        handle = library.handle_of(max(self.matrix.get_device(), 0)).pointer
-        library.check(library.load().sgemm_set_stream(handle, stream.cuda_stream))
-        library.check(library.load().sgemm_set_accuracy(handle, library.ACCURACIES[self.accuracy]))
-        return handle
+        return library.handle_of(max(self.matrix.get_device(), 0)).set(stream.cuda_stream, self.accuracy)
 
     def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:
         stream = torch.cuda.current_stream(result.device)

@@ -1,7 +1,9 @@
 """sgemm.matmul()."""
 
+import functools
 import sys
 from ctypes import byref, c_float
+from dataclasses import dataclass
 from typing import Any
 
 from . import driver, library
@@ -17,6 +19,10 @@ from .arrays import (
     stream_of,
 )  # fmt: skip
 
+LEGACY = 1  # the default stream by another number
+ONE, ZERO = byref(c_float(1)), byref(c_float(0))
+MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
+
 
 def matmul(
     a: Any,
@@ -26,6 +32,7 @@ def matmul(
     alpha: float = 1.0,
     beta: float = 0.0,
     stream: Any = None,
+    repeatable: bool | None = None,
 ) -> Any:
     """out = alpha * a @ b + beta * out, enqueued on a stream of the GPU.
 
@@ -40,38 +47,47 @@ def matmul(
     The work goes to the current stream of a's package, behind the work on the streams of b and out, which wait for it.
     With `stream`, a stream of PyTorch or CuPy or its number, it goes there, behind the same work, and the caller waits.
 
+    With `repeatable` the same call has the same bits in all of the process, or fails (docs/library.md). None stands for
+    what SGEMM_REPEATABLE says, and for True where PyTorch is deterministic.
+
     Returns out. Raises TypeError and ValueError for wrong arguments, LibraryNotFound, and SgemmError. There are no
     gradients: where PyTorch records them, tensors that require them are refused. The version of `out` is raised, as by
     PyTorch's own changes in place.
     """
-    if accuracy not in list(library.ACCURACIES):
+    if not isinstance(accuracy, str) or accuracy not in library.ACCURACIES:
         raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(library.ACCURACIES)}")
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
     given = {"a": a, "b": b} | ({} if out is None else {"out": out})
     tensors = {name: value for name, value in given.items() if package_of(value) == "torch"}
-    _refuse_gradients(tensors)
+    if tensors:
+        _refuse_gradients(tensors)
+        if repeatable is None and sys.modules["torch"].are_deterministic_algorithms_enabled():
+            repeatable = True
     with current_device(a, device_of("a", a)):
         number = _number_of(stream, a)
         arrays = {name: array_of(name, value, number) for name, value in given.items()}
-        shape = _shape_of_product(arrays["a"], arrays["b"])
+        shape = _shape_of_product(arrays["a"].shape, arrays["b"].shape)
         if out is None:
             given["out"] = empty_like_in(a, shape)
             arrays["out"] = array_of("out", given["out"], number)
-        _check_out(arrays, given["out"], shape)
+        _check_out(arrays, shape)
         if 0 not in shape:
             if "out" in tensors and not out.is_inference():
                 sys.modules["torch"].autograd.graph.increment_version(out)
-            _enqueue(*arrays.values(), accuracy, alpha, beta, number, given, waits=stream is None)
+            handle = library.handle_of(arrays["a"].device).set(number, accuracy, repeatable)
+            if out is not None:
+                _refuse_overlap(**arrays)
+            # Tensors on one device have one current stream.
+            others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
+            _enqueue(handle, **arrays, alpha=alpha, beta=beta, stream=number, others=others, waits=stream is None)
     return given["out"]
 
 
 def _refuse_gradients(tensors: dict[str, Any]) -> None:
-    if not tensors:
-        return
     torch = sys.modules["torch"]
     for name, tensor in tensors.items():
-        if torch.is_grad_enabled() and tensor.requires_grad:
+        if tensor.requires_grad and torch.is_grad_enabled():
             raise ValueError(f"{name} requires a gradient, and there is none here: detach it, or call under no_grad()")
     out = tensors.get("out")
     if out is not None and out.is_neg():
@@ -88,11 +104,8 @@ def _number_of(stream: Any, a: Any) -> int:
     return 0 if number == LEGACY else number
 
 
-LEGACY = 1  # the default stream by another number
-
-
-def _check_out(arrays: dict[str, Array], out: Any, shape: tuple[int, ...]) -> None:
-    array_a, array_b, array_out = (arrays[name] for name in ("a", "b", "out"))
+def _check_out(arrays: dict[str, Array], shape: tuple[int, ...]) -> None:
+    array_a, array_b, array_out = arrays.values()
     if array_out.shape != shape:
         raise ValueError(f"out has the shape {array_out.shape}, but a @ b has {shape}")
     if array_out.read_only:
@@ -102,50 +115,50 @@ def _check_out(arrays: dict[str, Array], out: Any, shape: tuple[int, ...]) -> No
         raise ValueError(f"a, b and out are on devices {devices}: all have to be on one")
 
 
-def _shape_of_product(a: Array, b: Array) -> tuple[int, ...]:
-    for name, array in (("a", a), ("b", b)):
-        if len(array.shape) not in (2, 3):
-            raise ValueError(f"{name} has {len(array.shape)} dimensions: give a matrix or a batch of matrices")
-    if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"a has {a.shape[-1]} columns and b has {b.shape[-2]} rows: these have to be equal")
-    batches = {array.shape[0] for array in (a, b) if len(array.shape) == 3}
+@functools.lru_cache(MOST_LAYOUTS)
+def _shape_of_product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    for name, shape in (("a", a), ("b", b)):
+        if len(shape) not in (2, 3):
+            raise ValueError(f"{name} has {len(shape)} dimensions: give a matrix or a batch of matrices")
+    if a[-1] != b[-2]:
+        raise ValueError(f"a has {a[-1]} columns and b has {b[-2]} rows: these have to be equal")
+    batches = {shape[0] for shape in (a, b) if len(shape) == 3}
     if len(batches - {1}) > 1:
-        raise ValueError(f"a is a batch of {a.shape[0]} and b of {b.shape[0]}: give equal ones, or one of 1")
-    matrix = (a.shape[-2], b.shape[-1])
+        raise ValueError(f"a is a batch of {a[0]} and b of {b[0]}: give equal ones, or one of 1")
+    matrix = (a[-2], b[-1])
     return (max(batches - {1}, default=1), *matrix) if batches else matrix
 
 
-def _enqueue(
-    a: Array, b: Array, out: Array, accuracy: str, alpha: float, beta: float, stream: int, given: dict, waits: bool
-) -> None:
-    order = library.ROW_MAJOR if _ld("out", out, library.ROW_MAJOR) else library.COLUMN_MAJOR
-    op_a, ld_a = _op_and_ld("a", a, order)
-    op_b, ld_b = _op_and_ld("b", b, order)
-    ld_out = _ld("out", out, order) or _no_layout("out", out)
-    strides = [_batch_stride(name, array) for name, array in (("a", a), ("b", b), ("out", out))]
+def _refuse_overlap(a: Array, b: Array, out: Array) -> None:
+    _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)  # of which one stride is 1
     for name, array in (("a", a), ("b", b)):
         if overlap(out, array):
             raise ValueError(f"out overlaps {name}, which the product reads")
-    handle = library.handle_of(a.device).pointer
-    sgemm = library.load()
-    library.check(sgemm.sgemm_set_stream(handle, stream))
-    library.check(sgemm.sgemm_set_accuracy(handle, library.ACCURACIES[accuracy]))
-    others = {current_stream(value) for value in given.values()} | {array.stream for array in (a, b, out)}
-    others = {0 if other == LEGACY else other for other in others if other is not None} - {stream}
-    for other in sorted(others):
+
+
+def _streams(given: dict[str, Any], arrays: dict[str, Array]) -> set[int]:
+    """The streams that arrays and their packages work on, as far as they are known."""
+    streams = {current_stream(value) for value in given.values()} | {array.stream for array in arrays.values()}
+    return {0 if stream == LEGACY else stream for stream in streams if stream is not None}
+
+
+def _enqueue(
+    handle: Any, a: Array, b: Array, out: Array, alpha: float, beta: float, stream: int, others: set[int], waits: bool
+) -> None:
+    layout = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)
+    others = sorted(others - {stream})
+    for other in others:
         driver.order(other, stream)
-    batch_count = out.shape[0] if len(out.shape) == 3 else 1
-    factors = byref(c_float(alpha)), byref(c_float(beta))
     library.check(
-        sgemm.sgemm_gemm_strided_batched(
-            *(handle, order, op_a, op_b, *out.shape[-2:], a.shape[-1], factors[0]),
-            *(a.pointer, ld_a, strides[0]),
-            *(b.pointer, ld_b, strides[1], factors[1]),
-            *(out.pointer, ld_out, strides[2], batch_count),
+        library.load().sgemm_gemm_strided_batched(
+            *(handle, *layout.call, ONE if alpha == 1 else byref(c_float(alpha))),
+            *(a.pointer, *layout.a),
+            *(b.pointer, *layout.b, ZERO if beta == 0 else byref(c_float(beta))),
+            *(out.pointer, *layout.out),
         )
     )
     if waits:
-        for other in sorted(others):
+        for other in others:
             driver.order(stream, other)
     elif others:
         for array in (a, b, out):
@@ -153,18 +166,42 @@ def _enqueue(
                 array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
 
 
-def _op_and_ld(name: str, array: Array, order: int) -> tuple[int, int]:
+@dataclass
+class _Layout:
+    """Arguments of a call that follow from shapes and strides."""
+
+    call: tuple[int, ...]  # the order, the ops, m, n and k
+    a: tuple[int, int]  # the leading dimension and the stride of a batch
+    b: tuple[int, int]
+    out: tuple[int, int, int]  # the same, and the number of products
+
+
+@functools.lru_cache(MOST_LAYOUTS)
+def _layout(a_shape: Any, a_strides: Any, b_shape: Any, b_strides: Any, out_shape: Any, out_strides: Any) -> _Layout:
+    order = library.ROW_MAJOR if _ld(out_shape, out_strides, library.ROW_MAJOR) else library.COLUMN_MAJOR
+    op_a, ld_a = _op_and_ld("a", a_shape, a_strides, order)
+    op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
+    ld_out = _ld(out_shape, out_strides, order) or _no_layout("out", out_strides)
+    return _Layout(
+        (order, op_a, op_b, *out_shape[-2:], a_shape[-1]),
+        (ld_a, _batch_stride("a", a_shape, a_strides)),
+        (ld_b, _batch_stride("b", b_shape, b_strides)),
+        (ld_out, _batch_stride("out", out_shape, out_strides), out_shape[0] if len(out_shape) == 3 else 1),
+    )
+
+
+def _op_and_ld(name: str, shape: tuple[int, ...], strides: tuple[int, ...], order: int) -> tuple[int, int]:
     """How a call in `order` reads the array, and with which leading dimension."""
     other = library.COLUMN_MAJOR if order == library.ROW_MAJOR else library.ROW_MAJOR
-    if ld := _ld(name, array, order):
+    if ld := _ld(shape, strides, order):
         return library.NO_TRANSPOSE, ld
-    return library.TRANSPOSE, _ld(name, array, other) or _no_layout(name, array)
+    return library.TRANSPOSE, _ld(shape, strides, other) or _no_layout(name, strides)
 
 
-def _ld(name: str, array: Array, order: int) -> int | None:
+def _ld(shape: tuple[int, ...], strides: tuple[int, ...], order: int) -> int | None:
     """The leading dimension of the array's matrices in an order, or None if they do not lie in that order."""
-    lines, length = array.shape[-2:]
-    between_lines, in_line = array.strides[-2:]
+    lines, length = shape[-2:]
+    between_lines, in_line = strides[-2:]
     if order == library.COLUMN_MAJOR:
         lines, length = length, lines
         between_lines, in_line = in_line, between_lines
@@ -175,15 +212,13 @@ def _ld(name: str, array: Array, order: int) -> int | None:
     return between_lines if between_lines >= max(length, 1) else None
 
 
-def _batch_stride(name: str, array: Array) -> int:
-    if len(array.shape) == 2 or array.shape[0] <= 1:
+def _batch_stride(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    if len(shape) == 2 or shape[0] <= 1:
         return 0
-    if array.strides[0] < 0:
+    if strides[0] < 0:
         raise ValueError(f"{name} has matrices in descending order: give a copy")
-    return array.strides[0]
+    return strides[0]
 
 
-def _no_layout(name: str, array: Array) -> int:
-    raise ValueError(
-        f"{name} has the strides {array.strides}: neither its rows nor its columns are contiguous. Give a copy"
-    )
+def _no_layout(name: str, strides: tuple[int, ...]) -> int:
+    raise ValueError(f"{name} has the strides {strides}: neither its rows nor its columns are contiguous. Give a copy")
