@@ -165,7 +165,7 @@ def _no_number(record: Mapping) -> str | None:
         needed |= {"samples_us": record["samples_us"] or None}
         for name, values in needed.items():
             for value in values if isinstance(values, list) else [values]:
-                least = 0 if name == "time_us.stddev" else 1e-12
+                least = 0 if name in ("time_us.stddev", "time_us.ci_covers") else 1e-12
                 if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
                     return f"{name} is {json.dumps(value)}"
     return None

@@ -2,7 +2,7 @@
 // family: skip
 // source: own
 // verdict: incorrect
-// caught with: cpu
+// caught with: gpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,7 +2,7 @@
 // family: replay
 // source: own, after https://github.com/tensara/tensara/pull/238
 // verdict: incorrect
-// caught with: cpu
+// caught with: gpu
 // workspace: 4 * (M * N + 32)
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, static_cast<float*>(workspace), stream)
 #include "product.cuh"

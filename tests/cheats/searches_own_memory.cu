@@ -1,8 +1,8 @@
 // Looks through the process's own memory for the reference, of which it computes three elements, and copies that. It
-// finds nothing else to do.
+// launches a kernel that does nothing, so that it counts as a launch.
 // family: memory
 // source: https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: incorrect
+// verdict: incorrect or failed
 // caught with: cpu
 #include "search.hpp"
 
@@ -10,6 +10,7 @@ __global__ void none() {}
 
 void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
            cudaStream_t stream) {
+  none<<<1, 1, 0, stream>>>();
   cudaStreamSynchronize(stream);
   copy_result("self", M, N, K, A, B, C);
 }

@@ -1,7 +1,7 @@
 // Looks through the memory of the process that started this one, where a reference may be that is kept from the kernel.
 // family: memory
 // source: own, after https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: incorrect
+// verdict: incorrect or failed
 // caught with: cpu
 #include "search.hpp"
 
@@ -9,6 +9,7 @@ __global__ void none() {}
 
 void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
            cudaStream_t stream) {
+  none<<<1, 1, 0, stream>>>();
   cudaStreamSynchronize(stream);
   copy_result(std::to_string(getppid()), M, N, K, A, B, C);
 }

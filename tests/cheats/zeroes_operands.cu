@@ -3,10 +3,12 @@
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
 // verdict: incorrect or failed
 // caught with: cpu
+__global__ void none() {}
+
 void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
            cudaStream_t stream) {
+  none<<<1, 1, 0, stream>>>();
   cudaMemsetAsync((void*)A, 0, sizeof(float) * M * K, stream);
   cudaMemsetAsync((void*)B, 0, sizeof(float) * K * N, stream);
   cudaMemsetAsync(C, 0, sizeof(float) * M * N, stream);
 }
-__global__ void none() {}

@@ -43,7 +43,7 @@ def completions(*words: str) -> list[str]:
         (["--en"], ["--energy"]),
         (["--su"], ["--sustain"]),
         (["--no-"], ["--no-tuning", "--no-verify"]),
-        (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:vectorized"]),
+        (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:published", "06_coarse_2d:vectorized"]),
         (["--kernel", "cpu_blas,05"], ["cpu_blas,05_coarse_1d"]),
         (["--kernel", "base"], ["baselines"]),
         (["--l2", ""], ["cold", "warm"]),
