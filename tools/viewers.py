@@ -1,6 +1,6 @@
 """Writes the pages to play with, each in one file that loads nothing.
 
-    $(scripts/python.sh) -m tools.viewers FOLDER                          the order of tiles and the L2: tiles.html
+    $(scripts/python.sh) -m tools.viewers FOLDER                          tiles, their order and the L2: tiles.html
     $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter
     ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 

@@ -134,7 +134,10 @@ def test_the_pages_to_play_with_are_linked(site):
     text = (site / "docs" / "interactive.html").read_text(encoding="utf-8")
     links = set(re.findall(r'href="(interactive/[^"]+)"', text))
     assert {"interactive/tiles.html", "interactive/report.html"} <= links
-    assert links == {f"interactive/{path.name}" for path in (site / "docs" / "interactive").iterdir()}
+    pages = list((site / "docs" / "interactive").iterdir())
+    assert links == {f"interactive/{path.name}" for path in pages}
+    home = '<nav style="margin: 0.25rem"><a href="../../index.html">SGEMM worklog</a></nav>'
+    assert all(home in path.read_text(encoding="utf-8") for path in pages), "each leads back home"
 
 
 def test_a_folder_is_replaced_only_where_it_is_a_site(site, tmp_path):

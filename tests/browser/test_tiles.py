@@ -1,4 +1,5 @@
-"""tools/tiles/tiles.html: its model of the L2 gives the numbers of the executor's, and the page shows them."""
+"""tools/tiles/tiles.html: its calculator has the numbers of the first source document, its model of the L2 those of the
+executor's, and the page shows them."""
 
 from __future__ import annotations
 
@@ -30,10 +31,21 @@ def page_file(tmp_path_factory) -> Path:
     return folder / "tiles.html"
 
 
+def choose(page, selector: str, value: str) -> None:
+    """In a list, or in a field as a reader does who goes on to the next one."""
+    field = page.locator(selector)
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(value)
+    else:
+        field.fill(value)
+        field.blur()
+
+
 def run_at(page, **choices: str) -> list[list[str]]:
     """Runs the orders to their end and returns the table: for each order its cells."""
     for name, value in choices.items():
-        page.select_option(f"#{name}", value)
+        choose(page, f"#{name.replace('_', '-')}", value)
+    page.click("#reset")
     page.click("#run")
     page.wait_for_function("document.getElementById('status').textContent.startsWith('All tiles are done')")
     return page.eval_on_selector_all("#traffic tbody tr", "rows => rows.map(r => [...r.cells].map(c => c.innerText))")
@@ -54,8 +66,9 @@ def test_the_model_is_the_executors(page_file, open_page):
 
 def test_a_run_fills_table_and_charts(page_file, open_page):
     page = open_page(page_file).page
+    page.click("#reset")
     before = page.evaluate("document.getElementById('bytes').toDataURL()")
-    rows = run_at(page, m="2048", n="1024", k="1024", gpu="t4", tile="128x128", group="4")
+    rows = run_at(page, m="2048", n="1024", k="1024", gpu="t4", tile_m="128", tile_n="128", group="4")
     assert [row[0] for row in rows] == ["row-major", "Hilbert curve", "grouped"]
     assert all(row[2].endswith(" %") and row[3].endswith(" MB") for row in rows)
     assert "100.0 %" in [row[-1] for row in rows]
@@ -75,14 +88,16 @@ def test_no_tile_is_done_before_the_run(page_file, open_page):
         }
         return found; }"""
     grid = opened.page.locator("#grid-hilbert")
+    opened.page.click("#reset")
     assert grid.evaluate(painted) == 0
-    run_at(opened.page, m="2048", n="1024", k="1024", gpu="t4", tile="128x128", group="4")
+    run_at(opened.page, m="2048", n="1024", k="1024", gpu="t4", tile_m="128", tile_n="128", group="4")
     assert grid.evaluate(painted) > 100
 
 
 def test_a_run_pauses_and_begins_anew(page_file, open_page):
     page = open_page(page_file).page
     page.select_option("#seconds", "30")
+    page.click("#reset")
     page.click("#run")
     # The page itself clicks again, in the frame in which the run has begun.
     page.wait_for_function("document.getElementById('progress').value > 0 && !document.getElementById('run').click()")
@@ -97,7 +112,7 @@ def test_a_run_pauses_and_begins_anew(page_file, open_page):
 def test_sampled_sets_stand_for_all(page_file, open_page):
     """At 2048 with small tiles the page follows some of the sets alone."""
     page = open_page(page_file).page
-    rows = run_at(page, m="2048", n="2048", k="2048", gpu="t4", tile="64x64")
+    rows = run_at(page, m="2048", n="2048", k="2048", gpu="t4", tile_m="64", tile_n="64")
     assert "One in 4 sets" in page.inner_text("#status")
     whole = page.evaluate(
         """() => { const replay = new Replay(chosenLaunch(), GPUS.find(({ id }) => id === "t4"), rowMajorTile);
@@ -105,6 +120,94 @@ def test_sampled_sets_stand_for_all(page_file, open_page):
     )
     hits = 100 * whole["readHits"] / whole["readSectors"]
     assert float(rows[0][2].removesuffix(" %")) == pytest.approx(hits, abs=0.5)
+
+
+WRONG_LAUNCHES = {
+    ("#m", "1000"): "M has to be a multiple of 128, up to 65536, and a tile's sides multiples of 32.",
+    ("#tile-n", "0"): "N has to be a multiple of 0, up to 65536, and a tile's sides multiples of 32.",
+    ("#k", ""): "K has to be a multiple of 32, up to 65536, and a tile's sides multiples of 32.",
+    ("#blocks", "1.5"): "An SM has 1 to 32 blocks, and a group a row of tiles or more.",
+}
+
+
+def test_the_page_opens_with_a_run_and_names_a_wrong_launch(page_file, open_page):
+    opened = open_page(page_file)
+    page = opened.page
+    page.wait_for_function("document.getElementById('status').textContent.startsWith('All tiles are done')")
+    said = {}
+    for field, value in WRONG_LAUNCHES:
+        right = page.input_value(field)
+        choose(page, field, value)
+        said[field, value] = page.inner_text("#status")
+        choose(page, field, right)
+        assert page.inner_text("#status").startswith("64 x 32 tiles; 132 blocks at one time.")
+    assert said == WRONG_LAUNCHES
+    assert opened.errors == []
+
+
+# ---- The calculator ----
+
+
+def facts(page) -> dict[str, str]:
+    cells = "cells => Object.fromEntries(cells.map(cell => [cell.dataset.fact, cell.innerText]))"
+    shown = page.eval_on_selector_all("#facts [data-fact]", cells)
+    assert all(shown.values()), "no cell is empty"
+    return shown
+
+
+# What the document says of its kernels, and what follows from its listings.
+FIGURE = {"blocks": "16", "threads": "9", "steps": "4", "usesOfA": "3", "usesOfB": "3", "copiers": "9"}
+DOCUMENT = {
+    "strips, 3 x 1 and 1 x 3 (chapter 03)": {"steps": "12", "multiplyAdds": "1", "copiers": "5", "usesOfA": "3"},
+    "rectangular tiles of A, B and C": {"threads": "8", "steps": "6", "copiers": "8", "sharedBytes": "48"},
+    "a row of C for each thread (chapter 04)": {
+        "threads": "64", "copiers": "64", "usesOfA": "16", "usesOfB": "64", "sharedBytes": "256", "registers": "20",
+    },
+    "8 x 8 for each thread (chapter 06)": {
+        "threads": "256", "sharedBytes": "16,384", "sharedReads": "0.25", "timesFewer": "128",
+    },
+}  # fmt: skip
+
+
+def test_the_calculator_has_the_documents_numbers(page_file, open_page):
+    page = open_page(page_file).page
+    shown = facts(page)
+    assert {name: shown[name] for name in FIGURE} == FIGURE
+    caption = "Block (1, 2) computes C[3:6,6:9] = A[3:6, :] × B[:, 6:9] in 4 steps."
+    assert page.inner_text("#computes") == page.get_attribute("#block", "aria-label") == caption
+    for example, expected in DOCUMENT.items():
+        page.select_option("[name=example]", example)
+        shown = facts(page)
+        assert {name: shown[name] for name in expected} == expected
+    page.select_option("[name=example]", "a row of C for each thread (chapter 04)")
+    page.fill("[name=strips]", "1")
+    assert facts(page)["copiers"] == "16", "one fourth of the threads"
+
+
+WRONG_CHOICES = {
+    ("rows", ""): "Rows of a tile of C has to be a whole number from 1 to 65536.",
+    ("k", "0.5"): "K has to be a whole number from 1 to 65536.",
+    ("bandwidth", "0"): "Memory, TB/s has to be a number above 0.",
+    ("threadRows", "2"): "The 3 rows of a tile of C can not be shared out in parts of 2.",
+    ("rows", "3000"): "A block would have 9000 threads, and CUDA allows 1024: give each thread more of the tile.",
+    ("strips", "65536"): "A block would need 1572864 bytes of shared memory, and an H100 has 232448 for one.",
+}
+
+
+def test_a_wrong_choice_is_named_and_the_last_right_one_stays(page_file, open_page):
+    opened = open_page(page_file)
+    page = opened.page
+    before = facts(page)
+    said = {}
+    for name, value in WRONG_CHOICES:
+        right = page.input_value(f"[name={name}]")
+        page.fill(f"[name={name}]", value)
+        said[name, value] = page.inner_text("#problem")
+        assert facts(page) == before
+        page.fill(f"[name={name}]", right)
+        assert page.inner_text("#problem") == ""
+    assert said == WRONG_CHOICES
+    assert opened.errors == []
 
 
 def test_gpus_are_those_of_the_executor(page_file, open_page):

@@ -25,7 +25,7 @@ LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".diff": "diff", ".h
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
-SECTIONS = {"warp": "A warp's accesses", "tiles": "The order of tiles", "report": "A report of results"}  # for them
+SECTIONS = {"warp": "A warp's accesses", "tiles": "Tiles, and their order", "report": "A report of results"}  # for them
 
 
 # The files of the site.
@@ -120,7 +120,11 @@ def with_interactive_pages(text: str) -> str:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     theme = [file for file in files if file.src_dir != config.docs_dir]
-    found = {path: File.generated(config, path, abs_src_path=str(file)) for path, file in interactive_pages().items()}
+    home = f'<body>\n<nav style="margin: 0.25rem"><a href="../../index.html">{config.site_name}</a></nav>'
+    found = {
+        path: File.generated(config, path, content=file.read_text(encoding="utf-8").replace("<body>", home, 1))
+        for path, file in interactive_pages().items()
+    }
     wanted = list(pages_of(config.nav))
     while wanted:
         if (path := wanted.pop()) not in found and (ROOT / path).exists():

@@ -3,8 +3,8 @@
 // Runs the model of the L2 for three orders of tiles at once. tools/viewers.py writes the data: the models of GPUs.
 
 const GPUS = JSON.parse(document.getElementById("data").textContent);
-const SIZES = [1024, 2048, 4096, 8192];
-const TILES = ["64x64", "128x128", "128x256", "256x128"];
+const MOST_SIZE = 65536;
+const MOST_BLOCKS = 65536;
 /** Accesses of an order that the model follows in full. Of more it follows every second to sixteenth set. */
 const MOST_FOLLOWED = 3e6;
 const POINTS = 200; // of a chart's line
@@ -43,37 +43,39 @@ function percentText(part, whole) {
 
 // ---- Choices ----
 
-function addOptions(id, values, chosen) {
-  $(id).append(...values.map(([value, text]) => element("option", { value }, `${text}`)));
-  $(id).value = chosen;
-}
-
-function addAllOptions() {
-  for (const [id, size] of [["m", 8192], ["n", 8192], ["k", 1024]]) {
-    addOptions(id, SIZES.map((value) => [value, value]), size);
+function addGpus() {
+  for (const { id, name, sms, l2Bytes } of GPUS) {
+    $("gpu").append(element("option", { value: id }, `${name}: ${sms} SMs, L2 of ${l2Bytes / 2 ** 20} MiB`));
   }
-  addOptions("tile", TILES.map((value) => [value, value]), "128x256");
-  addOptions(
-    "gpu",
-    GPUS.map(({ id, name, sms, l2Bytes }) => [id, `${name}: ${sms} SMs, L2 of ${l2Bytes / 2 ** 20} MiB`]),
-    "h200",
-  );
-  addOptions("blocks", [1, 2, 4, 8].map((value) => [value, value]), 1);
-  addOptions("group", [1, 2, 4, 8, 16, 32].map((value) => [value, value]), 8);
 }
 
 function chosenLaunch() {
-  const [tileM, tileN] = $("tile").value.split("x").map(Number);
   const number = (id) => Number($(id).value);
   return {
     m: number("m"),
     n: number("n"),
     k: number("k"),
-    tileM,
-    tileN,
+    tileM: number("tile-m"),
+    tileN: number("tile-n"),
     blocksPerSm: number("blocks"),
     inTurn: $("turns").value === "turn",
   };
+}
+
+/** The first thing that is wrong with a launch, as a sentence; "" for none. */
+function problemOfLaunch({ m, n, k, tileM, tileN, blocksPerSm }, groupRows) {
+  const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
+  for (const [name, size, part] of [["M", m, tileM], ["N", n, tileN], ["K", k, LINE_FLOATS]]) {
+    if (!isWhole(part / LINE_FLOATS, MOST_SIZE / LINE_FLOATS) || !isWhole(size / part, MOST_SIZE / part)) {
+      return `${name} has to be a multiple of ${part}, up to ${MOST_SIZE}, and a tile's sides multiples of ${LINE_FLOATS}.`;
+    }
+  }
+  if ((m / tileM) * (n / tileN) > MOST_BLOCKS) {
+    return `The page follows ${MOST_BLOCKS} tiles at most: smaller matrices or larger tiles, please.`;
+  }
+  return isWhole(blocksPerSm, 32) && isWhole(groupRows, MOST_SIZE)
+    ? ""
+    : "An SM has 1 to 32 blocks, and a group a row of tiles or more.";
 }
 
 // ---- A run ----
@@ -270,8 +272,15 @@ function setsText() {
   return sample === 1 ? "" : `One in ${sample} sets of the L2 is followed and stands for all.`;
 }
 
+/** A wrong launch is named, and the last right one stays. */
 function reset() {
   const launch = chosenLaunch();
+  const problem = problemOfLaunch(launch, Number($("group").value));
+  if (problem !== "") {
+    stop();
+    $("status").textContent = problem;
+    return;
+  }
   const gpu = GPUS.find(({ id }) => id === $("gpu").value);
   runs = ORDERS.map((order) => makeRun(order, launch, gpu));
   stop();
@@ -281,7 +290,7 @@ function reset() {
   draw();
 }
 
-addAllOptions();
+addGpus();
 for (const { id, name, color, dash } of ORDERS) {
   const canvas = element("canvas", { id: `grid-${id}`, role: "img", "aria-label": name });
   $("orders").append(element("section", {}, element("h2", {}, name), canvas));
@@ -308,3 +317,4 @@ $("run").addEventListener("click", () => {
 window.addEventListener("resize", draw);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 reset();
+$("run").click();
