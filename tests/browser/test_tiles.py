@@ -189,8 +189,8 @@ WRONG_CHOICES = {
     ("k", "0.5"): "K has to be a whole number from 1 to 65536.",
     ("bandwidth", "0"): "Memory, TB/s has to be a number above 0.",
     ("threadRows", "2"): "The 3 rows of a tile of C can not be shared out in parts of 2.",
-    ("rows", "3000"): "A block would have 9000 threads, and CUDA allows 1024: give each thread more of the tile.",
-    ("strips", "65536"): "A block would need 1572864 bytes of shared memory, and an H100 has 232448 for one.",
+    ("rows", "3000"): "A block would have 9000 threads, and it can have 1024.",
+    ("strips", "65536"): "A block would need 1572864 bytes of shared memory, and it can have 232448.",
 }
 
 

@@ -3,7 +3,9 @@
 // What a choice of tiles means for a product C = A B of M x N x K: numbers, their formulas, and a picture of one block.
 
 const SM = { threads: 2048, blocks: 32, registers: 65536, sharedBytes: 228 * 1024, reservedBytes: 1024 }; // of an H100
-const MOST_OF_BLOCK = { threads: 1024, sharedBytes: SM.sharedBytes - SM.reservedBytes, registersOfThread: 255 };
+const MOST_THREADS = 1024; // of a block
+const MOST_SHARED_BYTES = SM.sharedBytes - SM.reservedBytes;
+const MOST_REGISTERS = 255; // of a thread
 const FLOAT_BYTES = 4;
 const BANDS = 256; // the picture's colours, at most
 
@@ -94,14 +96,14 @@ function problemOf(choice, labelOf) {
     return `The ${cols} columns of a tile of C can not be shared out in parts of ${threadCols}.`;
   }
   const { threads, sharedBytes, registers } = tileFacts(choice);
-  if (threads > MOST_OF_BLOCK.threads) {
-    return `A block would have ${threads} threads, and CUDA allows ${MOST_OF_BLOCK.threads}: give each thread more of the tile.`;
-  }
-  if (sharedBytes > MOST_OF_BLOCK.sharedBytes) {
-    return `A block would need ${sharedBytes} bytes of shared memory, and an H100 has ${MOST_OF_BLOCK.sharedBytes} for one.`;
-  }
-  if (registers > MOST_OF_BLOCK.registersOfThread) {
-    return `A thread would need ${registers} registers and more, and it can have ${MOST_OF_BLOCK.registersOfThread}.`;
+  for (const [needs, count, most, of] of [
+    ["A block would have", threads, MOST_THREADS, "threads"],
+    ["A block would need", sharedBytes, MOST_SHARED_BYTES, "bytes of shared memory"],
+    ["A thread would need", registers, MOST_REGISTERS, "registers and more"],
+  ]) {
+    if (count > most) {
+      return `${needs} ${count} ${of}, and it can have ${most}.`;
+    }
   }
   return "";
 }
@@ -148,32 +150,32 @@ function drawBlock(choice) {
     context.fillStyle = color;
     context.fillRect(x, y, width * scale, height * scale);
   };
-  const matrix = (name, x, y, height, width) => {
+  const [start, above] = [0.5, margin - 4]; // of A, from the left, and of B, from the top
+  const matrices = [["A", start, corner, m, k], ["B", corner, above, k, n], ["C", corner, corner, m, n]];
+  context.font = "13px system-ui, sans-serif";
+  for (const [name, x, y, height, width] of matrices) {
     fill(css("--panel"), x, y, width, height);
     context.strokeStyle = css("--edge");
     context.strokeRect(x, y, width * scale, height * scale);
     context.fillStyle = css("--quiet");
-    context.font = "13px system-ui, sans-serif";
     context.fillText(name, x, y - 4);
-  };
-  matrix("A", 0.5, corner, m, k);
-  matrix("B", corner, margin - 4, k, n);
-  matrix("C", corner, corner, m, n);
+  }
   const [top, left] = [block.row * rows, block.col * cols];
   const [height, width] = [Math.min(rows, m - top), Math.min(cols, n - left)];
+  const [tileX, tileY] = [corner + left * scale, corner + top * scale];
   const stride = Math.ceil(facts.steps / BANDS);
   for (let step = 0; step < facts.steps; step += stride) {
     const hue = (300 * step) / facts.steps;
     const color = `hsl(${hue} ${css("--lane-saturation")} ${css("--lane-lightness")})`;
     const depth = Math.min(strips * stride, k - step * strips);
-    fill(color, 0.5 + step * strips * scale, corner + top * scale, depth, height);
-    fill(color, corner + left * scale, margin - 4 + step * strips * scale, width, depth);
+    fill(color, start + step * strips * scale, tileY, depth, height);
+    fill(color, tileX, above + step * strips * scale, width, depth);
   }
-  fill(css("--second"), corner + left * scale, corner + top * scale, width, height);
-  fill(css("--text"), corner + left * scale, corner + top * scale, Math.min(threadCols, width), Math.min(threadRows, height));
+  fill(css("--second"), tileX, tileY, width, height);
+  fill(css("--text"), tileX, tileY, Math.min(threadCols, width), Math.min(threadRows, height));
   if (scale >= 6) {
     context.strokeStyle = css("--faint");
-    for (const [x, y, tall, wide] of [[0.5, corner, m, k], [corner, margin - 4, k, n], [corner, corner, m, n]]) {
+    for (const [, x, y, tall, wide] of matrices) {
       for (let row = 0; row <= tall; ++row) {
         context.strokeRect(x, y + row * scale, wide * scale, 0);
       }
@@ -183,8 +185,9 @@ function drawBlock(choice) {
     }
   }
   const parts = [`${top}:${top + height}`, `${left}:${left + width}`];
+  const product = `C[${parts}] = A[${parts[0]}, :] × B[:, ${parts[1]}]`;
   const steps = facts.steps === 1 ? "one step" : `${facts.steps} steps`;
-  const caption = `Block (${block.row}, ${block.col}) computes C[${parts}] = A[${parts[0]}, :] × B[:, ${parts[1]}] in ${steps}.`;
+  const caption = `Block (${block.row}, ${block.col}) computes ${product} in ${steps}.`;
   $("computes").textContent = caption;
   canvas.setAttribute("aria-label", caption);
 }

@@ -67,7 +67,8 @@ function problemOfLaunch({ m, n, k, tileM, tileN, blocksPerSm }, groupRows) {
   const isWhole = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
   for (const [name, size, part] of [["M", m, tileM], ["N", n, tileN], ["K", k, LINE_FLOATS]]) {
     if (!isWhole(part / LINE_FLOATS, MOST_SIZE / LINE_FLOATS) || !isWhole(size / part, MOST_SIZE / part)) {
-      return `${name} has to be a multiple of ${part}, up to ${MOST_SIZE}, and a tile's sides multiples of ${LINE_FLOATS}.`;
+      const sides = `a tile's sides multiples of ${LINE_FLOATS}`;
+      return `${name} has to be a multiple of ${part}, up to ${MOST_SIZE}, and ${sides}.`;
     }
   }
   if ((m / tileM) * (n / tileN) > MOST_BLOCKS) {
