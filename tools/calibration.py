@@ -14,8 +14,6 @@ CALIBRATION_FILE = "calibration.txt"
 class Calibration(NamedTuple):
     date: str
     key: dict[str, str]  # of the device, the driver and the libraries
-    constants: dict[str, list[float]]  # of cuBLAS and of each kind of kernels
-    times: int  # of cuBLAS
 
 
 def read_calibration(path: Path) -> Calibration:
@@ -23,7 +21,7 @@ def read_calibration(path: Path) -> Calibration:
     first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
     if first != "libsgemm calibration 1" or not lines or lines[-1] != "end":
         raise ResultsError(f"{path} is no whole calibration")
-    date, key, constants, times = "", {}, {}, 0
+    date, key, known = "", {}, set()
     for line in lines[:-1]:
         name, _, value = line.partition(" ")
         if name == "date":
@@ -37,10 +35,7 @@ def read_calibration(path: Path) -> Calibration:
                 numbers = []
             if not numbers or not all(map(isfinite, numbers)):
                 raise ResultsError(f"{path} has no numbers in '{line}'")
-            if name.removeprefix("batch.") in ("NN", "NT", "TN", "TT"):
-                times += 1
-            else:
-                constants[name] = numbers
-    if not {"device", "multiprocessors"} <= key.keys() or "cublas" not in constants:
+            known.add(name)
+    if not {"device", "multiprocessors"} <= key.keys() or "cublas" not in known:
         raise ResultsError(f"{path} does not say what it is of")
-    return Calibration(date, key, constants, times)
+    return Calibration(date, key)

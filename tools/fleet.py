@@ -23,7 +23,6 @@ from tools.results import (
     load,
     pick,
     protocol_differences,
-    read_file,
     usable,
 )
 
@@ -43,10 +42,6 @@ def device_name(context: dict) -> str:
 def folder_name(context: dict, gpus: int = 1) -> str:
     """Of the folder in results/ that holds results of so many GPUs: "nvidia-h200", "nvidia-h200-x2"."""
     return slug(device_name(context)) + (f"-x{gpus}" if gpus > 1 else "")
-
-
-def is_results(path: Path) -> bool:
-    return read_file(path).is_results
 
 
 def references(folder: Path, protocol: dict) -> pd.DataFrame:

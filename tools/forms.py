@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 import pandas as pd
 
@@ -94,6 +95,18 @@ def mebibytes(bytes_: float) -> str:
 def shape_text(shape: tuple) -> str:
     """ "4096", "4096 x 128 x 64", "96 x 512 x 512 x 64:tn"."""
     return f"{shape[0]}" if len(set(shape)) == 1 else size_text(shape).replace("x", " x ")
+
+
+def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """[1, 2, 3, 5] as [1, 2, 3] and [5]."""
+    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
+        yield [number for _, number in group]
+
+
+def chapters_name(numbers: Iterable[int]) -> Iterator[str]:
+    """[1, 2, 3, 5] as "01 to 03" and "05"; two neighbours stay two."""
+    for run in runs(numbers):
+        yield from [f"{run[0]:02d} to {run[-1]:02d}"] if len(run) > 2 else (f"{number:02d}" for number in run)
 
 
 def stalls(warps: dict[str, float]) -> str:

@@ -404,6 +404,11 @@ def usable(paths: Iterable[Path]) -> list[File]:
     return files
 
 
+def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
+    """A part of the protocol; a mode that the file does not know is off."""
+    return protocol.get(name, False if name in MODES else None)
+
+
 def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = PROTOCOL) -> list[str]:
     """One text for each part of the protocol that is not the same in all files: "beta is 0.0 (a.json), 1.0 (b.json)".
 
@@ -413,7 +418,7 @@ def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = P
     for name in names:
         files: dict[str, list[str]] = {}
         for file, protocol in protocols.items():
-            files.setdefault(str(protocol.get(name, False if name in MODES else None)), []).append(file)
+            files.setdefault(str(protocol_value(protocol, name)), []).append(file)
         if len(files) > 1:
             values = (f"{value} ({', '.join(of)})" for value, of in files.items())
             found.append(f"{name} is {', '.join(values)}")
@@ -470,11 +475,6 @@ def load_folder(folder: Path) -> pd.DataFrame:
     """The sweeps in a folder of one device: cold.json, and the others that exist."""
     first, *others = (folder / name for name in SWEEP_FILES)
     return load([first, *(path for path in others if path.exists())])
-
-
-def load_if_there(path: Path) -> pd.DataFrame | None:
-    """Results that stand apart from the sweeps: of `runner --accuracy`, or over shapes of all kinds."""
-    return load([path]) if path.exists() else None
 
 
 def other_kernels(folder: Path) -> dict[str, list[Row]]:

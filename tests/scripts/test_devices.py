@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, edit, keep
 from stand_ins import A100, HOST, RTX_4090, Board, write
-from test_shell import SCRIPTS, bash, fake
+from test_shell import fake, quick_start, suite
 from tools import check_results
 from tools.docs import tables
 from tools.fleet import slug
@@ -21,29 +19,14 @@ BOARDS = (A100, RTX_4090)
 
 
 def quickstart(board: Board, tmp_path: Path) -> Path:
-    """What the quick start leaves where this board is: the build does nothing, and the runner copies a stand-in."""
-    root, stand_in = tmp_path / "suite", tmp_path / "stand-in"
+    """What the quick start leaves where this board is: the runner copies a stand-in."""
+    stand_in = tmp_path / "stand-in"
     write(board, stand_in)
-    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("runner", "tools"):
-        (root / folder).symlink_to(ROOT / folder)
-    (root / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
-    fake(root / "scripts", "python.sh", f"echo {sys.executable}")
-    for folder in ("bin", "build"):
-        (root / folder).mkdir()
-    for name, text in {"cmake": "", "nvcc": "", "dpkg-query": "printf installed"}.items():
-        fake(root / "bin", name, text)
-    fake(
-        root / "bin",
-        "nvidia-smi",
-        f"case $* in *compute_cap*) echo {board.compute_capability} ;; *) echo {board.name} ;; esac",
-    )
-    fake(
-        root / "build",
-        "runner",
-        f'out="${{@: -1}}"\n[ ! -e "{stand_in}/${{out##*/}}" ] || cp "{stand_in}/${{out##*/}}" "$out"',
-    )
-    done = bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+    smi = f"case $* in *compute_cap*) echo {board.compute_capability} ;; *) echo {board.name} ;; esac"
+    copy = f'out="${{@: -1}}"\n[ ! -e "{stand_in}/${{out##*/}}" ] || cp "{stand_in}/${{out##*/}}" "$out"'
+    root = suite(tmp_path / "suite", copy, smi)
+    fake(root / "bin", "nvcc", "")
+    done = quick_start(root)
     assert done.returncode == 0, done.stderr
     (folder,) = (root / "build" / "measurements").glob("*/*")
     assert f"scripts/check_results.py build/{folder.relative_to(root / 'build')}" in done.stderr

@@ -4,7 +4,6 @@ import jsonschema
 import pytest
 
 from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
-from tools import fleet
 from tools.results import (
     ResultsError,
     crossover,
@@ -16,6 +15,7 @@ from tools.results import (
     one,
     parse_size,
     pick,
+    read_file,
     read_json,
     size_text,
 )
@@ -198,7 +198,7 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
     assert crossover({}, {}) is None
 
 
-RUNS = [path for path in (*SYNTHETIC.glob("*.json"), *sorted(RESULTS.glob("*/*.json"))) if fleet.is_results(path)]
+RUNS = [path for path in (*SYNTHETIC.glob("*.json"), *sorted(RESULTS.glob("*/*.json"))) if read_file(path).is_results]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -347,39 +347,46 @@ def test_measured_results_hold_no_path_of_the_machine(tmp_path, build):
         assert (out / name).read_text(encoding="utf-8") == f"{name}\n"
 
 
+def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
+    """A suite with stand-ins. Its build does nothing, and its report is an empty file: a whole one takes seconds, and
+    tests/scripts/test_report.py writes some."""
+    shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("runner", "tools"):  # the scripts read the runner's names of counters
+        (folder / name).symlink_to(ROOT / name)
+    for name in ("bin", "build"):
+        (folder / name).mkdir()
+    (folder / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
+    fake(folder / "scripts", "python.sh", f"echo {sys.executable}")
+    for name, text in {"cmake": "", "dpkg-query": "printf installed", "nvidia-smi": nvidia_smi}.items():
+        fake(folder / "bin", name, text)
+    fake(folder / "build", "runner", runner)
+    return folder
+
+
+def quick_start(root: Path) -> subprocess.CompletedProcess[str]:
+    return bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+
+
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
 def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, edited, tmp_path):
-    """The build is a program that does nothing, the runner one that copies results of the CPU, and the report an empty
-    file: a whole one takes seconds, and tests/scripts/test_report.py writes some."""
+    """The runner copies results of the CPU."""
     shutil.copy(synthetic / "cold.json", synthetic / "executed.json")
     checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
-    root = tmp_path / "suite"
-    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("runner", "tools"):  # the scripts read the runner's names of counters
-        (root / folder).symlink_to(ROOT / folder)
-    (root / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
-    fake(root / "scripts", "python.sh", f"echo {sys.executable}")
-    for folder in ("bin", "build"):
-        (root / folder).mkdir()
-    fake(root / "bin", "cmake", "exit 0")
-    fake(root / "bin", "nvidia-smi", "exit 1")
-    fake(root / "bin", "dpkg-query", "printf installed")
     choose = f'case " $* " in *" --check "*) file={checked} ;; *) file={timed} ;; esac'
-    fake(root / "build", "runner", f'{choose}\ncp "$file" "${{@: -1}}"')
-    here = f"{root / 'bin'}:{os.environ['PATH']}"
-    done = bash(root / "scripts" / "quickstart.sh", path=here)
+    root = suite(tmp_path / "suite", f'{choose}\ncp "$file" "${{@: -1}}"', "exit 1")
+    done = quick_start(root)
     assert done.returncode == 0, done.stderr
     (folder,) = (root / "build" / "measurements").iterdir()
     assert {path.name for path in folder.iterdir()} == {"executed.json", "results.json", "charts", "report.html"}
     assert f"Report:  {folder / 'report.html'}" in done.stderr
     assert f"Charts:  {folder / 'charts'}" in done.stderr
     timed.write_text("{}")  # which is left out, and nothing of the others has times
-    untimed = bash(root / "scripts" / "quickstart.sh", path=here)
+    untimed = quick_start(root)
     assert untimed.returncode == 0, untimed.stderr
     assert "Charts:  none, as nothing was measured on square matrices" in untimed.stderr
     assert "Report:  /" in untimed.stderr
     checked.write_text("{}")
-    broken = bash(root / "scripts" / "quickstart.sh", path=here)
+    broken = quick_start(root)
     assert broken.returncode == 2, broken.stderr
     assert "Charts:  none, for the reason above" in broken.stderr
     assert "Report:  /" in broken.stderr

@@ -40,6 +40,7 @@ from tools.fleet import load_boards
 from tools.forms import (
     COUNTER_ROWS,
     Form,
+    chapters_name,
     count,
     duration,
     error_size,
@@ -76,7 +77,6 @@ from tools.results import (
     library_products,
     load,
     load_folder,
-    load_if_there,
     one,
     other_kernels,
     pick,
@@ -151,18 +151,6 @@ def resources_line(row: Row) -> str:
     )
     text += maybe(lambda value: f" (occupancy {share(value)})", row.occupancy)
     return text + (f", {row.spill_bytes:.0f} B of local memory a thread." if row.spill_bytes else ", no spills.")
-
-
-def ranges(numbers: Iterable[int]) -> list[str]:
-    """Chapters, of which three or more in a row are "01 to 06"."""
-    runs: list[list[str]] = []
-    last = None
-    for number in sorted(numbers):
-        if number - 1 != last:
-            runs.append([])
-        runs[-1].append(f"{number:02}")
-        last = number
-    return [", ".join(run) if len(run) < 3 else f"{run[0]} to {run[-1]}" for run in runs]
 
 
 def difference(pair: Pair, bar: float | None = None) -> str:
@@ -336,6 +324,11 @@ class Blocks:
             kind = NotMeasured if all(map(pages.has_page, missing)) else ResultsError
             raise kind(f"{file} holds nothing about {', '.join(missing)}; it has {', '.join(known)}")
 
+    def _file(self, name: str) -> pd.DataFrame:
+        """One results file, every outcome; before there is one, the block says so."""
+        require_measured(self._folders.path, name)
+        return self._folders.file(name)
+
     def _linked(self, kernel: str) -> str:
         """The kernel's name, as a link to its chapter's page where there is one that is not this page."""
         target = pages.ROOT / "docs" / f"{kernel.partition(':')[0]}.md"
@@ -425,10 +418,8 @@ class Blocks:
 
     def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
-        ratios of the others; before there is that file, a line that says so."""
-        results = load_if_there(self._folders.path / file)
-        if results is None:
-            return f"Not measured yet: `scripts/measure_device.sh` writes `{file}`."
+        ratios of the others."""
+        results = self._file(file)
         self._demand([kernel, *others], list(results.kernel.unique()), file)
         rows = []
         # Squares first, by their size.
@@ -497,7 +488,7 @@ class Blocks:
         rows = []
         for (first, last), numbers in sorted(groups.items()):
             until = " and later" if last == float("inf") else " alone" if first == last else f" to {last}"
-            rows.append([f"{first}{until}", ", ".join(ranges(numbers))])
+            rows.append([f"{first}{until}", ", ".join(chapters_name(numbers))])
         return table(["compute capability", "chapters"], rows, left=2)
 
     def environment(self) -> str:
@@ -551,8 +542,7 @@ class Blocks:
 
     def _of_turns(self, file: str) -> pd.DataFrame:
         """The cases of a file of --energy or --sustain, squares of each kernel by their size."""
-        require_measured(self._folders.path, file)
-        return self._folders.file(file).dropna(subset="side").astype({"side": int})
+        return self._file(file).dropna(subset="side").astype({"side": int})
 
     def energy(self, size: int) -> str:
         """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
@@ -668,14 +658,10 @@ class Blocks:
         return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def errors(self, size: int, measure: str = "relative") -> str:
-        """Relative or componentwise errors by kernel and distribution, from accuracy.json; before there is that
-        file, a line that says so."""
+        """Relative or componentwise errors by kernel and distribution, from accuracy.json."""
         if measure not in ("relative", "componentwise"):
             raise ResultsError(f"errors are relative or componentwise, not {measure}")
-        accuracy = load_if_there(self._folders.path / ACCURACY_FILE)
-        if accuracy is None:
-            return f"Not measured yet: `scripts/measure_device.sh --steps accuracy` writes `{ACCURACY_FILE}`."
-        records = pick(accuracy, None, side=size)
+        records = pick(self._file(ACCURACY_FILE), None, side=size)
         if records.empty:
             raise ResultsError(f"{ACCURACY_FILE} holds nothing at {size}")
         compared = records.dropna(subset="accuracy")

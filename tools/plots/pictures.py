@@ -32,6 +32,7 @@ from tools import needs
 from tools.counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
 from tools.docs import pages
 from tools.docs.tables import BLOCKS
+from tools.forms import runs
 from tools.plots import plot
 from tools.plots.looks import CARD, GRID, INK, MUTED
 from tools.plots.plot import WIDTH, NoData, footnote, heading
@@ -152,7 +153,7 @@ def find(cases: Sequence[Case], access: Access) -> Touched:
 
 def ranges(numbers: Sequence[int]) -> str:
     """[0, 1, 2, 5] as "0–2,5"."""
-    return ",".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in plot.runs(numbers))
+    return ",".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs(numbers))
 
 
 def lane_label(lanes: Sequence[int], cells: int) -> str:

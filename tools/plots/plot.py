@@ -20,10 +20,9 @@ from __future__ import annotations
 import argparse
 import io
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import matplotlib
@@ -40,7 +39,7 @@ from PIL import Image
 
 from tools import needs, programs, results, turns
 from tools.counts import USUAL_SIZE, counts_file
-from tools.forms import shape_text, significant
+from tools.forms import chapters_name, shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
 from tools.results import (
     ACCURACY_FILE,
@@ -775,18 +774,6 @@ def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
     if source.accuracy is None:
         raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
     return pick(source.accuracy, None, side=size, variant="", **fields).dropna(subset="rel_err")
-
-
-def runs(numbers: Sequence[int]) -> Iterator[list[int]]:
-    """[1, 2, 3, 5] as [1, 2, 3] and [5]."""
-    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
-        yield [number for _, number in group]
-
-
-def chapters_name(numbers: Sequence[int]) -> Iterator[str]:
-    """[1, 2, 3, 5] as "01 to 03" and "05"; two neighbours stay two."""
-    for run in runs(numbers):
-        yield from [f"{run[0]:02d} to {run[-1]:02d}"] if len(run) > 2 else (f"{number:02d}" for number in run)
 
 
 def written_error(error: float) -> str:

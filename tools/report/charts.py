@@ -1,7 +1,7 @@
-"""The charts of a report as Vega-Lite definitions. One definition gives the interactive form, PNG and SVG.
+"""The charts of a report as Vega-Lite definitions.
 
-A definition draws the data set `rows`, whose fields data.py describes, and the roofline `roofs` as well. `fill`
-here and in page/charts.js adds the data, and the colours and shapes of the kernels in them.
+A definition draws the data set `rows`, whose fields data.py describes, and the roofline `roofs` as well. `fill` in
+page/charts.js adds the data, and the colours and shapes of the kernels in them.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from tools.results import (
     load,
     load_counters,
     protocol_differences,
+    protocol_value,
     short_name,
     usable,
 )
@@ -132,10 +133,6 @@ def names_of(rows: Iterable[Row]) -> dict[tuple[str, int], str]:
     }
 
 
-def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
-    return protocol.get(name, False if name in MODES else None)
-
-
 def protocol_key(context: dict) -> tuple:
     """Files with the same key may be compared."""
     return tuple(str(protocol_value(context["protocol"], name)) for name in PROTOCOL)
@@ -191,8 +188,7 @@ def turns_of(row: Row) -> dict:
     }
     if row.outcome == "sustained":
         case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
-        temperatures = [c for c in trace["samples"].get("temperature_c", ()) if c is not None]
-        case["celsius"] = temperatures[-1] if temperatures else None
+        case["celsius"] = turns.last_temperature(own)
         case["cut_short"] = own["cut_short"] or None
         found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
         case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
