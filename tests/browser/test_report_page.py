@@ -1,4 +1,5 @@
-"""The report in a browser: what scripts/report.py writes opens, draws, and answers."""
+"""The report in a browser: what scripts/report.py writes opens, draws, and answers. tests/scripts/test_report.py holds
+its figures to those of the files."""
 
 from __future__ import annotations
 
@@ -87,12 +88,6 @@ def test_a_reader_sees_one_protocol_and_default_variants_first(sweeps, open_page
     assert {row["protocol"] for row in rows} == {0}
     assert {row["source"] for row in rows} == {"nvidia-h200/cold", "shapes", "shapes_tensor", "other_board/cold"}
     assert all(row["default"] for row in rows)
-    cold = {(c["kernel"], c["m"]): c for c in json.loads((H200 / "cold.json").read_text())["benchmarks"]}
-    first = [row for row in rows if row["source"] == "nvidia-h200/cold"]
-    row = next(row for row in first if row["name"] == "06 coarse 2d" and row["side"] == 4096)
-    measured = cold["06_coarse_2d", 4096]
-    assert row["of"] == pytest.approx(100 * measured["vs_cublas"], rel=1e-5)
-    assert row["of_low"] == pytest.approx(100 * measured["vs_cublas_ci"][0], rel=1e-5)
 
 
 def test_filters_change_what_is_shown(sweeps, open_page):
@@ -215,10 +210,7 @@ def test_two_boards_are_compared_with_intervals(sweeps, open_page):
 
 def test_energy_is_drawn_where_it_was_measured(write, open_page):
     opened = open_page(write(SYNTHETIC / "energy.json"))
-    document = json.loads((SYNTHETIC / "energy.json").read_text())
-    turns = {(c["kernel"], c["m"]): c["energy"]["kernel"] for c in document["benchmarks"]}
     row = next(r for r in rows_of(opened, "energy") if r["kernel"] == "06_coarse_2d" and r["side"] == 4096)
-    assert row["joules"] == pytest.approx(turns["06_coarse_2d", 4096]["joules_per_product"], rel=1e-5)
     assert row["turn_throttled"] is True
     assert opened.errors == []
 

@@ -27,13 +27,7 @@ def of_case(kernel: str, size: int, name: str = "cold.json") -> tuple[dict, dict
     return case(document, kernel, size), document["context"]
 
 
-def test_no_committed_case_is_implausible():
-    cases = [(record, document["context"]) for document in documents() for record in document["benchmarks"]]
-    assert sum(record["outcome"] == "measured" for record, _ in cases) > 1000
-    assert [(record["name"], why) for record, context in cases if (why := implausible(record, context))] == []
-
-
-def test_most_of_them_would_be_if_they_were_twenty_times_as_fast():
+def test_committed_cases_would_be_implausible_if_they_were_twenty_times_as_fast():
     for document in documents():
         for record in document["benchmarks"]:
             if record["platform"] == "gpu" and record["m"] >= 4096 and record["outcome"] == "measured":
