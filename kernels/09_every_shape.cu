@@ -26,7 +26,7 @@
 // Limit: issue slots, as in 08; in small problems the launch, and the latency of the first loads and the last stores.
 //
 // A cost model predicts which configuration is the fastest, from the number of k-tiles and stores on the busiest
-// multiprocessor. `runner --tune --kernel 9` measures instead.
+// multiprocessor. `runner --kernel "9:64x64 stream-k"` runs another.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -643,7 +643,7 @@ std::vector<Configuration> configurations(const Problem& p) {
 
 const Registration registered =
     Chapter(9, "every_shape")
-        .summary("a tile and a division of k for every shape, chosen by a cost model or by --tune")
+        .summary("a tile and a division of k for every shape, chosen by a cost model")
         .source("Osama et al., Stream-K; slices of k as in CUTLASS")
         .min_compute_capability(80)
         .configurations(configurations)

@@ -5,7 +5,6 @@
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "bench/launcher_process.hpp"
-#include "bench/tuning_file.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"
@@ -21,7 +20,6 @@
 #include "report/console.hpp"
 #include "report/heading.hpp"
 #include "report/list.hpp"
-#include "report/tuning_run.hpp"
 #include "user/user_kernels.hpp"
 #include "verdict/judge_run.hpp"
 
@@ -54,18 +52,16 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
   if (options.trace) {
     page.emplace(options.trace->page);
   }
-  const std::optional<TuningFile> tuning = tuning_for_run(options, device);
-  const std::unique_ptr<Runner> runner = make_runner(run, tuning);
+  const std::unique_ptr<Runner> runner = make_runner(run);
   const bool executing = is_for_gpus(run.plan) && !runner->gpu_error().empty();
   print_remarks(std::cerr, options, executing, runner->gpu_error());
-  const std::optional<std::string> tuned_in = tuning ? std::optional<std::string>(tuning->path.string()) : std::nullopt;
   ResultsFile file(std::move(output),
-                   describe_environment(options.argv, options.protocol, device, runner->gpu_facts(), tuned_in));
+                   describe_environment(options.argv, options.protocol, device, runner->gpu_facts()));
 
   const bool table_shown = !google.prints_results();
   Console console = make_console(options.protocol, run.plan);
   if (table_shown) {
-    std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string(), tuned_in);
+    std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
     for (const Case& item : run.plan) {
       const Kernel& kernel = *item.kernel;
       if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
@@ -152,8 +148,9 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     return run_calibration(options);
   }
   const KernelTerms terms = kernel_terms(options.kernels);
+  const std::vector<Kernel> available = with_configurations(terms.names, kernels());
   std::vector<const Kernel*> selected =
-      terms.names.empty() ? std::vector<const Kernel*>() : select_kernels(terms.names, kernels());
+      terms.names.empty() ? std::vector<const Kernel*>() : select_kernels(terms.names, available);
   if (launch != nullptr) {
     require_ranks(*launch, terms, selected, options.ranks);
   }
@@ -170,9 +167,6 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const bool on_gpu = device.device.has_value();
   if (on_gpu && options.protocol.mode == Mode::measure) {
     add_cpu_baseline(selected, kernels());
-  }
-  if (options.protocol.mode == Mode::tune) {
-    return run_tuning(options, device, plan_of(options, tunable(selected, options.kernels, kernels()), on_gpu, ""));
   }
   const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
   const std::vector<Case> plan = plan_of(options, selected, on_gpu, google.filter());

@@ -19,7 +19,7 @@ std::string calibrate_library(const std::string&) { throw std::logic_error("ther
 
 GpuLibraries gpu_libraries() { return {}; }
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken, const std::optional<TuningFile>&) {
+std::unique_ptr<GpuBench> GpuBench::open(const Device&, const Protocol&, StopToken) {
   throw std::logic_error("there is no device to be opened");
 }
 

@@ -32,7 +32,7 @@ _runner() {
     flag=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   case $flag in
-    --out | --json | --trace | --tuning | --new-kernel | --include)
+    --out | --json | --trace | --new-kernel | --include)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return
       ;;

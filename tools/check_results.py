@@ -39,7 +39,6 @@ from tools.results import (
 )
 
 RESULTS_SCHEMA = "runner/record/results.schema.json"
-TUNING_SCHEMA = "runner/bench/tuning.schema.json"
 COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
 SHOWN = 3  # messages of one rule and file; the others are counted
 
@@ -296,10 +295,9 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
     except (ResultsError, KeyError, TypeError) as error:
         yield Fault(path, "schema", str(error))
         return
-    is_tuning = path.name == "tuning.json"
-    broken = [*schema(document, TUNING_SCHEMA if is_tuning else RESULTS_SCHEMA)]
+    broken = [*schema(document, RESULTS_SCHEMA)]
     yield from (Fault(path, "schema", message) for message in broken)
-    if not is_tuning and not broken:
+    if not broken:
         file = File(path, folder, document)
         for name, rule in RULES.items():
             accepted = (file.context["date"], name) in ACCEPTED

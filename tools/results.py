@@ -307,8 +307,8 @@ class File:
 
     @cached_property
     def kind(self) -> str | None:
-        """What wrote it: "sweep" or one of MODES for the runner, "counters", "list", "programs", "tuning", "verdicts";
-        None for what nothing here writes."""
+        """What wrote it: "sweep" or one of MODES for the runner, "counters", "list", "programs", "verdicts"; None for
+        what nothing here writes."""
         document = self.document
 
         def are_objects(value: Any) -> bool:
@@ -324,12 +324,11 @@ class File:
             return "verdicts"
         if "kernels" in document:
             return "counters"
-        lists = {"runs": "programs", "entries": "tuning"}
-        return next((kind for name, kind in lists.items() if are_objects(document.get(name))), None)
+        return "programs" if are_objects(document.get("runs")) else None
 
     @property
     def is_results(self) -> bool:
-        """Whether the runner wrote it, with cases: not tools/counters.py, `runner --list` or `runner --tune`."""
+        """Whether the runner wrote it, with cases: not tools/counters.py or `runner --list`."""
         return self.kind in ("sweep", *MODES)
 
     @cached_property

@@ -122,7 +122,7 @@ struct Kernel {
   /// Whether it computes transposed operands and batches as well. Others get single products of plain operands only.
   bool takes_every_layout = false;
   bool takes_padding = true;  ///< whether rows of operands may lie further apart than they are long
-  bool tunable = false;       ///< whether problems have several configurations, chosen by prediction or --tune
+  bool tunable = false;       ///< whether problems have several configurations, chosen by prediction
   double most_products = 0;   ///< larger problems would take a CPU kernel minutes and are skipped; 0 for no limit
   /// The reason why this kernel can not run a problem on any device, or nothing.
   std::function<std::optional<std::string>(const Problem&)> unsupported = [](const Problem&) { return std::nullopt; };

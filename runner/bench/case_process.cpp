@@ -273,7 +273,7 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 bool is_case_process() { return is_own_process(CONNECTION_VARIABLE) || std::getenv(CASE_VARIABLE) != nullptr; }
 
 void serve_cases(const Run& run) {
-  CaseRunner runner = make_case_runner(run, tuning_for_run(run.options, run.device));
+  CaseRunner runner = make_case_runner(run);
   if (std::getenv(CASE_VARIABLE) != nullptr) {
     serve_profiler(runner, run.plan);
     return;

@@ -34,24 +34,6 @@ void require_layout(const Kernel& kernel, const Size& size) {
   }
 }
 
-/// Does the work of a case. Returns the reason if it ended early, or nothing.
-std::optional<CaseStopped> ending_of(const std::function<void()>& work) {
-  try {
-    work();
-    return std::nullopt;
-  } catch (const CaseStopped& stopped) {
-    return stopped;
-  } catch (const simt::NotSupported& error) {
-    return CaseStopped(Outcome::not_supported, error.what());
-  } catch (const simt::Stopped& error) {
-    return CaseStopped(Outcome::skipped, error.what());
-  } catch (const std::bad_alloc&) {
-    return CaseStopped(Outcome::skipped, "not enough host memory");
-  } catch (const std::exception& error) {
-    return CaseStopped(Outcome::failed, error.what());
-  }
-}
-
 }  // namespace
 
 CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop)
@@ -59,7 +41,7 @@ CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const
   simt::stop_when(interrupted);
   if (query.device && settings.use_gpu) {
     try {
-      gpu_ = GpuBench::open(*query.device, protocol, stop, settings.tuning);
+      gpu_ = GpuBench::open(*query.device, protocol, stop);
     } catch (const std::runtime_error& error) {
       gpu_error_ = error.what();
     }
@@ -99,8 +81,8 @@ OperandSet& CaseRunner::operands_of(const Case& item) {
   return *operands_;
 }
 
-void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observer,
-                         const std::function<void(OperandSet&)>& work) {
+void CaseRunner::fill(Record& record, const Case& item, const Observer& observer) {
+  Bench& bench = bench_of(*item.kernel);
   stop_.check();
   require_layout(*item.kernel, item.size);
   observer("preparing");
@@ -109,53 +91,44 @@ void CaseRunner::prepare(Bench& bench, const Case& item, const Observer& observe
   if (const std::optional<std::string> reason = bench.unsupported(*item.kernel, operands)) {
     throw CaseStopped(Outcome::not_supported, *reason);
   }
-  work(operands);
+  bench.run(*item.kernel, operands, observer, record);
+  if (record.outcome == Outcome::compared && gpu_ && !gpu_->lost()) {
+    const double error = gpu_->cublas_rel_err(operands, observer, record);
+    if (error > 0.0) {
+      record.errors->vs_cublas = *record.rel_err / error;
+    }
+  }
 }
 
 Record CaseRunner::run(const Case& item, const Observer& observer) {
   Record record(item);
-  const std::optional<CaseStopped> stopped = ending_of([&] {
-    Bench& bench = bench_of(*item.kernel);
-    prepare(bench, item, observer, [&](OperandSet& operands) {
-      bench.run(*item.kernel, operands, observer, record);
-      if (record.outcome == Outcome::compared && gpu_ && !gpu_->lost()) {
-        const double error = gpu_->cublas_rel_err(operands, observer, record);
-        if (error > 0.0) {
-          record.errors->vs_cublas = *record.rel_err / error;
-        }
-      }
-    });
-  });
-  if (stopped) {
-    record.stop(stopped->outcome(), stopped->what());
+  try {
+    fill(record, item, observer);
+  } catch (const CaseStopped& stopped) {
+    record.stop(stopped.outcome(), stopped.what());
+  } catch (const simt::NotSupported& error) {
+    record.stop(Outcome::not_supported, error.what());
+  } catch (const simt::Stopped& error) {
+    record.stop(Outcome::skipped, error.what());
+  } catch (const std::bad_alloc&) {
+    record.stop(Outcome::skipped, "not enough host memory");
+  } catch (const std::exception& error) {
+    record.stop(Outcome::failed, error.what());
   }
   return record;
 }
 
-TuningResult CaseRunner::tune(const Case& item, const Observer& observer) {
-  TuningResult result;
-  const std::optional<CaseStopped> stopped = ending_of([&] {
-    prepare(*gpu_, item, observer,
-            [&](OperandSet& operands) { result = gpu_->tune(*item.kernel, operands, observer); });
-  });
-  if (stopped) {
-    result.outcome = stopped->outcome();
-    result.reason = stopped->what();
-  }
-  return result;
-}
-
-CaseRunner make_case_runner(const Run& run, const std::optional<TuningFile>& tuning) {
+CaseRunner make_case_runner(const Run& run) {
   const Options& options = run.options;
   const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.trace,
                                  options.force};
   return {options.protocol,
           run.device,
-          {is_for_gpus(run.plan), counting, options.force, tuning, run.several_gpus},
+          {is_for_gpus(run.plan), counting, options.force, run.several_gpus},
           StopToken(interrupted)};
 }
 
-std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFile>& tuning) {
+std::unique_ptr<Runner> make_runner(const Run& run) {
   const Options& options = run.options;
   const std::optional<Device>& device = run.device.device;
   if (options.protocol.mode == Mode::profile) {
@@ -169,7 +142,7 @@ std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFi
   const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
   if (run.ranks_are_processes || (!several_gpus && !files)) {
-    return std::make_unique<CaseRunner>(make_case_runner(run, tuning));
+    return std::make_unique<CaseRunner>(make_case_runner(run));
   }
   if (files && device) {
     keep_memory_private();  // the table and the results are made in it

@@ -3,8 +3,6 @@
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
 #include "bench/gpu_bench.hpp"
-#include "bench/tuner.hpp"
-#include "bench/tuning_file.hpp"
 #include "cli/options.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"
@@ -38,10 +36,9 @@ class Runner {
 class CaseRunner final : public Runner {
  public:
   struct Settings {
-    bool use_gpu = true;       ///< prepare the GPU, where there is one
-    CountingOptions counting;  ///< in the mode `count`
-    bool force = false;        ///< run what the executor is expected to take minutes for
-    std::optional<TuningFile> tuning;
+    bool use_gpu = true;        ///< prepare the GPU, where there is one
+    CountingOptions counting;   ///< in the mode `count`
+    bool force = false;         ///< run what the executor is expected to take minutes for
     BenchMaker several_gpus{};  ///< for products on several GPUs; without it there are none
   };
 
@@ -50,9 +47,6 @@ class CaseRunner final : public Runner {
   CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop = {});
 
   Record run(const Case& item, const Observer& observer) override;
-
-  /// Tries all configurations of a kernel on the GPU. There has to be a GPU. Never throws, as run().
-  TuningResult tune(const Case& item, const Observer& observer);
 
   const std::string& gpu_error() const override { return gpu_error_; }
   GpuFacts gpu_facts() const override { return gpu_ ? gpu_->facts() : GpuFacts{}; }
@@ -63,8 +57,8 @@ class CaseRunner final : public Runner {
   Bench& bench_of(const Kernel& kernel);
   /// The operands of the case. They replace the operands of the case before, unless they are the same.
   OperandSet& operands_of(const Case& item);
-  /// Calls `work` with the bench and the operands after the bench has found that it can run the kernel on them.
-  void prepare(Bench& bench, const Case& item, const Observer& observer, const std::function<void(OperandSet&)>& work);
+  /// Runs the case for run(), which records how it ended early.
+  void fill(Record& record, const Case& item, const Observer& observer);
 
   const Protocol& protocol_;
   const StopToken stop_;
@@ -87,10 +81,10 @@ struct Run {
 };
 
 /// The runner of a run's cases in this process.
-CaseRunner make_case_runner(const Run& run, const std::optional<TuningFile>& tuning);
+CaseRunner make_case_runner(const Run& run);
 
 /// The runner of a plan. Profiled kernels run under the profiler. Files' kernels are kept away from all else, and so
 /// are ranks that are threads: what hangs or crashes costs its case alone.
-std::unique_ptr<Runner> make_runner(const Run& run, const std::optional<TuningFile>& tuning);
+std::unique_ptr<Runner> make_runner(const Run& run);
 
 }  // namespace sgemm

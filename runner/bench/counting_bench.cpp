@@ -1,7 +1,6 @@
 #include "bench/counting_bench.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/configuration_choice.hpp"
 #include "count/trace_page.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
@@ -32,7 +31,7 @@ void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observ
   }
   const Problem& counted = guarded ? guarded->problem() : problem;
   const Prepared prepared = kernel.build(Target::for_checks).prepare(counted);
-  describe_own_choice(kernel, prepared.configuration, record);
+  record.describe_choice(kernel, prepared.configuration);
   record.counts = count(kernel, prepared, counted, options_, observer);
   if (guarded) {
     if (const std::optional<std::string> damage = guarded->damage()) {

@@ -1,7 +1,6 @@
 #include "bench/executor_bench.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/configuration_choice.hpp"
 #include "common/ceil_div.hpp"
 #include "problem/checked_operands.hpp"
 #include "problem/guarded_operands.hpp"
@@ -111,7 +110,7 @@ std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, cons
 void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const Problem problem = operands.fresh();
   observer("executing");
-  describe_own_choice(kernel, execute(kernel, problem).configuration, record);
+  record.describe_choice(kernel, execute(kernel, problem).configuration);
   if (protocol_.verify) {
     verify(operands, "", observer, record);
   }

@@ -24,8 +24,7 @@ bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMem
 /// The session, guarded: errors of CUDA and of libraries become the case's outcome.
 class CudaBench final : public GpuBench {
  public:
-  CudaBench(const Device& device, const Protocol& protocol, StopToken stop, const std::optional<TuningFile>& tuning)
-      : gpu_(device, protocol, stop, tuning) {}
+  CudaBench(const Device& device, const Protocol& protocol, StopToken stop) : gpu_(device, protocol, stop) {}
 
   GpuFacts facts() const override { return gpu_.facts(); }
   void require(const Kernel& kernel, OperandSet& operands) override;
@@ -33,7 +32,6 @@ class CudaBench final : public GpuBench {
     return gpu_.is_foreign(kernel) ? std::nullopt : Bench::unsupported(kernel, operands);  // its process is asked
   }
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-  TuningResult tune(const Kernel& kernel, OperandSet& operands, const Observer& observer) override;
   Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) override;
   double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) override;
   bool lost() const override { return !lost_after_.empty(); }
@@ -154,15 +152,6 @@ void CudaBench::require_inputs_unchanged(OperandSet& operands) {
   require(operands.host().b, problem.b, 'B');
 }
 
-TuningResult CudaBench::tune(const Kernel& kernel, OperandSet& operands, const Observer& observer) {
-  Record record({&kernel, operands.size, {}});
-  const Guard each = [&](const std::function<void()>& work) {
-    require_device();
-    guarded(record.name, work);
-  };
-  return guarded(record.name, [&] { return try_configurations(gpu_, {kernel, operands, observer, record}, each); });
-}
-
 Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {
   return guarded(record.name, [&] {
     const Reference& expected = gpu_.reference(operands, observer);
@@ -188,9 +177,8 @@ double CudaBench::cublas_rel_err(OperandSet& operands, const Observer& observer,
 
 }  // namespace
 
-std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Protocol& protocol, StopToken stop,
-                                         const std::optional<TuningFile>& tuning) {
-  return std::make_unique<CudaBench>(device, protocol, stop, tuning);
+std::unique_ptr<GpuBench> GpuBench::open(const Device& device, const Protocol& protocol, StopToken stop) {
+  return std::make_unique<CudaBench>(device, protocol, stop);
 }
 
 }  // namespace sgemm

@@ -1,13 +1,10 @@
 #pragma once
 
 #include "bench/bench.hpp"
-#include "bench/tuner.hpp"
-#include "bench/tuning_file.hpp"
 #include "device/device.hpp"
 #include "record/environment.hpp"
 
 #include <memory>
-#include <optional>
 
 namespace sgemm {
 
@@ -16,15 +13,11 @@ namespace sgemm {
 /// prepared and measured alone.
 class GpuBench : public Bench {
  public:
-  /// The protocol outlives the bench. Configurations come from `tuning` if it has the case; otherwise each kernel
-  /// chooses its own. Measures the floor of the event times. Throws std::runtime_error if the device can not be used.
-  static std::unique_ptr<GpuBench> open(const Device& device, const Protocol& protocol, StopToken stop,
-                                        const std::optional<TuningFile>& tuning);
+  /// The protocol outlives the bench. Measures the floor of the event times. Throws std::runtime_error if the device
+  /// can not be used.
+  static std::unique_ptr<GpuBench> open(const Device& device, const Protocol& protocol, StopToken stop);
 
   virtual GpuFacts facts() const = 0;
-
-  /// Tries all configurations of a kernel for which require() has returned. Throws as run().
-  virtual TuningResult tune(const Kernel& kernel, OperandSet& operands, const Observer& observer) = 0;
 
   /// Compares the C that a kernel on the host has left in `operands` with the reference made on the GPU, in the case
   /// `record`. Throws as run().

@@ -43,8 +43,7 @@ using Text = const std::string&;
 // The first mode is the one that is recommended where a flag lacks its mode.
 const Modes ALL;
 const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile};
-const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
-                           Mode::profile, Mode::tune,    Mode::digest};
+const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::digest};
 const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge};
 const Modes WRITE_RESULTS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::calibrate};
 const Modes SPREAD{Mode::measure, Mode::accuracy};
@@ -124,7 +123,7 @@ FlagGroup how_to_measure(Options& options) {
            {"--l2",
             "STATE",
             fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
-            {Mode::measure, Mode::tune},
+            {Mode::measure},
             [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
            {"--time",
             "SPAN",
@@ -135,7 +134,7 @@ FlagGroup how_to_measure(Options& options) {
            {"--max-seconds",
             "S",
             fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
-            {Mode::measure, Mode::tune, Mode::judge},
+            {Mode::measure, Mode::judge},
             [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
            {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
             [&](Text text) {
@@ -174,13 +173,7 @@ FlagGroup how_to_measure(Options& options) {
             "run on the CPU even what takes long there",
             {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
             [&](Text) { options.force = true; }},
-           {"--tune", "", "find each kernel's fastest configuration and store it in the tuning file", ALL, {}},
-           {"--calibrate", "", "fit libsgemm's predictions to the GPU, in a minute; --out names the file", ALL, {}},
-           {"--no-tuning",
-            "",
-            "ignore tuning files and let kernels choose their configurations",
-            {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile},
-            [&](Text) { options.use_tuning = false; }}}};
+           {"--calibrate", "", "fit libsgemm's predictions to the GPU, in a minute; --out names the file", ALL, {}}}};
 }
 
 FlagGroup on_several_gpus(Options& options) {
@@ -244,11 +237,6 @@ FlagGroup output(Options& options) {
             "verdicts of --judge, - is standard output; digests",
             {Mode::judge, Mode::digest},
             [&](Text text) { options.json = text; }},
-           {"--tuning",
-            "FILE",
-            "tuning file to read; --tune writes it [results/<device>/tuning.json]",
-            {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile, Mode::tune},
-            [&](Text text) { options.tuning_file = text; }},
            {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
             ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
 }

@@ -14,6 +14,7 @@ Kernels, separated by commas (--list shows them):
   5  coarse_1d  05_coarse_1d    the default variant of one chapter; 0 is cuBLAS
   1-7                           the default variants of chapters 1 to 7
   1:uncoalesced  1:*            one variant, or all variants, of chapter 1
+  "9:64x64 stream-k"            one configuration in place of the kernel's own choice
   all  chapters  baselines      all variants of all kernels, of chapters, of other kernels
   my.cu  my.cu:sgemm            a file of your own, or one of its kernels
 
@@ -47,7 +48,7 @@ Examples:
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
   runner --kernel 5 --count --trace accesses.html
   runner --kernel all --accuracy --data uniform,cancelling
-  runner --tune --sizes 256:8192,4096x128x4096
+  runner --kernel "9,9:64x64 stream-k" --sizes 700,1000
   runner --new-kernel my.cu
   runner --judge my.cu --sizes 1024,4096 --json -
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
@@ -60,7 +61,7 @@ Examples:
 Exit status:
   0    a case or more was measured, sustained, executed, compared, counted or profiled; none went
        wrong
-  1    a case was incorrect, implausible or failed, or with --tune a configuration
+  1    a case was incorrect, implausible or failed
   2    the usage was wrong or the output can not be written; nothing was measured
   3    no case could be measured, sustained, executed, compared, counted or profiled; with --judge a
        file could not be judged, as without a GPU for its speed, and none was refused

@@ -23,8 +23,8 @@ constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
     "The runner prints results and writes them to a JSON file.";
 
-constexpr std::array MODES{Mode::measure, Mode::sustain,   Mode::accuracy, Mode::count,  Mode::profile,
-                           Mode::tune,    Mode::calibrate, Mode::judge,    Mode::digest, Mode::list};
+constexpr std::array MODES{Mode::measure,   Mode::sustain, Mode::accuracy, Mode::count, Mode::profile,
+                           Mode::calibrate, Mode::judge,   Mode::digest,   Mode::list};
 
 /// Tells CLI11 of a flag. A value is stored while the command line is parsed.
 void declare(CLI::App& app, const Flag& flag) {
@@ -189,16 +189,9 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   if (options.trace && options.trace->page == options.out) {
     throw UsageError(fmt::format("--trace and --out are two files, and both are {}", *options.out));
   }
-  if (!options.use_tuning && options.tuning_file) {
-    throw UsageError("--tuning and --no-tuning contradict each other: give one of them");
-  }
   if (options.on_executor && options.ranks.exchange) {
     throw UsageError(
         fmt::format("--exchange is about GPUs: not with {}", options.protocol.check ? "--check" : "--device cpu"));
-  }
-  if (options.on_executor && (mode == Mode::tune || options.tuning_file)) {
-    throw UsageError(fmt::format("{} is about times on a GPU: not with {}", mode == Mode::tune ? "--tune" : "--tuning",
-                                 options.protocol.check ? "--check" : "--device cpu"));
   }
   if (mode != Mode::accuracy && mode != Mode::digest && options.protocol.data.size() > 1) {
     throw UsageError("--data: several kinds of operands need --accuracy");
@@ -209,7 +202,7 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   if (mode == Mode::profile && options.on_executor) {
     throw UsageError("--profile reads a GPU's counters, and --device cpu has none; --count counts there");
   }
-  if ((mode == Mode::tune || mode == Mode::judge || mode == Mode::digest) && !options.benchmark_flags.empty()) {
+  if ((mode == Mode::judge || mode == Mode::digest) && !options.benchmark_flags.empty()) {
     throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
 }
@@ -228,8 +221,6 @@ std::string_view flag_of(Mode mode) {
       return "--count";
     case Mode::profile:
       return "--profile";
-    case Mode::tune:
-      return "--tune";
     case Mode::calibrate:
       return "--calibrate";
     case Mode::judge:

@@ -18,23 +18,21 @@ constexpr std::string_view to_string(ListFormat format) { return format == ListF
 /// The command line, checked as far as is possible without knowing kernels and devices.
 struct Options {
   Protocol protocol;
-  std::string kernels = "all";             ///< for kernel_terms(); with --judge for judged_files()
-  UserOptions user;                        ///< for the files among them
-  std::optional<std::string> sizes;        ///< for parse_sizes(); without it default_sizes()
-  int device = 0;                          ///< CUDA's index, at least 0
-  bool on_executor = false;                ///< GPU kernels run on the executor: with --device cpu, --check and --count
-  std::string gpu_model = "h200";          ///< whose caches --count models: an id of simt::gpu_models()
-  std::optional<int> blocks_per_sm;        ///< instead of what that GPU would hold
-  std::optional<TraceOptions> trace;       ///< the page of a warp's requests that --count writes
-  RankOptions ranks;                       ///< for products on several GPUs
-  std::optional<double> timeout;           ///< seconds for a case of a file, or for an order to ranks
-  bool force = false;                      ///< cases that would take the executor long are run
-  std::optional<std::string> json;         ///< where --judge and --digest write: a path, for --judge "-" as well
-  std::optional<std::string> digests;      ///< path of the file that --digest compares with
-  std::optional<std::string> out;          ///< path of the results file; without one it is derived from device and time
-  std::optional<std::string> tuning_file;  ///< path; without one it is derived from the device
-  bool use_tuning = true;                  ///< whether to look for a tuning file
-  std::optional<std::string> new_kernel;   ///< path of a file to write, and nothing else
+  std::string kernels = "all";            ///< for kernel_terms(); with --judge for judged_files()
+  UserOptions user;                       ///< for the files among them
+  std::optional<std::string> sizes;       ///< for parse_sizes(); without it default_sizes()
+  int device = 0;                         ///< CUDA's index, at least 0
+  bool on_executor = false;               ///< GPU kernels run on the executor: with --device cpu, --check and --count
+  std::string gpu_model = "h200";         ///< whose caches --count models: an id of simt::gpu_models()
+  std::optional<int> blocks_per_sm;       ///< instead of what that GPU would hold
+  std::optional<TraceOptions> trace;      ///< the page of a warp's requests that --count writes
+  RankOptions ranks;                      ///< for products on several GPUs
+  std::optional<double> timeout;          ///< seconds for a case of a file, or for an order to ranks
+  bool force = false;                     ///< cases that would take the executor long are run
+  std::optional<std::string> json;        ///< where --judge and --digest write: a path, for --judge "-" as well
+  std::optional<std::string> digests;     ///< path of the file that --digest compares with
+  std::optional<std::string> out;         ///< path of the results file; without one it is derived from device and time
+  std::optional<std::string> new_kernel;  ///< path of a file to write, and nothing else
   ListFormat list_format = ListFormat::table;
   std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark
   std::vector<std::string> argv;             ///< as given, program name first

@@ -1,6 +1,7 @@
 #include "cli/selection.hpp"
 
 #include "base/nearest.hpp"
+#include "base/outcome.hpp"
 #include "base/split.hpp"
 #include "base/usage_error.hpp"
 #include "cli/options.hpp"
@@ -19,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -150,6 +152,30 @@ bool of_one_gpu(const Kernel& kernel) {
   return kernel.local_kernel.empty() && !from_host;
 }
 
+/// The kernel with the configuration of that name alone.
+Kernel of_configuration(Kernel kernel, const std::string& name) {
+  kernel.variant = name;
+  kernel.tunable = false;
+  for (Build& build : kernel.builds) {
+    if (!build) {
+      continue;
+    }
+    build.configurations = [name, all_of = build.configurations](const Problem& problem) {
+      const std::vector<Configuration> all = all_of(problem);
+      std::vector<std::string_view> others;
+      for (const Configuration& configuration : all) {
+        if (configuration.name == name) {
+          return std::vector{configuration};
+        }
+        others.push_back(configuration.name);
+      }
+      throw CaseStopped(Outcome::not_supported, fmt::format("has no configuration '{}' for this problem, but {}", name,
+                                                            fmt::join(others, ", ")));
+    };
+  }
+  return kernel;
+}
+
 /// Sets `selected[i]` for every kernel that the term names.
 void select(std::string_view text, const std::vector<Kernel>& available, std::vector<bool>& selected) {
   const auto mark = [&](const auto& wanted) {
@@ -220,6 +246,20 @@ void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Ke
   if (chapters_alone) {
     selected.push_back(select_kernels("cpu_blas", available).front());
   }
+}
+
+std::vector<Kernel> with_configurations(std::string_view expression, std::vector<Kernel> available) {
+  for (const std::string_view text : split(expression, ',')) {
+    const Term term = parse_term(text);
+    const auto is_named = [&](const Kernel& kernel) { return term.names(kernel) && term.names_variant_of(kernel); };
+    const auto found = std::find_if(available.begin(), available.end(),
+                                    [&](const Kernel& kernel) { return kernel.tunable && term.names(kernel); });
+    const bool one = !term.numbers || term.numbers->first == term.numbers->last;
+    if (one && found != available.end() && std::none_of(available.begin(), available.end(), is_named)) {
+      available.insert(found + 1, of_configuration(*found, std::string(term.variant)));
+    }
+  }
+  return available;
 }
 
 std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available) {

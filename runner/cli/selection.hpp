@@ -42,6 +42,10 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
 /// so a run of chapters has both baselines. Nothing is added to other selections: they name what they want.
 void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available);
 
+/// `available`, and behind their kernels the configurations that the expression names ("9:64x64 stream-k"), each as a
+/// variant that runs it in place of the kernel's own choice. Only a problem tells whether its kernel has it.
+std::vector<Kernel> with_configurations(std::string_view expression, std::vector<Kernel> available);
+
 /// Ranges take the kernels that there are. Says, for an expression that select_kernels() takes, where one includes a
 /// number whose kernel a build without CUDA lacks.
 std::optional<std::string> left_out_without_cuda(std::string_view expression, const std::vector<Kernel>& available);

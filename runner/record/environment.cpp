@@ -151,7 +151,7 @@ std::string cpu_model() {
 }
 
 Json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol, const DeviceQuery& query,
-                          const GpuFacts& facts, const std::optional<std::string>& tuning_file) {
+                          const GpuFacts& facts) {
   const BuildInfo& build = build_info();
   Json json;
   json["schema_version"] = SCHEMA_VERSION;
@@ -173,9 +173,6 @@ Json describe_environment(const std::vector<std::string>& argv, const Protocol& 
   json["cublas_math_mode"] = value_or_null(libraries.cublas_math_mode);
   json["cublas_workspace_bytes"] = value_or_null(libraries.cublas_workspace_bytes);
   json["nvidia_tf32_override"] = environment_variable("NVIDIA_TF32_OVERRIDE");
-  if (tuning_file) {
-    json["tuning_file"] = *tuning_file;
-  }
   json["build"] = describe(build);
   json["protocol"] = describe(protocol, facts);
   return json;

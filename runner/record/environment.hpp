@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +24,8 @@ struct GpuFacts {
 };
 
 /// The "context" of a results file (results.schema.json): the command line, host, device, libraries, build and
-/// protocol, and the tuning file that was followed.
+/// protocol.
 nlohmann::ordered_json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol,
-                                            const DeviceQuery& query, const GpuFacts& facts,
-                                            const std::optional<std::string>& tuning_file = std::nullopt);
+                                            const DeviceQuery& query, const GpuFacts& facts);
 
 }  // namespace sgemm

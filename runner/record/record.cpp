@@ -257,6 +257,14 @@ Record::Record(const Case& item)
       size(item.size),
       data(item.data) {}
 
+void Record::describe_choice(const Kernel& chosen, const Configuration& configuration) {
+  detail = configuration.name;
+  if (chosen.tunable && !detail.empty()) {
+    detail += ", by cost model";
+  }
+  workspace_bytes = configuration.workspace_bytes;
+}
+
 void Record::judge(const Verdict& verdict, std::string_view when, float beta,
                    const std::function<std::string()>& cause) {
   rel_err = verdict.rel_err;

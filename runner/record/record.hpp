@@ -80,7 +80,7 @@ struct Record {
   std::string
       reason;  ///< one line, empty for `measured`, `sustained`, `executed`, `compared`, `counted` and `profiled`
   bool verified = false;
-  std::string detail;  ///< what a library chose, or which configuration was chosen and how
+  std::string detail;  ///< which configuration was chosen, or what a library says of its choice
   std::string note;    ///< for the reader of the console, one line; empty where there is nothing to say
   std::string secret;  ///< that the operands of samples were made of; empty where they stayed the same
   std::optional<ClockComparison> clocks;  ///< of a kernel in another process
@@ -99,6 +99,8 @@ struct Record {
   std::optional<Counts> counts;                                          ///< present exactly for `counted`
   std::optional<Profile> profile;                                        ///< present exactly for `profiled`
 
+  /// Records the configuration that runs: "128x256, by cost model", or what a library says of its choice.
+  void describe_choice(const Kernel& chosen, const Configuration& configuration);
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
   /// class promises. The reason begins with `when`, and `beta` and `cause`, where it finds one, may help to explain it.
   void judge(const Verdict& verdict, std::string_view when, float beta = 1.0F,

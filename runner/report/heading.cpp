@@ -71,8 +71,7 @@ std::string executor_line(bool check) {
 }  // namespace
 
 std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                                 bool executing, const std::string& file,
-                                 const std::optional<std::string>& tuning_file) {
+                                 bool executing, const std::string& file) {
   const Protocol& protocol = options.protocol;
   const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
   const std::string data = fmt::format("{} data, {}", to_string(protocol.data.front()), factors);
@@ -122,19 +121,13 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
           "before each pass of the profiler");
       how = data;
       break;
-    case Mode::tune:
-      how = timing;
-      break;
   }
   if (executing && protocol.mode != Mode::count) {
     lines.push_back(executor_line(protocol.check));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
   lines.push_back(how);
-  lines.push_back((protocol.mode == Mode::tune ? "Tuning file: " : "Results: ") + file);
-  if (tuning_file) {
-    lines.push_back(fmt::format("Configurations: as tuned in {}", *tuning_file));
-  }
+  lines.push_back("Results: " + file);
   return lines;
 }
 

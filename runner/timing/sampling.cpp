@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -43,10 +42,6 @@ class RandomOrder {
     }
     return order_;
   }
-
-  void drop(const std::function<bool(int)>& contender) { std::erase_if(order_, contender); }
-  /// The contenders that are left, in the order of the last round.
-  const std::vector<int>& contenders() const { return order_; }
 
  private:
   std::mt19937_64 random_;
@@ -129,44 +124,6 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
     activity = fmt::format("sample {}, \u00b1{:.1f} %", count, reached * 100.0);
   }
   return timings;
-}
-
-Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer) {
-  RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, options, observer);
-  Comparison result;
-  result.times_us.resize(estimates.size());
-  if (options.batch_short) {
-    result.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
-  }
-  const auto of = [&](int contender) -> std::vector<double>& {
-    return result.times_us[static_cast<std::size_t>(contender)];
-  };
-  std::string activity = "sampling";
-  const Stopwatch watch(options.now);
-  for (int count = 1; count <= MAX_SAMPLES; ++count) {
-    options.stop.check();
-    observer(activity);
-    const std::vector<double> times = round(order.next(), result.launches_per_sample);
-    double reached = 0.0;
-    double best = std::numeric_limits<double>::infinity();
-    for (const int contender : order.contenders()) {
-      of(contender).push_back(times[static_cast<std::size_t>(contender)]);
-      const Summary summary = summarize(of(contender), CONFIDENCE);
-      reached = std::max(reached, summary.spread());
-      best = std::min(best, summary.median);
-    }
-    if (count == FEWEST_SAMPLES) {
-      order.drop([&](int contender) { return contender != 0 && median(of(contender)) > HOPELESS * best; });
-    }
-    const double budget = options.max_seconds * static_cast<double>(order.contenders().size());
-    if ((count >= MIN_SAMPLES && reached <= TARGET_CI) || (count >= FEWEST_SAMPLES && watch.seconds() >= budget)) {
-      break;
-    }
-    activity = fmt::format("sample {} of {} configurations, \u00b1{:.1f} %", count, order.contenders().size(),
-                           reached * 100.0);
-  }
-  return result;
 }
 
 }  // namespace sgemm

@@ -30,14 +30,11 @@ constexpr double WARM_UP_SECONDS = 0.25;
 constexpr double SHORTEST_SAMPLE_US = 50.0;
 constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 
-/// A contender is dropped if its first samples take this many times as long as those of the best one.
-constexpr double HOPELESS = 1.5;
-
 /// The launches of a sample where the shortest contender takes `us`.
 int launches_for(double us);
 
 /// Times every contender in `order` once, one after the other, with `launches` launches each. Returns microseconds per
-/// launch, indexed by contender. Entries of contenders that are not in `order` have no meaning.
+/// launch, indexed by contender.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
 
 /// Called before each round with a text that says what is going on.
@@ -47,13 +44,13 @@ using Observer = std::function<void(std::string_view activity)>;
 double steady_seconds();
 
 struct SamplingOptions {
-  int contenders = 1;        ///< for take_samples() 1, or 2: a kernel (0) and the rival it is compared with (1)
-  bool batch_short = true;   ///< several launches per sample for short kernels
-  double max_seconds = 1.0;  ///< of sampling, warm-up excluded
-  std::uint64_t seed = 0;    ///< of the random order within each round
-  StopToken stop = {};       ///< asked before each round; check() throws to end the sampling
+  int contenders = 1;                            ///< 1, or 2: a kernel (0) and the rival it is compared with (1)
+  bool batch_short = true;                       ///< several launches per sample for short kernels
+  double max_seconds = 1.0;                      ///< of sampling, warm-up excluded
+  std::uint64_t seed = 0;                        ///< of the random order within each round
+  StopToken stop = {};                           ///< asked before each round; check() throws to end the sampling
   std::function<double()> now = steady_seconds;  ///< the clock of warm-up and budget, which tests replace
-  int launches = 0;  ///< for take_samples(): of every sample, whatever they take; 0 where that decides
+  int launches = 0;                              ///< of every sample, whatever they take; 0 where that decides
 };
 
 struct Timings {
@@ -68,16 +65,5 @@ struct Timings {
 /// Warms up, then takes rounds until the median of the kernel's times, and that of the ratios where there is a rival,
 /// are known well enough.
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer);
-
-/// The times of several contenders.
-struct Comparison {
-  std::vector<std::vector<double>> times_us;  ///< per launch, of the same rounds; dropped contenders have the first few
-  int launches_per_sample = 1;
-};
-
-/// Warms up, then takes rounds until the median of every contender is known well enough. After MIN_SAMPLES samples
-/// hopeless contenders are dropped. Contender 0 always stays, because the others are compared with it.
-/// `options.max_seconds` is the budget of each contender that is left.
-Comparison compare(const Round& round, const SamplingOptions& options, const Observer& observer);
 
 }  // namespace sgemm

@@ -366,7 +366,7 @@ std::vector<std::string> judged_files(std::string_view expression) {
 
 Json verdicts_document(const Options& options, const DeviceQuery& device, const std::vector<Size>& asked,
                        const Secret& secret, const std::vector<FileVerdict>& verdicts) {
-  Json context = describe_environment(options.argv, options.protocol, device, {}, std::nullopt);
+  Json context = describe_environment(options.argv, options.protocol, device, {});
   context.erase("schema_version");  // of results
   context.erase("protocol");        // each trial has its own
   Json json;

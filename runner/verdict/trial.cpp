@@ -81,7 +81,7 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
     selected.push_back(&kernel);
   }
   const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), filter_in(options));
-  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false}, std::nullopt);
+  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false});
   std::vector<Record> records;
   for (const Case& item : plan) {
     records.push_back(

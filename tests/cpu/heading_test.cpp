@@ -47,8 +47,6 @@ TEST(Heading, NamesTheDeviceAndTheFile) {
   EXPECT_EQ(lines.front(),
             "NVIDIA H200: compute capability 9.0, 132 SMs, 60 MiB L2, 141 GiB, up to 1980 MHz, driver 580.1");
   EXPECT_EQ(lines.back(), "Results: x.json");
-  options.protocol.mode = Mode::tune;
-  EXPECT_EQ(lines_of(options, false).back(), "Tuning file: results/x.json");
 }
 
 }  // namespace

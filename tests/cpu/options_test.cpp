@@ -38,7 +38,8 @@ TEST(Options, CalibrationTakesADeviceAndAFile) {
   EXPECT_EQ(options_error({"--calibrate", "--sizes", "64"}), "--sizes has no effect with --calibrate");
   EXPECT_EQ(options_error({"--calibrate", "--device", "cpu"}),
             "--calibrate is about times on a GPU: not with --device cpu");
-  EXPECT_EQ(options_error({"--calibrate", "--tune"}), "--tune and --calibrate are two things to do: give one of them");
+  EXPECT_EQ(options_error({"--calibrate", "--count"}),
+            "--count and --calibrate are two things to do: give one of them");
 }
 
 TEST(Options, Defaults) {
@@ -56,8 +57,6 @@ TEST(Options, Defaults) {
   EXPECT_EQ(defaults.protocol.max_seconds, 1.0);
   EXPECT_TRUE(defaults.protocol.verify);
   EXPECT_EQ(defaults.protocol.mode, Mode::measure);
-  EXPECT_TRUE(defaults.use_tuning);
-  EXPECT_FALSE(defaults.tuning_file.has_value());
   EXPECT_TRUE(defaults.benchmark_flags.empty());
   EXPECT_EQ(defaults.argv, Arguments{"./runner"});
 }
@@ -162,9 +161,6 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
                                    "cancelling ",
                                    "--gpu-model",
                                    "--blocks-per-sm",
-                                   "--tune ",
-                                   "--tuning FILE",
-                                   "--no-tuning",
                                    "--list",
                                    "--launch CODE",
                                    "--requires CODE",
@@ -254,8 +250,8 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(options_error({"--include", "."}), "--include is for files, and --kernel names none");
   EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,no/such"}), "--include: there is no folder 'no/such'");
   EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,"}), "--include: there is no folder ''");
-  EXPECT_EQ(options_error({"--tune", "--timeout", "1"}), "--timeout has no effect with --tune");
-  EXPECT_EQ(options_error({"--tune", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --tune");
+  EXPECT_EQ(options_error({"--digest", "--timeout", "1"}), "--timeout has no effect with --digest");
+  EXPECT_EQ(options_error({"--digest", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --digest");
 }
 
 TEST(Options, ANewKernelIsWrittenAndNothingElse) {
@@ -379,7 +375,7 @@ TEST(Options, AccuracyTakesSeveralKindsOfOperands) {
 }
 
 TEST(Options, SizesDependOnTheMode) {
-  for (const Mode mode : {Mode::measure, Mode::count, Mode::tune}) {
+  for (const Mode mode : {Mode::measure, Mode::count}) {
     EXPECT_EQ(default_sizes(mode, true), "256:8192");
     EXPECT_EQ(default_sizes(mode, false), "256:8192");
   }
@@ -411,7 +407,6 @@ TEST(Options, Judge) {
   EXPECT_EQ(options_error({"--json", "-"}), "--json needs --judge");
   EXPECT_EQ(options_error({"--judge", "my.cu", "--accuracy"}),
             "--accuracy and --judge are two things to do: give one of them");
-  EXPECT_EQ(options_error({"--judge", "my.cu", "--tune"}), "--tune and --judge are two things to do: give one of them");
   for (const Arguments& useless : {Arguments{"--kernel", "5"},
                                    {"--data", "zeros"},
                                    {"--seed", "1"},
@@ -423,8 +418,6 @@ TEST(Options, Judge) {
                                    {"--energy"},
                                    {"--force"},
                                    {"--gpus", "2"},
-                                   {"--tuning", "t.json"},
-                                   {"--no-tuning"},
                                    {"--benchmark_filter=x"}}) {
     Arguments arguments{"--judge", "my.cu"};
     arguments.insert(arguments.end(), useless.begin(), useless.end());
@@ -434,7 +427,7 @@ TEST(Options, Judge) {
 
 TEST(Options, Profile) {
   const Options given = options({"--profile", "--kernel", "5,my.cu", "--no-verify", "--workspace", "4 * M", "--timeout",
-                                 "9", "--nvcc-flags", "-G", "--no-tuning"});
+                                 "9", "--nvcc-flags", "-G"});
   EXPECT_EQ(given.protocol.mode, Mode::profile);
   EXPECT_EQ(given.user.launch.workspace, "4 * M");
   EXPECT_FALSE(given.protocol.verify);
@@ -480,49 +473,11 @@ TEST(Options, BadAccuracy) {
   EXPECT_EQ(options_error({"--data", "all"}), "--data: several kinds of operands need --accuracy");
   EXPECT_EQ(options_error({"--accuracy", "--data", "huge,huge"}), "--data: huge is given more than once");
   EXPECT_EQ(options_error({"--accuracy", "--count"}), "--accuracy and --count are two things to do: give one of them");
-  EXPECT_EQ(options_error({"--accuracy", "--tune"}), "--accuracy and --tune are two things to do: give one of them");
-  EXPECT_EQ(options_error({"--tune", "--l2", "warm", "--data", "huge", "--accuracy"}),
-            "--accuracy and --tune are two things to do: give one of them");
-  EXPECT_EQ(options_error({"--tune", "--data", "huge,inf"}), "--data: several kinds of operands need --accuracy");
   EXPECT_EQ(options_error({"--accuracy", "--no-verify"}), "--no-verify has no effect with --accuracy");
   EXPECT_EQ(options_error({"--accuracy", "--list"}), "--accuracy and --list are two things to do: give one of them");
   EXPECT_EQ(options_error({"--accuracy=yes"}), "--accuracy takes no value");
   for (const Arguments& timing : {Arguments{"--l2", "warm"}, {"--time", "kernel"}, {"--max-seconds", "2"}}) {
     EXPECT_EQ(options_error({"--accuracy", timing[0], timing[1]}), timing[0] + " has no effect with --accuracy");
-  }
-}
-
-TEST(Options, Tuning) {
-  const Options tune = options({"--tune", "--tuning", "mine.json", "--l2", "warm", "--max-seconds", "2"});
-  EXPECT_EQ(tune.protocol.mode, Mode::tune);
-  EXPECT_EQ(tune.tuning_file, "mine.json");
-  EXPECT_EQ(options({"--tuning=mine.json"}).tuning_file, "mine.json");
-  EXPECT_FALSE(options({"--no-tuning"}).use_tuning);
-  EXPECT_FALSE(options({"--no-tuning", "--device", "cpu"}).use_tuning);
-}
-
-TEST(Options, BadTuning) {
-  EXPECT_EQ(options_error({"--tuning", "a", "--no-tuning"}),
-            "--tuning and --no-tuning contradict each other: give one of them");
-  EXPECT_EQ(options_error({"--tune", "--check"}), "--check has no effect with --tune");
-  EXPECT_EQ(options_error({"--count", "--tune"}), "--count and --tune are two things to do: give one of them");
-  EXPECT_EQ(options_error({"--tune", "--device", "cpu"}), "--tune is about times on a GPU: not with --device cpu");
-  EXPECT_EQ(options_error({"--tuning", "a", "--count"}), "--tuning has no effect with --count");
-  EXPECT_EQ(options_error({"--no-tuning", "--count"}), "--no-tuning has no effect with --count");
-  EXPECT_EQ(options_error({"--tuning", "a", "--check"}), "--tuning is about times on a GPU: not with --check");
-  EXPECT_EQ(options_error({"--tuning", "a", "--device", "cpu"}),
-            "--tuning is about times on a GPU: not with --device cpu");
-  for (const Arguments& useless : {Arguments{"--time", "kernel"},
-                                   {"--no-verify"},
-                                   {"--no-tuning"},
-                                   {"--out", "a.json"},
-                                   {"--force"},
-                                   {"--benchmark_filter=x"}}) {
-    Arguments arguments{"--tune"};
-    arguments.insert(arguments.end(), useless.begin(), useless.end());
-    EXPECT_EQ(options_error(arguments), useless.front() + " has no effect with --tune");
-    arguments.front() = "--list";
-    EXPECT_EQ(options(arguments).protocol.mode, Mode::list);
   }
 }
 

@@ -19,7 +19,7 @@ inline Record measured_record() {
   record.max_bound_ratio = 0.02;
   record.resources = Resources{256, 128, 16384, 0, 2};
   record.occupancy = 0.25;
-  record.detail = "64x64, tuned";
+  record.detail = "64x64, by cost model";
   record.workspace_bytes = 4096;
   record.telemetry.emplace(TelemetrySample{1980, 3201, 310.5, 45, {}},
                            TelemetrySample{1965, 3201, 512.0, 51, {"sw_power_cap"}});

@@ -32,7 +32,7 @@ TEST(Record, MeasuredCaseCarriesEverything) {
   EXPECT_GE(json.at("vs_cublas_ci")[1], json.at("vs_cublas"));
   EXPECT_EQ(json.at("samples_us").size(), json.at("cublas_samples_us").size());
   EXPECT_EQ(json.at("registers"), 128);
-  EXPECT_EQ(json.at("detail"), "64x64, tuned");
+  EXPECT_EQ(json.at("detail"), "64x64, by cost model");
   EXPECT_EQ(json.at("workspace_bytes"), 4096);
   EXPECT_EQ(json.at("telemetry").at("end").at("throttle_reasons"), Json::array({"sw_power_cap"}));
   EXPECT_EQ(json.at("throttled"), true);

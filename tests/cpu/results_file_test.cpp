@@ -36,7 +36,7 @@ nlohmann::ordered_json context_with_device() {
   Protocol protocol;
   protocol.time = TimeMode::end_to_end;
   return describe_environment({"./runner", "--kernel", "caf\xe9"} /* not UTF-8 */, protocol, {fake_device(), ""},
-                              {"580.1", std::size_t{1} << 28U, 2.1, 0.03}, "results/nvidia-h200/tuning.json");
+                              {"580.1", std::size_t{1} << 28U, 2.1, 0.03});
 }
 
 nlohmann::ordered_json context_without_device() {

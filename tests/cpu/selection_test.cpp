@@ -1,6 +1,7 @@
 #include "cli/selection.hpp"
 
 #include "base/nearest.hpp"
+#include "base/outcome.hpp"
 #include "fake_kernels.hpp"
 #include "usage_message.hpp"
 
@@ -52,6 +53,35 @@ TEST(Selection, NameWithAndWithoutNumber) {
   EXPECT_EQ(selected("05_coarse_1d"), Names{"05_coarse_1d"});
   EXPECT_EQ(selected("cublas"), Names{"cublas"});
   EXPECT_EQ(selected("cpu_blas"), Names{"cpu_blas"});
+}
+
+TEST(Selection, ConfigurationIsAVariantBehindItsKernel) {
+  std::vector<Kernel> chapters = fake_kernels();
+  Kernel& tunable = chapters[9];
+  tunable.tunable = true;
+  tunable.build(Target::for_gpu).configurations = [](const Problem&) {
+    return std::vector<Configuration>{{"128x256", 100, {}}, {"64x64 stream-k", 200, {}}};
+  };
+  for (const char* const unnamed : {"", "all", "5", "5:default", "5:*", "1-5:64x64", "1:64x64", "6:vectorized"}) {
+    EXPECT_EQ(with_configurations(unnamed, chapters).size(), chapters.size()) << unnamed;
+  }
+  const std::vector<Kernel> available = with_configurations("coarse_1d:64x64 stream-k,5:32x32", chapters);
+  const std::vector<const Kernel*> selected = select_kernels("6,5:64x64 stream-k,5,5:32x32", available);
+  ASSERT_EQ(selected.size(), 4U);
+  EXPECT_EQ(selected[0]->build(Target::for_gpu).configurations({}).size(), 2U);
+  EXPECT_EQ(selected[1]->id(), "05_coarse_1d:32x32");
+  EXPECT_EQ(selected[2]->id(), "05_coarse_1d:64x64 stream-k");
+  const std::vector<Configuration> only = selected[2]->build(Target::for_gpu).configurations({});
+  ASSERT_EQ(only.size(), 1U);
+  EXPECT_EQ(only.front().workspace_bytes, 200U);
+  EXPECT_FALSE(selected[2]->tunable) << "nothing is chosen";
+  try {
+    selected[1]->build(Target::for_gpu).configurations({});
+    FAIL() << "it has such a configuration";
+  } catch (const CaseStopped& stopped) {
+    EXPECT_EQ(stopped.outcome(), Outcome::not_supported);
+    EXPECT_STREQ(stopped.what(), "has no configuration '32x32' for this problem, but 128x256, 64x64 stream-k");
+  }
 }
 
 TEST(Selection, RangeOfNumbers) {

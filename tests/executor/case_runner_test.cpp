@@ -63,7 +63,7 @@ class ExecutedCaseTest : public testing::Test {
   }
 
   Protocol protocol_;
-  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}, false, std::nullopt};
+  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}, false};
 };
 
 TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {

@@ -42,7 +42,7 @@ def completions(*words: str) -> list[str]:
         (["--prof"], ["--profile"]),
         (["--en"], ["--energy"]),
         (["--su"], ["--sustain"]),
-        (["--no-"], ["--no-tuning", "--no-verify"]),
+        (["--no-"], ["--no-verify"]),
         (["--kernel", "06"], ["06_coarse_2d", "06_coarse_2d:published", "06_coarse_2d:vectorized"]),
         (["--kernel", "cpu_blas,05"], ["cpu_blas,05_coarse_1d"]),
         (["--kernel", "base"], ["baselines"]),

@@ -15,7 +15,6 @@ from runs import BUILD, ROOT, schema_errors
 
 CPU_TESTS = BUILD / "tests" / "cpu_tests"
 RESULTS = "runner/record/results.schema.json"
-TUNING = "runner/bench/tuning.schema.json"
 VERDICTS = "runner/verdict/verdicts.schema.json"
 
 pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CPU_TESTS}")
@@ -31,8 +30,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 
 def test_files_agree_with_their_schemas(samples):
-    schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "tuning.json": TUNING}
-    schemas["verdicts.json"] = VERDICTS
+    schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "verdicts.json": VERDICTS}
     assert samples.keys() == schemas.keys()
     for name, schema in schemas.items():
         assert schema_errors(schema, samples[name]) == [], name
@@ -98,21 +96,6 @@ def test_wrong_results_are_found(samples, change, field):
     document = json.loads(json.dumps(samples["results_without_device.json"]))
     change(document)
     errors = schema_errors(RESULTS, document)
-    assert any(field in error for error in errors), errors
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        (lambda document: document["entries"][0].pop("time_us"), "time_us"),
-        (lambda document: document["entries"][0].update(m=0), "m"),
-        (lambda document: document["context"].pop("device"), "device"),
-    ],
-)
-def test_wrong_tuning_files_are_found(samples, change, field):
-    document = json.loads(json.dumps(samples["tuning.json"]))
-    change(document)
-    errors = schema_errors(TUNING, document)
     assert any(field in error for error in errors), errors
 
 

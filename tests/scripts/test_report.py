@@ -238,14 +238,10 @@ def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
 
 
 def test_files_of_other_kinds_have_simple_tables(tmp_path):
-    tuning = tmp_path / "tuning.json"
-    entry = {"kernel": "09_every_shape", "m": 512, "configuration": "128x64", "time_us": 11.5}
-    tuning.write_text(json.dumps({"schema_version": 1, "entries": [entry]}), encoding="utf-8")
     programs = ROOT / "results" / "nvidia-h200" / "programs" / "gpt.json"
-    found = written(tmp_path, SYNTHETIC / "counters.json", SYNTHETIC / "counts_4096.json", programs, tuning)
+    found = written(tmp_path, SYNTHETIC / "counters.json", SYNTHETIC / "counts_4096.json", programs)
     titles = {table["title"]: table for table in found["tables"]}
-    assert titles.keys() == {"Counters: counters", "Counts: counts_4096", "Program: gpt", "Tuning: tuning"}
-    assert titles["Tuning: tuning"]["rows"] == [["09_every_shape", 512, "128x64", 11.5]]
+    assert titles.keys() == {"Counters: counters", "Counts: counts_4096", "Program: gpt"}
     assert all(len(row) == len(table["columns"]) for table in titles.values() for row in table["rows"])
     assert {c["outcome"] for c in found["cases"]} == {"counted"}
 

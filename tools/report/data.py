@@ -377,21 +377,12 @@ def program_table(source: str, document: dict) -> Table:
     return Table(f"Program: {source}", text, list(fields), rows)
 
 
-def tuning_table(source: str, entries: list[dict]) -> Table:
-    columns = [name for name, value in entries[0].items() if not isinstance(value, (dict, list))]
-    rows = [[plain(entry.get(name)) for name in columns] for entry in entries]
-    text = "The configurations that a tuning stored."
-    return Table(f"Tuning: {source}", text, [name.replace("_", " ") for name in columns], rows)
-
-
 def other_table(file: File, source: str) -> Table | str:
     """The view of a file that the runner's sweeps did not write, or why it has none."""
     if file.kind == "counters":
         return counters_table(source, load_counters(file))
     if file.kind == "programs":
         return program_table(source, file.document)
-    if file.kind == "tuning":
-        return tuning_table(source, file.document["entries"])
     return f"{source}{Path(file.path).suffix} is a list of kernels (runner --list), which holds no results."
 
 

@@ -5,7 +5,7 @@
 
 A folder stands for its *.json. Sweeps of several devices and boards may be given: each file stays apart, as does each
 protocol (a cold L2 and a warm one, say), and files of one protocol are compared with each other. Files of other kinds
-have simpler views: --accuracy, --count, executed cases, counters of tools/counters.py, programs, tuning. Verdicts of
+have simpler views: --accuracy, --count, executed cases, counters of tools/counters.py, programs. Verdicts of
 --judge become a leaderboard.
 
 Exit status: 0 fine, 2 bad input or a missing Python package.

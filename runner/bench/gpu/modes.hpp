@@ -1,9 +1,6 @@
 #pragma once
 
 #include "bench/gpu/session.hpp"
-#include "bench/tuner.hpp"
-
-#include <functional>
 
 namespace sgemm {
 
@@ -20,11 +17,5 @@ void launch_profiled(GpuSession& gpu, const GpuCase& item);
 
 /// The energy of turns that follow the samples.
 void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel);
-
-/// Calls the function and turns errors of CUDA and of libraries into the outcome of a case.
-using Guard = std::function<void(const std::function<void()>&)>;
-
-/// All configurations of a kernel on one operand set. `guard` is called for what concerns a single one.
-TuningResult try_configurations(GpuSession& gpu, const GpuCase& item, const Guard& guard);
 
 }  // namespace sgemm

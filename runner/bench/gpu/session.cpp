@@ -1,7 +1,6 @@
 #include "bench/gpu/session.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/configuration_choice.hpp"
 #include "common/cuda_check.hpp"
 #include "judge/limits.hpp"
 #include "problem/batch.hpp"
@@ -72,11 +71,10 @@ bool can_share_memory(const Device& device) {
 
 }  // namespace
 
-GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning)
+GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop)
     : device_(device),
       protocol_(protocol),
       stop_(stop),
-      tuning_(std::move(tuning)),
       stream_(make_stream()),
       flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
       event_timer_(device, flush_.get(), stream_.get()),
@@ -138,21 +136,11 @@ Prepared GpuSession::prepare(const GpuCase& item) {
         "this GPU shares no memory between processes: the file ran in the judge's own, where it can forge results";
   }
   const Problem problem = on_device(operands).problem.operands(Owner::kernel);
-  const std::vector<Configuration> all = kernel.build(Target::for_gpu).configurations(problem);
-  if (!kernel.tunable) {
-    describe_own_choice(kernel, all.front(), record);
-    return prepare(kernel, all.front());
-  }
-  const ConfigurationChoice choice = choose(all, tuning_ ? tuning_->find(kernel.id(), problem) : nullptr);
-  record.detail = choice.detail;
-  record.note = choice.note;
-  record.workspace_bytes = choice.configuration.workspace_bytes;
-  return prepare(kernel, choice.configuration);
-}
-
-Prepared GpuSession::prepare(const Kernel& kernel, const Configuration& configuration) {
+  const Build& build = kernel.build(Target::for_gpu);
+  const Configuration configuration = build.configurations(problem).front();
+  record.describe_choice(kernel, configuration);
   require_room(static_cast<double>(configuration.workspace_bytes), "workspace");
-  return kernel.build(Target::for_gpu).prepare(configuration);
+  return build.prepare(configuration);
 }
 
 bool GpuSession::is_foreign(const Kernel& kernel) const {
@@ -185,7 +173,7 @@ Prepared GpuSession::prepare_foreign(const GpuCase& item) {
   configuration.launch = [this, &problem = state.problem](const Problem&, void*, cudaStream_t stream) {
     round_trip(*foreign_, places_of(problem, 1), stream);
   };
-  describe_own_choice(item.kernel, configuration, item.record);
+  item.record.describe_choice(item.kernel, configuration);
   return {configuration, nullptr};
 }
 

@@ -41,7 +41,7 @@ struct GpuCase {
 class GpuSession {
  public:
   /// As GpuBench::open().
-  GpuSession(const Device& device, const Protocol& protocol, StopToken stop, std::optional<TuningFile> tuning);
+  GpuSession(const Device& device, const Protocol& protocol, StopToken stop);
 
   GpuFacts facts() const;
   const Device& device() const { return device_; }
@@ -57,10 +57,9 @@ class GpuSession {
   const Reference& reference(OperandSet& operands, const Observer& observer);
   const Prepared& cublas_of(OperandSet& operands);
 
-  /// Prepares the configuration that the tuning file or the kernel chooses, after the reference, because a workspace
-  /// may take the memory that it needs.
+  /// Prepares the configuration that the kernel chooses, after the reference, because a workspace may take the memory
+  /// that it needs.
   Prepared prepare(const GpuCase& item);
-  static Prepared prepare(const Kernel& kernel, const Configuration& configuration);
   /// Whether the kernel runs in another process, so that nothing of it may be called in this one. Under a profiler,
   /// which sees one process, and where processes can not share the GPU's memory, it does not.
   bool is_foreign(const Kernel& kernel) const;
@@ -105,7 +104,6 @@ class GpuSession {
   const Device device_;
   const Protocol& protocol_;
   const StopToken stop_;
-  const std::optional<TuningFile> tuning_;
   Stream stream_;
   std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
   EventTimer event_timer_;

@@ -99,7 +99,7 @@ Record run(Way way, bool count) {
   Kernel kernel = configured_kernel_for_executor({way});
   kernel.build(Target::for_checks) = configured_kernel_for_checks({way}).build(Target::for_checks);
   CaseRunner runner(protocol, {std::nullopt, "none here"},
-                    {true, {simt::find_gpu_model("h200"), {}, {}, false}, false, {}});
+                    {true, {simt::find_gpu_model("h200"), {}, {}, false}});
   return runner.run({&kernel, {70, 50, 90}, {}}, [](std::string_view) {});
 }
 
