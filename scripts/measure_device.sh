@@ -57,12 +57,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --logs | --steps)
       [ $# -gt 1 ] || refuse "$1 needs a value"
-      case $1 in
-        --out) out=$2 ;;
-        --build) build=$2 ;;
-        --logs) logs=$2 ;;
-        --steps) steps=$2 ;;
-      esac
+      printf -v "${1#--}" '%s' "$2"
       shift 2
       ;;
     --resume)

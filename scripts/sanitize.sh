@@ -21,11 +21,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --build | --logs | --tools)
       [ $# -gt 1 ] || { say "$1 needs a value"; exit 2; }
-      case $1 in
-        --build) build=$2 ;;
-        --logs) logs=$2 ;;
-        --tools) tools=$2 ;;
-      esac
+      printf -v "${1#--}" '%s' "$2"
       shift 2
       ;;
     *)
