@@ -79,6 +79,8 @@ def test_charts_the_comparison_and_the_report_of_one_kernel_show_cublas_and_the_
 def test_energy_and_sustained_speeds_have_cublas_as_well(edited):
     alone = keep(lambda record: record["kernel"] != "cublas")
     energy, sustained = (load([edited(path.name, alone)]) for path in (ENERGY, SUSTAINED))
+    kernel, cublas = (one(sustained, "sustained", kernel=name).sustained for name in ("07_warptile_hilbert", "cublas"))
+    assert cublas["kernel"] == kernel["cublas"]
     source = plot.Source(energy, energy=energy, sustained=sustained)
     for draw in (plot.energy_over_size, plot.sustained):
         assert "cuBLAS" in {text.get_text().partition("  ")[0] for text in draw(source).axes[0].texts}
