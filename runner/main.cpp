@@ -81,7 +81,9 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
     const std::string place = fmt::format("[{}/{}] {}", ++started, run.plan.size(), item.name());
     record =
         runner->run(item, [&](std::string_view activity) { console.progress(fmt::format("{}: {}", place, activity)); });
-    ++counts[record.outcome];
+    if (item.kernel != run.added || record.outcome != Outcome::measured) {
+      ++counts[record.outcome];
+    }
     file.add(record);
     if (table_shown) {
       console.row(record);
@@ -165,15 +167,14 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     selected.push_back(&kernel);
   }
   const bool on_gpu = device.device.has_value();
-  if (on_gpu && options.protocol.mode == Mode::measure) {
-    add_cpu_baseline(selected, kernels());
-  }
+  const Kernel* added =
+      on_gpu && options.protocol.mode == Mode::measure ? add_cpu_baseline(selected, kernels()) : nullptr;
   const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
   const std::vector<Case> plan = plan_of(options, selected, on_gpu, google.filter());
   if (google.lists(plan)) {
     return ALL_WELL;
   }
-  const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr};
+  const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr, added};
   if (is_case_process()) {
     hide_arguments(argc, argv);
     serve_cases(run);

@@ -78,6 +78,7 @@ struct Run {
   const std::vector<Case>& plan;
   BenchMaker several_gpus;
   bool ranks_are_processes = false;  ///< that mpirun or srun started
+  const Kernel* added = nullptr;     ///< a baseline that nobody named: a run with its times alone has measured nothing
 };
 
 /// The runner of a run's cases in this process.

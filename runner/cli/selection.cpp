@@ -240,12 +240,10 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
   return kernels;
 }
 
-void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available) {
+const Kernel* add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available) {
   const bool chapters_alone = std::all_of(
       selected.begin(), selected.end(), [](const Kernel* kernel) { return kernel->number > 0 && of_one_gpu(*kernel); });
-  if (chapters_alone) {
-    selected.push_back(select_kernels("cpu_blas", available).front());
-  }
+  return chapters_alone ? selected.emplace_back(select_kernels("cpu_blas", available).front()) : nullptr;
 }
 
 std::vector<Kernel> with_configurations(std::string_view expression, std::vector<Kernel> available) {

@@ -39,8 +39,9 @@ KernelTerms kernel_terms(std::string_view expression);
 std::vector<const Kernel*> select_kernels(std::string_view expression, const std::vector<Kernel>& available);
 
 /// Adds OpenBLAS on the CPU to chapters for one GPU that nothing else was named with. Every record has cuBLAS's times,
-/// so a run of chapters has both baselines. Nothing is added to other selections: they name what they want.
-void add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available);
+/// so a run of chapters has both baselines. Nothing is added to other selections: they name what they want. Returns
+/// what was added.
+const Kernel* add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available);
 
 /// `available`, and behind their kernels the configurations that the expression names ("9:64x64 stream-k"), each as a
 /// variant that runs it in place of the kernel's own choice. Only a problem tells whether its kernel has it.
