@@ -30,7 +30,7 @@ def written(name: str, values: Values) -> str:
 def test_constants_are_those_of_the_sources(values):
     """What results tell stands in fixtures/synthetic_page.txt."""
     assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
-    assert written("constant.HOPELESS@runner/timing/sampling.hpp", values) == "1.5"
+    assert written("constant.WARM_UP_SECONDS@runner/timing/sampling.hpp", values) == "0.25"
 
 
 def test_sustained_speeds_are_those_of_the_ends(edited, synthetic):
