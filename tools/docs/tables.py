@@ -23,7 +23,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, wraps
+from functools import cache, wraps
 from itertools import count as integers
 from itertools import product
 from pathlib import Path
@@ -35,7 +35,7 @@ from tools import compare, counts, needs, programs, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counts import SHARED, Pair
 from tools.docs import listing, pages, prose
-from tools.docs.values import Values
+from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
 from tools.forms import (
     COUNTER_ROWS,
@@ -76,11 +76,9 @@ from tools.results import (
     is_of_file,
     library_products,
     load,
-    load_folder,
     one,
     other_kernels,
     pick,
-    read_json,
     require_measured,
     short_name,
 )
@@ -255,47 +253,6 @@ def noise_line(cold: pd.DataFrame) -> str:
 def chapters() -> dict[str, dict]:
     """What ladder.toml says about each chapter, by id."""
     return tomllib.loads(Path(__file__).with_name("ladder.toml").read_text(encoding="utf-8"))
-
-
-class Folders:
-    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
-    accuracy.json, shapes.json and kernels.json (what `runner --list=json` prints); and the folder of what was
-    counted. Each is read when a block asks for it."""
-
-    def __init__(self, results: Path, counted: Path):
-        self.path, self.counted = results, counted
-
-    @cached_property
-    def results(self) -> pd.DataFrame:
-        return load_folder(self.path)
-
-    @cached_property
-    def cold(self) -> pd.DataFrame:
-        """The cold sweep, every outcome, CPU kernels among them."""
-        cold = pick(self.results, None, l2="cold", time="kernel").dropna(subset="side")
-        if cold.empty:
-            raise ResultsError(f"{self.path} holds no cold measurement")
-        return cold.astype({"side": int})
-
-    @cache  # noqa: B019 (there is one for each run of the script)
-    def file(self, name: str) -> pd.DataFrame:
-        """One results file, every outcome."""
-        return load([self.path / name])
-
-    @cached_property
-    def summaries(self) -> dict[str, str]:
-        """One line about each kernel, by id."""
-        return {kernel["id"]: kernel["summary"] for chapter in self.kernels for kernel in chapter["variants"]}
-
-    @cached_property
-    def kernels(self) -> list[dict]:
-        """What `runner --list=json` prints."""
-        path = self.path / "kernels.json"
-        return read_json(path) if path.exists() else []
-
-    @cache  # noqa: B019 (there is one for each run of the script)
-    def comparison(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
-        return counts.compare(self.counted, self.path, size)
 
 
 class Blocks:

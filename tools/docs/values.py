@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -50,6 +50,10 @@ from tools.results import (
     NotMeasured,
     ResultsError,
     counters_of_folder,
+    load,
+    load_folder,
+    pick,
+    read_json,
     require_measured,
     size_text,
 )
@@ -93,14 +97,45 @@ FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), SUSTAINED_F
 FILES |= dict.fromkeys(("counter", "launch"), COUNTERS_FILE) | {"counted": counts.counts_file(counts.USUAL_SIZE)}
 
 
-class Folders(Protocol):
-    """What tables.Folders offers."""
+class Folders:
+    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
+    accuracy.json, shapes.json and kernels.json (what `runner --list=json` prints); and the folder of what was
+    counted. Each is read when a block asks for it."""
 
-    path: Path
-    counted: Path
+    def __init__(self, results: Path, counted: Path):
+        self.path, self.counted = results, counted
 
-    def file(self, name: str) -> pd.DataFrame: ...
-    def comparison(self, size: int) -> counts.Comparison: ...
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        return load_folder(self.path)
+
+    @cached_property
+    def cold(self) -> pd.DataFrame:
+        """The cold sweep, every outcome, CPU kernels among them."""
+        cold = pick(self.results, None, l2="cold", time="kernel").dropna(subset="side")
+        if cold.empty:
+            raise ResultsError(f"{self.path} holds no cold measurement")
+        return cold.astype({"side": int})
+
+    @cache  # noqa: B019 (there is one for each run)
+    def file(self, name: str) -> pd.DataFrame:
+        """One results file, every outcome."""
+        return load([self.path / name])
+
+    @cached_property
+    def summaries(self) -> dict[str, str]:
+        """One line about each kernel, by id."""
+        return {kernel["id"]: kernel["summary"] for chapter in self.kernels for kernel in chapter["variants"]}
+
+    @cached_property
+    def kernels(self) -> list[dict]:
+        """What `runner --list=json` prints."""
+        path = self.path / "kernels.json"
+        return read_json(path) if path.exists() else []
+
+    @cache  # noqa: B019 (there is one for each run)
+    def comparison(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
+        return counts.compare(self.counted, self.path, size)
 
 
 def names_of(kernel: str) -> tuple[str, ...]:

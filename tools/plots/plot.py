@@ -1209,21 +1209,18 @@ def of_one_protocol(files: Sequence[File]) -> list[File]:
 
 def source_of(files: Sequence[File]) -> Source:
     """What was executed with --check or --count has no times. Such a file is read only where there is no sweep."""
-
-    def of(*wanted: str) -> list[File]:
-        found = []
-        for file in files:
-            is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(SHAPES_FILE).stem)
-            if ("shapes" if is_shapes else file.kind) in wanted:
-                found.append(file)
-        return found
+    of_kind: dict[str, list[File]] = {}
+    for file in files:
+        is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(SHAPES_FILE).stem)
+        of_kind.setdefault("shapes" if is_shapes else file.kind, []).append(file)
 
     def table(kind: str) -> pd.DataFrame | None:
-        return load(of(kind)) if of(kind) else None
+        return load(of_kind[kind]) if kind in of_kind else None
 
+    executed = [*of_kind.get("check", ()), *of_kind.get("count", ())]
     return Source(
-        results=load(of("sweep") or of("check", "count")),
-        counters=load_counters(of("counters")[-1]) if of("counters") else None,
+        results=load(of_kind.get("sweep", executed)),
+        counters=load_counters(of_kind["counters"][-1]) if "counters" in of_kind else None,
         accuracy=table("accuracy"),
         shapes=table("shapes"),
         energy=table("energy"),
