@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,12 @@ std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
 /// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of
 /// either kind, planned for so many multiprocessors.
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors);
+
+/// One of these that works in no memory, on all multiprocessors. Nothing where the device has none.
+std::optional<Algorithm> algorithm_without_memory(const GemmBatch& batch);
+
+/// Has CUDA load its code, which waits for all streams where a program has not used it.
+void load_algorithm_without_memory();
 
 /// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
 /// They split what is not packed.

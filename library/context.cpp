@@ -21,7 +21,11 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,6 +46,9 @@ constexpr double LARGEST_C = 0x1p40;
 /// Launches of batches are planned with counts of 64 bits, some times this large. The C of more products would take
 /// terabytes as well.
 constexpr std::int64_t LARGEST_BATCH = std::numeric_limits<int>::max();
+
+/// Behind the workspace of a reproducible product whose bias takes the place of a beta on the GPU.
+constexpr std::size_t BETA_BYTES = sizeof(float);
 
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
@@ -106,6 +113,16 @@ void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue
   }
 }
 
+/// Whether repeatable calls of a kind go without memory: as the first one of the process did, which has to be this one
+/// if nobody knows.
+template <class Kind>
+bool repeats_without_memory(const Kind& kind, bool missing) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<Kind, bool>;
+  const std::lock_guard lock(mutex);
+  return known->try_emplace(kind, missing).first->second;
+}
+
 void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
   algorithms.insert(algorithms.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -113,13 +130,15 @@ void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
 }  // namespace
 
 sgemm_context::sgemm_context()
-    : repeatable(is_set("SGEMM_REPEATABLE")),
-      forks_(forks()),
+    : forks_(forks()),
       context_(context_id()),
       device_(current_device()),
       all_multiprocessors_(multiprocessors_of(device_)),
+      repeatable_(is_set("SGEMM_REPEATABLE")),
       blas_(context_),
-      pool_(std::in_place, sgemm::memory_limit(), context_) {}
+      pool_(std::in_place, sgemm::memory_limit(), context_) {
+  prepare_for_want_of_memory();
+}
 
 void sgemm_context::require_life() const {
   if (forks_ != forks() || (current_device() == device_ && context_id() != context_)) {
@@ -138,6 +157,26 @@ void sgemm_context::set_workspace(void* workspace, std::size_t bytes) {
   workspace_bytes_ = bytes;
 }
 
+void sgemm_context::set_memory_limit(std::size_t bytes) {
+  pool_.emplace(bytes, context_);
+  prepare_for_want_of_memory();
+}
+
+void sgemm_context::set_repeatable(bool value) {
+  if (value != repeatable_) {
+    repeatable_ = value;
+    prepare_for_want_of_memory();
+  }
+}
+
+/// Where calls may find no memory, or no memory for code either, that is loaded now: it would wait for all streams, and
+/// these may wait for each other.
+void sgemm_context::prepare_for_want_of_memory() const {
+  if (repeatable_ || pool_->limit() != ANY_WORKSPACE) {
+    load_algorithm_without_memory();
+  }
+}
+
 void sgemm_context::set_multiprocessors(int count) {
   if (count < 0 || count > all_multiprocessors_) {
     throw StatusError(SGEMM_STATUS_INVALID_VALUE);
@@ -148,28 +187,17 @@ void sgemm_context::set_multiprocessors(int count) {
 }
 
 const Choice& sgemm_context::choice(const GemmBatch& batch, const GemmEpilogue* epilogue) {
-  return known(batch, epilogue).choice;
+  return known(batch, epilogue).second.choice;
 }
 
-sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
+sgemm_context::Shape& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
-  const ChoiceKey key{accuracy,
-                      p.m,
-                      p.n,
-                      p.k,
-                      p.a_transposed,
-                      p.b_transposed,
-                      p.scalars_on_device(),
-                      batch.addresses_on_device(),
-                      batch.operands_split_into_fours(),
-                      multiplies(p),
-                      p.packed.a != nullptr,
-                      p.packed.b != nullptr,
-                      batch.count,
-                      workspace_limit(),
+  const ChoiceKey key(accuracy, p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.scalars_on_device(),
+                      batch.addresses_on_device(), batch.operands_split_into_fours(), multiplies(p),
+                      p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
                       epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue),
-                      epilogue == nullptr ? SGEMM_SUMS_NONE : epilogue->sums_of};
+                      epilogue == nullptr ? SGEMM_SUMS_NONE : epilogue->sums_of);
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
@@ -179,7 +207,7 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
     shape.choice = choose(batch, epilogue);
     found = choices_.emplace(key, std::move(shape)).first;
   }
-  return found->second;
+  return *found;
 }
 
 std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_->limit() : workspace_bytes_; }
@@ -249,6 +277,10 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
   if (epilogue != nullptr) {
     for (Algorithm& algorithm : algorithms) {
       add_epilogue(algorithm, p, *epilogue);
+      if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && p.scalars_on_device()) {
+        algorithm.workspace_bytes = ceil_div<std::size_t>(algorithm.workspace_bytes, BETA_BYTES) * BETA_BYTES;
+        algorithm.workspace_bytes += BETA_BYTES;
+      }
     }
   }
   Choice choice = choose_for(batch, accuracy, std::move(algorithms), multiprocessors, workspace_limit(), without);
@@ -273,29 +305,36 @@ class sgemm_context::Memory {
       allocated_ = context.pool_->allocate(bytes, context.stream_);
       data_ = allocated_.data;
     }
-    if (context.repeatable && missing() && context.workspace_ == nullptr) {
-      throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+  }
+  /// The same where another algorithm may take the place of one without memory.
+  Memory(sgemm_context& context, std::size_t bytes, const GemmBatch& batch, Shape& shape)
+      : Memory(context, context.repeatable_ && shape.second.repeats_without_memory.value_or(false) ? 0 : bytes) {
+    if (context.workspace_ == nullptr && bytes > 0) {
+      instead_ = context.without_memory(batch, shape, missing());
     }
   }
-  ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable); }
+  ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   void* data() const { return data_; }
   bool missing() const { return bytes_ > 0 && data_ == nullptr; }
+  /// That other algorithm. Null: the call has the memory, or there is none.
+  const Algorithm* instead() const { return instead_; }
 
  private:
   sgemm_context& context_;
   std::size_t bytes_;
   MemoryPool::Block allocated_;
   void* data_ = nullptr;
+  const Algorithm* instead_ = nullptr;
 };
 
 /// Whether the last calls of a shape have shown that operands make the algorithm slower than cuBLAS. Nothing waits for
 /// what they show.
 bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
   const bool leads_nowhere = fallback == SGEMM_FALLBACK_CUBLAS && *Blas::path() == '\0';
-  if (repeatable || leads_nowhere) {
+  if (repeatable_ || leads_nowhere) {
     return false;
   }
   if (shape.recomputed == nullptr) {
@@ -323,15 +362,16 @@ void sgemm_context::gemm(const GemmBatch& batch) { gemm(batch, nullptr); }
 void sgemm_context::gemm(const GemmBatch& batch, const GemmEpilogue& epilogue) { gemm(batch, &epilogue); }
 
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
-  Known& shape = known(given, epilogue);
-  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && shape.choice.algorithm && !takes_detour(given, shape)) {
+  Shape& shape = known(given, epilogue);
+  Known& of_shape = shape.second;
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && of_shape.choice.algorithm && !takes_detour(given, of_shape)) {
     GemmBatch batch = given;
-    batch.first.recomputed = shape.recomputed;
-    ++shape.calls;
-    if (enqueue(batch, epilogue, *shape.choice.algorithm)) {
+    batch.first.recomputed = of_shape.recomputed;
+    ++of_shape.calls;
+    if (enqueue(batch, epilogue, shape)) {
       return;
     }
-    if (repeatable) {  // nobody else has these bits
+    if (repeatable_) {  // nobody else has these bits
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }
   }
@@ -343,9 +383,9 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     prepare_d(given.first, *epilogue, stream_);
   }
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, epilogue, shape.choice);
+    gemm_reproducibly(given, epilogue, of_shape.choice);
   } else {
-    gemm_by_cublas(given);
+    gemm_by_cublas(given, shape);
     if (epilogue != nullptr) {
       finish_d(given.first, *epilogue, stream_);
     }
@@ -355,12 +395,39 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   }
 }
 
+/// The algorithm in place of one whose memory is `missing`. Null: there is none, or the memory is there. cuBLAS would
+/// be another one, but its code may not be loaded yet, for which CUDA waits for all streams.
+const Algorithm* sgemm_context::without_memory(const GemmBatch& batch, Shape& shape, bool missing) const {
+  auto& [key, known] = shape;
+  std::optional<Algorithm>& instead = known.without_memory;
+  if (missing && !instead) {
+    instead = algorithm_without_memory(batch);
+  }
+  if (!repeatable_) {
+    return missing && instead ? &*instead : nullptr;
+  }
+  if (!known.repeats_without_memory && (!missing || instead)) {
+    known.repeats_without_memory =
+        repeats_without_memory(std::tuple(context_, device_, multiprocessors_, key), missing);
+  }
+  if (known.repeats_without_memory.value_or(false)) {
+    instead = instead ? instead : algorithm_without_memory(batch);
+    return &instead.value();
+  }
+  if (missing) {
+    throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+  }
+  return nullptr;
+}
+
 /// By an algorithm of the library. False: nothing was written that matters.
-bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue, const Algorithm& algorithm) {
-  const Memory memory(*this, algorithm.workspace_bytes);
-  if (memory.missing()) {
+bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue, Shape& shape) {
+  const Algorithm& chosen = *shape.second.choice.algorithm;
+  const Memory memory(*this, chosen.workspace_bytes, batch, shape);
+  if (memory.missing() && memory.instead() == nullptr) {
     return false;
   }
+  const Algorithm& algorithm = memory.instead() == nullptr ? chosen : *memory.instead();
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
@@ -397,13 +464,16 @@ void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue
   GemmBatch batch = given;
   GemmProblem& p = batch.first;
   GemmEpilogue rest = epilogue == nullptr ? GemmEpilogue{} : *epilogue;
-  if (rest.bias != nullptr && !p.scalars_on_device() && p.beta == 0.0F) {
+  if (rest.bias != nullptr && p.scalars_on_device()) {
+    void* const last = static_cast<char*>(memory.data()) + choice.algorithm->workspace_bytes - BETA_BYTES;
+    p.beta_at = start_from_bias_if_beta_is_0(p, rest, static_cast<float*>(last), stream_);
+  } else if (rest.bias != nullptr && p.beta == 0.0F) {
     start_from_bias(p, rest, stream_);
     p.beta = 1.0F;
     rest.bias = nullptr;
   }
   choice.algorithm->launch(batch, memory.data(), stream_);
-  finish_d(p, rest, stream_);
+  finish_d(p, rest, stream_, given.first.beta_at);
 }
 
 std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
@@ -413,9 +483,17 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
   return ceil_div<std::size_t>(scaled_c_bytes(batch), SGEMM_WORKSPACE_ALIGNMENT) * SGEMM_WORKSPACE_ALIGNMENT;
 }
 
-void sgemm_context::gemm_by_cublas(const GemmBatch& batch) {
+void sgemm_context::gemm_by_cublas(const GemmBatch& batch, Shape& shape) {
   const std::size_t bytes = bytes_beside_cublas(batch);
-  const Memory memory(*this, bytes);
+  const Memory memory(*this, bytes, batch, shape);
+  if (memory.instead() != nullptr) {
+    if (sgemm::enqueue(*memory.instead(), batch, nullptr, stream_)) {
+      return;
+    }
+    if (repeatable_) {
+      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
+    }
+  }
   const bool saves = bytes > 0 && !memory.missing();
   if (saves) {
     save_scaled_c(batch, memory.data(), stream_);

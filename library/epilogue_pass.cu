@@ -52,7 +52,27 @@ __global__ void __launch_bounds__(THREADS)
   });
 }
 
-__global__ void __launch_bounds__(THREADS) epilogue_kernel(GemmProblem p, GemmEpilogue epilogue, Blocks blocks) {
+/// D = the bias where beta is 0, and what the product is added with.
+__global__ void __launch_bounds__(THREADS)
+    start_kernel(GemmProblem p, GemmEpilogue epilogue, Blocks blocks, float* beta_of_product) {
+  const float beta = *p.beta_at;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *beta_of_product = beta == 0.0F ? 1.0F : beta;
+  }
+  if (beta == 0.0F) {
+    for_each_column(blocks, [&](std::int64_t first_row, std::int64_t column) {
+      for (std::int64_t row = first_row; column < p.n && row < min(first_row + ROWS, p.m); ++row) {
+        p.c[row * p.ldc + column] = bias_of(epilogue, row, column);
+      }
+    });
+  }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    epilogue_kernel(GemmProblem p, GemmEpilogue epilogue, Blocks blocks, const float* started_if_0) {
+  if (started_if_0 != nullptr && *started_if_0 == 0.0F) {
+    epilogue.bias = nullptr;
+  }
   for_each_column(blocks, [&](std::int64_t first_row, std::int64_t column) {
     float x[ROWS] = {};
 #pragma unroll
@@ -104,11 +124,18 @@ void start_from_bias(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStr
   launch(copy_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue.bias, by_row, 1 - by_row, blocks);
 }
 
-void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
+const float* start_from_bias_if_beta_is_0(const GemmProblem& p, const GemmEpilogue& epilogue, float* beta,
+                                          cudaStream_t stream) {
+  const Blocks blocks(p);
+  launch(start_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue, blocks, beta);
+  return beta;
+}
+
+void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream, const float* started_if_0) {
   if (epilogue.changes_elements()) {
     const Blocks blocks(p);
     try {
-      launch(epilogue_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue, blocks);
+      launch(epilogue_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue, blocks, started_if_0);
     } catch (const CudaError&) {
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }

@@ -23,10 +23,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -220,45 +223,63 @@ bool suits_in_layouts(const GemmProblem& p, const Device& device) {
   return Shape::PARTS > 1 ? p.k > LONG_SUM && Shape::SMEM_BYTES <= device.smem_bytes : suits<Shape>(p, device);
 }
 
-/// Adds a tile, with persistent blocks and with one for each tile. These alone would not keep to fewer multiprocessors
-/// than the device has.
+/// A tile with persistent blocks (`streamed`), or with one for each tile. Nothing where it does not suit.
 template <class Tile, class Scalar = Tile>
-void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors,
-         const Factors& factors) {
+std::optional<Algorithm> algorithm(const GemmBatch& batch, const Device& device, const Blocks& blocks,
+                                   const Factors& factors) {
   using Shape = TileShape<Tile>;
+  const auto& [multiprocessors, streamed] = blocks;
   const double k_tiles = static_cast<double>(batch.count) *
                          static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
                          static_cast<double>(k_tiles_of<TileShape<Scalar>>(batch.first));
   if (!suits_in_layouts<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
-    return;
+    return std::nullopt;
   }
   const double cycles_per_fma =
       Shape::CYCLES_PER_FMA * factors.at(static_cast<std::size_t>(copied_float_by_float(batch)));
+  const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
+  const bool by_float = !batch.addresses_on_device() && !batch.operands_split_into_fours();
+  const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma) *
+                        (by_float ? STREAMED_BY_FLOAT : 1.0);
+  Algorithm algorithm;
+  algorithm.kernel = "09_every_shape";
+  algorithm.configuration = name_of<Shape>(streamed);
+  algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
+  algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, has_shares(planned));
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
+  };
+  if (batch.count == 1 && !batch.addresses_on_device() && has_epilogues(batch.first)) {
+    algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                         cudaStream_t stream) {
+      enqueue_with_epilogue<Tile, Scalar>(of, epilogue, blocks, workspace, stream);
+    };
+  }
+  return algorithm;
+}
+
+/// The factors were fitted to measurements on an H100: docs/lab/libsgemm.md.
+constexpr Factors FACTORS_OF_128X128{0.987, 1.00, 1.03};
+
+/// Adds a tile in both ways. One block for each tile alone would not keep to fewer multiprocessors than the device has.
+template <class Tile, class Scalar = Tile>
+void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors,
+         const Factors& factors) {
   for (const bool streamed : {true, false}) {
-    if (!streamed && (Shape::PARTS > 1 || multiprocessors < device.multiprocessors)) {
+    if (!streamed && (TileShape<Tile>::PARTS > 1 || multiprocessors < device.multiprocessors)) {
       continue;
     }
-    const Blocks blocks{multiprocessors, streamed};
-    const Plan planned = plan_for<Shape>(batch, multiprocessors, streamed);
-    const bool by_float = !batch.addresses_on_device() && !batch.operands_split_into_fours();
-    const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma) *
-                          (by_float ? STREAMED_BY_FLOAT : 1.0);
-    Algorithm algorithm;
-    algorithm.kernel = "09_every_shape";
-    algorithm.configuration = name_of<Shape>(streamed);
-    algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
-    algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, has_shares(planned));
-    algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-      enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
-    };
-    if (batch.count == 1 && !batch.addresses_on_device() && has_epilogues(batch.first)) {
-      algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
-                                           cudaStream_t stream) {
-        enqueue_with_epilogue<Tile, Scalar>(of, epilogue, blocks, workspace, stream);
-      };
+    if (std::optional<Algorithm> one = algorithm<Tile, Scalar>(batch, device, {multiprocessors, streamed}, factors)) {
+      algorithms.push_back(*std::move(one));
     }
-    algorithms.push_back(algorithm);
   }
+}
+
+/// Has CUDA load the code of kernels.
+template <class Tile, class... Policies>
+void load_code() {
+  cudaFuncAttributes attributes{};
+  (cudaFuncGetAttributes(&attributes, every_shape_streamed_kernel<TileShape<Copied<Tile, Policies>>, Policies>), ...);
 }
 
 // More cycles of the sliced kernel where B lies along k, in a launch and in each round of tiles: docs/lab/libsgemm.md.
@@ -311,10 +332,9 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
   const Device device = current_device();
   std::vector<Algorithm> all;
   if (device.compute_capability >= 90) {
-    // The factors were fitted to measurements on an H100: docs/lab/libsgemm.md.
     add<Tile128x256>(all, batch, device, multiprocessors, {1.00, 1.015, 1.045});
     add<Tile256x128>(all, batch, device, multiprocessors, {0.986, 1.012, 1.03});
-    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors, {0.987, 1.00, 1.03});
+    add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors, FACTORS_OF_128X128);
     add<Tile128x64>(all, batch, device, multiprocessors, {0.965, 1.07, 1.17});
     add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
     add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
@@ -322,6 +342,26 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
     add_sliced<Sliced32x32>(all, batch, device, multiprocessors);
   }
   return all;
+}
+
+std::optional<Algorithm> algorithm_without_memory(const GemmBatch& batch) {
+  const GemmProblem& p = batch.first;
+  const Device device = current_device();
+  if (device.compute_capability < 90 || std::max({p.m, p.n, p.k}) > std::numeric_limits<int>::max()) {
+    return std::nullopt;
+  }
+  return algorithm<Tile128x128, Tile128x128Scalar>(batch, device, {device.multiprocessors, false}, FACTORS_OF_128X128);
+}
+
+void load_algorithm_without_memory() {
+  constexpr Reading ALONG_K = Reading::along_k;
+  constexpr Reading ACROSS_K = Reading::across_k;
+  constexpr Reading BY_FOUR = Reading::across_k_by_four;
+  load_code<Tile128x128, ManyProducts<BY_FOUR, ALONG_K>, ManyProducts<BY_FOUR, BY_FOUR>, ManyProducts<ALONG_K, BY_FOUR>,
+            WithEpilogue<ALONG_K, BY_FOUR>>();
+  load_code<Tile128x128Scalar, ManyProducts<ACROSS_K, ALONG_K>, ManyProducts<ACROSS_K, ACROSS_K>,
+            ManyProducts<ALONG_K, ALONG_K>, ManyProducts<ALONG_K, ACROSS_K>, WithEpilogue<ALONG_K, ALONG_K>,
+            WithEpilogue<ALONG_K, ACROSS_K>>();
 }
 
 }  // namespace sgemm

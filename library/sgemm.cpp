@@ -80,6 +80,16 @@ void copy(char (&destination)[SIZE], const std::string& text) {
   std::snprintf(destination, SIZE, "%s", text.c_str());
 }
 
+/// A call of one product, or of a batch.
+GemmCall gemm_call(sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, std::int64_t m, std::int64_t n,
+                   std::int64_t k, const float* alpha, const CallMatrix& a, const CallMatrix& b, const float* beta,
+                   const CallMatrix& c, std::int64_t batch_count = 1) {
+  return {order, transa, transb, m, n, k, alpha, a, b, beta, c, batch_count, c.addresses != nullptr};
+}
+
+/// The scalars of plans, which are for products of any scalars but 0.
+constexpr float ONE = 1.0F;
+
 /// Whether a call of valid shape has no element of C.
 bool is_empty(const GemmCall& call) { return call.m == 0 || call.n == 0 || call.batch_count == 0; }
 
@@ -206,16 +216,9 @@ GemmCall call_of(sgemm_handle_t handle, sgemm_order_t order, std::int64_t m, std
                  const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b, const float* beta, float* d,
                  std::int64_t ldd) {
   require(a != nullptr && b != nullptr);
-  GemmCall call;
-  call.order = order;
-  call.m = m;
-  call.n = n;
-  call.k = k;
-  call.alpha = alpha;
+  GemmCall call = gemm_call(order, SGEMM_OP_N, SGEMM_OP_N, m, n, k, alpha, {}, {}, beta, {d, ldd});
   call.a = operand(handle, *a, order, SGEMM_SIDE_A, m, k, call.transa);
   call.b = operand(handle, *b, order, SGEMM_SIDE_B, n, k, call.transb);
-  call.beta = beta;
-  call.c = {d, ldd};
   return call;
 }
 
@@ -306,14 +309,15 @@ sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value
 }
 
 sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
-  return with(handle, [&] {
+  return with_cuda(handle, [&] {
     require(repeatable == 0 || repeatable == 1);
-    handle->repeatable = repeatable == 1;
+    handle->require_device();
+    handle->set_repeatable(repeatable == 1);
   });
 }
 
 sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value) {
-  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable ? 1 : 0; });
+  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable() ? 1 : 0; });
 }
 
 sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes) {
@@ -354,7 +358,7 @@ sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
 sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
                           int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
                           int64_t ldb, const float* beta, float* c, int64_t ldc) {
-  return run(handle, {order, transa, transb, m, n, k, alpha, {a, lda, 0}, {b, ldb, 0}, beta, {c, ldc, 0}, 1});
+  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {c, ldc}));
 }
 
 sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
@@ -362,37 +366,18 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
-  return run(handle, {order,
-                      transa,
-                      transb,
-                      m,
-                      n,
-                      k,
-                      alpha,
-                      {a, lda, stride_a},
-                      {b, ldb, stride_b},
-                      beta,
-                      {c, ldc, stride_c},
-                      batch_count});
+  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta,
+                               {c, ldc, stride_c}, batch_count));
 }
 
 sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                   int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
                                   int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
                                   int64_t ldc, int64_t batch_count) {
-  return run(handle, {order,
-                      transa,
-                      transb,
-                      m,
-                      n,
-                      k,
-                      alpha,
-                      {nullptr, lda, 0, a},
-                      {nullptr, ldb, 0, b},
-                      beta,
-                      {nullptr, ldc, 0, c},
-                      batch_count,
-                      true});
+  GemmCall call = gemm_call(order, transa, transb, m, n, k, alpha, {nullptr, lda, 0, a}, {nullptr, ldb, 0, b}, beta,
+                            {nullptr, ldc, 0, c}, batch_count);
+  call.by_address = true;  // also if c is null
+  return run(handle, call);
 }
 
 sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
@@ -400,19 +385,18 @@ sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t ord
                                         const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
                                         const float* c, int64_t ldc, float* d, int64_t ldd,
                                         const sgemm_epilogue_t* epilogue) {
-  return run(handle, {order, transa, transb, m, n, k, alpha, {a, lda, 0}, {b, ldb, 0}, beta, {d, ldd, 0}, 1},
-             {{c, ldc, 0}, epilogue});
+  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {d, ldd}),
+             {{c, ldc}, epilogue});
 }
 
 sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
                                              sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                              int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
                                              sgemm_plan_t* plan) {
-  const float one = 1.0F;
-  const EpilogueCall more{{nullptr, ldd, 0}, epilogue};
-  return plan_of(
-      handle, {order, transa, transb, m, n, k, &one, {nullptr, lda, 0}, {nullptr, ldb, 0}, &one, {nullptr, ldd, 0}, 1},
-      plan, &more);
+  const EpilogueCall more{{nullptr, ldd}, epilogue};
+  return plan_of(handle,
+                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda}, {nullptr, ldb}, &ONE, {nullptr, ldd}),
+                 plan, &more);
 }
 
 sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
@@ -475,10 +459,9 @@ sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int
 sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
                                       const sgemm_operand_t* a, const sgemm_operand_t* b, int64_t ldd,
                                       const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan) {
-  const float one = 1.0F;
   const EpilogueCall more{{nullptr, ldd}, epilogue == nullptr ? &NO_EPILOGUE : epilogue};
   return with_cuda(handle, [&] {
-    pass_on(plan_of(handle, call_of(handle, order, m, n, k, &one, a, b, &one, nullptr, ldd), plan, &more));
+    pass_on(plan_of(handle, call_of(handle, order, m, n, k, &ONE, a, b, &ONE, nullptr, ldd), plan, &more));
   });
 }
 
@@ -487,41 +470,18 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
                                int64_t batch_count, sgemm_plan_t* plan) {
   // The strides of a batch do not matter here, and this is the smallest that is allowed.
   const int64_t stride_c = order == SGEMM_ORDER_ROW_MAJOR ? n : m;
-  const float one = 1.0F;
   return plan_of(handle,
-                 {order,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  &one,
-                  {nullptr, lda, 0},
-                  {nullptr, ldb, 0},
-                  &one,
-                  {nullptr, ldc, stride_c},
-                  batch_count},
+                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda}, {nullptr, ldb}, &ONE,
+                           {nullptr, ldc, stride_c}, batch_count),
                  plan);
 }
 
 sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                        int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                        int64_t batch_count, sgemm_plan_t* plan) {
-  const float one = 1.0F;
   const float* const nowhere = nullptr;  // no address is read here
   return plan_of(handle,
-                 {order,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  &one,
-                  {nullptr, lda, 0, &nowhere},
-                  {nullptr, ldb, 0, &nowhere},
-                  &one,
-                  {nullptr, ldc, 0, &nowhere},
-                  batch_count,
-                  true},
+                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda, 0, &nowhere},
+                           {nullptr, ldb, 0, &nowhere}, &ONE, {nullptr, ldc, 0, &nowhere}, batch_count),
                  plan);
 }

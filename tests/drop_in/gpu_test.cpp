@@ -348,7 +348,7 @@ TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
 }
 
 /// A product whose terms find no room, although those of all products before it are in the pool.
-TEST_F(DropInGpuTest, WithoutMemoryTheProgramsOwnCallGoesToCublas) {
+TEST_F(DropInGpuTest, WithoutMemoryTheCallIsComputedAllTheSame) {
   const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
   constexpr int kLarge = 4096;
   constexpr size_t kCount = size_t{kLarge} * kLarge;
@@ -369,7 +369,7 @@ TEST_F(DropInGpuTest, WithoutMemoryTheProgramsOwnCallGoesToCublas) {
     const AllMemory taken;
     EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    EXPECT_EQ(c.read(), expected);
+    expect_near(c.read(), expected);  // by chapter 09, if there is room for its code
   }
   c.write(std::vector<float>(kCount, 1.0F));
   CUBLAS_OK(call(&cublasSgemm_v2));

@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -61,11 +61,15 @@ TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
   EXPECT_EQ(pool_state().live, 0);
 }
 
-TEST_F(LengthyHandleTest, WhereThePoolIsFullCublasGetsTheCall) {
+/// CUDA would wait for all streams where a kernel of cuBLAS is the first of its kind.
+TEST_F(LengthyHandleTest, WhereThePoolIsFullChapter09GetsTheCall) {
   const Handle handle;
   pool_state().full = true;
-  expect_right(handle, chapter_12_product());
-  EXPECT_EQ(blas_calls().products, 1);
+  GemmCase product = chapter_12_product();
+  expect_right(handle, product);
+  product.k = 100;  // it is not predicted to be faster than cuBLAS
+  expect_right(handle, product);
+  EXPECT_EQ(blas_calls().products, 0);
 }
 
 TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
@@ -158,28 +162,23 @@ TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
   EXPECT_EQ(blas_calls().workspace_bytes, sizeof workspace);
 }
 
-TEST_F(HandleTest, WithoutRoomForTheCopyCublasGetsTheCallAlone) {
+TEST_F(HandleTest, WithoutRoomForTheCopyChapter09GetsTheCall) {
   const Handle handle;
-  GemmOperands operands(product_by_cublas_of_zero_on_the_gpu());
   pool_state().full = true;
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(blas_calls().products, 1);
-  operands.c.memory().download();
-  EXPECT_TRUE(std::isnan(operands.c.at(0, 0, 0)));
+  expect_right(handle, product_by_cublas_of_zero_on_the_gpu());
+  EXPECT_EQ(blas_calls().products, 0);
 }
 
 /// As under the drop-in, where cuBLAS is the program's own.
 TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
   const Handle handle;
-  pool_state().full = true;
   blas_calls().refuses = true;
-  GemmOperands operands(chapter_12_product());
+  GemmOperands operands({5, 6, 7});
   const Expected expected(operands, 1);
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 1);
   expected.check_unchanged(operands);
 
-  pool_state().full = false;
   GemmOperands saved(product_by_cublas_of_zero_on_the_gpu());
   const Expected expected_saved(saved);
   EXPECT_EQ(saved.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
@@ -203,12 +202,7 @@ TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
   EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
   expected_small.check_unchanged(small);
 
-  pool_state().full = true;
-  GemmOperands operands(chapter_12_product());
-  const Expected expected(operands, 1);
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 0);
-  expected.check_unchanged(operands);
 }
 
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
@@ -299,18 +293,42 @@ TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
 }
 
-/// Bits may not depend on the memory that is free.
-TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
+std::vector<float> result_of(sgemm_handle_t handle, const GemmCase& product) {
+  GemmOperands operands(product);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  return operands.c.memory().download();
+}
+
+/// Bits may not depend on the memory that is free later.
+TEST_F(LengthyHandleTest, RepeatableCallsGoTheWayOfTheFirst) {
   const Handle handle;
-  ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
-  pool_state().full = true;
-  for (const GemmCase& product : {chapter_12_product(), product_by_cublas_of_zero_on_the_gpu()}) {
-    GemmOperands operands(product);
-    const Expected expected(operands, 1);
-    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ALLOC_FAILED);
-    expected.check_unchanged(operands);
+  const Handle other;
+  for (const sgemm_handle_t each : {sgemm_handle_t(handle), sgemm_handle_t(other)}) {
+    ASSERT_EQ(sgemm_set_repeatable(each, 1), SGEMM_STATUS_SUCCESS);
   }
+  GemmCase first_without = chapter_12_product();
+  first_without.m = 1279;  // other tests of the process know other shapes
+  GemmCase first_with = first_without;
+  first_with.m = 1278;
+  const std::vector<float> with_room = result_of(handle, first_with);
+  pool_state().full = true;
+  const std::vector<float> without_room = result_of(handle, first_without);
+  GemmOperands operands(first_with);
+  const Expected expected(operands, 1);
+  EXPECT_EQ(operands.call(other), SGEMM_STATUS_ALLOC_FAILED);
+  expected.check_unchanged(operands);
+  pool_state().full = false;
+  for (const sgemm_handle_t each : {sgemm_handle_t(handle), sgemm_handle_t(other)}) {
+    EXPECT_EQ(result_of(each, first_without), without_room);
+    EXPECT_EQ(result_of(each, first_with), with_room);
+  }
+  EXPECT_NE(result_of(Handle(), first_without), without_room) << "both ways have the same bits";
   EXPECT_EQ(blas_calls().products, 0);
+}
+
+TEST_F(HandleTest, RepeatabilityIsASettingOfTheHandle) {
+  const Handle handle;
+  EXPECT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
   int repeatable = 0;
   EXPECT_EQ(sgemm_get_repeatable(handle, &repeatable), SGEMM_STATUS_SUCCESS);

@@ -151,7 +151,11 @@ TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
   constexpr std::int64_t N = 37;
   constexpr std::int64_t K = 90;
   GemmCase product{M, N, K, SGEMM_ORDER_ROW_MAJOR};
-  for (const sgemm_bias_t bias_of : {SGEMM_BIAS_OF_ROWS, SGEMM_BIAS_OF_COLUMNS}) {
+  for (const auto& [bias_of, mode] : {std::tuple{SGEMM_BIAS_OF_ROWS, SGEMM_POINTER_MODE_HOST},
+                                      {SGEMM_BIAS_OF_ROWS, SGEMM_POINTER_MODE_DEVICE},
+                                      {SGEMM_BIAS_OF_COLUMNS, SGEMM_POINTER_MODE_HOST},
+                                      {SGEMM_BIAS_OF_COLUMNS, SGEMM_POINTER_MODE_DEVICE}}) {
+    ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
     GemmOperands with_c(product);
     GemmOperands with_bias(product);
     Mirrored<float> bias(std::max(M, N), 0.0F);
@@ -178,10 +182,34 @@ TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
     ASSERT_EQ(
         sgemm_gemm_with_epilogue(handle, product.order, product.transa, product.transb, M, N, K, &alpha,
                                  with_bias.a.data(), with_bias.a.ld(), with_bias.b.data(), with_bias.b.ld(), &zero,
-                                 nullptr, with_bias.c.ld(), with_bias.c.data(), with_bias.c.ld(), &epilogue),
+                                 with_bias.c.data(), with_bias.c.ld(), with_bias.c.data(), with_bias.c.ld(), &epilogue),
         SGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download());
+    EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
   }
+}
+
+/// With another beta the product is rounded before the bias is added, wherever beta is.
+TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  Mirrored<float> bias(37, 0.1F);
+  sgemm_epilogue_t epilogue{};
+  epilogue.bias_of = SGEMM_BIAS_OF_COLUMNS;
+  epilogue.bias = bias.device();
+  std::vector<std::vector<float>> results;
+  for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+    ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
+    const float alpha = 0.7F;
+    const float beta = 0.3F;
+    GemmOperands operands({5, 37, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, alpha, beta});
+    float* const d = operands.c.data();
+    ASSERT_EQ(sgemm_gemm_with_epilogue(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 37, 90, &alpha,
+                                       operands.a.data(), operands.a.ld(), operands.b.data(), operands.b.ld(), &beta, d,
+                                       operands.c.ld(), d, operands.c.ld(), &epilogue),
+              SGEMM_STATUS_SUCCESS);
+    results.push_back(operands.c.memory().download());
+  }
+  EXPECT_EQ(results[0], results[1]);
 }
 
 /// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass

@@ -15,8 +15,9 @@
  *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
  *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
  *     the library or of cuBLAS may give other bits, and so may another workspace. There are two exceptions, unless
- *     the handle is repeatable (sgemm_set_repeatable()): where there is no room to work in, and where operands with
- *     Inf, NaN or numbers far apart made calls slower than cuBLAS, cuBLAS gets the call, and its bits are others.
+ *     the handle is repeatable (sgemm_set_repeatable()): where there is no room to work in, another algorithm or
+ *     cuBLAS gets the call, and where operands with Inf, NaN or numbers far apart made calls slower than cuBLAS, cuBLAS
+ *     gets it. Their bits are others.
  *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
  *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
  */
@@ -170,22 +171,25 @@ SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallbac
  * stream (cudaMallocAsync), and nothing waits for that. The memory comes from a pool, which all handles of a device
  * with the same sgemm_set_memory_limit() share. The pool keeps some of what was freed for the next call, until
  * sgemm_trim() or the end of the last handle. A call never waits for another stream to get memory. If there is no room,
- * cuBLAS gets the call, unless the handle is repeatable. A call that is captured into a graph works in memory that the
- * graph holds until it is destroyed. */
+ * an algorithm in FP32 gets the call that needs none, on all multiprocessors; before compute capability 9.0 that is
+ * cuBLAS. A call that is captured into a graph works in memory that the graph holds until it is destroyed. */
 #define SGEMM_WORKSPACE_ALIGNMENT 256
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
 /* What the handles of a device with this limit use and keep together, in bytes; SIZE_MAX: there is no limit. A call
- * that would need more takes an algorithm that needs less, at last that of cuBLAS. The environment variable
- * SGEMM_MEMORY has the value of a new handle: "512M", "2G". */
+ * that would need more takes an algorithm that needs less, at last that of cuBLAS. With a limit, or on a
+ * repeatable handle, the code of the algorithm that needs no memory is loaded at once: loading it in a call would wait
+ * for all streams. The environment variable SGEMM_MEMORY has the value of a new handle: "512M", "2G". */
 SGEMM_API sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes);
 SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value);
 
-/* 1: the same call with the same settings gives the same bits, or fails. Its algorithm depends on the call and the
- * settings alone. Where there is no room for it, the call is ALLOC_FAILED, and writes nothing. Memory that a call has
- * worked in stays with the handle, for calls that need no more, so that the same call finds room again. 0: there are
- * the exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to 0. Other
- * numbers are INVALID_VALUE. */
+/* 1: the same call with the same settings gives the same bits in all of the process, or fails. Its algorithm depends on
+ * the call and the settings, and on whether the first such call of the process found room. If it did not, that one and
+ * all later ones take the algorithm that needs none. If it did, a later one without room is ALLOC_FAILED, and writes
+ * nothing. Memory that a call has worked in stays with the handle, for calls that need no more, so that the same call
+ * finds room again. Before compute capability 9.0 a first call without room is ALLOC_FAILED as well. 0: there are the
+ * exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to 0. Other numbers
+ * are INVALID_VALUE. */
 SGEMM_API sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable);
 SGEMM_API sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value);
 
@@ -211,9 +215,9 @@ SGEMM_API sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* v
  *
  * alpha and beta are on the host or on the GPU, as the pointer mode says. C is not read if beta is 0. A and B are not
  * read if k is 0, nor if alpha is 0 and on the host. If alpha is 0 and on the GPU, C does not depend on A and B,
- * although cuBLAS may read them. A call that cuBLAS gets needs memory for a copy of beta * C then. If there is no room
- * for it, Inf and NaN in A and B make C NaN. C must not overlap A, B, alpha, beta or the workspace. Elements between
- * the rows or columns of C are not touched.
+ * although cuBLAS may read them. A call that cuBLAS gets needs memory for a copy of beta * C then. If there
+ * is no room for it, and cuBLAS gets the call all the same, Inf and NaN in A and B make C NaN. C must not overlap A, B,
+ * alpha, beta or the workspace. Elements between the rows or columns of C are not touched.
  *
  * Matrices need no alignment beyond that of a float. Aligned to 16 bytes, with leading dimensions that are multiples
  * of 4, they are read somewhat faster.
@@ -295,7 +299,7 @@ typedef struct {
 /* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
  * this form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass
  * over D follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their
- * arguments. With REPRODUCIBLE and a beta of 0 on the host, a bias has the bits that it has as C with a beta of 1.
+ * arguments. With REPRODUCIBLE and a beta of 0, a bias has the bits that it has as C with a beta of 1.
  *
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
  * and may be null then. Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the
