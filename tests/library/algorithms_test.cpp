@@ -54,8 +54,9 @@ using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 
 /// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
 /// results, and the memory of C as it was.
-void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change,
-                     const Look& look) {
+void expect_right_in(
+    const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change = [](auto&) {},
+    const Look& look = [](auto&, auto&) {}) {
   GemmOperands given(product);
   change(given);
   const Expected expected(given);
@@ -91,7 +92,7 @@ void expect_right_stacked(
   EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32   ? 6
                                : product.by_address && product.batch > 1 ? 8
                                                                          : 4);  // one by one as well
-  expect_right_in(algorithms, product, change, [](auto&, auto&) {});
+  expect_right_in(algorithms, product, change);
 }
 
 /// Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the four are of each order,
@@ -100,42 +101,56 @@ sgemm_order_t order_with(sgemm_op_t transa, sgemm_op_t transb) {
   return transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
 }
 
-class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_op_t, sgemm_op_t>> {
- protected:
-  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    GemmCase product;
-    std::tie(product.accuracy, product.transa, product.transb) = GetParam();
-    product.order = order_with(product.transa, product.transb);
-    product.m = m;
-    product.n = n;
-    product.k = k;
-    return product;
-  }
-};
-
-TEST_P(LayoutTest, SizesOnBothSidesOfTiles) {
-  GemmCase product = with(131, 259, 67);
-  product.alpha = -1.5F;
-  product.beta = 0.5F;
-  expect_right_in_every_algorithm(product);
+GemmCase laid_out(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa, sgemm_op_t transb,
+                  sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE) {
+  GemmCase product{m, n, k, order_with(transa, transb), transa, transb};
+  product.accuracy = accuracy;
+  return product;
 }
 
-TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
-  expect_right_in_every_algorithm(with(128, 64, 128));
-  GemmCase padded = with(129, 66, 132);
-  padded.padding = 3;
-  padded.offset = 1;
-  expect_right_in_every_algorithm(padded);
-}
-
-TEST_P(LayoutTest, ScalarsOnTheDevice) {
-  GemmCase product = with(33, 35, 70);
+/// The same with alpha and beta on the device.
+template <class ExpectRight>
+void expect_right_with_scalars_on_device(GemmCase product, const ExpectRight& expect_right) {
   product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
   for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
     product.alpha = alpha;
     product.beta = beta;
-    expect_right_in_every_algorithm(product);
+    expect_right(product);
   }
+}
+
+/// The same with scalars other than 1 and 0.
+GemmCase scaled(GemmCase product, float alpha = -1.5F, float beta = 0.5F) {
+  product.alpha = alpha;
+  product.beta = beta;
+  return product;
+}
+
+/// The same with numbers between lines, and before the first one.
+GemmCase padded(GemmCase product, std::int64_t padding, std::int64_t offset = 0) {
+  product.padding = padding;
+  product.offset = offset;
+  return product;
+}
+
+class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  static GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto& [accuracy, transa, transb] = GetParam();
+    return laid_out(m, n, k, transa, transb, accuracy);
+  }
+};
+
+TEST_P(LayoutTest, SizesOnBothSidesOfTiles) { expect_right_in_every_algorithm(scaled(with(131, 259, 67))); }
+
+TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
+  expect_right_in_every_algorithm(with(128, 64, 128));
+  expect_right_in_every_algorithm(padded(with(129, 66, 132), 3, 1));
+}
+
+TEST_P(LayoutTest, ScalarsOnTheDevice) {
+  expect_right_with_scalars_on_device(with(33, 35, 70),
+                                      [](const GemmCase& product) { expect_right_in_every_algorithm(product); });
 }
 
 TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
@@ -165,6 +180,16 @@ void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& row
   for (const std::int64_t column : columns) {
     operands.op_b(0, 1, column) = FLT_MAX;
   }
+}
+
+/// That an element of C is a sum in the order of k, with a beta of 0.5.
+void expect_plain_sum(GemmOperands& operands, const std::vector<float>& before, std::int64_t row, std::int64_t column) {
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < operands.of.k; ++k) {
+    sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
+  }
+  const std::size_t index = operands.c.index(0, row, column);
+  ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
 }
 
 /// Elements that tensor cores can not compute are sums of plain products in the order of k, in tiles with few such
@@ -197,22 +222,14 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
         }
       },
       [&](GemmOperands& operands, const std::vector<float>& before) {
-        const auto expect_plain_sum = [&](std::int64_t row, std::int64_t column) {
-          float sum = 0.0F;
-          for (std::int64_t k = 0; k < product.k; ++k) {
-            sum += operands.op_a(0, row, k) * operands.op_b(0, k, column);
-          }
-          const std::size_t index = operands.c.index(0, row, column);
-          ASSERT_EQ(operands.c.memory().host()[index], sum + 0.5F * before[index]) << row << ", " << column;
-        };
         for (const std::int64_t row : rows) {
           for (std::int64_t column = 0; column < product.n; ++column) {
-            expect_plain_sum(row, column);
+            expect_plain_sum(operands, before, row, column);
           }
         }
         for (const std::int64_t column : columns) {
           for (std::int64_t row = 0; row < product.m; ++row) {
-            expect_plain_sum(row, column);
+            expect_plain_sum(operands, before, row, column);
           }
         }
       });
@@ -293,35 +310,32 @@ class RowwiseTest : public LayoutTest {};
 TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
   for (const auto& [m, n, k] :
        {std::tuple{140, 270, 203}, {9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
-    GemmCase product = with(m, n, k);
-    product.padding = k == 203 ? 1 : 0;
-    expect_bits_of_chapter_13(product);
+    expect_bits_of_chapter_13(padded(with(m, n, k), k == 203 ? 1 : 0));
   }
+}
+
+std::string accuracy_name(sgemm_accuracy_t accuracy) {
+  return accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
+         : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
+         : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
+                                                    : "rowwise";
 }
 
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
   const auto& [accuracy, transa, transb] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
-                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-                     : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
-                                                                : "rowwise") +
-         "_" + "NTC"[transa] + "NTC"[transb];
+  return accuracy_name(accuracy) + "_" + "NTC"[transa] + "NTC"[transb];
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest,
-                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
-                         layout_name);
-INSTANTIATE_TEST_SUITE_P(
-    Lengthy, RecomputedTest,
-    testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE),
-                     testing::Values(SGEMM_OP_N, SGEMM_OP_T), testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
-    layout_name);
+const auto OPS = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
 
-INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(ACCURACIES), OPS, OPS), layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
+                                                          SGEMM_ACCURACY_ROWWISE),
+                                          OPS, OPS),
+                         layout_name);
+
+INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest, testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE), OPS, OPS),
                          layout_name);
 
 TEST(LengthyAlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
@@ -345,8 +359,7 @@ TEST(LengthyAlgorithmsTest, Fp32InHalves) {
     std::vector<Algorithm> halves = every_layout_algorithms(batch_of(measure), 1);
     halves.erase(halves.begin(), halves.end() - 1);
     ASSERT_EQ(halves.back().configuration, "128x256 stream-k in halves");
-    expect_right_in(
-        halves, product, [](auto&) {}, [](auto&, auto&) {});
+    expect_right_in(halves, product);
   }
 }
 
@@ -381,13 +394,10 @@ using LengthyBatchTest = BatchTest;
 TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-      GemmCase product = with(131, 259, 67, 2);
+      GemmCase product = padded(scaled(with(131, 259, 67, 2)), 1);
       product.order = order_with(transa, transb);
       product.transa = transa;
       product.transb = transb;
-      product.alpha = -1.5F;
-      product.beta = 0.5F;
-      product.padding = 1;
       expect_right_stacked(product);
     }
   }
@@ -395,8 +405,7 @@ TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
 
 TEST_P(LengthyBatchTest, AlignedLines) {
   for (const std::int64_t padding : {0, 4}) {
-    GemmCase product = with(20, 12, 64, 5);
-    product.padding = padding;
+    GemmCase product = padded(with(20, 12, 64, 5), padding);
     expect_right_stacked(product);
     product.transa = product.transb = SGEMM_OP_T;
     expect_right_stacked(product);
@@ -404,20 +413,13 @@ TEST_P(LengthyBatchTest, AlignedLines) {
 }
 
 TEST_P(LengthyBatchTest, ScalarsOnTheDevice) {
-  for (const auto& [alpha, beta] : {std::pair{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
-    GemmCase product = with(33, 35, 70, 2);
-    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-    product.alpha = alpha;
-    product.beta = beta;
-    expect_right_stacked(product);
-  }
+  expect_right_with_scalars_on_device(with(33, 35, 70, 2),
+                                      [](const GemmCase& product) { expect_right_stacked(product); });
 }
 
 /// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
 TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
-  GemmCase product = with(140, 270, 70, 3);
-  product.beta = 0.5F;
-  expect_right_stacked(product, [](GemmOperands& operands) {
+  expect_right_stacked(scaled(with(140, 270, 70, 3), 1.0F, 0.5F), [](GemmOperands& operands) {
     operands.op_a(0, 3, 7) = INF;
     operands.op_b(1, 50, 200) = NAN_FLOAT;
     for (std::int64_t k = 0; k < operands.of.k; ++k) {
@@ -431,22 +433,13 @@ TEST_P(BatchTest, OfOne) { expect_right_stacked(with(30, 140, 65, 1)); }
 
 std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
   const auto& [accuracy, by_address] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
-                     : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-                                                                : "normwise") +
-         (by_address ? "_addresses" : "_strides");
+  return accuracy_name(accuracy) + (by_address ? "_addresses" : "_strides");
 }
 
-INSTANTIATE_TEST_SUITE_P(Batches, BatchTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE,
-                                                          SGEMM_ACCURACY_NORMWISE),
-                                          testing::Bool()),
-                         batch_name);
-INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE,
-                                                          SGEMM_ACCURACY_NORMWISE),
-                                          testing::Bool()),
-                         batch_name);
+const auto BATCHES = testing::Combine(
+    testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, BATCHES, batch_name);
+INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest, BATCHES, batch_name);
 
 /// Rows split into aligned groups, but only the first matrix begins at one.
 TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
@@ -578,15 +571,9 @@ TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound
 class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_t, sgemm_op_t>> {
  protected:
   /// C has `lines` rows and `width` columns, or is the transposed of such a C.
-  GemmCase with(std::int64_t lines, std::int64_t width, std::int64_t k) const {
-    GemmCase product;
-    bool flat = false;
-    std::tie(flat, product.transa, product.transb) = GetParam();
-    product.order = order_with(product.transa, product.transb);
-    product.m = flat ? width : lines;
-    product.n = flat ? lines : width;
-    product.k = k;
-    return product;
+  static GemmCase with(std::int64_t lines, std::int64_t width, std::int64_t k) {
+    const auto& [flat, transa, transb] = GetParam();
+    return laid_out(flat ? width : lines, flat ? lines : width, k, transa, transb);
   }
 
   /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
@@ -604,10 +591,7 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
 
 TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
-    GemmCase product = with(275, width, 67);
-    product.alpha = -1.5F;
-    product.beta = 0.5F;
-    expect_right_tall(product);
+    expect_right_tall(scaled(with(275, width, 67)));
   }
 }
 
@@ -619,20 +603,11 @@ TEST_P(LengthyTallTest, LongSums) {
 
 TEST_P(LengthyTallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(with(256, 64, 128));
-  GemmCase padded = with(132, 68, 132);
-  padded.padding = 3;
-  padded.offset = 1;
-  expect_right_tall(padded);
+  expect_right_tall(padded(with(132, 68, 132), 3, 1));
 }
 
 TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
-  GemmCase product = with(133, 35, 70);
-  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
-    product.alpha = alpha;
-    product.beta = beta;
-    expect_right_tall(product);
-  }
+  expect_right_with_scalars_on_device(with(133, 35, 70), [](const GemmCase& product) { expect_right_tall(product); });
 }
 
 /// Denormal numbers keep all of their digits beside large ones. Numbers so large that products overflow before their
@@ -683,34 +658,22 @@ TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest,
-                         testing::Combine(testing::Bool(), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), OPS, OPS));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   for (const bool flat : {false, true}) {
     GemmCase product{flat ? 60 : 300, flat ? 300 : 60, 170};
     product.beta = 0.5F;
-    for (const Algorithm& algorithm : [&] {
-           GemmOperands measure(product);
-           return tall_bf16x6_algorithms(batch_of(measure), 5);
-         }()) {
-      GemmOperands operands(product);
-      for (std::int64_t k = 0; k < product.k; ++k) {
-        operands.op_a(0, 50, k) *= 0x1p95F;
-      }
-      operands.upload();
-      const std::vector<float> before = operands.c.memory().host();
-      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
-      float sum = 0.0F;
-      for (std::int64_t k = 0; k < product.k; ++k) {
-        sum += operands.op_a(0, 50, k) * operands.op_b(0, k, 7);
-      }
-      const std::size_t index = operands.c.index(0, 50, 7);
-      EXPECT_EQ(operands.c.memory().download()[index], sum + 0.5F * before[index]);
-    }
+    GemmOperands measure(product);
+    expect_right_in(
+        tall_bf16x6_algorithms(batch_of(measure), 5), product,
+        [](GemmOperands& operands) {
+          for (std::int64_t k = 0; k < operands.of.k; ++k) {
+            operands.op_a(0, 50, k) *= 0x1p95F;
+          }
+        },
+        [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
   }
 }
 
@@ -719,9 +682,7 @@ TEST(LengthyTallAlgorithmsTest, Batches) {
     for (const bool flat : {false, true}) {
       for (const std::int64_t width : {30, 50, 120}) {
         for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
-          GemmCase product{flat ? width : 200, flat ? 200 : width, 140};
-          product.transa = transa;
-          product.transb = transb;
+          GemmCase product{flat ? width : 200, flat ? 200 : width, 140, SGEMM_ORDER_ROW_MAJOR, transa, transb};
           product.batch = 3;
           product.by_address = by_address;
           product.beta = 1.0F;
@@ -731,8 +692,7 @@ TEST(LengthyTallAlgorithmsTest, Batches) {
             operands.op_b(2, 5, 1) = NAN_FLOAT;
           };
           for (const int multiprocessors : {2, MULTIPROCESSORS}) {
-            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change,
-                            [](auto&, auto&) {});
+            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change);
           }
         }
       }
@@ -776,14 +736,9 @@ TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
 /// Small products in one launch, whose blocks split their operands themselves.
 class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_t>> {
  protected:
-  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    GemmCase product;
-    std::tie(product.transa, product.transb) = GetParam();
-    product.order = order_with(product.transa, product.transb);
-    product.m = m;
-    product.n = n;
-    product.k = k;
-    return product;
+  static GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto& [transa, transb] = GetParam();
+    return laid_out(m, n, k, transa, transb);
   }
 
   /// With k in each number of parts that it has k-tiles for.
@@ -792,35 +747,21 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
     GemmOperands measure(product);
     const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS);
     EXPECT_EQ(algorithms.size(), divisions);
-    expect_right_in(algorithms, product, change, [](auto&, auto&) {});
+    expect_right_in(algorithms, product, change);
   }
 };
 
 using LengthySmallTest = SmallTest;
 
-TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) {
-  GemmCase product = with(132, 260, 68);
-  product.alpha = -1.5F;
-  product.beta = 0.5F;
-  expect_right_small(product, 2);
-}
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) { expect_right_small(scaled(with(132, 260, 68)), 2); }
 
 TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
 
-TEST_P(LengthySmallTest, LinesWithPadding) {
-  GemmCase product = with(20, 136, 132);
-  product.padding = 4;
-  expect_right_small(product, 3);
-}
+TEST_P(LengthySmallTest, LinesWithPadding) { expect_right_small(padded(with(20, 136, 132), 4), 3); }
 
 TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
-  GemmCase product = with(132, 36, 72);
-  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-  for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {0.0F, 2.0F}}) {
-    product.alpha = alpha;
-    product.beta = beta;
-    expect_right_small(product, 2);
-  }
+  expect_right_with_scalars_on_device(with(132, 36, 72),
+                                      [](const GemmCase& product) { expect_right_small(product, 2); });
 }
 
 /// Denormal numbers keep all of their digits beside large ones. Numbers so large that they overflow with the scale that
@@ -861,9 +802,7 @@ INSTANTIATE_TEST_SUITE_P(Layout, SmallTest, testing::Values(std::tuple{SGEMM_OP_
 INSTANTIATE_TEST_SUITE_P(LengthyLayouts, SmallTest,
                          testing::Values(std::tuple{SGEMM_OP_N, SGEMM_OP_N}, std::tuple{SGEMM_OP_T, SGEMM_OP_N},
                                          std::tuple{SGEMM_OP_T, SGEMM_OP_T}));
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest,
-                         testing::Combine(testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(OPS, OPS));
 
 TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   const auto count = [](std::int64_t size, std::int64_t products) {
@@ -889,13 +828,10 @@ TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
   ASSERT_EQ(algorithms.size(), 1);
-  expect_right_in(
-      algorithms, product,
-      [](GemmOperands& operands) {
-        operands.op_a(0, 3, 7) = INF;
-        operands.op_b(2, 5, 1) = NAN_FLOAT;
-      },
-      [](auto&, auto&) {});
+  expect_right_in(algorithms, product, [](GemmOperands& operands) {
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_b(2, 5, 1) = NAN_FLOAT;
+  });
 }
 
 }  // namespace
