@@ -7,6 +7,7 @@
 #include "ranks/cublasmp.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
+#include "record/turn_json.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -155,7 +156,7 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   record.detail = fmt::format("{} {} as {}x{}, {}", spread.gpus, device_ ? spread.gpus == 1 ? "GPU" : "GPUs" : "ranks",
                               job.grid.rows, job.grid.columns,
                               kernel.by_cublasmp ? "cuBLASMp " + cublasmp_version() : local.id() + " on each");
-  record.spread = spread;
+  record.spread = to_json(spread);
   if (protocol_.verify || !job.alone) {
     compute_and_check(RankOrder::run_fresh, "", observer, record);
   }
@@ -163,7 +164,7 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
     record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;
     return;
   }
-  measure(kernel, observer, operands.size, record);
+  measure(kernel, observer, operands.size, spread, record);
 }
 
 void RanksBench::compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record) {
@@ -182,7 +183,8 @@ void RanksBench::compute_and_check(RankOrder run, std::string_view when, const O
   record.judge(verdict, when);
 }
 
-void RanksBench::measure(const Kernel& kernel, const Observer& observer, const Size& size, Record& record) {
+void RanksBench::measure(const Kernel& kernel, const Observer& observer, const Size& size, Spread spread,
+                         Record& record) {
   const Round round = [this](const std::vector<int>& turns, int) {
     std::vector<double> times(2, 0.0);
     for (const int contender : turns) {
@@ -191,7 +193,6 @@ void RanksBench::measure(const Kernel& kernel, const Observer& observer, const S
     }
     return times;
   };
-  Spread& spread = *record.spread;
   for (const std::unique_ptr<Telemetry>& gpu : telemetry_) {
     spread.telemetry.emplace_back(gpu->sample(), TelemetrySample{});
   }
@@ -200,7 +201,7 @@ void RanksBench::measure(const Kernel& kernel, const Observer& observer, const S
     spread.telemetry[i].second = telemetry_[i]->sample();
   }
   if (!telemetry_.empty()) {
-    record.telemetry = spread.telemetry.front();
+    record.telemetry = to_json(spread.telemetry.front().first, spread.telemetry.front().second);
   }
   if (protocol_.verify) {
     // The last sample may be the ceiling's, so the product is computed once more.
@@ -217,6 +218,7 @@ void RanksBench::measure(const Kernel& kernel, const Observer& observer, const S
                      limits_of(*device_, shape_of(size, protocol_.alpha, protocol_.beta), kernel, circumstances));
   }
   record.measurement = std::move(measurement);
+  record.spread = to_json(spread);
   record.note = fmt::format("  {}: {:.3f} of what the GPUs reach without an exchange; each receives {} at most",
                             record.detail, *spread.of_ceiling, received_text(spread.received_bytes));
 }

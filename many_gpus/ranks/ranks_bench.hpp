@@ -41,7 +41,7 @@ class RanksBench final : public Bench {
   /// Throws CaseStopped where a rank did not do as ordered.
   std::vector<RankReply> order(RankOrder what, const RankJob& job = {});
   void compute_and_check(RankOrder run, std::string_view when, const Observer& observer, Record& record);
-  void measure(const Kernel& kernel, const Observer& observer, const Size& size, Record& record);
+  void measure(const Kernel& kernel, const Observer& observer, const Size& size, Spread spread, Record& record);
 
   const Protocol& protocol_;
   const RankSettings settings_;

@@ -32,21 +32,20 @@ void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observ
   const Problem& counted = guarded ? guarded->problem() : problem;
   const Prepared prepared = kernel.build(Target::for_checks).prepare(counted);
   record.describe_choice(kernel, prepared.configuration);
-  record.counts = count(kernel, prepared, counted, options_, observer);
+  const Counts counts = count(kernel, prepared, counted, options_, observer);
   if (guarded) {
     if (const std::optional<std::string> damage = guarded->damage()) {
-      record.counts.reset();
       throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, CHECK_HINT));
     }
     guarded->copy_result();
   }
-  if (protocol_.verify && record.counts->sum().whole()) {
+  if (protocol_.verify && counts.sum().whole()) {
     verify(operands, "", observer, record);
   }
   if (options_.trace) {
-    write_atomically(options_.trace->page, trace_page(kernel, operands.size, *record.counts));
-    record.counts->traced.reset();
+    write_atomically(options_.trace->page, trace_page(kernel, operands.size, counts));
   }
+  record.counts = to_json(counts);
   record.outcome = Outcome::counted;
 }
 

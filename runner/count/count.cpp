@@ -5,7 +5,6 @@
 #include "simt/device_memory.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <future>
 #include <limits>
 #include <utility>
@@ -161,53 +160,6 @@ Json to_json(const simt::L2Traffic& traffic) {
   return json;
 }
 
-simt::Traffic traffic_from_json(const Json& json) {
-  simt::Traffic traffic;
-  traffic.requests = json.value("requests", std::uint64_t{0});
-  traffic.sectors = json.value("sectors", std::uint64_t{0});
-  traffic.bytes = json.value("bytes", std::uint64_t{0});
-  traffic.wavefronts = json.value("wavefronts", std::uint64_t{0});
-  traffic.ideal_wavefronts = traffic.wavefronts - json.value("conflicts", std::uint64_t{0});
-  return traffic;
-}
-
-simt::L2Traffic l2_traffic_from_json(const Json& json) {
-  simt::L2Traffic traffic;
-  traffic.read_sectors = json.at("read_bytes").get<std::uint64_t>() / simt::SECTOR_BYTES;
-  traffic.written_sectors = json.at("written_bytes").get<std::uint64_t>() / simt::SECTOR_BYTES;
-  traffic.read_hits = static_cast<std::uint64_t>(
-      std::llround(json.at("hit_rate").get<double>() * static_cast<double>(traffic.read_sectors)));
-  json.at("dram_read_bytes").get_to(traffic.dram_read_bytes);
-  json.at("dram_written_bytes").get_to(traffic.dram_written_bytes);
-  return traffic;
-}
-
-simt::LineCounts line_from_json(const Json& json) {
-  simt::LineCounts line;
-  json.at("file").get_to(line.file);
-  json.at("line").get_to(line.line);
-  for (std::size_t kind = 0; kind < simt::ACCESS_KINDS; ++kind) {
-    if (json.at("kind").get<std::string>() == to_string(static_cast<AccessKind>(kind))) {
-      line.kind = static_cast<AccessKind>(kind);
-    }
-  }
-  line.array = json.value("array", std::string());
-  line.traffic = traffic_from_json(json);
-  json.at("flops").get_to(line.flops);
-  if (line.kind) {
-    const Json& example = json.at("example");
-    example.at("bytes").get_to(line.example.bytes);
-    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
-      const Json& address = example.at("lanes").at(lane);
-      if (!address.is_null()) {
-        line.example.active |= 1U << lane;
-        address.get_to(line.example.address[lane]);
-      }
-    }
-  }
-  return line;
-}
-
 Json to_json(const Requests& requests) {
   Json json;
   json["blocks"] = requests.blocks;
@@ -245,46 +197,6 @@ Json to_json(const Counts& counts, const CountedLaunch& launch) {
   json["first_wave"] = {{"blocks", launch.first_wave_blocks}, {"elements", launch.first_wave_elements}};
   json.update(to_json(launch.requests));
   return json;
-}
-
-Requests requests_from_json(const Json& json) {
-  Requests requests;
-  json.at("blocks").get_to(requests.blocks);
-  json.at("blocks_executed").get_to(requests.blocks_executed);
-  const std::array<std::pair<AccessKind, const char*>, simt::ACCESS_KINDS> kinds{
-      {{AccessKind::global_load, "global_loads"},
-       {AccessKind::global_store, "global_stores"},
-       {AccessKind::shared_load, "shared_loads"},
-       {AccessKind::shared_store, "shared_stores"},
-       {AccessKind::async_copy, "async_copies"}}};
-  for (const auto& [kind, name] : kinds) {
-    requests.traffic[static_cast<std::size_t>(kind)] = traffic_from_json(json.at(name));
-  }
-  if (json.contains("flops")) {
-    requests.flops = json.at("flops").get<std::uint64_t>();
-  }
-  requests.tensor_flops = json.value("tensor_flops", std::uint64_t{0});
-  json.at("barriers").get_to(requests.barriers);
-  const Json& reads = json.at("reads_per_element");
-  requests.reads_per_element = {reads.at("a"), reads.at("b"), reads.at("c")};
-  requests.in_step = l2_traffic_from_json(json.at("l2").at("in_step"));
-  requests.in_turn = l2_traffic_from_json(json.at("l2").at("in_turn"));
-  for (const Json& line : json.at("lines")) {
-    requests.lines.push_back(line_from_json(line));
-  }
-  return requests;
-}
-
-CountedLaunch launch_from_json(const Json& json) {
-  CountedLaunch launch;
-  launch.function = json.value("function", std::string());
-  json.at("threads_per_block").get_to(launch.threads_per_block);
-  json.at("smem_bytes").get_to(launch.smem_bytes);
-  json.at("blocks_per_sm").get_to(launch.blocks_per_sm);
-  json.at("first_wave").at("blocks").get_to(launch.first_wave_blocks);
-  json.at("first_wave").at("elements").get_to(launch.first_wave_elements);
-  launch.requests = requests_from_json(json);
-  return launch;
 }
 
 }  // namespace
@@ -421,19 +333,6 @@ Json to_json(const Counts& counts) {
     json["launches"].push_back(std::move(of_launch));
   }
   return json;
-}
-
-Counts counts_from_json(const Json& json) {
-  Counts counts;
-  counts.gpu = simt::find_gpu_model(json.at("gpu_model").at("id").get<std::string>());
-  if (!json.contains("launches")) {
-    counts.launches.push_back(launch_from_json(json));
-    return counts;
-  }
-  for (const Json& launch : json.at("launches")) {
-    counts.launches.push_back(launch_from_json(launch));
-  }
-  return counts;
 }
 
 }  // namespace sgemm

@@ -87,8 +87,6 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
 
 /// The record's "counts" in the results file.
 nlohmann::ordered_json to_json(const Counts& counts);
-/// The counts that to_json() made this of. Throws nlohmann::json::exception for any other JSON.
-Counts counts_from_json(const nlohmann::ordered_json& json);
 
 /// A line in there.
 nlohmann::ordered_json to_json(const simt::LineCounts& line);

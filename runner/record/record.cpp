@@ -11,9 +11,25 @@
 #include <vector>
 
 namespace sgemm {
+
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+template <class OfResources, class Work>
+void for_fields(OfResources& resources, const Work& work) {
+  work("registers", resources.registers);
+  work("smem_bytes", resources.smem_bytes);
+  work("spill_bytes", resources.spill_bytes);
+  work("blocks_per_sm", resources.blocks_per_sm);
+  work("threads_per_block", resources.threads_per_block);
+}
+
+constexpr std::array<std::pair<const char*, Json Record::*>, 5> PARTS{{{"energy", &Record::energy},
+                                                                       {"sustained", &Record::sustained},
+                                                                       {"spread", &Record::spread},
+                                                                       {"counts", &Record::counts},
+                                                                       {"trace", &Record::trace}}};
 
 std::string_view to_string(Platform platform) { return platform == Platform::gpu ? "gpu" : "cpu"; }
 
@@ -37,16 +53,6 @@ std::vector<double> to_nanoseconds(std::vector<double> times_us) {
     time = std::round(time * 1e3) / 1e3;
   }
   return times_us;
-}
-
-Json to_json(const TelemetrySample& sample) {
-  Json json = Json::object();
-  set_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
-  set_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
-  set_if(json, "power_w", sample.power_w);
-  set_if(json, "temperature_c", sample.temperature_c);
-  json["throttle_reasons"] = sample.throttle_reasons;
-  return json;
 }
 
 /// Adds times in Google Benchmark's form: per iteration, where each sample counts as one iteration.
@@ -83,14 +89,6 @@ Json to_json(const Accuracy& accuracy) {
   return json;
 }
 
-void add_resources(Json& json, const Resources& resources) {
-  json["registers"] = resources.registers;
-  json["smem_bytes"] = resources.smem_bytes;
-  json["spill_bytes"] = resources.spill_bytes;
-  json["blocks_per_sm"] = resources.blocks_per_sm;
-  json["threads_per_block"] = resources.threads_per_block;
-}
-
 void add_samples(Json& json, const Measurement& measurement) {
   const Summary& time = measurement.time_us;
   json["time_us"] = {{"median", time.median}, {"ci_low", time.ci.low}, {"ci_high", time.ci.high}, {"min", time.min},
@@ -101,25 +99,6 @@ void add_samples(Json& json, const Measurement& measurement) {
     json["cublas_samples_us"] = to_nanoseconds(measurement.timings.rival_us);
   }
   json["launches_per_sample"] = measurement.timings.launches_per_sample;
-}
-
-Json to_json(const Spread& spread) {
-  Json json;
-  json["gpus"] = spread.gpus;
-  json["grid"] = std::to_string(spread.grid.rows) + "x" + std::to_string(spread.grid.columns);
-  json["exchange"] = spread.exchange;
-  json["received_bytes"] = spread.received_bytes;
-  for (const auto& [start, end] : spread.telemetry) {
-    json["telemetry"].push_back({{"start", to_json(start)}, {"end", to_json(end)}});
-  }
-  set_if(json, "of_ceiling", spread.of_ceiling);
-  if (spread.of_ceiling_ci) {
-    json["of_ceiling_ci"] = {spread.of_ceiling_ci->low, spread.of_ceiling_ci->high};
-  }
-  if (!spread.ceiling_us.empty()) {
-    json["ceiling_samples_us"] = to_nanoseconds(spread.ceiling_us);
-  }
-  return json;
 }
 
 /// What NaN where none belongs says of a C that held nothing.
@@ -136,16 +115,6 @@ void get_if(const Json& json, const char* key, std::optional<Value>& value) {
   if (json.contains(key)) {
     value = json.at(key).get<Value>();
   }
-}
-
-TelemetrySample telemetry_from_json(const Json& json) {
-  TelemetrySample sample;
-  get_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
-  get_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
-  get_if(json, "power_w", sample.power_w);
-  get_if(json, "temperature_c", sample.temperature_c);
-  json.at("throttle_reasons").get_to(sample.throttle_reasons);
-  return sample;
 }
 
 Measurement measurement_from_json(const Json& json, const Size& size) {
@@ -179,37 +148,6 @@ Accuracy accuracy_from_json(const Json& json, const Record& record) {
   return accuracy;
 }
 
-Spread spread_from_json(const Json& json) {
-  Spread spread;
-  const auto grid = json.at("grid").get<std::string>();
-  const std::size_t x = grid.find('x');
-  spread.grid = {std::stoi(grid.substr(0, x)), std::stoi(grid.substr(x + 1))};
-  json.at("gpus").get_to(spread.gpus);
-  json.at("exchange").get_to(spread.exchange);
-  json.at("received_bytes").get_to(spread.received_bytes);
-  for (const Json& gpu : json.value("telemetry", Json::array())) {
-    spread.telemetry.emplace_back(telemetry_from_json(gpu.at("start")), telemetry_from_json(gpu.at("end")));
-  }
-  get_if(json, "of_ceiling", spread.of_ceiling);
-  if (json.contains("of_ceiling_ci")) {
-    spread.of_ceiling_ci = Interval{json.at("of_ceiling_ci").at(0), json.at("of_ceiling_ci").at(1)};
-  }
-  if (json.contains("ceiling_samples_us")) {
-    json.at("ceiling_samples_us").get_to(spread.ceiling_us);
-  }
-  return spread;
-}
-
-Resources resources_from_json(const Json& json) {
-  Resources resources;
-  json.at("registers").get_to(resources.registers);
-  json.at("smem_bytes").get_to(resources.smem_bytes);
-  json.at("spill_bytes").get_to(resources.spill_bytes);
-  json.at("blocks_per_sm").get_to(resources.blocks_per_sm);
-  json.at("threads_per_block").get_to(resources.threads_per_block);
-  return resources;
-}
-
 Outcome outcome_from(std::string_view word) {
   constexpr std::array OUTCOMES{Outcome::measured, Outcome::sustained,     Outcome::executed,  Outcome::compared,
                                 Outcome::counted,  Outcome::profiled,      Outcome::incorrect, Outcome::implausible,
@@ -235,15 +173,17 @@ Measurement measurement_of(Timings timings, const Size& size) {
 }
 
 bool Record::throttled() const {
-  if (sustained) {
-    return sustained->turns.kernel.trace.throttled_share() > 0.0;
+  if (const Json& of_samples = sustained.is_null() ? trace : sustained.at("kernel").at("trace");
+      !of_samples.is_null()) {
+    return of_samples.at("throttled_share") > 0.0;
   }
-  if (trace) {
-    return trace->throttled_share() > 0.0;
-  }
-  const auto held = [](const auto& start_and_end) { return start_and_end.second.throttled(); };
-  return (telemetry && held(*telemetry)) ||
-         (spread && std::any_of(spread->telemetry.begin(), spread->telemetry.end(), held));
+  const auto held = [](const Json& start_and_end) {
+    const Json& reasons = start_and_end.at("end").at("throttle_reasons");
+    return std::any_of(reasons.begin(), reasons.end(),
+                       [](const Json& reason) { return throttles(std::string(reason)); });
+  };
+  const Json of_gpus = spread.is_null() ? Json() : spread.value("telemetry", Json());
+  return (!telemetry.is_null() && held(telemetry)) || std::any_of(of_gpus.begin(), of_gpus.end(), held);
 }
 
 Record::Record(const Case& item)
@@ -285,12 +225,11 @@ void Record::stop(Outcome how, const std::string& why) {
   outcome = how;
   reason = why;
   verified = false;
-  trace.reset();
   measurement.reset();
-  energy.reset();
-  sustained.reset();
-  counts.reset();
   profile.reset();
+  for (Json* const part : {&trace, &energy, &sustained, &counts}) {
+    *part = nullptr;
+  }
 }
 
 Json to_json(const Record& record, int repetitions) {
@@ -354,36 +293,41 @@ Json to_json(const Record& record, int repetitions) {
     json["accuracy"] = to_json(*record.errors);
   }
   if (record.resources) {
-    add_resources(json, *record.resources);
+    for_fields(*record.resources, [&](const char* name, const auto& value) { json[name] = value; });
   }
   set_if(json, "occupancy", record.occupancy);
   if (record.measurement) {
     add_samples(json, *record.measurement);
   }
-  const double work = flops(record.size);
-  if (record.energy) {
-    json["energy"] = to_json(*record.energy, work);
-  }
-  if (record.sustained) {
-    json["sustained"] = to_json(*record.sustained, work);
-  }
-  if (record.spread) {
-    json["spread"] = to_json(*record.spread);
-  }
-  if (record.counts) {
-    json["counts"] = to_json(*record.counts);
+  for (const auto& [name, part] : PARTS) {
+    if (!(record.*part).is_null()) {
+      json[name] = record.*part;
+    }
   }
   if (record.profile) {
-    json["profile"] = to_json(*record.profile, work);
+    json["profile"] = to_json(*record.profile, flops(record.size));
   }
-  json["telemetry"] = nullptr;
-  if (record.telemetry) {
-    json["telemetry"] = {{"start", to_json(record.telemetry->first)}, {"end", to_json(record.telemetry->second)}};
-  }
-  if (record.trace) {
-    json["trace"] = to_json(*record.trace);
-  }
+  json["telemetry"] = record.telemetry;
   json["throttled"] = record.throttled();
+  return json;
+}
+
+Json to_json(const Spread& spread) {
+  Json json;
+  json["gpus"] = spread.gpus;
+  json["grid"] = std::to_string(spread.grid.rows) + "x" + std::to_string(spread.grid.columns);
+  json["exchange"] = spread.exchange;
+  json["received_bytes"] = spread.received_bytes;
+  for (const auto& [start, end] : spread.telemetry) {
+    json["telemetry"].push_back(to_json(start, end));
+  }
+  set_if(json, "of_ceiling", spread.of_ceiling);
+  if (spread.of_ceiling_ci) {
+    json["of_ceiling_ci"] = {spread.of_ceiling_ci->low, spread.of_ceiling_ci->high};
+  }
+  if (!spread.ceiling_us.empty()) {
+    json["ceiling_samples_us"] = to_nanoseconds(spread.ceiling_us);
+  }
   return json;
 }
 
@@ -407,30 +351,16 @@ Record record_from_json(const Case& item, const Json& json) {
     record.errors = accuracy_from_json(json.at("accuracy"), record);
   }
   if (json.contains("registers")) {
-    record.resources = resources_from_json(json);
+    for_fields(record.resources.emplace(), [&](const char* name, auto& value) { json.at(name).get_to(value); });
   }
   get_if(json, "occupancy", record.occupancy);
   if (json.contains("samples_us")) {
     record.measurement = measurement_from_json(json, record.size);
   }
-  if (json.contains("energy")) {
-    record.energy = turns_from_json(json.at("energy"));
+  for (const auto& [name, part] : PARTS) {
+    record.*part = json.value(name, Json());
   }
-  if (json.contains("sustained")) {
-    record.sustained = sustained_from_json(json.at("sustained"));
-  }
-  if (json.contains("trace")) {
-    record.trace = trace_from_json(json.at("trace"));
-  }
-  if (json.contains("spread")) {
-    record.spread = spread_from_json(json.at("spread"));
-  }
-  if (json.contains("counts")) {
-    record.counts = counts_from_json(json.at("counts"));
-  }
-  if (const Json& telemetry = json.at("telemetry"); !telemetry.is_null()) {
-    record.telemetry.emplace(telemetry_from_json(telemetry.at("start")), telemetry_from_json(telemetry.at("end")));
-  }
+  record.telemetry = json.at("telemetry");
   return record;
 }
 

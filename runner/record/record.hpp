@@ -89,15 +89,17 @@ struct Record {
   std::optional<double> max_bound_ratio;
   std::optional<Accuracy> errors;  ///< with --accuracy, where the kernel ran
   std::optional<Resources> resources;
-  std::optional<double> occupancy;  ///< resident warps over the most an SM holds, 0 to 1
-  std::optional<std::pair<TelemetrySample, TelemetrySample>> telemetry;  ///< at the start and at the end
-  std::optional<Trace> trace;                                            ///< while the samples were taken
-  std::optional<Measurement> measurement;                                ///< present exactly for `measured`
-  std::optional<Turns> energy;                                           ///< with --energy; of those measured
-  std::optional<Sustained> sustained;                                    ///< present exactly for `sustained`
-  std::optional<Spread> spread;                                          ///< of products on several GPUs
-  std::optional<Counts> counts;                                          ///< present exactly for `counted`
-  std::optional<Profile> profile;                                        ///< present exactly for `profiled`
+  std::optional<double> occupancy;         ///< resident warps over the most an SM holds, 0 to 1
+  std::optional<Measurement> measurement;  ///< present exactly for `measured`
+  std::optional<Profile> profile;          ///< present exactly for `profiled`
+
+  // Parts that only files and tables have a use for are what the file has of them; null where they do not apply.
+  nlohmann::ordered_json telemetry;  ///< at the start and at the end
+  nlohmann::ordered_json trace;      ///< while the samples were taken
+  nlohmann::ordered_json energy;     ///< with --energy; of those measured
+  nlohmann::ordered_json sustained;  ///< present exactly for `sustained`
+  nlohmann::ordered_json spread;     ///< of products on several GPUs
+  nlohmann::ordered_json counts;     ///< present exactly for `counted`
 
   /// Records the configuration that runs: "128x256, by cost model", or what a library says of its choice.
   void describe_choice(const Kernel& chosen, const Configuration& configuration);
@@ -115,6 +117,7 @@ struct Record {
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
 nlohmann::ordered_json to_json(const Record& record, int repetitions);
+nlohmann::ordered_json to_json(const Spread& spread);
 /// The record of `item` that to_json() made this of, but for what JSON can not hold (the console's note, errors that
 /// are no numbers, fractions of nanoseconds) and for a profile, which comes from another process. Throws
 /// nlohmann::json::exception for any other JSON.

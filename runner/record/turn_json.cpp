@@ -51,19 +51,6 @@ Json changes_of_reasons(const Trace& trace) {
   return changes;
 }
 
-template <class Store>
-void read_column(const Json& json, const char* key, Trace& trace, const Store& store) {
-  if (!json.contains(key)) {
-    return;
-  }
-  const Json& column = json.at(key);
-  for (std::size_t i = 0; i < trace.points.size(); ++i) {
-    if (!column.at(i).is_null()) {
-      store(trace.points[i].sample, column.at(i));
-    }
-  }
-}
-
 Json to_json(const Turn& turn, double flops) {
   Json json;
   json["seconds"] = turn.seconds();
@@ -93,15 +80,6 @@ Json to_json(const Turn& turn, double flops) {
   return json;
 }
 
-Turn turn_from_json(const Json& json) {
-  Turn turn;
-  json.at("launches_per_batch").get_to(turn.launches_per_batch);
-  json.at("batch_us").get_to(turn.batch_us);
-  json.at("cut_short").get_to(turn.cut_short);
-  turn.trace = trace_from_json(json.at("trace"));
-  return turn;
-}
-
 Json to_json(const CoolDown& idle) {
   Json json{{"seconds", idle.seconds}};
   set_if(json, "from_c", idle.from_c);
@@ -109,19 +87,21 @@ Json to_json(const CoolDown& idle) {
   return json;
 }
 
-CoolDown cool_down_from_json(const Json& json) {
-  CoolDown idle;
-  json.at("seconds").get_to(idle.seconds);
-  if (json.contains("from_c")) {
-    idle.from_c = json.at("from_c").get<int>();
-  }
-  if (json.contains("to_c")) {
-    idle.to_c = json.at("to_c").get<int>();
-  }
-  return idle;
+Json to_json(const TelemetrySample& sample) {
+  Json json = Json::object();
+  set_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
+  set_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
+  set_if(json, "power_w", sample.power_w);
+  set_if(json, "temperature_c", sample.temperature_c);
+  json["throttle_reasons"] = sample.throttle_reasons;
+  return json;
 }
 
 }  // namespace
+
+Json to_json(const TelemetrySample& start, const TelemetrySample& end) {
+  return {{"start", to_json(start)}, {"end", to_json(end)}};
+}
 
 Json to_json(const Trace& trace) {
   Json json = Json::object();
@@ -147,34 +127,6 @@ Json to_json(const Trace& trace) {
   return json;
 }
 
-Trace trace_from_json(const Json& json) {
-  Trace trace;
-  json.at("no_energy").get_to(trace.no_energy);
-  const Json& samples = json.at("samples");
-  for (const Json& ms : samples.at("ms")) {
-    trace.points.push_back({ms.get<double>() / 1e3, {}});
-  }
-  const bool instant = json.at("power_is") == "instant";
-  read_column(samples, "sm_clock_mhz", trace,
-              [](TelemetrySample& sample, const Json& value) { sample.sm_clock_mhz = value.get<int>(); });
-  read_column(samples, "power_w", trace, [&](TelemetrySample& sample, const Json& value) {
-    (instant ? sample.instant_power_w : sample.power_w) = value.get<double>();
-  });
-  read_column(samples, "temperature_c", trace,
-              [](TelemetrySample& sample, const Json& value) { sample.temperature_c = value.get<int>(); });
-  read_column(samples, "energy_j", trace,
-              [](TelemetrySample& sample, const Json& value) { sample.energy_j = value.get<double>(); });
-  const Json& reasons = json.at("reasons");
-  for (std::size_t change = 0; change < reasons.size(); ++change) {
-    const std::size_t end =
-        change + 1 < reasons.size() ? reasons[change + 1].at("sample").get<std::size_t>() : trace.points.size();
-    for (auto i = reasons[change].at("sample").get<std::size_t>(); i < end; ++i) {
-      reasons[change].at("reasons").get_to(trace.points.at(i).sample.throttle_reasons);
-    }
-  }
-  return trace;
-}
-
 Json to_json(const Turns& turns, double flops) {
   Json json{{"kernel", to_json(turns.kernel, flops)}};
   if (!turns.cublas.batch_us.empty()) {
@@ -183,22 +135,12 @@ Json to_json(const Turns& turns, double flops) {
   return json;
 }
 
-Turns turns_from_json(const Json& json) {
-  return {turn_from_json(json.at("kernel")), json.contains("cublas") ? turn_from_json(json.at("cublas")) : Turn{}};
-}
-
 Json to_json(const Sustained& sustained, double flops) {
   Json json{{"asked_s", sustained.asked_s}};
   json.update(to_json(sustained.turns, flops));
   json["cool_downs"] = {{"before_kernel", to_json(sustained.before_kernel)},
                         {"before_cublas", to_json(sustained.before_cublas)}};
   return json;
-}
-
-Sustained sustained_from_json(const Json& json) {
-  const Json& idle = json.at("cool_downs");
-  return {json.at("asked_s").get<double>(), turns_from_json(json), cool_down_from_json(idle.at("before_kernel")),
-          cool_down_from_json(idle.at("before_cublas"))};
 }
 
 }  // namespace sgemm

@@ -22,6 +22,8 @@
 namespace sgemm {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::string_view ERASE_LINE = "\r\033[K";
 constexpr std::string_view GAP = "  ";
 /// For the progress line where standard output is no terminal.
@@ -69,60 +71,36 @@ std::string_view words(Outcome outcome) {
 
 std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.3f}", *ratio) : "-"; }
 
-/// A cell from the turn of the kernel or of cuBLAS, with --energy or --sustain.
-template <class Format>
-auto of_turn(Turn Turns::*which, Format format) {
-  return [which, format](const Record& record) -> std::string {
-    const Turns* const turns = record.sustained ? &record.sustained->turns : record.energy ? &*record.energy : nullptr;
-    if (turns == nullptr || (turns->*which).batch_us.empty()) {
-      return "-";
-    }
-    return format(turns->*which, flops(record.size));
+/// The turns of --energy or --sustain; null where the case has none.
+const Json& turns_of(const Record& record) { return record.sustained.is_null() ? record.energy : record.sustained; }
+
+/// A number in there.
+auto of_turn(const char* place, const char* format) {
+  return [at = Json::json_pointer(place), format](const Record& record) -> std::string {
+    const Json& turns = turns_of(record);
+    return turns.contains(at) ? fmt::format(fmt::runtime(format), turns.at(at).get<double>()) : "-";
   };
 }
 
-double gflops_of(const Turn& turn, double work) { return work / (turn.launch_us() * 1e3); }
-
-std::string watts_text(const Turn& turn, double) {
-  const ProductEnergy energy = product_energy(turn);
-  return energy.use ? fmt::format("{:.0f}", energy.use->mean_power_w()) : "-";
-}
-
-std::string joules_text(const Turn& turn, double) {
-  const ProductEnergy energy = product_energy(turn);
-  return energy.use ? fmt::format("{:.3g}", energy.joules) : "-";
-}
-
-std::string gflops_per_joule_text(const Turn& turn, double work) {
-  const ProductEnergy energy = product_energy(turn);
-  return energy.use ? fmt::format("{:.0f}", work / energy.joules / 1e9) : "-";
-}
-
-std::string clock_text(const Turn& turn, double) {
-  const std::optional<double> clock = turn.trace.mean_sm_clock_mhz();
-  return clock ? fmt::format("{:.0f}", *clock) : "-";
-}
-
 /// The temperature at the end.
-std::string temperature_text(const Turn& turn, double) {
-  const auto& points = turn.trace.points;
-  return points.empty() || !points.back().sample.temperature_c ? "-"
-                                                               : fmt::format("{}", *points.back().sample.temperature_c);
+std::string temperature_text(const Record& record) {
+  static const Json::json_pointer COLUMN("/kernel/trace/samples/temperature_c");
+  const Json& turns = turns_of(record);
+  return turns.contains(COLUMN) && turns.at(COLUMN).back().is_number() ? turns.at(COLUMN).back().dump() : "-";
 }
 
 /// "throttled 45 % of the time (sw_power_cap)", as far as that is known.
 std::string throttled_text(const Record& record) {
-  const Trace* const trace = record.sustained ? &record.sustained->turns.kernel.trace
-                             : record.trace   ? &*record.trace
-                                              : nullptr;
-  if (trace == nullptr) {
+  const Json& trace = record.sustained.is_null() ? record.trace : record.sustained.at("kernel").at("trace");
+  if (trace.is_null()) {
     return "throttled";
   }
   std::vector<std::string> reasons;
-  for (const auto& [reason, share] : trace->throttle_shares()) {
+  for (const auto& [reason, share] : trace.at("throttle_shares").items()) {
     reasons.push_back(reason);
   }
-  return fmt::format("throttled {:.0f} % of the time ({})", 100.0 * trace->throttled_share(), fmt::join(reasons, ", "));
+  return fmt::format("throttled {:.0f} % of the time ({})", 100.0 * trace.at("throttled_share").get<double>(),
+                     fmt::join(reasons, ", "));
 }
 
 bool lacks_interval(const Measurement& measurement) {
@@ -218,29 +196,25 @@ std::vector<Table::Column> Table::columns_of_speed() {
 
 std::vector<Table::Column> Table::columns_of_energy() {
   return {
-      {"MHz", 4, 9, of_turn(&Turns::kernel, clock_text)},
-      {"W", 4, ESSENTIAL, of_turn(&Turns::kernel, watts_text)},
-      {"J", 8, ESSENTIAL, of_turn(&Turns::kernel, joules_text)},
-      {"GFLOP/J", 7, 9, of_turn(&Turns::kernel, gflops_per_joule_text)},
-      {"cuBLAS W", 8, 8, of_turn(&Turns::cublas, watts_text)},
-      {"cuBLAS J", 8, 8, of_turn(&Turns::cublas, joules_text)},
+      {"MHz", 4, 9, of_turn("/kernel/trace/mean_sm_clock_mhz", "{:.0f}")},
+      {"W", 4, ESSENTIAL, of_turn("/kernel/watts", "{:.0f}")},
+      {"J", 8, ESSENTIAL, of_turn("/kernel/joules_per_product", "{:.3g}")},
+      {"GFLOP/J", 7, 9, of_turn("/kernel/gflops_per_watt", "{:.0f}")},
+      {"cuBLAS W", 8, 8, of_turn("/cublas/watts", "{:.0f}")},
+      {"cuBLAS J", 8, 8, of_turn("/cublas/joules_per_product", "{:.3g}")},
   };
 }
 
 std::vector<Table::Column> Table::columns_of_turns() {
   std::vector<Column> columns{
-      {"GFLOP/s", 8, ESSENTIAL,
-       of_turn(&Turns::kernel,
-               [](const Turn& turn, double work) { return fmt::format("{:.1f}", gflops_of(turn, work)); })},
+      {"GFLOP/s", 8, ESSENTIAL, of_turn("/kernel/gflops", "{:.1f}")},
       {"vs cuBLAS", 9, 9,
-       [](const Record& r) {
-         return r.sustained && !r.sustained->turns.cublas.batch_us.empty()
-                    ? ratio_text(r.sustained->turns.cublas.launch_us() / r.sustained->turns.kernel.launch_us())
-                    : "-";
+       [](const Record& r) -> std::string {
+         const auto us = [&](const char* owner) { return r.sustained.at(owner).at("launch_us").get<double>(); };
+         return r.sustained.contains("cublas") ? ratio_text(us("cublas") / us("kernel")) : "-";
        }},
-      {"seconds", 7, 5,
-       of_turn(&Turns::kernel, [](const Turn& turn, double) { return fmt::format("{:.1f}", turn.seconds()); })},
-      {"\u00b0C", 3, 7, of_turn(&Turns::kernel, temperature_text)},
+      {"seconds", 7, 5, of_turn("/kernel/seconds", "{:.1f}")},
+      {"\u00b0C", 3, 7, temperature_text},
   };
   std::vector<Column> energy = columns_of_energy();
   std::move(energy.begin(), energy.end(), std::back_inserter(columns));
@@ -316,7 +290,7 @@ std::string Table::heading() const {
 }
 
 std::string Table::row(const Record& record) const {
-  if (record.measurement || record.sustained) {
+  if (record.measurement || !record.sustained.is_null()) {
     const std::string cells = line([&](const Column& column) { return column.cell(record); });
     return record.throttled() ? fmt::format("{}{}{}", cells, GAP, throttled_text(record)) : cells;
   }
@@ -366,7 +340,7 @@ void Console::erase_progress() {
 void Console::row(const Record& record) {
   erase_progress();
   ++counts_[record.outcome];
-  if (record.counts) {
+  if (!record.counts.is_null()) {
     paragraph(count_report(record, width_));
     return;
   }

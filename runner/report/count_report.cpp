@@ -7,36 +7,30 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 namespace {
 
-using simt::AccessKind;
+using Json = nlohmann::ordered_json;
 
-double ratio(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+/// Kinds of requests in the order of the table: the name of their sum in the record, and that of each line.
+constexpr std::array<std::pair<const char*, std::string_view>, simt::ACCESS_KINDS> KINDS{
+    {{"global_loads", "global_load"},
+     {"global_stores", "global_store"},
+     {"shared_loads", "shared_load"},
+     {"shared_stores", "shared_store"},
+     {"async_copies", "async_copy"}}};
+
+std::uint64_t whole_number(const Json& json, const char* name) { return json.at(name).get<std::uint64_t>(); }
+
+std::string words(std::string_view kind) {
+  std::string text(kind);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
 }
-
-std::string_view words(AccessKind kind) {
-  switch (kind) {
-    case AccessKind::global_load:
-      return "global load";
-    case AccessKind::global_store:
-      return "global store";
-    case AccessKind::shared_load:
-      return "shared load";
-    case AccessKind::shared_store:
-      return "shared store";
-    case AccessKind::async_copy:
-      return "async copy";
-  }
-  return "";
-}
-
-bool uses_global(AccessKind kind) { return kind != AccessKind::shared_load && kind != AccessKind::shared_store; }
-bool uses_shared(AccessKind kind) { return kind != AccessKind::global_load && kind != AccessKind::global_store; }
 
 /// A paragraph of the summary: what it is about, and lines of text.
 void add_paragraph(std::vector<std::string>& lines, std::size_t width, std::string_view name, const std::string& text) {
@@ -52,14 +46,14 @@ void add_paragraph(std::vector<std::string>& lines, std::size_t width, std::stri
   }
 }
 
-std::string dram_text(const simt::L2Traffic& l2, const Requests& requests) {
-  const std::uint64_t bytes = l2.dram_read_bytes + l2.dram_written_bytes;
-  std::string text =
-      fmt::format("{} read, {} written", bytes_text(l2.dram_read_bytes), bytes_text(l2.dram_written_bytes));
-  if (requests.flops && bytes > 0) {
-    text += fmt::format(", {:.1f} FLOP/B", ratio(*requests.flops, bytes));
+std::string dram_text(const Json& l2, const Json& requests) {
+  const std::uint64_t read = whole_number(l2, "dram_read_bytes");
+  const std::uint64_t written = whole_number(l2, "dram_written_bytes");
+  std::string text = fmt::format("{} read, {} written", bytes_text(read), bytes_text(written));
+  if (requests.contains("flops") && read + written > 0) {
+    text += fmt::format(", {:.1f} FLOP/B", requests.at("flops").get<double>() / static_cast<double>(read + written));
   }
-  return text + fmt::format(", {:.1f} % L2 hits", 100.0 * ratio(l2.read_hits, l2.read_sectors));
+  return text + fmt::format(", {:.1f} % L2 hits", 100.0 * l2.at("hit_rate").get<double>());
 }
 
 /// Writes the paragraphs about a case, or about one of its launches.
@@ -71,55 +65,64 @@ class Paragraphs {
   void add(std::string_view name, const std::string& text) const { add_paragraph(lines_, width_, name, text); }
 
   /// `verdict` follows the number of blocks.
-  void add_blocks(const Requests& requests, const std::string& verdict) const {
-    add("blocks", (requests.whole() ? fmt::format("all {} executed", requests.blocks)
-                                    : fmt::format("{} of {} executed, the others are copies of them moved elsewhere",
-                                                  requests.blocks_executed, requests.blocks)) +
+  void add_blocks(const Json& requests, const std::string& verdict) const {
+    const std::uint64_t blocks = whole_number(requests, "blocks");
+    const std::uint64_t executed = whole_number(requests, "blocks_executed");
+    add("blocks", (executed == blocks ? fmt::format("all {} executed", blocks)
+                                      : fmt::format("{} of {} executed, the others are copies of them moved elsewhere",
+                                                    executed, blocks)) +
                       verdict);
   }
 
-  void add_shape(const Counts& counts, const CountedLaunch& launch) const {
-    add("a block", fmt::format("{} threads, {} of shared memory", launch.threads_per_block,
-                               bytes_text(std::uint64_t{launch.smem_bytes})));
-    add("resident", fmt::format("{} on an SM, {} on the GPU", launch.blocks_per_sm, counts.resident_blocks(launch)));
-    if (launch.first_wave_elements > 0) {
-      add("first wave", fmt::format("{} blocks read {} different elements of A and B", launch.first_wave_blocks,
-                                    short_number(launch.first_wave_elements)));
+  void add_shape(const Json& launch) const {
+    add("a block", fmt::format("{} threads, {} of shared memory", whole_number(launch, "threads_per_block"),
+                               bytes_text(whole_number(launch, "smem_bytes"))));
+    add("resident", fmt::format("{} on an SM, {} on the GPU", whole_number(launch, "blocks_per_sm"),
+                                whole_number(launch, "resident_blocks")));
+    const Json& wave = launch.at("first_wave");
+    if (const std::uint64_t elements = whole_number(wave, "elements"); elements > 0) {
+      add("first wave", fmt::format("{} blocks read {} different elements of A and B", whole_number(wave, "blocks"),
+                                    short_number(elements)));
     }
   }
 
-  /// `one_block_each`: no SM holds two blocks, so that there are no turns.
-  void add_requests(const Requests& requests, bool one_block_each) const {
+  /// `lines` are those of `requests`. `one_block_each`: no SM holds two blocks, so that there are no turns.
+  void add_requests(const Json& requests, const Json& lines, bool one_block_each) const {
+    const Json& reads = requests.at("reads_per_element");
     add("reads per element",
-        fmt::format("A {}, B {}, C {}", short_number(requests.reads_per_element[0]),
-                    short_number(requests.reads_per_element[1]), short_number(requests.reads_per_element[2])));
-    add_workspace(requests);
-    add("FLOPs", requests.flops ? fmt::format("{}, {} per element of C", short_number(*requests.flops),
-                                              short_number(static_cast<double>(*requests.flops) / elements_))
-                                : "not known: objdump (binutils) is missing");
-    if (requests.tensor_flops > 0) {
-      add("on tensor cores", fmt::format("{} FLOPs, {} per element of C", short_number(requests.tensor_flops),
-                                         short_number(static_cast<double>(requests.tensor_flops) / elements_)));
+        fmt::format("A {}, B {}, C {}", short_number(reads.at("a").get<double>()),
+                    short_number(reads.at("b").get<double>()), short_number(reads.at("c").get<double>())));
+    add_workspace(lines);
+    add("FLOPs",
+        requests.contains("flops") ? flops_text(requests, "flops", "") : "not known: objdump (binutils) is missing");
+    if (requests.contains("tensor_flops")) {
+      add("on tensor cores", flops_text(requests, "tensor_flops", " FLOPs"));
     }
-    add("barriers",
-        requests.barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(requests.barriers)));
-    add("L2", fmt::format("{} read, {} written", bytes_text(requests.in_step.read_sectors * simt::SECTOR_BYTES),
-                          bytes_text(requests.in_step.written_sectors * simt::SECTOR_BYTES)));
+    const std::uint64_t barriers = whole_number(requests, "barriers");
+    add("barriers", barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(barriers)));
+    const Json& in_step = requests.at("l2").at("in_step");
+    add("L2", fmt::format("{} read, {} written", bytes_text(whole_number(in_step, "read_bytes")),
+                          bytes_text(whole_number(in_step, "written_bytes"))));
     if (one_block_each) {
-      add("DRAM", dram_text(requests.in_step, requests));
+      add("DRAM", dram_text(in_step, requests));
     } else {
-      add("DRAM, in step", dram_text(requests.in_step, requests));
-      add("DRAM, in turn", dram_text(requests.in_turn, requests));
+      add("DRAM, in step", dram_text(in_step, requests));
+      add("DRAM, in turn", dram_text(requests.at("l2").at("in_turn"), requests));
     }
   }
 
  private:
-  void add_workspace(const Requests& requests) const {
+  std::string flops_text(const Json& requests, const char* name, std::string_view unit) const {
+    const auto flops = requests.at(name).get<double>();
+    return fmt::format("{}{}, {} per element of C", short_number(flops), unit, short_number(flops / elements_));
+  }
+
+  void add_workspace(const Json& lines) const {
     std::uint64_t read = 0;
     std::uint64_t written = 0;
-    for (const simt::LineCounts& line : requests.lines) {
-      if (line.array == simt::WORKSPACE) {
-        (line.kind == AccessKind::global_store ? written : read) += line.traffic.bytes;
+    for (const Json& line : lines) {
+      if (line.value("array", "") == simt::WORKSPACE) {
+        (line.at("kind") == "global_store" ? written : read) += whole_number(line, "bytes");
       }
     }
     if (read + written > 0) {
@@ -135,50 +138,52 @@ class Paragraphs {
 /// A table of requests by kind, with the cost of each: first of all lines together, then of each line.
 class RequestTable {
  public:
-  RequestTable(std::size_t width, const Requests& requests, double elements) : width_(width), elements_(elements) {
-    for (const simt::LineCounts& line : requests.lines) {
+  RequestTable(std::size_t width, const Json& lines, double elements) : width_(width), elements_(elements) {
+    for (const Json& line : lines) {
       memory_width_ = std::max(memory_width_, memory(line).size());
     }
   }
 
-  void add_sums_to(std::vector<std::string>& lines, const Requests& requests) const {
+  void add_sums_to(std::vector<std::string>& lines, const Json& requests) const {
     lines.push_back(row("line", "what", "memory", {"count", "sectors", "waves", "conflicts", "bytes/C"}));
-    for (std::size_t kind = 0; kind < simt::ACCESS_KINDS; ++kind) {
-      if (requests.traffic[kind].requests > 0) {
-        const auto which = static_cast<AccessKind>(kind);
-        lines.push_back(row("all", words(which), "", cells(which, requests.traffic[kind])));
+    for (const auto& [name, kind] : KINDS) {
+      if (const Json& sum = requests.at(name); whole_number(sum, "requests") > 0) {
+        lines.push_back(row("all", words(kind), "", cells(kind, sum)));
       }
     }
   }
 
-  void add_lines_to(std::vector<std::string>& lines, const Requests& requests) const {
-    std::string_view file;
-    for (const simt::LineCounts& line : requests.lines) {
-      if (line.file != file) {
-        file = line.file;
-        lines.push_back("  " + line.file);
+  void add_lines_to(std::vector<std::string>& lines, const Json& requests) const {
+    std::string file;
+    for (const Json& line : requests.at("lines")) {
+      if (line.at("file") != file) {
+        file = line.at("file").get<std::string>();
+        lines.push_back("  " + file);
       }
-      const std::string number = line.line > 0 ? std::to_string(line.line) : "?";
-      lines.push_back(line.kind ? row(number, words(*line.kind), memory(line), cells(*line.kind, line.traffic))
-                                : row(number, "FLOPs", "", {short_number(line.flops), "", "", "", ""}));
+      const std::uint64_t at = whole_number(line, "line");
+      const std::string number = at > 0 ? std::to_string(at) : "?";
+      const auto kind = line.at("kind").get<std::string>();
+      lines.push_back(kind == "flops"
+                          ? row(number, "FLOPs", "", {short_number(whole_number(line, "flops")), "", "", "", ""})
+                          : row(number, words(kind), memory(line), cells(kind, line)));
     }
   }
 
  private:
   using Cells = std::array<std::string, 5>;
 
-  static std::string memory(const simt::LineCounts& line) {
-    return line.array == simt::DYNAMIC_SHARED_MEMORY ? "dynamic" : line.array;
+  static std::string memory(const Json& line) {
+    const std::string array = line.value("array", "");
+    return array == simt::DYNAMIC_SHARED_MEMORY ? "dynamic" : array;
   }
 
-  Cells cells(AccessKind kind, const simt::Traffic& traffic) const {
-    const auto each = [&](bool applies, std::uint64_t number) {
-      return applies ? fmt::format("{:.2f}", ratio(number, traffic.requests)) : "";
+  Cells cells(std::string_view kind, const Json& traffic) const {
+    const auto requests = traffic.at("requests").get<double>();
+    const auto each = [&](std::string_view other_memory, const char* name) {
+      return kind.starts_with(other_memory) ? "" : fmt::format("{:.2f}", traffic.at(name).get<double>() / requests);
     };
-    return {short_number(traffic.requests), each(uses_global(kind), traffic.sectors),
-            each(uses_shared(kind), traffic.wavefronts),
-            each(uses_shared(kind), traffic.wavefronts - traffic.ideal_wavefronts),
-            short_number(static_cast<double>(traffic.bytes) / elements_)};
+    return {short_number(requests), each("shared", "sectors"), each("global", "wavefronts"),
+            each("global", "conflicts"), short_number(traffic.at("bytes").get<double>() / elements_)};
   }
 
   std::string row(std::string_view line, std::string_view what, std::string_view memory, const Cells& cells) const {
@@ -196,37 +201,41 @@ class RequestTable {
 }  // namespace
 
 std::vector<std::string> count_report(const Record& record, std::size_t width) {
-  const Counts& counts = *record.counts;
+  const Json& all = record.counts;
+  const Json launches = all.value("launches", Json::array({all}));
   const double elements = static_cast<double>(record.size.m) * static_cast<double>(record.size.n);
   const std::string verdict =
       record.verified ? fmt::format("; verified, relative error {:.1e}", record.rel_err.value_or(0.0)) : "";
-  const auto has_one_block = [](const CountedLaunch& launch) { return launch.blocks_per_sm == 1; };
-  const Requests all = counts.sum();
+  const auto has_one_block = [](const Json& launch) { return launch.at("blocks_per_sm") == 1; };
+  Json all_lines = Json::array();
+  for (const Json& launch : launches) {
+    all_lines.insert(all_lines.end(), launch.at("lines").begin(), launch.at("lines").end());
+  }
   std::vector<std::string> lines{fmt::format("{} {}", record.kernel, to_string(record.size))};
   const Paragraphs about(lines, width, elements);
-  const RequestTable table(width, all, elements);
-  const bool several = counts.launches.size() > 1;
+  const RequestTable table(width, all_lines, elements);
+  const bool several = launches.size() > 1;
   if (several) {
-    about.add("launches", fmt::format("{}: first their sum, then each", counts.launches.size()));
+    about.add("launches", fmt::format("{}: first their sum, then each", launches.size()));
   }
   about.add_blocks(all, verdict);
   if (!several) {
-    about.add_shape(counts, counts.launches.front());
+    about.add_shape(all);
   }
-  about.add_requests(all, std::all_of(counts.launches.begin(), counts.launches.end(), has_one_block));
+  about.add_requests(all, all_lines, std::all_of(launches.begin(), launches.end(), has_one_block));
   table.add_sums_to(lines, all);
   if (!several) {
     table.add_lines_to(lines, all);
     return lines;
   }
-  for (std::size_t number = 0; number < counts.launches.size(); ++number) {
-    const CountedLaunch& launch = counts.launches[number];
-    lines.push_back(fmt::format("launch {} {}", number, launch.function));
-    about.add_blocks(launch.requests, "");
-    about.add_shape(counts, launch);
-    about.add_requests(launch.requests, has_one_block(launch));
-    table.add_sums_to(lines, launch.requests);
-    table.add_lines_to(lines, launch.requests);
+  for (std::size_t number = 0; number < launches.size(); ++number) {
+    const Json& launch = launches[number];
+    lines.push_back(fmt::format("launch {} {}", number, launch.at("function").get<std::string>()));
+    about.add_blocks(launch, "");
+    about.add_shape(launch);
+    about.add_requests(launch, launch.at("lines"), has_one_block(launch));
+    table.add_sums_to(lines, launch);
+    table.add_lines_to(lines, launch);
   }
   return lines;
 }

@@ -105,40 +105,45 @@ struct Costly {
   Advice advice;
 };
 
-std::optional<Costly> cost_of(const simt::LineCounts& line) {
+std::optional<Costly> cost_of(const nlohmann::ordered_json& line) {
   constexpr double TOO_MUCH = 1.5;
   constexpr std::uint64_t SECTOR = 32;
-  const simt::Traffic& traffic = line.traffic;
-  if (!line.kind || line.line == 0 || traffic.requests == 0) {
+  const auto number = [&](const char* name) { return line.at(name).get<std::uint64_t>(); };
+  if (line.at("kind") == "flops" || number("line") == 0 || number("requests") == 0) {
     return std::nullopt;
   }
-  const std::string place = fmt::format("{}:{}", std::filesystem::path(line.file).filename().string(), line.line);
-  const auto each = [&](std::uint64_t number) {
-    return static_cast<double>(number) / static_cast<double>(traffic.requests);
+  const std::string place = fmt::format(
+      "{}:{}", std::filesystem::path(line.at("file").get<std::string>()).filename().string(), number("line"));
+  const std::string array = line.value("array", "");
+  const auto each = [&](std::uint64_t all) {
+    return static_cast<double>(all) / static_cast<double>(number("requests"));
   };
-  if (traffic.wavefronts > 0 && each(traffic.wavefronts) > TOO_MUCH * each(traffic.ideal_wavefronts)) {
-    return Costly{traffic.wavefronts - traffic.ideal_wavefronts,
-                  {Purpose::count, place,
-                   fmt::format("bank conflicts in {}: {:.1f} wavefronts a request where {:.1f} would do; lengthen the "
-                               "rows of the array by a few elements, or let lanes of a warp use other banks",
-                               line.array.empty() ? "shared memory" : line.array, each(traffic.wavefronts),
-                               each(traffic.ideal_wavefronts))}};
-  }
-  if (traffic.sectors > 0 && each(traffic.sectors) * SECTOR > TOO_MUCH * each(traffic.bytes)) {
+  const std::uint64_t wavefronts = number("wavefronts");
+  const std::uint64_t conflicts = number("conflicts");
+  if (wavefronts > 0 && each(wavefronts) > TOO_MUCH * each(wavefronts - conflicts)) {
     return Costly{
-        traffic.sectors - traffic.bytes / SECTOR,
+        conflicts,
         {Purpose::count, place,
-         fmt::format("a warp's request to {} moves {:.1f} sectors of 32 bytes for {:.0f} bytes that it "
-                     "uses; let neighbouring lanes take neighbouring elements",
-                     line.array.empty() ? "global memory" : line.array, each(traffic.sectors), each(traffic.bytes))}};
+         fmt::format("bank conflicts in {}: {:.1f} wavefronts a request where {:.1f} would do; lengthen the "
+                     "rows of the array by a few elements, or let lanes of a warp use other banks",
+                     array.empty() ? "shared memory" : array, each(wavefronts), each(wavefronts - conflicts))}};
+  }
+  const std::uint64_t sectors = number("sectors");
+  const std::uint64_t bytes = number("bytes");
+  if (sectors > 0 && each(sectors) * SECTOR > TOO_MUCH * each(bytes)) {
+    return Costly{sectors - bytes / SECTOR,
+                  {Purpose::count, place,
+                   fmt::format("a warp's request to {} moves {:.1f} sectors of 32 bytes for {:.0f} bytes that it "
+                               "uses; let neighbouring lanes take neighbouring elements",
+                               array.empty() ? "global memory" : array, each(sectors), each(bytes))}};
   }
   return std::nullopt;
 }
 
 void add_costly_lines(const Record& record, FileVerdict& verdict) {
   std::vector<Costly> costly;
-  for (const CountedLaunch& launch : record.counts->launches) {
-    for (const simt::LineCounts& line : launch.requests.lines) {
+  for (const auto& launch : record.counts.value("launches", nlohmann::ordered_json::array({record.counts}))) {
+    for (const auto& line : launch.at("lines")) {
       if (std::optional<Costly> cost = cost_of(line)) {
         costly.push_back(std::move(*cost));
       }
@@ -181,7 +186,7 @@ void add_advice(const Findings& findings, FileVerdict& verdict) {
   add_what_is_special(verdict);
   for (const FileTrial& trial : findings.trials) {
     for (const Record& record : trial.records) {
-      if (record.counts) {
+      if (!record.counts.is_null()) {
         add_costly_lines(record, verdict);
       }
       if (record.profile && !record.profile->launches.empty()) {

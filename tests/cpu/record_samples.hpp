@@ -3,6 +3,7 @@
 #include "fake_kernels.hpp"
 #include "fake_telemetry.hpp"
 #include "record/record.hpp"
+#include "record/turn_json.hpp"
 
 #include <vector>
 
@@ -21,8 +22,8 @@ inline Record measured_record() {
   record.occupancy = 0.25;
   record.detail = "64x64, by cost model";
   record.workspace_bytes = 4096;
-  record.telemetry.emplace(TelemetrySample{1980, 3201, 310.5, 45, {}},
-                           TelemetrySample{1965, 3201, 512.0, 51, {"sw_power_cap"}});
+  record.telemetry =
+      to_json(TelemetrySample{1980, 3201, 310.5, 45, {}}, TelemetrySample{1965, 3201, 512.0, 51, {"sw_power_cap"}});
   Timings timings;
   timings.kernel_us = {100.0, 101.0, 99.0, 100.0, 100.0, 100.5, 99.5};
   timings.rival_us = {80.0, 81.0, 79.0, 80.0, 80.0, 80.5, 79.5};
@@ -49,8 +50,8 @@ inline Record record_with_energy() {
   FakeBoard cool;
   cool.reasons.clear();
   cool.watts = 400.0;
-  record.trace = cool.watch(0.05);
-  record.energy = Turns{turn_of(100.0, {}), turn_of(80.0, cool)};
+  record.trace = to_json(cool.watch(0.05));
+  record.energy = to_json(Turns{turn_of(100.0, {}), turn_of(80.0, cool)}, flops(CUBE));
   return record;
 }
 
@@ -64,7 +65,8 @@ inline Record sustained_record() {
   record.resources = Resources{256, 128, 16384, 0, 2};
   FakeBoard cool;
   cool.reasons.clear();
-  record.sustained = Sustained{1.0, {turn_of(100.0, {}), turn_of(80.0, cool)}, {0.0, 40, 40}, {12.5, 60, 42}};
+  record.sustained =
+      to_json(Sustained{1.0, {turn_of(100.0, {}), turn_of(80.0, cool)}, {0.0, 40, 40}, {12.5, 60, 42}}, flops(CUBE));
   return record;
 }
 
@@ -96,11 +98,8 @@ inline Record compared_record() {
   return record;
 }
 
-/// A GPU kernel of which two of four blocks were executed to count what it asks of an H200.
-inline Record counted_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, {}});
-  record.outcome = Outcome::counted;
+/// What a kernel asks of an H200, of which two of four blocks were executed.
+inline Counts counts_of_launch() {
   Counts counts;
   counts.gpu = simt::find_gpu_model("h200");
   CountedLaunch launch;
@@ -132,14 +131,21 @@ inline Record counted_record() {
   product.flops = 2'147'483'648;
   requests.lines = {product, load};
   counts.launches = {launch};
-  record.counts = counts;
+  return counts;
+}
+
+inline Record counted_record(const Counts& counts = counts_of_launch()) {
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, {}});
+  record.outcome = Outcome::counted;
+  record.counts = to_json(counts);
   return record;
 }
 
 /// The same with a launch before it that splits the operands, of which all blocks were executed.
 inline Record record_of_two_counted_launches() {
-  Record record = counted_record();
-  std::vector<CountedLaunch>& launches = record.counts->launches;
+  Counts counts = counts_of_launch();
+  std::vector<CountedLaunch>& launches = counts.launches;
   launches.front().function = "product_kernel";
   launches.front().requests.tensor_flops = 4'294'967'296;
   CountedLaunch split;
@@ -165,7 +171,7 @@ inline Record record_of_two_counted_launches() {
   store.example = {1, 16, {0}};
   requests.lines = {store};
   launches.insert(launches.begin(), split);
-  return record;
+  return counted_record(counts);
 }
 
 /// A product of two launches, of which the first only prepares.

@@ -142,9 +142,9 @@ TEST(Record, CountedCaseHasCountsAndNoTimes) {
   EXPECT_EQ(lanes.at(1), 16384);
   EXPECT_TRUE(lanes.at(2).is_null());
 
-  Record without_objdump = counted_record();
-  without_objdump.counts->launches.front().requests.flops.reset();
-  EXPECT_FALSE(to_json(without_objdump, 1).at("counts").contains("flops"));
+  Counts without_objdump = counts_of_launch();
+  without_objdump.launches.front().requests.flops.reset();
+  EXPECT_FALSE(to_json(without_objdump).contains("flops"));
   Record stopped = counted_record();
   stopped.stop(Outcome::incorrect, "because");
   EXPECT_FALSE(to_json(stopped, 1).contains("counts"));
@@ -199,9 +199,11 @@ Spread spread_over_two() {
 
 TEST(Record, OneThrottledGpuOfSeveralIsNoted) {
   Record record = executed_record();
-  record.spread = spread_over_two();
+  Spread spread = spread_over_two();
+  record.spread = to_json(spread);
   EXPECT_TRUE(record.throttled());
-  record.spread->telemetry.pop_back();
+  spread.telemetry.pop_back();
+  record.spread = to_json(spread);
   EXPECT_FALSE(record.throttled());
 }
 
@@ -209,7 +211,7 @@ TEST(Record, IsReadBackAsItWasWritten) {
   Record of_file = executed_record();
   of_file.file = KernelFile{"dir/my.cu", "", "g++ -O2"};
   Record of_ranks = executed_record();
-  of_ranks.spread = spread_over_two();
+  of_ranks.spread = to_json(spread_over_two());
   for (const Record& record :
        {measured_record(), record_with_energy(), sustained_record(), executed_record(), compared_record(),
         counted_record(), record_of_two_counted_launches(), of_file, of_ranks,
@@ -234,11 +236,9 @@ TEST(Record, EnergyIsOfTheKernelAndOfCublasBesideIt) {
             kernel.at("trace").at("samples").at("ms").size());
   EXPECT_NEAR(json.at("energy").at("cublas").at("joules_per_product"), 400.0 * 80e-6, 1e-3);
   EXPECT_EQ(json.at("throttled"), false) << "the samples ran on a cool board, whatever came after";
-  Record without = record_with_energy();
-  for (Turn* const turn : {&without.energy->kernel, &without.energy->cublas}) {
-    turn->trace = {{}, "NVML is missing"};
-  }
-  const Json unknown = to_json(without, 1).at("energy").at("kernel");
+  Turn without = turn_of(100.0, {});
+  without.trace = {{}, "NVML is missing"};
+  const Json unknown = to_json(Turns{without, {}}, flops(CUBE)).at("kernel");
   EXPECT_EQ(unknown.at("no_energy"), "NVML is missing");
   EXPECT_FALSE(unknown.contains("joules_per_product"));
   EXPECT_FALSE(unknown.contains("watts"));
@@ -254,11 +254,10 @@ TEST(Record, SustainedCaseHasNothingOfABurst) {
   EXPECT_NEAR(sustained.at("kernel").at("gflops"), 2.0 * 1024 * 1024 * 1024 / 100e3, 1e-6);
   EXPECT_EQ(sustained.at("cool_downs").at("before_cublas"), (Json{{"seconds", 12.5}, {"from_c", 60}, {"to_c", 42}}));
   EXPECT_EQ(json.at("throttled"), true);
-  Record interrupted = sustained_record();
-  interrupted.sustained->turns.cublas = {};
-  EXPECT_FALSE(to_json(interrupted, 1).at("sustained").contains("cublas"));
-  interrupted.stop(Outcome::incorrect, "because");
-  EXPECT_FALSE(to_json(interrupted, 1).contains("sustained"));
+  EXPECT_FALSE(to_json(Sustained{1.0, {turn_of(100.0, {}), {}}, {}, {}}, flops(CUBE)).contains("cublas"));
+  Record wrong = sustained_record();
+  wrong.stop(Outcome::incorrect, "because");
+  EXPECT_FALSE(to_json(wrong, 1).contains("sustained"));
 }
 
 TEST(Record, FewSamplesSayHowMuchTheirIntervalCovers) {

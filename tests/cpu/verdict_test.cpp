@@ -268,7 +268,7 @@ TEST(Advice, NamesTheLineOfAFinding) {
 
 TEST(Advice, NamesCostlyLines) {
   Findings findings = right();
-  Record counted = counted_record();
+  Counts counted = counts_of_launch();
   const auto line = [](unsigned number, simt::AccessKind kind, const std::string& array, simt::Traffic traffic) {
     simt::LineCounts counts;
     counts.file = "/a/my.cu";
@@ -278,14 +278,14 @@ TEST(Advice, NamesCostlyLines) {
     counts.traffic = traffic;
     return counts;
   };
-  counted.counts->launches.front().requests.lines = {
+  counted.launches.front().requests.lines = {
       line(3, simt::AccessKind::global_load, "A", {10, 40, 0, 0, 1280}),   // as good as can be
       line(4, simt::AccessKind::global_load, "A", {10, 10, 0, 0, 1280}),   // one element for all lanes
       line(5, simt::AccessKind::global_load, "B", {10, 320, 0, 0, 1280}),  // a sector for each lane
       line(6, simt::AccessKind::shared_load, "tile", {10, 0, 10, 10, 1280}),
       line(7, simt::AccessKind::shared_load, "tile", {10, 0, 320, 10, 1280}),
   };
-  findings.trials.push_back(trial(Purpose::count, {counted}));
+  findings.trials.push_back(trial(Purpose::count, {counted_record(counted)}));
   const std::vector<std::string> texts = texts_of(advised(findings));
   ASSERT_EQ(texts.size(), 2U);
   EXPECT_EQ(texts[0].rfind("my.cu:7|bank conflicts in tile: 32.0 wavefronts a request where 1.0 would do", 0), 0U);

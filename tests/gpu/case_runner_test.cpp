@@ -245,16 +245,16 @@ TEST_F(CaseRunnerTest, EnergyIsMeasuredAfterTheSamples) {
   protocol_.energy = true;
   const Record record = run(cublas(), {1024, 1024, 1024});
   expect_complete(record);
-  ASSERT_TRUE(record.energy);
-  for (const Turn* const turn : {&record.energy->kernel, &record.energy->cublas}) {
-    EXPECT_NEAR(turn->seconds(), ENERGY_SECONDS, 0.2);
-    EXPECT_LT(turn->launch_us(), 2.0 * record.measurement->time_us.median) << "without pauses and with a warm L2";
-    const ProductEnergy energy = product_energy(*turn);
-    if (energy.use) {
-      EXPECT_GT(energy.joules, 0.0);
-      EXPECT_LT(energy.use->mean_power_w(), 5000.0);
+  ASSERT_TRUE(record.energy.is_object());
+  for (const char* const owner : {"kernel", "cublas"}) {
+    const auto& turn = record.energy.at(owner);
+    EXPECT_NEAR(turn.at("seconds").get<double>(), ENERGY_SECONDS, 0.2);
+    EXPECT_LT(turn.at("launch_us"), 2.0 * record.measurement->time_us.median) << "without pauses and with a warm L2";
+    if (turn.contains("joules_per_product")) {
+      EXPECT_GT(turn.at("joules_per_product"), 0.0);
+      EXPECT_LT(turn.at("watts"), 5000.0);
     } else {
-      EXPECT_NE(energy.reason, "") << "where NVML tells nothing, the record says why";
+      EXPECT_NE(turn.at("no_energy"), "") << "where NVML tells nothing, the record says why";
     }
   }
 }
@@ -266,9 +266,10 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterItsTurn) {
   const Record right = run(cublas());
   EXPECT_EQ(right.outcome, Outcome::sustained) << right.reason;
   EXPECT_TRUE(right.verified);
-  ASSERT_TRUE(right.sustained);
-  EXPECT_NEAR(right.sustained->turns.kernel.seconds(), 0.2, 0.1);
-  EXPECT_NEAR(right.sustained->turns.cublas.seconds(), 0.2, 0.1);
+  ASSERT_TRUE(right.sustained.is_object());
+  for (const char* const owner : {"kernel", "cublas"}) {
+    EXPECT_NEAR(right.sustained.at(owner).at("seconds").get<double>(), 0.2, 0.1);
+  }
   EXPECT_FALSE(right.measurement);
   auto launches = std::make_shared<int>(0);
   const Prepared honest = cublas_build().prepare(Problem{});
@@ -279,7 +280,7 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterItsTurn) {
   }));
   EXPECT_EQ(wrong.outcome, Outcome::incorrect);
   EXPECT_EQ(wrong.reason.rfind("after its turn: ", 0), 0U) << wrong.reason;
-  EXPECT_FALSE(wrong.sustained);
+  EXPECT_TRUE(wrong.sustained.is_null());
 }
 
 TEST_F(CaseRunnerTest, WithoutVerificationTheRecordSaysSo) {

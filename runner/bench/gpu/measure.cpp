@@ -3,6 +3,7 @@
 #include "common/cuda_check.hpp"
 #include "device/watch.hpp"
 #include "judge/round_trip.hpp"
+#include "record/turn_json.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -86,8 +87,9 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   Watch watch(gpu.telemetry());
   Timings timings = take_samples_in_turns(gpu, item, contender, witness.get(), alone_us);
   if (gpu.telemetry() != nullptr) {
-    record.trace = watch.stop();
-    record.telemetry.emplace(record.trace->points.front().sample, record.trace->points.back().sample);
+    const Trace trace = watch.stop();
+    record.trace = to_json(trace);
+    record.telemetry = to_json(trace.points.front().sample, trace.points.back().sample);
   }
   if (gpu.foreign() != nullptr) {
     note_leak(free_before, record);

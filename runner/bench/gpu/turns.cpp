@@ -3,6 +3,7 @@
 #include "bench/gpu/modes.hpp"
 #include "common/cuda_check.hpp"
 #include "judge/round_trip.hpp"
+#include "record/turn_json.hpp"
 #include "timing/turn.hpp"
 
 #include <chrono>
@@ -60,7 +61,7 @@ void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel
   }
   gpu.require_possible(item, turns.kernel.launch_us(), turns.kernel.launches_per_batch, L2State::warm,
                        "in the turn for energy: ");
-  item.record.energy = std::move(turns);
+  item.record.energy = to_json(turns, flops(item.operands.size));
 }
 
 void sustain(GpuSession& gpu, const GpuCase& item) {
@@ -87,7 +88,7 @@ void sustain(GpuSession& gpu, const GpuCase& item) {
     result.before_cublas = idle();
     result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, result.asked_s);
   }
-  item.record.sustained = std::move(result);
+  item.record.sustained = to_json(result, flops(item.operands.size));
   item.record.outcome = Outcome::sustained;
   gpu.note_resources(item);
 }
