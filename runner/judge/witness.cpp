@@ -42,12 +42,12 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 }  // namespace
 
 struct Witness::Found {
-  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_looks), MOST_LOOKS * sizeof(Findings))); }
+  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_looks), MOST_LOOKS * sizeof(LookFindings))); }
   ~Found() { cudaFreeHost(of_looks); }
   Found(const Found&) = delete;
   Found& operator=(const Found&) = delete;
 
-  Findings* of_looks = nullptr;
+  LookFindings* of_looks = nullptr;
 };
 
 bool Witness::can_renew(const Shape& shape, Distribution data) {
@@ -121,7 +121,7 @@ void Witness::renew(int launches) {
     enqueue_signed_rows(c0, signs_, c0_.data(), stream_);
   }
   looks_.clear();
-  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, MOST_LOOKS * sizeof(Findings), stream_));
+  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, MOST_LOOKS * sizeof(LookFindings), stream_));
 }
 
 void Witness::hand_over() {
@@ -131,7 +131,7 @@ void Witness::hand_over() {
 }
 
 void Witness::look(Owner owner, const Standard& standard) {
-  Findings& findings = findings_.data()[looks_.size()];  // an address, of device memory
+  LookFindings& findings = findings_.data()[looks_.size()];  // an address, of device memory
   looks_.push_back({owner, standard});
   const Matrices c =
       matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).c; });
@@ -146,12 +146,12 @@ void Witness::look(Owner owner, const Standard& standard) {
 void Witness::require_right() {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
-  CUDA_CHECK(cudaMemcpyAsync(found_->of_looks, findings_.data(), looks_.size() * sizeof(Findings),
+  CUDA_CHECK(cudaMemcpyAsync(found_->of_looks, findings_.data(), looks_.size() * sizeof(LookFindings),
                              cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   for (std::size_t i = 0; i < looks_.size(); ++i) {
     const Look& look = looks_[i];
-    const Findings& found = found_->of_looks[i];
+    const LookFindings& found = found_->of_looks[i];
     const std::string where =
         fmt::format("{}timed round {}: ", look.owner == Owner::cublas ? "cuBLAS beside it in " : "", round_);
     if (found.changed_in_a > 0 || found.changed_in_b > 0) {

@@ -78,7 +78,7 @@ class Witness {
   DeviceBuffer<Factor> factors_;
   DeviceBuffer<Expectation> expected_;
   DeviceBuffer<RowOfSigns> c0_;
-  DeviceBuffer<Findings> findings_;
+  DeviceBuffer<LookFindings> findings_;
   std::unique_ptr<Found> found_;
   std::vector<Look> looks_;  ///< of this round
 };

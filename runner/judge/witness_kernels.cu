@@ -118,7 +118,7 @@ __global__ void expectations_kernel(Matrices a, const Factor* factors, Expectati
 }
 
 __global__ void look_kernel(Matrices c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
-                            RowRule rule, Findings* findings) {
+                            RowRule rule, LookFindings* findings) {
   const CounterRandom random(signs, RandomStream::judge);
   for_each_row(c.rows, [&](std::int64_t row) {
     const RowOfSigns found = signed_row(c.data[blockIdx.y] + row * c.columns, c.columns, random);
@@ -180,7 +180,7 @@ void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation*
 }
 
 void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
-                  const RowRule& rule, Findings* findings, cudaStream_t stream) {
+                  const RowRule& rule, LookFindings* findings, cudaStream_t stream) {
   look_kernel<<<grid_for(c.rows * WARP, c.count), THREADS, 0, stream>>>(c, signs, expected, c0, rule, findings);
   CUDA_CHECK(cudaGetLastError());
 }

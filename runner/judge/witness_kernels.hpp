@@ -26,7 +26,7 @@ struct Seeds {
 enum class Fill { uniform, uniform01, integers };
 
 /// What a look at the results of a sample found.
-struct Findings {
+struct LookFindings {
   unsigned long long wrong = 0;  ///< rows
   int launch = 0;                ///< of one wrong row
   long long row = 0;
@@ -48,7 +48,7 @@ void enqueue_signed_rows(const Matrices& c0, std::uint64_t signs, RowOfSigns* ro
 void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation* expected, cudaStream_t stream);
 /// `findings` are all zeros; `c0` has one matrix's rows, or is null where beta is 0.
 void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
-                  const RowRule& rule, Findings* findings, cudaStream_t stream);
+                  const RowRule& rule, LookFindings* findings, cudaStream_t stream);
 /// Adds the elements that differ in any bit to `changed`, which lies in device memory.
 void enqueue_compare(const Matrices& matrices, const Matrices& others, unsigned long long* changed,
                      cudaStream_t stream);
