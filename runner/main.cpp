@@ -59,7 +59,7 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
                    describe_environment(options.argv, options.protocol, device, runner->gpu_facts()));
 
   const bool table_shown = !google.prints_results();
-  Console console = make_console(options.protocol, run.plan);
+  Console console = make_console(options.protocol, run.plan, executing);
   if (table_shown) {
     std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
     for (const Case& item : run.plan) {
@@ -71,14 +71,14 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
     console.heading(lines);
   }
   std::map<Outcome, int> counts;
-  std::size_t started = 0;
   const auto run_case = [&](const Case& item) {
     Record record(item);
     if (interrupted()) {
       record.stop(Outcome::skipped, "interrupted");
       return record;  // an interrupted run's file ends with the case that was under way
     }
-    const std::string place = fmt::format("[{}/{}] {}", ++started, run.plan.size(), item.name());
+    // Of the plan, however often a case is repeated.
+    const std::string place = fmt::format("[{}/{}] {}", &item - run.plan.data() + 1, run.plan.size(), record.name);
     record =
         runner->run(item, [&](std::string_view activity) { console.progress(fmt::format("{}: {}", place, activity)); });
     if (item.kernel != run.added || record.outcome != Outcome::measured) {
@@ -107,7 +107,8 @@ bool printed(const ParseResult& parsed) {
     print_list(std::cout, kernels(), options.list_format, static_cast<int>(terminal_width()));
   } else if (options.new_kernel) {
     write_new_kernel(*options.new_kernel);
-    std::cout << fmt::format("wrote {0}; next: ./runner --kernel {0} --device cpu --check\n", *options.new_kernel);
+    std::cout << fmt::format("wrote {0}; next: {1} --kernel {0} --device cpu --check\n", *options.new_kernel,
+                             options.argv.front());
   } else {
     return false;
   }

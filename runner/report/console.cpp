@@ -30,6 +30,9 @@ constexpr std::string_view GAP = "  ";
 constexpr std::size_t UNKNOWN_WIDTH = 79;
 /// Columns of this importance are never left out.
 constexpr int ESSENTIAL = 100;
+/// What a case of --check has instead of a time.
+constexpr std::string_view CORRECT = "correct; ";
+constexpr std::string_view CHECKED = "no stray access, no race";
 
 /// A cell from the measurement, which only measured cases have.
 template <class Format>
@@ -169,28 +172,34 @@ std::vector<Table::Column> Table::columns_of_case(std::size_t kernel_width, std:
   };
 }
 
-std::vector<Table::Column> Table::columns_of_speed() {
+std::vector<Table::Column> Table::columns_of_speed(const Protocol& protocol, Content content) {
   return {
-      {"time", 10, ESSENTIAL,
-       [](const Record& r) {
-         return r.measurement ? time_text(r.measurement->time_us.median) : std::string(to_string(r.outcome));
+      {content.times ? "time" : "result", protocol.check ? CORRECT.size() + CHECKED.size() : 10, ESSENTIAL,
+       [check = protocol.check](const Record& r) {
+         return r.measurement ? time_text(r.measurement->time_us.median)
+                : check       ? fmt::format("{}{}", r.verified ? CORRECT : "", CHECKED)
+                              : std::string(to_string(r.outcome));
        }},
       {"\u00b1%", 4, 7, measured([](const Measurement& m) {
          return lacks_interval(m) ? fmt::format("n={}", m.timings.kernel_us.size())
                                   : fmt::format("{:.1f}", 100.0 * m.time_us.spread());
-       })},
-      {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); })},
-      {"cuBLAS", 8, 9, cublas_text},
+       }),
+       Needs::times},
+      {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); }),
+       Needs::times},
+      {"cuBLAS", 8, 9, cublas_text, Needs::gpu},
       {"% peak", 6, 8, measured([](const Measurement& m) {
          return m.percent_of_peak ? fmt::format("{:.1f}", *m.percent_of_peak) : "-";
-       })},
-      {"vs cuBLAS", 9, 9, measured([](const Measurement& m) { return ratio_text(m.vs_cublas); })},
-      {"vs alone", 8, 6, measured([](const Measurement& m) { return ratio_text(m.vs_cublas_alone); })},
-      {"rel err", 7, 5, [](const Record& r) { return r.rel_err ? fmt::format("{:.1e}", *r.rel_err) : "-"; }},
-      {"regs", 4, 3, of_resources([](const Resources& r) { return fmt::format("{}", r.registers); })},
-      {"smem B", 6, 2, of_resources([](const Resources& r) { return fmt::format("{}", r.smem_bytes); })},
-      {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); })},
-      {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); })},
+       }),
+       Needs::gpu},
+      {"vs cuBLAS", 9, 9, measured([](const Measurement& m) { return ratio_text(m.vs_cublas); }), Needs::gpu},
+      {"vs alone", 8, 6, measured([](const Measurement& m) { return ratio_text(m.vs_cublas_alone); }), Needs::gpu},
+      {"rel err", 7, content.times ? 5 : ESSENTIAL,
+       [](const Record& r) { return r.rel_err ? fmt::format("{:.1e}", *r.rel_err) : "-"; }, Needs::verification},
+      {"regs", 4, 3, of_resources([](const Resources& r) { return fmt::format("{}", r.registers); }), Needs::gpu},
+      {"smem B", 6, 2, of_resources([](const Resources& r) { return fmt::format("{}", r.smem_bytes); }), Needs::gpu},
+      {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); }), Needs::gpu},
+      {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); }), Needs::gpu},
   };
 }
 
@@ -225,7 +234,7 @@ std::vector<Table::Column> Table::columns_of_errors() {
   return {
       {"data", 10, ESSENTIAL, [](const Record& r) { return std::string(r.data ? to_string(*r.data) : "-"); }},
       {"rel err", 7, ESSENTIAL, [](const Record& r) { return r.rel_err ? error_text(*r.rel_err) : "-"; }},
-      {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); })},
+      {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); }), Needs::gpu},
       {"worst", 7, 3, of_errors([](const Accuracy& a) { return error_text(a.verdict.componentwise_err); })},
       {"of bound", 8, 5,
        [](const Record& r) { return r.max_bound_ratio ? fmt::format("{:.3g}", *r.max_bound_ratio) : "-"; }},
@@ -242,21 +251,26 @@ std::vector<Table::Column> Table::columns_of_errors() {
   };
 }
 
-Table::Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width, bool energy)
-    : mode_(mode), width_(width), columns_(columns_of_case(kernel_width, size_width)) {
+Table::Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width,
+             std::size_t size_width)
+    : mode_(protocol.mode), width_(width), columns_(columns_of_case(kernel_width, size_width)) {
   const auto add = [this](std::vector<Column> more) {
     std::move(more.begin(), more.end(), std::back_inserter(columns_));
   };
-  if (mode == Mode::measure) {
-    add(columns_of_speed());
-  } else if (mode == Mode::accuracy) {
+  if (mode_ == Mode::measure) {
+    add(columns_of_speed(protocol, content));
+  } else if (mode_ == Mode::accuracy) {
     add(columns_of_errors());
-  } else if (mode == Mode::sustain) {
+  } else if (mode_ == Mode::sustain) {
     add(columns_of_turns());
   }
-  if (energy) {
+  if (protocol.energy) {
     add(columns_of_energy());
   }
+  std::erase_if(columns_, [&](const Column& column) {
+    return (column.needs == Needs::times && !content.times) || (column.needs == Needs::gpu && !content.gpu) ||
+           (column.needs == Needs::verification && !protocol.verify);
+  });
   const auto total = [this] {
     std::size_t sum = GAP.size() * (columns_.size() - 1);
     for (const Column& column : columns_) {
@@ -408,16 +422,20 @@ void Console::summary(const std::string& results_path, const std::string& trace_
   }
 }
 
-Console make_console(const Protocol& protocol, const std::vector<Case>& plan) {
+Console make_console(const Protocol& protocol, const std::vector<Case>& plan, bool executing) {
+  Table::Content content{false, false};
   std::size_t kernel_width = 0;
   std::size_t size_width = 0;
   for (const Case& item : plan) {
     kernel_width = std::max(kernel_width, item.kernel->id().size());
     size_width = std::max(size_width, to_string(item.size).size());
+    const bool on_gpu = item.kernel->platform == Platform::gpu && !executing;
+    content.times = content.times || on_gpu || item.kernel->platform == Platform::cpu;
+    content.gpu = content.gpu || (on_gpu && item.kernel->local_kernel.empty());
   }
   const std::size_t width = terminal_width();
   return {std::cout, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr, width,
-          Table(protocol.mode, width, kernel_width, size_width, protocol.energy)};
+          Table(protocol, content, width, kernel_width, size_width)};
 }
 
 }  // namespace sgemm

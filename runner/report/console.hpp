@@ -33,26 +33,33 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t column = 
 /// The cells of a row and a reason behind them, on further lines where one is too short for both.
 std::string with_reason(std::string_view cells, std::string_view gap, std::string_view reason, std::size_t width);
 
-/// One line per case, and more for a reason that does not fit. If the terminal is too narrow, columns are left out. The
-/// columns of a block's resources go first.
+/// One line per case, and more for a reason that does not fit. There are no columns for what no case can have. If the
+/// terminal is too narrow, more columns are left out. The columns of a block's resources go first.
 class Table {
  public:
-  /// `kernel_width` and `size_width` fit the longest entries to come. With `energy` there are columns for it.
-  Table(Mode mode, std::size_t width, std::size_t kernel_width, std::size_t size_width, bool energy = false);
+  /// What the cases of a plan can have.
+  struct Content {
+    bool times = true;
+    bool gpu = true;  ///< all that only a kernel of one GPU has: a ratio to cuBLAS, registers
+  };
+  /// `kernel_width` and `size_width` fit the longest entries to come.
+  Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width, std::size_t size_width);
 
   /// The columns' headings; empty in the modes that print paragraphs.
   std::string heading() const;
   std::string row(const Record& record) const;
 
  private:
+  enum class Needs { nothing, times, gpu, verification };
   struct Column {
     std::string heading;
     std::size_t width;
     int importance;  ///< columns with the smallest are left out first
     std::function<std::string(const Record&)> cell;
+    Needs needs = Needs::nothing;
   };
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
-  static std::vector<Column> columns_of_speed();
+  static std::vector<Column> columns_of_speed(const Protocol& protocol, Content content);
   static std::vector<Column> columns_of_energy();
   static std::vector<Column> columns_of_errors();
   static std::vector<Column> columns_of_turns();
@@ -101,7 +108,8 @@ class Console {
   std::vector<double> noise_;  ///< vs_cublas of cuBLAS itself
 };
 
-/// The console of a plan, on standard output and, for progress, standard error where it is a terminal.
-Console make_console(const Protocol& protocol, const std::vector<Case>& plan);
+/// The console of a plan, on standard output and, for progress, standard error where it is a terminal. `executing`: GPU
+/// kernels run on the CPU.
+Console make_console(const Protocol& protocol, const std::vector<Case>& plan, bool executing);
 
 }  // namespace sgemm

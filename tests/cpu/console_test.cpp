@@ -22,10 +22,20 @@ std::size_t columns_of(const std::string& line) {
   return line.size() - (line.find("\u00b1") == std::string::npos ? 0 : 1);
 }
 
+/// Its words, with single spaces between them.
+std::string words_of(const std::string& line) {
+  std::istringstream in(line);
+  std::string words;
+  for (std::string word; in >> word;) {
+    words += (words.empty() ? "" : " ") + word;
+  }
+  return words;
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-Table table(std::size_t width) {
-  return {Mode::measure, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+Table table(std::size_t width, const Protocol& protocol = {}, Table::Content content = {}) {
+  return {protocol, content, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
 }
 
 TEST(Table, ShowsAllColumnsWhereThereIsRoom) {
@@ -92,8 +102,32 @@ TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
   EXPECT_EQ(row.size(), columns_of(table(0).heading()));
 }
 
+TEST(Table, HasNoColumnsForWhatNoCaseHas) {
+  Protocol protocol;
+  EXPECT_EQ(words_of(table(80, protocol, {false, false}).heading()), "kernel size result rel err");
+  EXPECT_EQ(words_of(table(80, protocol, {true, false}).heading()), "kernel size time \u00b1% GFLOP/s rel err");
+  protocol.verify = false;
+  EXPECT_EQ(words_of(table(0, protocol, {false, false}).heading()), "kernel size result");
+  protocol.mode = Mode::accuracy;
+  EXPECT_EQ(table(0, protocol, {false, false}).heading().find("vs cuBLAS"), std::string::npos);
+}
+
+TEST(Table, CheckedCaseSaysWhatWasLookedFor) {
+  Protocol protocol;
+  protocol.check = true;
+  const Table checked = table(80, protocol, {false, false});
+  Record record = executed_record();
+  EXPECT_NE(checked.row(record).find(" correct; no stray access, no race  3.2e-07"), std::string::npos)
+      << checked.row(record);
+  EXPECT_LE(checked.row(record).size(), 85U);
+  record.verified = false;
+  EXPECT_EQ(checked.row(record).find("correct"), std::string::npos);
+}
+
 TEST(Table, EnergyHasColumnsOfItsOwn) {
-  const Table with(Mode::measure, 0, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size(), true);
+  Protocol protocol;
+  protocol.energy = true;
+  const Table with = table(0, protocol);
   const std::string row = with.row(record_with_energy());
   for (const char* const value : {"100.00 us", "1500", " 700", "0.07", "400", "0.032"}) {
     EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
@@ -104,7 +138,9 @@ TEST(Table, EnergyHasColumnsOfItsOwn) {
 }
 
 TEST(Table, SustainedSpeedHasColumnsOfItsOwn) {
-  const Table turns(Mode::sustain, 0, std::string("06_coarse_2d").size(), to_string(CUBE).size());
+  Protocol protocol;
+  protocol.mode = Mode::sustain;
+  const Table turns = table(0, protocol);
   const std::string row = turns.row(sustained_record());
   for (const char* const value : {"21474.8", "0.800", " 60 ", " 700", "throttled 100 % of the time (sw_power_cap)"}) {
     EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
@@ -134,7 +170,9 @@ TEST(Table, FewSamplesHaveNoInterval) {
 }
 
 Table errors(std::size_t width) {
-  return {Mode::accuracy, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
+  Protocol protocol;
+  protocol.mode = Mode::accuracy;
+  return table(width, protocol);
 }
 
 TEST(Table, ErrorsTakeTheColumnsOfTimes) {

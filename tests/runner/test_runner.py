@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 from functools import partial
@@ -63,6 +64,23 @@ def test_kernels_that_take_a_layout_for_another_are_incorrect(run, kernel, size,
     assert done.status == 1
     assert [case["outcome"] for case in done.cases] == ["measured", "incorrect"]
     assert place in done.cases[1]["reason"]
+
+
+# ---- What a terminal shows ----
+
+
+def test_progress_counts_the_cases_of_the_plan_however_often_they_are_repeated(tmp_path):
+    terminal, shown = os.openpty()
+    arguments = ["--kernel", "cpu_naive", "--sizes", "16,24", "--benchmark_repetitions=3", "--out", "x.json", *QUICK]
+    subprocess.run([RUNNER, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=shown, check=True)
+    os.close(shown)
+    assert set(re.findall(r"\[\d+/\d+\]", os.read(terminal, 1 << 16).decode())) == {"[1/2]", "[2/2]"}
+
+
+def test_checked_case_says_what_was_looked_for(run):
+    done = run("--kernel", "1", "--device", "cpu", "--check", "--sizes", "32")
+    assert "correct; no stray access, no race" in done.stdout
+    assert "vs cuBLAS" not in done.stdout
 
 
 # ---- Exit statuses ----
