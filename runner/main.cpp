@@ -4,7 +4,6 @@
 #include "baselines/calibration.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
-#include "bench/launcher_process.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/plan.hpp"

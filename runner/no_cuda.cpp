@@ -2,7 +2,6 @@
 
 #include "baselines/calibration.hpp"
 #include "bench/gpu_bench.hpp"
-#include "bench/launcher_process.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
 #include "verify/verify_parts.hpp"

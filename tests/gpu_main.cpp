@@ -1,6 +1,6 @@
 // Runs the tests that need a GPU, or tells ctest that they are skipped.
 
-#include "bench/launcher_process.hpp"
+#include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "judge/launcher.hpp"
 

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "bench/gpu_bench.hpp"
-#include "verify/cause.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "bench/counting_bench.hpp"
+#include "bench/host_benches.hpp"
 
 #include "base/outcome.hpp"
 #include "count/trace_page.hpp"

@@ -1,4 +1,4 @@
-#include "bench/cpu_bench.hpp"
+#include "bench/host_benches.hpp"
 
 #include "base/outcome.hpp"
 

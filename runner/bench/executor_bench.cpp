@@ -1,4 +1,4 @@
-#include "bench/executor_bench.hpp"
+#include "bench/host_benches.hpp"
 
 #include "base/outcome.hpp"
 #include "common/ceil_div.hpp"

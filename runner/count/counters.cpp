@@ -1,5 +1,7 @@
 #include "count/counters.hpp"
 
+#include "counter_rows_json.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -217,6 +219,18 @@ Json to_json(const Profile& profile, double flops) {
                         {"derived", derive(launch, i == profile.longest() ? std::optional(flops) : std::nullopt)}});
   }
   return {{"ncu", profile.ncu}, {"dropped_metrics", profile.dropped_metrics}, {"launches", std::move(launches)}};
+}
+
+const std::vector<CounterRow>& counter_rows() {
+  static const std::vector<CounterRow> all = [] {
+    std::vector<CounterRow> rows;
+    const Json table = Json::parse(COUNTER_ROWS_JSON);
+    for (const Json& row : table.at("rows")) {
+      rows.push_back({row.at(0), row.at(1), row.at(2)});
+    }
+    return rows;
+  }();
+  return all;
 }
 
 }  // namespace sgemm

@@ -54,6 +54,15 @@ struct Profile {
 /// the data pipe that shared memory and the L1 cache have in common.
 nlohmann::ordered_json derive(const ProfiledLaunch& launch, std::optional<double> flops);
 
+/// A row of a table of counters. counter_rows.json has all of them, for the program and for the pages.
+struct CounterRow {
+  std::string title;
+  std::string field;  ///< of what derive() returns
+  std::string form;   ///< how the value is written
+};
+
+const std::vector<CounterRow>& counter_rows();
+
 /// The record's "profile" in the results file. The FLOP of the product are put down to the longest launch.
 nlohmann::ordered_json to_json(const Profile& profile, double flops);
 

@@ -16,7 +16,13 @@ struct Case {
   std::optional<Distribution> data;  ///< in the mode `accuracy`; in other modes the protocol's data hold for all cases
 
   /// "sgemm/<kernel id>/<M>x<N>x<K>", and "/<data>" where that is given: the name in benchmarks and results.
-  std::string name() const;
+  std::string name() const {
+    std::string text = "sgemm/" + kernel->id() + "/" + to_string(size);
+    if (data) {
+      text.append("/").append(to_string(*data));
+    }
+    return text;
+  }
 };
 
 }  // namespace sgemm

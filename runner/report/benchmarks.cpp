@@ -94,29 +94,15 @@ class AggregateReporter : public benchmark::BenchmarkReporter {
   const std::function<void(const std::string&)>& note_;
 };
 
-void set_counters(benchmark::State& state, const Record& record) {
-  const auto of_resources = [&](auto member) -> std::optional<double> {
-    return record.resources ? std::optional(static_cast<double>((*record.resources).*member)) : std::nullopt;
-  };
-  const std::array<std::optional<double>, COUNTERS.size()> values{record.measurement->gflops,
-                                                                  record.measurement->vs_cublas,
-                                                                  record.measurement->vs_cublas_alone,
-                                                                  record.rel_err,
-                                                                  of_resources(&Resources::registers),
-                                                                  of_resources(&Resources::smem_bytes),
-                                                                  of_resources(&Resources::spill_bytes),
-                                                                  of_resources(&Resources::blocks_per_sm)};
-  for (std::size_t i = 0; i < COUNTERS.size(); ++i) {
-    if (values[i]) {
-      state.counters[COUNTERS[i]] = *values[i];
-    }
-  }
-}
-
 void report(benchmark::State& state, const Record& record) {
   if (record.measurement) {
     state.SetIterationTime(record.measurement->time_us.median * 1e-6);
-    set_counters(state, record);
+    const nlohmann::ordered_json json = to_json(record, 1);
+    for (const char* const counter : COUNTERS) {
+      if (json.contains(counter)) {
+        state.counters[counter] = json.at(counter).get<double>();
+      }
+    }
     state.SetLabel(record.detail);
   } else if (record.reason.empty()) {
     state.SetIterationTime(std::numeric_limits<double>::quiet_NaN());  // the case ended as it should, but has no time

@@ -1,7 +1,6 @@
 #include "report/console.hpp"
 
-#include "report/count_report.hpp"
-#include "report/profile_report.hpp"
+#include "report/case_reports.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "report/count_report.hpp"
+#include "report/case_reports.hpp"
 
 #include "report/console.hpp"
 #include "report/numbers.hpp"

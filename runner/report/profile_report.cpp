@@ -1,6 +1,5 @@
-#include "report/profile_report.hpp"
+#include "report/case_reports.hpp"
 
-#include "count/counter_rows.hpp"
 #include "report/console.hpp"
 #include "report/numbers.hpp"
 

@@ -76,7 +76,6 @@ double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                                       const std::vector<int>& order, int launches, Witness* witness) {
   problem.reserve(launches);
-  pairs_.resize(std::max(pairs_.size(), contenders.size()));
   std::vector<double> times(contenders.size());
   if (witness != nullptr) {
     witness->renew(launches);

@@ -1,6 +1,5 @@
-#include "verify/cause.hpp"
-
 #include "base/counter_random.hpp"
+#include "verify/verify.hpp"
 
 #include <algorithm>
 #include <bit>

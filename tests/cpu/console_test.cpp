@@ -1,8 +1,7 @@
 #include "report/console.hpp"
 
-#include "report/count_report.hpp"
+#include "report/case_reports.hpp"
 #include "report/numbers.hpp"
-#include "report/profile_report.hpp"
 
 #include "fake_telemetry.hpp"
 #include "record_samples.hpp"

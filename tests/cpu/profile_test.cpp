@@ -1,5 +1,4 @@
 #include "bench/case_process.hpp"
-#include "count/counter_rows.hpp"
 #include "count/counters.hpp"
 #include "count/ncu.hpp"
 #include "record_samples.hpp"

@@ -1,6 +1,6 @@
 // What a file has loaded may change what any function here does.
 
-#include "bench/launcher_process.hpp"
+#include "bench/gpu_bench.hpp"
 
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"

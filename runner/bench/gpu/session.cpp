@@ -6,7 +6,6 @@
 #include "problem/batch.hpp"
 #include "user/user_kernels.hpp"
 #include "verify/accuracy.hpp"
-#include "verify/cause.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <algorithm>

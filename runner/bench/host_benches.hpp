@@ -1,12 +1,27 @@
 #pragma once
 
 #include "bench/bench.hpp"
+#include "count/count.hpp"
 
 #include <map>
 #include <optional>
 #include <string>
 
 namespace sgemm {
+
+/// Times kernels of the host, by its clock.
+class CpuBench final : public HostBench {
+ public:
+  /// `force`: run what takes a kernel minutes.
+  CpuBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force)
+      : HostBench(protocol, gpu, stop), force_(force) {}
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  const bool force_;
+};
 
 /// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
 /// Nothing is timed.
@@ -28,6 +43,19 @@ class ExecutorBench final : public HostBench {
 
   const bool force_;
   std::map<std::string, std::optional<double>> products_per_second_;  ///< by id
+};
+
+/// Executes blocks of GPU kernels on the CPU and counts what they ask of a GPU.
+class CountingBench final : public HostBench {
+ public:
+  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
+      : HostBench(protocol, gpu, stop), options_(options) {}
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  const CountingOptions options_;
 };
 
 }  // namespace sgemm
