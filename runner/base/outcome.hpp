@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,33 +23,12 @@ enum class Outcome {
   skipped,        ///< it could be done, but not here and now
 };
 
-constexpr std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::measured:
-      return "measured";
-    case Outcome::sustained:
-      return "sustained";
-    case Outcome::executed:
-      return "executed";
-    case Outcome::compared:
-      return "compared";
-    case Outcome::counted:
-      return "counted";
-    case Outcome::profiled:
-      return "profiled";
-    case Outcome::incorrect:
-      return "incorrect";
-    case Outcome::implausible:
-      return "implausible";
-    case Outcome::failed:
-      return "failed";
-    case Outcome::not_supported:
-      return "not_supported";
-    case Outcome::skipped:
-      return "skipped";
-  }
-  return "";
-}
+/// In that order.
+inline constexpr std::array<std::string_view, 11> OUTCOMES{"measured", "sustained",     "executed",  "compared",
+                                                           "counted",  "profiled",      "incorrect", "implausible",
+                                                           "failed",   "not_supported", "skipped"};
+
+constexpr std::string_view to_string(Outcome outcome) { return OUTCOMES[static_cast<std::size_t>(outcome)]; }
 
 /// Thrown to end a case with any outcome but those of cases that ended well; the message is the reason, in one line.
 class CaseStopped : public std::runtime_error {

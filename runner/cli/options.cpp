@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -23,8 +24,14 @@ constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
     "The runner prints results and writes them to a JSON file.";
 
-constexpr std::array MODES{Mode::measure,   Mode::sustain, Mode::accuracy, Mode::count, Mode::profile,
-                           Mode::calibrate, Mode::judge,   Mode::digest,   Mode::list};
+constexpr std::array<std::pair<Mode, std::string_view>, 8> FLAGS_OF_MODES{{{Mode::sustain, "--sustain"},
+                                                                           {Mode::accuracy, "--accuracy"},
+                                                                           {Mode::count, "--count"},
+                                                                           {Mode::profile, "--profile"},
+                                                                           {Mode::calibrate, "--calibrate"},
+                                                                           {Mode::judge, "--judge"},
+                                                                           {Mode::digest, "--digest"},
+                                                                           {Mode::list, "--list"}}};
 
 /// Tells CLI11 of a flag. A value is stored while the command line is parsed.
 void declare(CLI::App& app, const Flag& flag) {
@@ -103,12 +110,12 @@ std::vector<std::string> benchmark_flags(const CLI::App& app) {
 /// The mode that the flags ask for. Two modes are an error.
 Mode mode_of(const CLI::App& app) {
   Mode asked = Mode::measure;
-  for (const Mode mode : MODES) {
-    if (mode == Mode::measure || app.count(std::string(flag_of(mode))) == 0) {
+  for (const auto& [mode, flag] : FLAGS_OF_MODES) {
+    if (app.count(std::string(flag)) == 0) {
       continue;
     }
     if (asked != Mode::measure) {
-      throw UsageError(fmt::format("{} and {} are two things to do: give one of them", flag_of(asked), flag_of(mode)));
+      throw UsageError(fmt::format("{} and {} are two things to do: give one of them", flag_of(asked), flag));
     }
     asked = mode;
   }
@@ -210,27 +217,9 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
 }  // namespace
 
 std::string_view flag_of(Mode mode) {
-  switch (mode) {
-    case Mode::measure:
-      return "";
-    case Mode::sustain:
-      return "--sustain";
-    case Mode::accuracy:
-      return "--accuracy";
-    case Mode::count:
-      return "--count";
-    case Mode::profile:
-      return "--profile";
-    case Mode::calibrate:
-      return "--calibrate";
-    case Mode::judge:
-      return "--judge";
-    case Mode::digest:
-      return "--digest";
-    case Mode::list:
-      return "--list";
-  }
-  return "";
+  const auto* const found =
+      std::find_if(FLAGS_OF_MODES.begin(), FLAGS_OF_MODES.end(), [&](const auto& each) { return each.first == mode; });
+  return found == FLAGS_OF_MODES.end() ? "" : found->second;
 }
 
 std::string_view flag_that_needs_gpu(const Options& options) {

@@ -149,12 +149,8 @@ Accuracy accuracy_from_json(const Json& json, const Record& record) {
 }
 
 Outcome outcome_from(std::string_view word) {
-  constexpr std::array OUTCOMES{Outcome::measured, Outcome::sustained,     Outcome::executed,  Outcome::compared,
-                                Outcome::counted,  Outcome::profiled,      Outcome::incorrect, Outcome::implausible,
-                                Outcome::failed,   Outcome::not_supported, Outcome::skipped};
-  const auto found =
-      std::find_if(OUTCOMES.begin(), OUTCOMES.end(), [&](Outcome outcome) { return to_string(outcome) == word; });
-  return found == OUTCOMES.end() ? Outcome::failed : *found;
+  const auto* const found = std::find(OUTCOMES.begin(), OUTCOMES.end(), word);
+  return found == OUTCOMES.end() ? Outcome::failed : static_cast<Outcome>(found - OUTCOMES.begin());
 }
 
 }  // namespace

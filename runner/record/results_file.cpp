@@ -166,19 +166,6 @@ std::string dump_json(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-fs::path results_folder(std::string_view device_name) { return fs::path("results") / slug(device_name); }
-
-fs::path make_results_folder(std::string_view device_name, std::string_view flag) {
-  fs::path folder = results_folder(device_name);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw UsageError(
-        fmt::format("can not make the folder {}: {} ({} names another place)", folder.string(), error.message(), flag));
-  }
-  return folder;
-}
-
 void require_writable(const fs::path& path) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("can not write {}: {}", path.string(), why));
@@ -251,9 +238,17 @@ void OutputFile::write(std::string_view content) {
 }
 
 OutputFile results_file(const std::optional<std::string>& asked, std::string_view device_name) {
-  return asked ? OutputFile(*asked)
-               : OutputFile::unused(make_results_folder(device_name, "--out"),
-                                    fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))), ".json");
+  if (asked) {
+    return OutputFile(*asked);
+  }
+  const fs::path folder = fs::path("results") / slug(device_name);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw UsageError(
+        fmt::format("can not make the folder {}: {} (--out names another place)", folder.string(), error.message()));
+  }
+  return OutputFile::unused(folder, fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))), ".json");
 }
 
 ResultsFile::ResultsFile(OutputFile file, const nlohmann::ordered_json& context)

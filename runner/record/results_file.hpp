@@ -15,12 +15,6 @@ namespace sgemm {
 /// "NVIDIA H200" -> "nvidia-h200": lower-case letters and digits, everything else between them one hyphen.
 std::string slug(std::string_view name);
 
-/// results/<slug of the device> below the current folder.
-std::filesystem::path results_folder(std::string_view device_name);
-
-/// Makes that folder. Throws UsageError, which recommends `flag`, when it can not be made.
-std::filesystem::path make_results_folder(std::string_view device_name, std::string_view flag);
-
 /// `json` as text, with `indent` spaces for each level, or on one line for -1. Bytes that are no UTF-8, as in names
 /// from the system, are replaced.
 std::string dump_json(const nlohmann::ordered_json& json, int indent);

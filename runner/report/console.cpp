@@ -143,14 +143,14 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, end)) + std::string(DOTS.substr(0, std::min(width, DOTS.size())));
 }
 
-std::string wrap(std::string_view text, std::size_t width, std::size_t column) {
+std::string wrap(std::string_view text, std::size_t width, std::size_t column, std::size_t indent) {
   std::string result;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
     if (column > 0) {
       const bool full = width > 0 && column + 1 + word.size() > width;
-      result += full ? "\n  " : " ";
-      column = full ? 2 : column + 1;
+      result += full ? "\n" + std::string(indent, ' ') : " ";
+      column = full ? indent : column + 1;
     }
     result += word;
     column += word.size();

@@ -26,9 +26,9 @@ std::string time_text(double us);
 /// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
 std::string cut(std::string_view text, std::size_t width);
 
-/// `text` broken between words into lines of at most `width` columns, all but the first indented; unchanged for width
-/// 0. Where the first line has `column` columns already, the result goes behind them.
-std::string wrap(std::string_view text, std::size_t width, std::size_t column = 0);
+/// `text` broken between words into lines of at most `width` columns, all but the first with so many spaces before
+/// them; unchanged for width 0. Where the first line has `column` columns already, the result goes behind them.
+std::string wrap(std::string_view text, std::size_t width, std::size_t column = 0, std::size_t indent = 2);
 
 /// The cells of a row and a reason behind them, on further lines where one is too short for both.
 std::string with_reason(std::string_view cells, std::string_view gap, std::string_view reason, std::size_t width);

@@ -1,7 +1,7 @@
 #include "report/list.hpp"
 
-#include "base/split.hpp"
 #include "device/device.hpp"
+#include "report/console.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,18 +17,6 @@ namespace {
 constexpr std::size_t MIN_SUMMARY_WIDTH = 24;  // narrower columns are harder to read than lines that are too long
 
 bool same_kernel(const Kernel& x, const Kernel& y) { return x.number == y.number && x.name == y.name; }
-
-/// Lines of whole words. A line is longer than `width` only if one word is.
-std::vector<std::string> wrap(std::string_view text, std::size_t width) {
-  std::vector<std::string> lines(1);
-  for (const std::string_view word : split(text, ' ')) {
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) {
-      lines.emplace_back();
-    }
-    lines.back() += fmt::format("{}{}", lines.back().empty() ? "" : " ", word);
-  }
-  return lines;
-}
 
 struct Row {
   std::string number;
@@ -65,18 +53,13 @@ void print_table(std::ostream& out, const std::vector<Kernel>& kernels, int term
   for (const Row& row : table) {
     kernel_width = std::max(kernel_width, row.kernel.size());
   }
-  const std::size_t indent = 2 + 2 + kernel_width + 2 + 4 + 2;
-  const std::size_t total = static_cast<std::size_t>(std::max(terminal_width, 0));
-  const std::size_t width =
-      total == 0 ? std::string::npos : std::max(total - std::min(total, indent), MIN_SUMMARY_WIDTH);
   for (const Row& row : table) {
-    std::string start = fmt::format("{:>2}  {:<{}}  {:>4}  ", row.number, row.kernel, kernel_width, row.capability);
-    for (const std::string& line : wrap(row.summary, width)) {
-      std::string text = start + line;
-      text.erase(text.find_last_not_of(' ') + 1);
-      out << text << '\n';
-      start.assign(indent, ' ');
-    }
+    std::string text = fmt::format("{:>2}  {:<{}}  {:>4} ", row.number, row.kernel, kernel_width, row.capability);
+    const std::size_t indent = text.size() + 1;
+    const auto total = static_cast<std::size_t>(std::max(terminal_width, 0));
+    text += wrap(row.summary, total == 0 ? 0 : std::max(total, indent + MIN_SUMMARY_WIDTH), text.size(), indent);
+    text.erase(text.find_last_not_of(' ') + 1);
+    out << text << '\n';
   }
 }
 

@@ -1,7 +1,6 @@
 #include "timing/sampling.hpp"
 
 #include "base/outcome.hpp"
-#include "fake_clock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +14,16 @@
 
 namespace sgemm {
 namespace {
+
+/// A clock that stands still until a test advances it. It outlives the functions that read it.
+struct FakeClock {
+  double seconds = 0.0;
+
+  /// For SamplingOptions.
+  std::function<double()> now() const {
+    return [this] { return seconds; };
+  }
+};
 
 void ignore(std::string_view) {}
 
