@@ -18,9 +18,11 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -107,6 +109,9 @@ struct Files {
   fs::path unfinished;  ///< the library, until it is whole
   fs::path library;
   fs::path recipe;  ///< all that the library was made of
+
+  /// Those that are not to stay.
+  std::vector<fs::path> passing() const { return {source, translations, object, unfinished}; }
 };
 
 /// The begin of a file's name, of signs that every tool takes.
@@ -122,7 +127,7 @@ Files files_in(const fs::path& folder, const UserFile& file, Target target, cons
   const std::string name =
       fmt::format("{}-{}-{:016x}", simple_name(file.path), word_for(target), std::hash<std::string>()(recipe));
   const std::string own = fmt::format("{}.{}", name, getpid());
-  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".cpp")),
+  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".ii")),
           folder / (own + ".d"),
           folder / (own + ".o"),
           folder / (own + ".so"),
@@ -137,30 +142,13 @@ std::string state_of(const fs::path& path) {
   return fmt::format("{} of {}", file.string(), fs::last_write_time(file, error).time_since_epoch().count());
 }
 
-/// Throws TranslationError, at the text's own place, where it is not understood.
-void check_translation(const PlacedText& text) {
-  simt::translate(std::string(static_cast<std::size_t>(text.line - 1), '\n') + text.text, text.file);
-}
-
-/// By what the executor's headers and the translator differ between versions.
-std::string state_of_executor() {
+/// By what the executor's headers differ between versions.
+std::string state_of_headers() {
   fs::file_time_type latest = fs::file_time_type::min();
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(simt::include_folder())) {
     latest = std::max(latest, entry.last_write_time());
   }
-  return fmt::format("{}, headers of {}", state_of("/proc/self/exe"), latest.time_since_epoch().count());
-}
-
-/// The source for the host's compiler.
-std::string translated(const UserFile& file, const std::string& wrapper, const CompileOptions& options,
-                       const fs::path& folder) {
-  try {
-    check_translation(file.launch.statement);
-    const std::vector<fs::path> include_folders(options.include_folders.begin(), options.include_folders.end());
-    return simt::translation_unit(file.path, include_folders, folder, wrapper);
-  } catch (const simt::TranslationError& error) {
-    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
-  }
+  return fmt::format("headers of {}", latest.time_since_epoch().count());
 }
 
 /// Flags with their values: where `flags` has one of `names`, the word itself, or with the next one where that is its
@@ -192,11 +180,62 @@ std::string preincluded_text(const Words& nvcc_flags) {
   return text;
 }
 
+UsageError does_not_compile(const std::string& compiler, const UserFile& file, Target target,
+                            const std::string& messages) {
+  const char* const variable = std::getenv("CXX");
+  const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
+  return UsageError(fmt::format("{} does not compile for {}{}", file.path, machine_of(target),
+                                chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", compiler) : ""),
+                    messages);
+}
+
+/// Runs a compiler to its end. Throws CaseStopped where the run is interrupted.
+ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) {
+  const TemporaryFile own("folder");  // for what a compiler that is ended would leave
+  const fs::path folder = own.path().parent_path();
+  left_behind.push_back(folder);
+  return run_program(
+      words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"}, {}, StopToken(interrupted), std::move(left_behind)});
+}
+
+/// The same. Throws UsageError with the compiler's messages where it fails.
+void run_compiler(const Words& words, const UserFile& file, Target target, const Files& files) {
+  const ProgramResult result = run_to_end(words, files.passing());
+  if (result.status != 0) {
+    throw does_not_compile(words.front(), file, target, result.output);
+  }
+}
+
+/// A folder to look in before that of the executor's headers: they are in it as the compiler reads them fastest, which
+/// makes them at the first time.
+fs::path precompiled_headers(const fs::path& compiler, Target target) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);  // the files of a run wait for one compiler
+  Words words{compiler.string()};
+  append(words, simt::unit_flags(target == Target::for_checks));
+  const std::string recipe = fmt::format("{}\n{}\n{}", command_text(words), state_of(compiler), state_of_headers());
+  fs::path folder =
+      cache_folder() / fmt::format("headers-{}-{:016x}", word_for(target), std::hash<std::string>()(recipe));
+  const fs::path header = fs::path("simt") / "plain_kernels.hpp";
+  const fs::path finished = (folder / header) += ".gch";
+  if (!fs::exists(finished)) {
+    fs::create_directories(finished.parent_path());
+    const fs::path unfinished = folder / fmt::format("{}.gch", getpid());
+    append(words, simt::header_flags());
+    append(words, {"-x", "c++-header", "-o", unfinished.string(), (simt::include_folder() / header).string()});
+    if (run_to_end(words, {unfinished}).status == 0) {  // or else the compiler reads the headers themselves
+      fs::rename(unfinished, finished);
+    }
+  }
+  return folder;
+}
+
 /// A compiler's command line without the names of files.
 struct Flags {
-  Words words;   ///< the compiler, and all that is the same on every machine
-  Words before;  ///< what names folders of this machine, to come before the words behind the compiler
-  Words behind;  ///< and behind all of them
+  Words words;        ///< the compiler, and all that is the same on every machine
+  Words definitions;  ///< for the executor's preprocessor alone
+  Words before;       ///< what names folders of this machine, to come before the words behind the compiler
+  Words behind;       ///< and behind all of them
 
   Words all() const {
     Words result{words.front()};
@@ -216,7 +255,7 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
     append(flags.words, options.nvcc_flags);
   } else {
     append(flags.words, simt::unit_flags(target == Target::for_checks));
-    append(flags.words, with_values(options.nvcc_flags, {"-D", "-U", "-include"}));
+    flags.definitions = with_values(options.nvcc_flags, {"-D", "-U", "-include"});
     flags.before = simt::header_flags();
   }
   const fs::path folder = fs::path(file.path).parent_path();
@@ -228,22 +267,30 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
   return flags;
 }
 
-/// Runs a compiler to its end. Throws UsageError with its messages where it fails, CaseStopped where the run is
-/// interrupted.
-void run_compiler(const Words& words, const UserFile& file, Target target, const Files& files) {
-  const TemporaryFile own("folder");  // for what a compiler that is ended would leave
-  const fs::path folder = own.path().parent_path();
-  const ProgramResult result =
-      run_program(words, {{"TMPDIR=" + folder.string()},
-                          {},
-                          StopToken(interrupted),
-                          {folder, files.source, files.object, files.unfinished, files.translations}});
-  if (result.status != 0) {
-    const char* const variable = std::getenv("CXX");
-    const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
-    throw UsageError(fmt::format("{} does not compile for {}{}", file.path, machine_of(target),
-                                 chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", words.front()) : ""),
-                     result.output);
+/// Translates the file and compiles it to an object. Throws as run_compiler() does.
+void compile_translation(const Flags& flags, const UserFile& file, const std::string& wrapper, Target target,
+                         const Files& files) {
+  Words words = flags.all();
+  words.insert(words.begin() + 1, "-I" + precompiled_headers(words.front(), target).string());
+  Words preprocessor = words;
+  append(preprocessor, flags.definitions);
+  try {
+    const simt::Translation translation =
+        simt::translate_file(file.path, preprocessor, files.translations, wrapper, [&](const Words& program) {
+          ProgramResult result = run_to_end(program, files.passing());
+          return simt::ProgramEnd{result.status, std::move(result.output)};
+        });
+    write_atomically(files.source, translation.text);
+    append(words, {"-c", "-o", files.object.string(), files.source.string()});
+    const ProgramResult result = run_to_end(words, files.passing());
+    if (result.status != 0) {
+      simt::check_names(result.output, translation.missing);
+      throw does_not_compile(words.front(), file, target, result.output);
+    }
+  } catch (const simt::CompilerError& error) {
+    throw does_not_compile(words.front(), file, target, error.what());
+  } catch (const simt::TranslationError& error) {
+    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
   }
 }
 
@@ -257,40 +304,38 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   const std::string wrapper = wrapper_of(file, target);
   Flags anywhere = flags;
   anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
-  const std::string recipe = fmt::format("{}\n{}\n{}\n{}{}{}", command_text(anywhere.all()), state_of(words.front()),
-                                         target == Target::for_gpu ? "" : state_of_executor(),
-                                         preincluded_text(options.nvcc_flags), file.all_text, wrapper);
+  append(anywhere.words, flags.definitions);
+  const std::string recipe =
+      fmt::format("{}\n{}\n{}\n{}{}{}", command_text(anywhere.all()), state_of(words.front()),
+                  target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_headers(),
+                  preincluded_text(options.nvcc_flags), file.all_text, wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
-  CompiledFile compiled{files.library, command_text(flags.words)};
+  CompiledFile compiled{files.library, command_text(anywhere.words)};
   std::error_code error;
   if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
     return compiled;
   }
   const auto remove_unfinished = [&files](const void*) {
-    for (const fs::path& path : {files.source, files.object, files.unfinished, files.translations}) {
+    for (const fs::path& path : files.passing()) {
       std::error_code ignored;
       fs::remove_all(path, ignored);
     }
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
-  write_atomically(files.source, target == Target::for_gpu
-                                     ? line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper
-                                     : translated(file, wrapper, options, files.translations));
   if (target == Target::for_gpu) {
+    write_atomically(files.source, line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper);
     append(words, {"-shared", "-Xlinker=-z,lazy"});
     for (const std::string_view function : LAUNCHING_FUNCTIONS) {
       words.push_back(fmt::format("-Xlinker=--wrap={}", function));
     }
     append(words, {"-o", files.unfinished.string(), files.source.string()});
-    run_compiler(words, file, target, files);
   } else {
-    append(words, {"-c", "-o", files.object.string(), files.source.string()});
-    run_compiler(words, file, target, files);
-    Words link{words.front()};
-    append(link, simt::link_flags());
-    append(link, {"-o", files.unfinished.string(), files.object.string()});
-    run_compiler(link, file, target, files);
+    compile_translation(flags, file, wrapper, target, files);
+    words = {words.front()};
+    append(words, simt::link_flags());
+    append(words, {"-o", files.unfinished.string(), files.object.string()});
   }
+  run_compiler(words, file, target, files);
   fs::rename(files.unfinished, files.library);
   write_atomically(files.recipe, recipe);
   return compiled;

@@ -158,7 +158,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "  float *a, *b, *c;\n"
       "  void* workspace;\n"
       "};\n";
-  text += target == Target::for_gpu ? RESOURCES : "#include \"simt/launches.hpp\"\n";
+  text += target == Target::for_gpu ? RESOURCES : "";
   const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";

@@ -66,10 +66,10 @@ sectors of global memory that they touch, wavefronts of shared memory, bytes of 
 )";
 
 constexpr std::string_view TRANSLATE_USAGE =
-    R"(usage: simt translate FILE.cu FOLDER [-I FOLDER]... [--depfile FILE]
+    R"(usage: simt translate FILE.cu FOLDER [-I FOLDER]... [-D NAME[=VALUE]]... [--depfile FILE]
 
-Translates plain CUDA, with the files that it includes, to C++ for the executor, into FOLDER, and prints the path of the
-file's translation. The depfile tells make or ninja which files were read.
+Translates plain CUDA, with the files that it includes, to one C++ file for the executor, in FOLDER, and prints its
+path. The depfile tells make or ninja which files were read.
 )";
 
 /// The parts. Return the exit status; throw UsageError.

@@ -2,12 +2,11 @@
 
 #include "simt/compile.hpp"
 #include "simt/executor.hpp"
+#include "simt/plain_cuda.hpp"
 #include "simt/source.hpp"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -153,57 +152,43 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-/// $CXX, the compiler that simt was built with, or g++.
-std::string compiler() {
-  const char* const chosen = std::getenv("CXX");
-  return chosen != nullptr && *chosen != '\0' ? chosen : access(SIMT_COMPILER, X_OK) == 0 ? SIMT_COMPILER : "g++";
-}
-
-/// Runs a program whose messages go where this one's do.
-void run_compiler(const std::vector<std::string>& words, const std::string& file) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) {
-    pointers.push_back(const_cast<char*>(word.c_str()));  // not written to
-  }
-  pointers.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error = posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ); error != 0) {
-    throw UsageError("can not run the compiler " + words.front() + " (" + std::generic_category().message(error) +
-                     "): install g++, or name one in $CXX");
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) {
+void run_compiler(const std::vector<std::string>& words, const std::string& file,
+                  const std::vector<std::string>& missing_headers = {}) {
+  const ProgramEnd end = run_program(words);
+  if (end.status != 0) {
+    check_names(end.output, missing_headers);
+    std::cerr << end.output;
     throw UsageError(file + " does not compile by " + words.front());
   }
 }
 
 /// The file with its launches as functions simt_launch_0 and so on, compiled to be watched.
 fs::path compiled(const Options& options, const std::vector<LaunchDescription>& launches, const fs::path& folder) {
-  std::string functions = "\n#line 1 \"simt's part\"\n#include <simt/described_arrays.hpp>\n";
+  std::string functions = "\n#line 1 \"simt's part\"\n";
   for (std::size_t i = 0; i < launches.size(); ++i) {
     functions += function_of(launches[i], "simt_launch_" + std::to_string(i));
   }
-  const fs::path source = folder / "unit.cpp";
+  const fs::path source = folder / "unit.ii";
   const fs::path object = folder / "unit.o";
   fs::path library = folder / "unit.so";
-  std::ofstream(source) << translation_unit(options.file, options.include_folders, folder / "translated", functions);
   std::vector<std::string> words{compiler()};
-  for (const std::vector<std::string>& more : {header_flags(), unit_flags(true), options.definitions}) {
+  for (const std::vector<std::string>& more :
+       {header_flags(), folder_flags(options.file, options.include_folders), unit_flags(true)}) {
     words.insert(words.end(), more.begin(), more.end());
   }
-  const fs::path own = fs::path(options.file).parent_path();
-  words.push_back("-I" + (own.empty() ? "." : own.string()));
-  for (const fs::path& include_folder : options.include_folders) {
-    words.push_back("-I" + include_folder.string());
-  }
+  std::vector<std::string> preprocessor = words;  // what the launches need comes before the file's macros
+  preprocessor.insert(preprocessor.end(), {"-include", (include_folder() / "simt" / "described_arrays.hpp").string()});
+  preprocessor.insert(preprocessor.end(), options.definitions.begin(), options.definitions.end());
+  const Translation translation = translate_file(options.file, preprocessor, folder / "translated", functions);
+  std::ofstream(source) << translation.text;
   words.insert(words.end(), {"-c", "-o", object.string(), source.string()});
-  run_compiler(words, options.file);
-  words = {compiler()};
+  run_compiler(words, options.file, translation.missing);
+  std::vector<std::string> link{compiler()};
   for (const std::string& word : link_flags()) {
-    words.push_back(word);
+    link.push_back(word);
   }
-  words.insert(words.end(), {"-o", library.string(), object.string()});
-  run_compiler(words, options.file);
+  link.insert(link.end(), {"-o", library.string(), object.string()});
+  run_compiler(link, options.file);
   return library;
 }
 

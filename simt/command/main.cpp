@@ -52,6 +52,8 @@ int main(int argc, char** argv) {
       std::cerr << "simt " << name << ": " << error.what() << '\n';
     } catch (const simt::TranslationError& error) {
       std::cerr << error.what() << '\n';
+    } catch (const simt::CompilerError& error) {
+      std::cerr << error.what();
     } catch (const std::exception& error) {
       std::cerr << "simt " << name << ": " << error.what() << '\n';
     }

@@ -4,6 +4,7 @@
 #include "plain_features.hpp"
 
 #include "simt/checked_arrays.hpp"
+#include "simt/compile.hpp"
 #include "simt/counter.hpp"
 #include "simt/plain_cuda.hpp"
 
@@ -132,7 +133,7 @@ TEST(Translation, RefusesWhatIsNotUnderstood) {
   for (const auto& [source, message] : std::vector<std::pair<std::string, std::string>>{
            {"void f() {\n  <<<1, 1>>>();\n}", "my.cu:2: no kernel stands before <<<"},
            {"void f() { k<<<1, 1>>; }", "my.cu:1: this launch has no >>>( that ends its configuration"},
-           {"\n#define SHARED __shared__\n", "my.cu:2: __shared__ is understood where a whole declaration stands"},
+           {"\nvoid f() { __shared__ }", "my.cu:2: __shared__ is understood where a whole declaration stands"},
            {"__shared__ float a[4];", "my.cu:1: a __shared__ variable outside of functions is not supported"},
            {"void f() { extern __shared__ float a; }", "my.cu:1: dynamic shared memory is declared as an array"},
        }) {
@@ -148,37 +149,128 @@ TEST(Translation, TakesSharedVariablesOfKernelsWithCNames) {
 
 TEST(Translation, LeavesLinesAndTextsAlone) {
   const std::string source =
-      "#define TWO_LINES(x) \\\n  asm volatile(\"bar.sync 0;\" \\\n :: )\n"
       "const char* text = \"k<<<1, 1>>>()\"; // k<<<1, 1>>>(), don't\n"
       "const char* raw = R\"x(asm(\")\")x\";\n"
       "using Nested = A<B<C<int>>>;\n"
       "#if 0\nit's not k<<<\n#endif\n"
       "int last = 1'000 << 3 >> 2;\n";
   const std::string translation = simt::translate(source, "my.cu");
-  const std::string begin = "#line 1 \"my.cu\"\n";
-  const std::size_t at = translation.find(begin);
-  ASSERT_NE(at, std::string::npos);
-  const std::string body = translation.substr(at + begin.size());
-  EXPECT_EQ(std::ranges::count(body, '\n'), std::ranges::count(source, '\n'));
-  EXPECT_EQ(body.substr(body.find("const char* text")), source.substr(source.find("const char* text")));
+  EXPECT_EQ(translation.substr(translation.find("const char* text")), source);
 }
 
+/// A folder with files, which goes with the object.
+class Files {
+ public:
+  Files() { std::filesystem::remove_all(folder_); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+  ~Files() { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path path = folder_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path;
+  }
+  simt::Translation translation(const std::string& name, const std::string& more = "") const {
+    std::vector<std::string> words{simt::compiler(), "-std=c++20"};
+    for (const std::vector<std::string>& flags :
+         {simt::header_flags(), simt::folder_flags(folder_ / name, {folder_ / "others"})}) {
+      words.insert(words.end(), flags.begin(), flags.end());
+    }
+    return simt::translate_file(folder_ / name, words, folder_ / "translated", more);
+  }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "simt_translation";
+};
+
 TEST(Translation, TellsWhatItRead) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "simt_translation";
-  std::filesystem::create_directories(folder / "own");
-  std::filesystem::create_directories(folder / "others");
-  std::ofstream(folder / "own/my.cu") << "#include \"near.cuh\"\n#include <far.cuh>\n#include <vector>\n";
-  std::ofstream(folder / "own/near.cuh") << "#include \"cuda_fp16.h\"\n";
-  std::ofstream(folder / "own/cuda_fp16.h") << "#error the executor's own is meant\n";
-  std::ofstream(folder / "others/far.cuh") << "#include \"../own/near.cuh\"\n";
-  const simt::TranslatedFile file =
-      simt::translate_with_includes(folder / "own/my.cu", {folder / "others"}, folder / "translated");
-  EXPECT_EQ(file.path, folder / "translated/my.cpp");
-  EXPECT_EQ(file.files, (std::vector<std::filesystem::path>{folder / "own/my.cu", folder / "own/near.cuh",
-                                                            folder / "others/far.cuh"}));
-  EXPECT_THROW(simt::translate_with_includes(folder / "none.cu", {}, folder / "translated"),
-               std::filesystem::filesystem_error);
-  std::filesystem::remove_all(folder);
+  const Files files;
+  files.write("own/my.cu",
+              "#include \"near.cuh\"\n#include <far.cuh>\n#include <vector>\n#include \"cuda_fp16.h\"\nint mine;\n");
+  files.write("own/near.cuh", "int near;\n");
+  files.write("own/cuda_fp16.h", "#error the executor's own is meant\n");
+  files.write("others/far.cuh", "#pragma once\n#include \"../own/near.cuh\"\nint far;\n");
+  const simt::Translation translation = files.translation("own/my.cu");
+  EXPECT_EQ(translation.files, (std::vector<std::filesystem::path>{files / "own/my.cu", files / "own/near.cuh",
+                                                                   files / "others/far.cuh"}));
+  EXPECT_TRUE(translation.missing.empty());
+  EXPECT_THROW(files.translation("none.cu"), std::filesystem::filesystem_error);
+}
+
+TEST(Translation, ComesBehindThePreprocessor) {
+  const Files files;
+  files.write("my.cu",
+              "#include <helper_cuda.h>\n#include \"samples/more.h\"\n"
+              "#define SHARED __shared__ float\n#if defined(SMALL)\nvoid f() {\n#else\n"
+              "__global__ void f() {\n#endif\n  SHARED a[4];\n  asm volatile(\"bar.sync\"\n#if __CUDA_ARCH__ >= 800\n"
+              "    \" 0;\"\n#else\n    \" 1;\"\n#endif\n  );\n  asm(\"none;\");\n}\n");
+  const simt::Translation translation = files.translation("my.cu");
+  EXPECT_EQ(translation.missing, (std::vector<std::string>{(files / "my.cu").string() + ":1: helper_cuda.h",
+                                                           (files / "my.cu").string() + ":2: samples/more.h"}));
+  EXPECT_NE(translation.text.find("simt::shared_variable<"), std::string::npos);
+  EXPECT_NE(translation.text.find("simt::barrier(static_cast<unsigned>(0)"), std::string::npos);
+  EXPECT_NE(translation.text.find("my.cu:17)"), std::string::npos);
+}
+
+TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
+  const Files files;
+  files.write("my.cu",
+              "struct Timer { cudaUnknown_t begin; };\nenum { SIZE = 4 };\n"
+              "template <class T> struct Box {\n  T value;\n} box;\n"
+              "namespace mine {\n__device__ int twice(int);\n__device__ int twice(int a) { return 2 * a; }\n"
+              "__global__ void f(int* a) { *a = twice(SIZE); }\n}\n"
+              "void other(cublasUnknown_t handle);\nvoid other(cublasUnknown_t handle) { Timer timer; }\n"
+              "int main() {\n  fprintf(stderr, \"%d\", EOF);\n  other({});\n}\nint last;\n");
+  const std::string all = files.translation("my.cu").text;
+  EXPECT_NE(all.find("cudaUnknown_t"), std::string::npos);
+  EXPECT_NE(all.find("main"), std::string::npos);
+  const std::string text = files.translation("my.cu", "void go() { mine::f<<<1, 1>>>(nullptr); }").text;
+  for (const std::string_view word : {"twice(SIZE)", "return 2 * a", "SIZE = 4", "} box;", "int last;", "go()"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  const std::string own = text.substr(text.find("SIZE = 4"));
+  for (const std::string_view word :
+       {"cudaUnknown_t", "cublasUnknown_t", "Timer", "main", "stderr", "-1", "#pragma simt"}) {
+    EXPECT_EQ(own.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(Translation, TellsOfNamesThatNothingDeclares) {
+  const auto told = [](const std::string& messages, const std::vector<std::string>& missing) -> std::string {
+    try {
+      simt::check_names(messages, missing);
+    } catch (const simt::TranslationError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string place = "my.cu: In function 'void f()':\nmy.cu:7:3: error: ";
+  EXPECT_EQ(told(place + "'cudaFoo' was not declared in this scope; did you mean 'cudaFree'?\n", {}),
+            "the executor does not model cudaFoo (my.cu:7)");
+  EXPECT_EQ(told(place + "‘BlockReduce’ is not a member of ‘cub’\nmy.cu:9:1: error: expected ';'\n", {}),
+            "the executor does not model cub::BlockReduce (my.cu:7)");
+  EXPECT_EQ(told(place + "'struct cudaDeviceProp' has no member named 'foo'\n", {}),
+            "the executor does not model cudaDeviceProp::foo (my.cu:7)");
+  EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {}), "");
+  EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {"my.cu:1: helper.h"}),
+            "nothing declares check (my.cu:7)\n"
+            "my.cu:1: helper.h is not there: where it declares what is needed, name its folder with --include");
+  EXPECT_EQ(told(place + "expected ';' before '}' token\n", {"my.cu:1: helper.h"}), "");
+}
+
+TEST(Translation, PassesTheCompilersMessagesOn) {
+  const Files files;
+  files.write("my.cu", "int a;\n#error this can not be\n");
+  try {
+    files.translation("my.cu");
+    ADD_FAILURE() << "no message";
+  } catch (const simt::CompilerError& error) {
+    EXPECT_NE(std::string(error.what()).find("my.cu:2:2: error: #error this can not be"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace

@@ -114,6 +114,8 @@ TEST(Source, NamesIncludedFiles) {
 
 TEST(Source, LeavesOutWhatIsNeverCompiled) {
   EXPECT_EQ(signatures("#if 0\nvoid f() {}\n#endif\nvoid g() {}\n"), Texts{"g()"});
+  EXPECT_EQ(signatures("#ifdef A\nvoid f() {\n#elif B\nvoid e() {\n#else\nvoid f(int) {\n#endif\n}\nvoid g() {}\n"),
+            (Texts{"f()", "g()"}));
 }
 
 TEST(Source, KnowsWholeWords) {

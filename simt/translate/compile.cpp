@@ -2,8 +2,17 @@
 
 #include "simt/plain_cuda.hpp"
 
+#include "translate/preprocess.hpp"
+#include "translate/translator.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace simt {
 namespace fs = std::filesystem;
@@ -17,13 +26,60 @@ fs::path include_folder() {
   return fs::exists(installed / "simt" / "plain_kernels.hpp", error) ? installed : fs::path(SIMT_SOURCE_INCLUDE);
 }
 
-std::string translation_unit(const fs::path& file, const std::vector<fs::path>& include_folders, const fs::path& folder,
-                             const std::string& more) {
-  fs::create_directories(folder);
-  const TranslatedFile translation = translate_with_includes(file, include_folders, folder);
-  const fs::path named = folder / "translation.cpp";  // #include does not take every name that a file may have
-  fs::rename(translation.path, named);
-  return "#include <cuda_runtime.h>\n#include \"" + named.string() + "\"\n" + translate(more, file.string());
+std::string compiler() {
+  const char* const chosen = std::getenv("CXX");
+  return chosen != nullptr && *chosen != '\0' ? chosen : access(SIMT_COMPILER, X_OK) == 0 ? SIMT_COMPILER : "g++";
+}
+
+Translation translate_file(const fs::path& file, const std::vector<std::string>& compiler, const fs::path& folder,
+                           const std::string& more, const RunProgram& run) {
+  Preprocessed preprocessed = preprocess(file, compiler, folder, more, run);
+  return {translate_tokens(reached(tokens_of(preprocessed.text, is_foreign)), file.string()),
+          std::move(preprocessed.files), std::move(preprocessed.missing)};
+}
+
+void check_names(const std::string& compiled, const std::vector<std::string>& missing_headers) {
+  const std::string messages = std::regex_replace(compiled, std::regex("‘|’"), "'");
+  static const std::regex ERROR(R"(^([^\n]+:\d+):\d+: (?:fatal )?error: ([^\n]+)$)", std::regex::multiline);
+  static const std::regex UNKNOWN(
+      "'([^']+)' (?:was not declared|has not been declared|does not name a|is not a namespace|is not a member of "
+      "'([^']+)'"
+      "|in (?:namespace|class|struct) '([^']+)' does not name)|no arguments to '([^']+)' that depend on a template"
+      "|'(?:const )?(?:struct |class )?([^']+)' has no member named '([^']+)'");
+  static const std::regex OF_CUDA(
+      "(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
+      "atomic[A-Z]|tex[123]D|surf[123]D|half|bfloat|nv_|__).*"
+      "|(?:thrust|cub|cute|cutlass|at|c10|torch|nvcuda|cooperative_groups|cg|wmma)(?:::.*)?");
+  std::string text;
+  std::set<std::string> known;
+  for (std::sregex_iterator error(messages.begin(), messages.end(), ERROR), end; error != end; ++error) {
+    std::smatch match;
+    const std::string what = error->str(2);
+    if (!std::regex_search(what, match, UNKNOWN)) {
+      break;  // what else is wrong may follow from the names before it, or not
+    }
+    const std::string scope = match.str(2) + match.str(3) + match.str(5);
+    const std::string name =
+        (scope.empty() || scope == "::" ? "" : scope + "::") + match.str(1) + match.str(4) + match.str(6);
+    if (!known.insert(name).second) {
+      continue;
+    }
+    if (std::regex_match(name, OF_CUDA)) {
+      text.append(text.empty() ? "" : "\n").append("the executor does not model ").append(name);
+    } else if (!missing_headers.empty()) {
+      text.append(text.empty() ? "" : "\n").append("nothing declares ").append(name);
+    } else {
+      break;
+    }
+    text.append(" (").append(error->str(1)).append(")");
+  }
+  if (text.empty()) {
+    return;
+  }
+  for (const std::string& header : missing_headers) {
+    text += "\n" + header + " is not there: where it declares what is needed, name its folder with --include";
+  }
+  throw TranslationError(text);
 }
 
 std::vector<std::string> unit_flags(bool checked) {
@@ -45,6 +101,14 @@ std::vector<std::string> header_flags() {
   const fs::path headers = include_folder();
   return {"-fdebug-prefix-map=" + fs::current_path().string() + "=.", "-I" + (headers / "simt" / "cuda").string(),
           "-I" + headers.string()};
+}
+
+std::vector<std::string> folder_flags(const fs::path& file, const std::vector<fs::path>& more) {
+  std::vector<std::string> flags{"-I" + (file.has_parent_path() ? file.parent_path().string() : ".")};
+  for (const fs::path& folder : more) {
+    flags.push_back("-I" + folder.string());
+  }
+  return flags;
 }
 
 std::vector<std::string> link_flags() {

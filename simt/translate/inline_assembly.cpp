@@ -3,6 +3,8 @@
 
 #include "translate/inline_assembly.hpp"
 
+#include "simt/source.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -23,17 +25,6 @@ struct Unknown {};
 struct NotUnderstood {
   std::string what;
 };
-
-std::string trimmed(std::string_view text) {
-  const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
-  while (!text.empty() && blank(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && blank(text.back())) {
-    text.remove_suffix(1);
-  }
-  return std::string(text);
-}
 
 /// Splits where no bracket is open.
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -90,60 +81,36 @@ class Instruction {
   }
 
   std::string translation() const {
-    const std::string& base = parts_.front();
-    if (base == "mov") {
-      return mov();
-    }
-    if (base == "ld" || base == "ldu") {
-      return load();
-    }
-    if (base == "st") {
-      return store();
-    }
-    if (base == "cp") {
-      return copy();
-    }
-    if (base == "cvta") {
-      return cvta();
-    }
-    if (base == "cvt") {
-      return cvt();
-    }
-    if (base == "bar" || base == "barrier") {
-      return bar();
-    }
-    if (base == "mma") {
-      return mma();
-    }
-    if (base == "ldmatrix") {
-      return ldmatrix();
-    }
-    if (base == "stmatrix") {
-      return stmatrix();
-    }
-    if (base == "red" || base == "atom") {
-      return atomic();
-    }
-    if (base == "mbarrier") {
-      return mbarrier();
-    }
-    if (base == "setp") {
-      return setp();
-    }
-    if (base == "selp") {
-      return assign(type_named(parts_.back()), value(3) + " ? " + typed(1) + " : " + typed(2));
-    }
-    if (base == "bra") {
-      return "goto simt_label_" + argument(0);
-    }
-    if (base == "nanosleep") {
-      return "simt::give_way()";
-    }
-    if (base == "prefetch" || base == "prefetchu" || base == "membar" || base == "fence" || base == "griddepcontrol" ||
-        base == "setmaxnreg") {
-      return "";  // hints, and orders that the executor keeps anyway
-    }
-    return arithmetic();
+    using Form = std::string (Instruction::*)() const;
+    static const std::map<std::string_view, Form> forms{{"mov", &Instruction::mov},
+                                                        {"ld", &Instruction::load},
+                                                        {"ldu", &Instruction::load},
+                                                        {"st", &Instruction::store},
+                                                        {"cp", &Instruction::copy},
+                                                        {"cvta", &Instruction::cvta},
+                                                        {"cvt", &Instruction::cvt},
+                                                        {"bar", &Instruction::bar},
+                                                        {"barrier", &Instruction::bar},
+                                                        {"mma", &Instruction::mma},
+                                                        {"ldmatrix", &Instruction::matrix},
+                                                        {"stmatrix", &Instruction::matrix},
+                                                        {"red", &Instruction::atomic},
+                                                        {"atom", &Instruction::atomic},
+                                                        {"mbarrier", &Instruction::mbarrier},
+                                                        {"setp", &Instruction::setp},
+                                                        {"selp", &Instruction::selp},
+                                                        {"bra", &Instruction::bra},
+                                                        {"nanosleep", &Instruction::give_way},
+                                                        {"shfl", &Instruction::shuffle},
+                                                        // Hints, and orders that the executor keeps anyway.
+                                                        {"prefetch", &Instruction::nothing},
+                                                        {"prefetchu", &Instruction::nothing},
+                                                        {"membar", &Instruction::nothing},
+                                                        {"fence", &Instruction::nothing},
+                                                        {"griddepcontrol", &Instruction::nothing},
+                                                        {"setmaxnreg", &Instruction::nothing}};
+    const auto form = forms.find(parts_.front());
+    return form == forms.end() ? arithmetic() : (this->*form->second)();
   }
 
  private:
@@ -245,6 +212,16 @@ class Instruction {
     return result;
   }
 
+  /// The registers of argument 0 with the elements of what `array` gives.
+  std::string spread(const std::string& type, const std::string& array, const std::string& member = "") const {
+    std::string text = "{ const auto simt_array = " + array + ";";
+    const std::vector<std::string> targets = registers(0);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      text += " simt::ptx::set<" + type + ">(" + targets[i] + ", simt_array" + member + "[" + std::to_string(i) + "]);";
+    }
+    return text + " }";
+  }
+
   /// "{a, b}", for a std::array.
   std::string list(const std::string& type, std::size_t index) const {
     std::string text;
@@ -280,6 +257,11 @@ class Instruction {
                        : "simt::ptx::generic_pointer(" + address(index) + ")";
   }
 
+  std::string nothing() const { return ""; }
+  std::string give_way() const { return "simt::give_way()"; }
+  std::string bra() const { return "goto simt_label_" + argument(0); }
+  std::string selp() const { return assign(type_named(parts_.back()), value(3) + " ? " + typed(1) + " : " + typed(2)); }
+
   std::string mov() const {
     const std::string type = type_named(parts_.back());
     if (argument(1).starts_with('{')) {
@@ -307,13 +289,7 @@ class Instruction {
     return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
   }
   std::string load() const {
-    std::string text = "const auto simt_loaded = simt::ptx::load<" + vector_type() + ">(" + pointer(1) + ")";
-    const std::vector<std::string> targets = registers(0);
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      text += "; simt::ptx::set<" + type_named(parts_.back()) + ">(" + targets[i] + ", simt_loaded.values[" +
-              std::to_string(i) + "])";
-    }
-    return "{ " + text + "; }";
+    return spread(type_named(parts_.back()), "simt::ptx::load<" + vector_type() + ">(" + pointer(1) + ")", ".values");
   }
   std::string store() const {
     return "simt::ptx::store(" + pointer(0) + ", " + vector_type() + "{" + list(type_named(parts_.back()), 1) + "})";
@@ -443,46 +419,24 @@ class Instruction {
     const std::string sums = integers             ? "simt::ptx::Integers"
                              : results == "float" ? "simt::ptx::Floats"
                                                   : "simt::ptx::PackedHalves";
-    std::string text = "const auto simt_d = simt::ptx::mma(" +
-                       (integers ? "" : "simt::MmaFormat::" + format + ", " + k + ", ") + list("std::uint32_t", 1) +
-                       ", " + list("std::uint32_t", 2) + ", " + sums + list(results, 3) + ", simt_site)";
-    const std::vector<std::string> targets = registers(0);
-    if (targets.size() != (parts_[6] == "f16" ? 2U : 4U)) {
+    if (registers(0).size() != (parts_[6] == "f16" ? 2U : 4U)) {
       throw Unknown{};
     }
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      text += "; simt::ptx::set<" + results + ">(" + targets[i] + ", simt_d[" + std::to_string(i) + "])";
-    }
-    return "{ " + text + "; }";
+    return spread(results, "simt::ptx::mma(" + (integers ? "" : "simt::MmaFormat::" + format + ", " + k + ", ") +
+                               list("std::uint32_t", 1) + ", " + list("std::uint32_t", 2) + ", " + sums +
+                               list(results, 3) + ", simt_site)");
   }
 
-  std::string ldmatrix() const {
-    if (!has("m8n8") || !has("b16") || !is_shared()) {
-      throw Unknown{};
-    }
-    const std::vector<std::string> targets = registers(0);
+  /// ldmatrix and stmatrix.
+  std::string matrix() const {
+    const bool loads = parts_.front() == "ldmatrix";
     const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
-    if (std::to_string(targets.size()) != count) {
+    if (!has("m8n8") || !has("b16") || !is_shared() || std::to_string(registers(loads ? 0 : 1).size()) != count) {
       throw Unknown{};
     }
-    std::string text = "const auto simt_rows = simt::ptx::ldmatrix<" + count + ">(" + shared(1) + ", " +
-                       (has("trans") ? "true" : "false") + ", simt_site)";
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      text += "; simt::ptx::set<std::uint32_t>(" + targets[i] + ", simt_rows[" + std::to_string(i) + "])";
-    }
-    return "{ " + text + "; }";
-  }
-
-  std::string stmatrix() const {
-    if (!has("m8n8") || !has("b16") || !is_shared()) {
-      throw Unknown{};
-    }
-    const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
-    if (std::to_string(registers(1).size()) != count) {
-      throw Unknown{};
-    }
-    return "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + ", " +
-           (has("trans") ? "true" : "false") + ", simt_site)";
+    const std::string behind = std::string(has("trans") ? ", true" : ", false") + ", simt_site)";
+    return loads ? spread("std::uint32_t", "simt::ptx::ldmatrix<" + count + ">(" + shared(1) + behind)
+                 : "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + behind;
   }
 
   /// red.global.add.f32 [a], b and atom.global.add.u32 d, [a], b, of one number each.
@@ -555,16 +509,12 @@ class Instruction {
 
   std::string shuffle() const {
     // shfl.sync.bfly.b32 d, value, lane, limits, mask
-    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[3] != "b32" || argument(0).find('|') != std::string::npos) {
+    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[2] == "sync" || parts_[3] != "b32" ||
+        argument(0).find('|') != std::string::npos) {
       throw Unknown{};
     }
-    static const std::map<std::string, std::string> modes{
-        {"up", "up"}, {"down", "down"}, {"bfly", "bfly"}, {"idx", "idx"}};
-    const auto mode = modes.find(parts_[2]);
-    if (mode == modes.end()) {
-      throw Unknown{};
-    }
-    return assign("std::uint32_t", "simt::ptx::shuffle(simt::ptx::Shuffle::" + mode->second + ", " + typed(1) + ", " +
+    allow({"sync", "up", "down", "bfly", "idx"});
+    return assign("std::uint32_t", "simt::ptx::shuffle(simt::ptx::Shuffle::" + parts_[2] + ", " + typed(1) + ", " +
                                        typed(2) + ", " + typed(3) + ", " + typed(4) + ", simt_site)");
   }
 
@@ -575,9 +525,6 @@ class Instruction {
     const std::string& type_name = parts_.back();
     if (parts_.size() < 2 || type_name.find("f16") != type_name.npos) {
       throw Unknown{};
-    }
-    if (base == "shfl") {
-      return shuffle();
     }
     const std::string type = type_named(type_name);
     const bool floats = type == "float" || type == "double";
@@ -709,16 +656,8 @@ std::string mnemonic_of(const std::string& text) {
   return rest.substr(0, rest.find_first_of(" \t"));
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  }
-  return result + '"';
-}
-
 std::string refusal(const std::string& what, const std::string& place) {
-  return "simt::not_supported(" + quoted(what + " (" + place + ")") + ")";
+  return "simt::not_supported(\"" + escaped(what + " (" + place + ")") + "\")";
 }
 
 std::string instructions(const std::string& assembly, const std::vector<Operand>& operands, const std::string& place) {
@@ -778,7 +717,7 @@ class Parser {
     std::string assembly;
     for (skip_space(); more() && !is_colon(); skip_space()) {
       if (tokens_[at_].kind != TokenKind::string) {
-        throw NotUnderstood{"a macro in the text of inline assembly, " + std::string(tokens_[at_].text)};
+        throw NotUnderstood{"a name in the text of inline assembly, " + std::string(tokens_[at_].text)};
       }
       assembly += text_of_literal(tokens_[at_++].text);
     }

@@ -1,9 +1,13 @@
 #include "simt/source.hpp"
 
+#include "translate/preprocess.hpp"
 #include "translate/tokens.hpp"
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -31,17 +35,28 @@ std::string joined(const std::vector<std::string_view>& parts, std::string_view 
   return text;
 }
 
-/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines.
+/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines. Where the branch
+/// of an #if opens more braces than it closes, or closes more, the others are in its place and left out.
 std::vector<Token> code_of(const std::vector<Token>& tokens) {
   std::vector<Token> code;
-  bool in_macro = false;
+  int depth = 0;
+  std::vector<int> depths;   // where an #if stands that is open
+  std::size_t left_out = 0;  // the one whose other branches are, counted from 1
   for (const Token& token : tokens) {
     if (token.kind == TokenKind::directive) {
-      in_macro = is_definition(token);
-    } else if (token.kind == TokenKind::end_of_macro) {
-      in_macro = false;
-    } else if (!in_macro &&
+      const std::size_t at = std::min(token.text.find_first_not_of("# \t"), token.text.size());
+      const std::string_view word = token.text.substr(at);
+      if (word.starts_with("if")) {
+        depths.push_back(depth);
+      } else if (word.starts_with("el") && !depths.empty() && left_out == 0 && depth != depths.back()) {
+        left_out = depths.size();
+      } else if (word.starts_with("endif") && !depths.empty()) {
+        left_out = left_out == depths.size() ? 0 : left_out;
+        depths.pop_back();
+      }
+    } else if (left_out == 0 &&
                (is_word(token) || token.kind == TokenKind::number || token.kind == TokenKind::punctuation)) {
+      depth += token.text == "{" ? 1 : token.text == "}" ? -1 : 0;
       code.push_back(token);
     }
   }
@@ -186,13 +201,41 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
   return std::nullopt;
 }
 
-/// The functions of the file whose text begins at `text`.
-std::vector<Function> functions_in(Tokens tokens, const char* text) {
-  std::vector<Function> functions;
+bool is_class_word(std::string_view word) { return word == "struct" || word == "class" || word == "union"; }
+
+/// The name of the class that this head declares; empty where it declares none, or specialises a template.
+std::string_view class_of(Tokens head) {
+  if (head.size() > 2 && head[0].text == "template" && head[2].text != ">") {
+    const std::size_t close = closing(head, 1, "<", ">");
+    head = close == NOWHERE ? Tokens() : head.subspan(close + 1);
+  }
+  for (std::size_t i = 1; i < head.size() && is_class_word(head[0].text); ++i) {
+    if (i + 1 < head.size() && head[i + 1].text == "(") {  // an attribute
+      i = std::min(closing(head, i + 1, "(", ")"), head.size() - 1);
+    } else if (is_word(head[i])) {
+      return head[i].text;
+    }
+  }
+  return "";
+}
+
+/// Something at the level of namespaces. What has a name matters to those alone who use it.
+struct Item {
+  Tokens tokens;
+  std::string_view name;             ///< of a function or a class; or empty
+  std::optional<Function> function;  ///< that is defined or declared
+};
+
+std::vector<Item> items_of(Tokens tokens) {
+  constexpr std::array NO_FUNCTIONS{"typedef", "using", "static_assert"};
+  std::vector<Item> items;
   std::vector<bool> scopes;  ///< that are open, and whether they have a name
   std::vector<std::string> namespaces;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Tokens head = tokens.subspan(begin, i - begin);
+    const bool opens = tokens[i].text == "{";
+    const auto word = opens ? std::ranges::find(head, std::string_view("namespace"), &Token::text) : head.end();
     if (tokens[i].text == "}") {
       if (!scopes.empty()) {
         if (scopes.back()) {
@@ -200,35 +243,52 @@ std::vector<Function> functions_in(Tokens tokens, const char* text) {
         }
         scopes.pop_back();
       }
-    } else if (tokens[i].text == "{") {
-      const Tokens head = tokens.subspan(begin, i - begin);
-      const auto word = std::ranges::find(head, std::string_view("namespace"), &Token::text);
-      if (word != head.end()) {
-        std::vector<std::string_view> name;
-        std::ranges::transform(word + 1, head.end(), std::back_inserter(name), &Token::text);
-        scopes.push_back(!name.empty());
-        if (!name.empty()) {
-          namespaces.push_back(joined(name, ""));
-        }
-      } else if (head.size() == 1 && head[0].text == "extern") {  // extern "C" {
-        scopes.push_back(false);
-      } else {
-        const std::size_t close = closing(tokens, i, "{", "}");
-        const Token& last = close == NOWHERE ? tokens.back() : tokens[close];
-        if (std::optional<Function> function = function_of(head, namespaces)) {
-          function->begin = static_cast<std::size_t>(head.front().text.data() - text);
-          function->end = static_cast<std::size_t>(last.text.data() + last.text.size() - text);
-          functions.push_back(*std::move(function));
-        }
-        if (close == NOWHERE) {
-          return functions;
-        }
-        i = close;
+    } else if (opens && word != head.end()) {
+      std::vector<std::string_view> name;
+      std::ranges::transform(word + 1, head.end(), std::back_inserter(name), &Token::text);
+      scopes.push_back(!name.empty());
+      if (!name.empty()) {
+        namespaces.push_back(joined(name, ""));
       }
-    } else if (tokens[i].text != ";") {
+    } else if (opens && head.size() == 1 && head[0].text == "extern") {  // extern "C" {
+      scopes.push_back(false);
+    } else if (opens || tokens[i].text == ";") {
+      i = std::min(opens ? closing(tokens, i, "{", "}") : i, tokens.size() - 1);
+      const std::string_view next = i + 1 < tokens.size() ? tokens[i + 1].text : "";
+      Item item{{}, class_of(head), {}};
+      if (!item.name.empty()) {
+        if (opens && next != ";") {
+          continue;  // variables stand behind it
+        }
+        i += opens ? 1 : 0;
+        item.name = std::ranges::find(head, std::string_view("{"), &Token::text) == head.end() ? item.name : "";
+      } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
+        item.function = function_of(head, namespaces);
+        if (item.function && next != "{" && next != ",") {  // or else it initialises a member
+          const std::string base = item.function->name.substr(item.function->name.rfind(':') + 1);
+          item.name = std::ranges::find(head, std::string_view(base), &Token::text)->text;
+        }
+      }
+      item.tokens = tokens.subspan(begin, i + 1 - begin);
+      items.push_back(std::move(item));
+    } else {
       continue;
     }
     begin = i + 1;
+  }
+  return items;
+}
+
+/// The functions that are defined in the file whose text begins at `text`.
+std::vector<Function> functions_in(Tokens tokens, const char* text) {
+  std::vector<Function> functions;
+  for (Item& item : items_of(tokens)) {
+    if (item.function && item.tokens.back().text != ";") {
+      const std::string_view last = item.tokens.back().text;
+      item.function->begin = static_cast<std::size_t>(item.tokens.front().text.data() - text);
+      item.function->end = static_cast<std::size_t>(last.data() + last.size() - text);
+      functions.push_back(*std::move(item.function));
+    }
   }
   return functions;
 }
@@ -314,6 +374,55 @@ std::string without_main(std::string_view source) {
     }
   }
   return text;
+}
+
+std::vector<Token> reached(std::vector<Token> tokens) {
+  const auto more = std::ranges::find_if(
+      tokens, [](const Token& token) { return token.kind == TokenKind::directive && token.text == BEGIN_OF_MORE; });
+  if (more == tokens.end()) {
+    return tokens;
+  }
+  const std::vector<Token> code = code_of({tokens.begin(), more});
+  const std::vector<Token> behind = code_of({more, tokens.end()});
+  std::multimap<std::string_view, Tokens> unreached;
+  std::set<std::string_view> words;
+  std::vector<std::string_view> next;
+  const auto add_words = [&](Tokens more_tokens) {
+    for (const Token& token : more_tokens) {
+      if (is_word(token) && words.insert(token.text).second) {
+        next.push_back(token.text);
+      }
+    }
+  };
+  const std::vector<Item> items = items_of(code);
+  const Token* rest = code.data();  // what belongs to no item
+  for (const Item& item : items) {
+    if (!item.name.empty()) {
+      unreached.emplace(item.name, item.tokens);
+      add_words({rest, item.tokens.data()});
+      rest = item.tokens.data() + item.tokens.size();
+    }
+  }
+  add_words({rest, code.data() + code.size()});
+  add_words(behind);
+  while (!next.empty()) {
+    const auto [first, last] = unreached.equal_range(next.back());
+    next.pop_back();
+    for (auto item = first; item != last; ++item) {
+      add_words(item->second);
+    }
+    unreached.erase(first, last);
+  }
+  std::map<const char*, const char*> left_out{{more->text.data(), more->text.data()}};  // from, to the last token
+  for (const auto& [name, item] : unreached) {
+    left_out.emplace(item.front().text.data(), item.back().text.data());
+  }
+  std::erase_if(tokens, [&](const Token& token) {
+    const auto behind_it = left_out.upper_bound(token.text.data());
+    return token.kind != TokenKind::space && token.kind != TokenKind::foreign && behind_it != left_out.begin() &&
+           token.text.data() <= std::prev(behind_it)->second;
+  });
+  return tokens;
 }
 
 std::vector<std::string> split_arguments(std::string_view text) {

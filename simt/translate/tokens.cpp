@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <set>
 
 namespace simt {
 namespace {
@@ -10,21 +12,25 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
+/// The text behind "#word" and the blanks around it; nothing where it is another directive.
+std::optional<std::string_view> behind(std::string_view directive, std::string_view word) {
+  for (const std::string_view expected : {std::string_view("#"), word, std::string_view()}) {
+    directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
+    if (!directive.starts_with(expected)) {
+      return std::nullopt;
+    }
+    directive.remove_prefix(expected.size());
+  }
+  return directive;
+}
+
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : source_(source) {}
+  Lexer(std::string_view source, IsForeign is_foreign) : source_(source), is_foreign_(is_foreign) {}
 
   std::vector<Token> run() {
     while (at_ < source_.size()) {
-      if (in_macro_ && source_[at_] == '\n') {
-        add(TokenKind::end_of_macro, at_);
-        in_macro_ = false;
-        line_begins_ = true;
-      }
       next();
-    }
-    if (in_macro_) {
-      add(TokenKind::end_of_macro, at_);
     }
     return std::move(tokens_);
   }
@@ -35,12 +41,12 @@ class Lexer {
 
   void add(TokenKind kind, std::size_t end) {
     const std::string_view text = source_.substr(at_, end - at_);
-    tokens_.push_back({kind, text, line_});
+    tokens_.push_back({kind, text, line_, file_});
     line_ += static_cast<unsigned>(std::ranges::count(text, '\n'));
     if (text.ends_with('\n')) {
-      line_begins_ = !in_macro_;
+      line_begins_ = true;
     } else if (kind != TokenKind::space || text.find('\n') != text.npos) {
-      line_begins_ = kind == TokenKind::space && !in_macro_;
+      line_begins_ = kind == TokenKind::space;
     }
     at_ = end;
   }
@@ -82,8 +88,7 @@ class Lexer {
       return source_.find('\n', at_) + 1;
     }
     std::size_t end = at_ + 1;
-    while (source_[end - 1] != '\n' && end < source_.size() && is_blank(source_[end]) &&
-           (source_[end] != '\n' || !in_macro_)) {
+    while (source_[end - 1] != '\n' && end < source_.size() && is_blank(source_[end])) {
       ++end;
     }
     return end;
@@ -198,70 +203,61 @@ class Lexer {
   }
 
   void directive() {
-    std::size_t end = at_ + 1;
-    const auto skip_blanks = [&] {
-      while (end < source_.size() && (source_[end] == ' ' || source_[end] == '\t')) {
-        ++end;
-      }
-    };
-    const auto skip_word = [&] {
-      while (end < source_.size() && (is_letter(source_[end]) || is_digit(source_[end]))) {
-        ++end;
-      }
-    };
-    skip_blanks();
-    const std::size_t name = end;
-    skip_word();
-    const std::string_view word = source_.substr(name, end - name);
-    if (word != "define") {
-      const std::size_t end_of_this = end_of_line(end);
-      skip_blanks();
-      const bool never = word == "if" && source_[std::min(end, source_.size() - 1)] == '0' &&
-                         (end + 1 >= end_of_this || is_blank(source_[end + 1]));
-      add(TokenKind::directive, end_of_this);
-      if (never) {
-        add(TokenKind::directive, end_of_skipped());
-      }
+    std::size_t word = source_.find_first_not_of(" \t", at_ + 1);
+    word = std::min(word, source_.size());
+    if (word < source_.size() && is_digit(source_[word])) {
+      marker(word);
       return;
     }
-    skip_blanks();
-    skip_word();
-    if (end < source_.size() && source_[end] == '(') {
-      end = std::min(source_.find(')', end), source_.size() - 1) + 1;
-    }
+    const std::size_t end = end_of_line(word);
+    const std::optional<std::string_view> condition = behind(source_.substr(at_, end - at_), "if");
+    const bool never =
+        condition && condition->starts_with('0') && (condition->size() == 1 || is_blank((*condition)[1]));
     add(TokenKind::directive, end);
-    in_macro_ = true;
+    if (never) {
+      add(TokenKind::directive, end_of_skipped());
+    }
+  }
+
+  /// A preprocessor's `# 12 "file" 1 3` and what follows of that file, where it is none of the translated ones.
+  void marker(std::size_t number) {
+    const std::size_t end = end_behind("\n", at_);
+    const std::string_view text = source_.substr(number, end - number);
+    const std::size_t open = std::min(text.find('"'), text.size());
+    const std::size_t close = text.rfind('"');
+    const std::string_view file = open < close && close != text.npos ? text.substr(open + 1, close - open - 1) : "";
+    const std::string_view flags = text.substr(std::min(close, text.size()));
+    // What a macro of the compiler's headers gives is marked 3, but not 1, and belongs to the file that has the macro.
+    if (flags.find('1') != flags.npos && flags.find('3') != flags.npos) {
+      of_compiler_.insert(file);
+    }
+    if (is_foreign_ != nullptr && (of_compiler_.contains(file) || is_foreign_(file))) {
+      std::size_t next = end;
+      while (next < source_.size() && !(source_[next] == '#' && next + 2 < source_.size() && source_[next + 1] == ' ' &&
+                                        is_digit(source_[next + 2]))) {
+        next = end_behind("\n", next);
+      }
+      add(TokenKind::foreign, next);
+      return;
+    }
+    add(TokenKind::space, end);
+    line_ = static_cast<unsigned>(std::strtoul(std::string(text.substr(0, open)).c_str(), nullptr, 10));
+    file_ = file;
   }
 
   const std::string_view source_;
+  const IsForeign is_foreign_;
   std::size_t at_ = 0;
   unsigned line_ = 1;
-  bool line_begins_ = true;  ///< nothing but space stands before on this line
-  bool in_macro_ = false;    ///< in the body of a #define
+  std::string_view file_;
+  std::set<std::string_view> of_compiler_;  ///< headers
+  bool line_begins_ = true;                 ///< nothing but space stands before on this line
   std::vector<Token> tokens_;
 };
 
 }  // namespace
 
-std::vector<Token> tokens_of(std::string_view source) { return Lexer(source).run(); }
-
-namespace {
-
-/// The text behind "#word" and the blanks around it; nothing where it is another directive.
-std::optional<std::string_view> behind(std::string_view directive, std::string_view word) {
-  for (const std::string_view expected : {std::string_view("#"), word, std::string_view()}) {
-    directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
-    if (!directive.starts_with(expected)) {
-      return std::nullopt;
-    }
-    directive.remove_prefix(expected.size());
-  }
-  return directive;
-}
-
-}  // namespace
-
-bool is_definition(const Token& directive) { return behind(directive.text, "define").has_value(); }
+std::vector<Token> tokens_of(std::string_view source, IsForeign is_foreign) { return Lexer(source, is_foreign).run(); }
 
 std::optional<Include> include_of(const Token& token) {
   const std::optional<std::string_view> text =
@@ -291,6 +287,14 @@ std::string text_of_literal(std::string_view literal) {
     text += literal[i] == 'n' ? '\n' : literal[i] == 't' || literal[i] == '\n' ? ' ' : literal[i];
   }
   return text;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  }
+  return result;
 }
 
 }  // namespace simt

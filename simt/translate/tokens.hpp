@@ -14,29 +14,30 @@
 namespace simt {
 
 enum class TokenKind {
-  space,       ///< blanks, ends of lines, comments
+  space,       ///< blanks, ends of lines, comments, a preprocessor's line markers
+  foreign,     ///< text of files that are not translated; counts as space
   identifier,  ///< keywords as well
   number,
   string,  ///< literals of strings with their prefix, raw ones too
   character,
   punctuation,  ///< one character each, but for `<<<`, `::` and `->`
-  directive,    ///< a line for the preprocessor; of #define only the name and parameters, whose body follows
-  end_of_macro  ///< the end of the line that a #define's body ends with; empty
+  directive     ///< a line for the preprocessor
 };
 
 struct Token {
   TokenKind kind = TokenKind::space;
   std::string_view text;
-  unsigned line = 0;  ///< where it begins, counted from 1
+  unsigned line = 0;      ///< where it begins, counted from 1
+  std::string_view file;  ///< that the latest line marker names; may be empty
 
   bool is(std::string_view expected) const { return text == expected && kind != TokenKind::string; }
 };
 
-/// What no compiler takes, such as a literal without an end, is left for it to complain about.
-std::vector<Token> tokens_of(std::string_view source);
+/// Whether a file's text is left as it is, beside that of the compiler's headers.
+using IsForeign = bool (*)(std::string_view file);
 
-/// Whether it is the begin of a #define.
-bool is_definition(const Token& directive);
+/// What no compiler takes, such as a literal without an end, is left for it to complain about.
+std::vector<Token> tokens_of(std::string_view source, IsForeign is_foreign = nullptr);
 
 /// The file that a directive includes.
 struct Include {
@@ -49,5 +50,8 @@ std::optional<Include> include_of(const Token& token);
 
 /// What a string literal means; empty for prefixes and escapes that no inline assembly has.
 std::string text_of_literal(std::string_view literal);
+
+/// For a string literal.
+std::string escaped(std::string_view text);
 
 }  // namespace simt

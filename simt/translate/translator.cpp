@@ -17,24 +17,17 @@ namespace {
 
 using Position = std::size_t;
 
-/// For a string literal.
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    result += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  }
-  return result;
-}
-
 /// Rewrites tokens where they stand: no end of a line is lost or moved, so that lines stay what they are.
 class Translator {
  public:
-  Translator(std::string_view source, std::string path, const IncludeName& include_name)
-      : path_(std::move(path)), tokens_(tokens_of(source)), include_name_(include_name) {
+  Translator(std::vector<Token> tokens, std::string path) : path_(std::move(path)), tokens_(std::move(tokens)) {
     for (const Token& token : tokens_) {
       texts_.emplace_back(token.text);
     }
     before_.resize(tokens_.size() + 1);
+    for (Position at = 0; at < tokens_.size(); ++at) {
+      replace_word(at);
+    }
   }
 
   std::string run() {
@@ -57,21 +50,51 @@ class Translator {
   [[noreturn]] void fail(Position at, const std::string& what) const {
     throw TranslationError(place(at) + ": " + what);
   }
-  std::string place(Position at) const { return path_ + ':' + std::to_string(tokens_[at].line); }
+  std::string place(Position at) const {
+    const Token& token = tokens_[at];
+    return (token.file.empty() ? path_ : std::string(token.file)) + ':' + std::to_string(token.line);
+  }
+
+  /// What the host's compiler is to read for a word of CUDA's.
+  void replace_word(Position at) {
+    static constexpr std::array<std::string_view, 10> NOTHING{
+        "__global__",  "__device__", "__host__",     "__launch_bounds__", "__grid_constant__", "__constant__",
+        "__managed__", "__shared__", "__restrict__", "__restrict"};  // lambdas do not take restricted pointers over
+    if (std::ranges::find(NOTHING, tokens_[at].text) != NOTHING.end()) {
+      texts_[at].clear();
+    } else if (is(at, "__forceinline__")) {
+      texts_[at] = "inline __attribute__((always_inline))";
+    } else if (is(at, "__noinline__") && !is(before(at), "(")) {
+      // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
+      texts_[at] = "__attribute__((__noinline__))";
+    }
+    const Position open = solid(at + 1);
+    if (is(at, "__align__") && is(open, "(")) {
+      texts_[at] = "__attribute__((aligned";
+      texts_[closing(open)] = ")))";
+    } else if (is(at, "__launch_bounds__") && is(open, "(")) {
+      clear(open, closing(open));
+    }
+  }
+
+  /// All from one token to another, but for ends of lines.
+  void clear(Position first, Position last) {
+    for (Position token = first; token <= last; ++token) {
+      if (!is_marker(token)) {
+        texts_[token].assign(static_cast<std::size_t>(std::ranges::count(tokens_[token].text, '\n')), '\n');
+      }
+    }
+  }
 
   void follow_scopes(Position at) {
     const Token& token = tokens_[at];
-    if (token.kind == TokenKind::directive) {
-      directive(at);
-    } else if (token.kind == TokenKind::end_of_macro) {
-      in_macro_ = false;
-    } else if (token.is("{") && !in_macro_) {
+    if (token.is("{")) {
       scopes_.push_back(
           {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
       if (in_device_code()) {
         check_launch_bounds(at);
       }
-    } else if (token.is("}") && !in_macro_ && !scopes_.empty()) {
+    } else if (token.is("}") && !scopes_.empty()) {
       scopes_.pop_back();
     }
   }
@@ -83,29 +106,27 @@ class Translator {
       launch(at);
     } else if (token.is("__shared__")) {
       return shared_variable(at);
+    } else if (std::ranges::find(dynamic_, token.text) != dynamic_.end() && is_argument(at)) {
+      before_[at] = "+";  // reinterpret_cast and templates take a pointer
     } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
       device_variable(at);
     } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
       return assembly(at);
-    } else if (token.is("__noinline__") && !is(before(at), "(")) {
-      // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
-      texts_[at] = "__attribute__((__noinline__))";
-    } else if (token.is("__restrict__") || token.is("__restrict")) {
-      texts_[at].clear();  // lambdas do not take such pointers over, and nothing here depends on it
     }
     return at;
   }
 
   // ---- Walking ----
 
-  bool is_space(Position at) const { return tokens_[at].kind == TokenKind::space; }
-  /// Whether a statement or a macro's body ends before this token at the latest.
-  bool ends(Position at) const {
-    return at >= tokens_.size() || tokens_[at].kind == TokenKind::directive ||
-           tokens_[at].kind == TokenKind::end_of_macro;
+  bool is_space(Position at) const {
+    return tokens_[at].kind == TokenKind::space || tokens_[at].kind == TokenKind::foreign;
   }
+  /// Whether a statement ends before this token at the latest.
+  bool ends(Position at) const { return at >= tokens_.size() || tokens_[at].kind == TokenKind::directive; }
   bool is(Position at, std::string_view text) const { return at < tokens_.size() && tokens_[at].is(text); }
   bool is_identifier(Position at) const { return at < tokens_.size() && tokens_[at].kind == TokenKind::identifier; }
+
+  bool is_marker(Position at) const { return is_space(at) && tokens_[at].text.starts_with('#'); }
 
   /// The first token from here on that is no space.
   Position solid(Position at) const {
@@ -136,7 +157,7 @@ class Translator {
   /// The bracket that closes the one at `open`.
   Position closing(Position open) const {
     int depth = 0;
-    for (Position at = open; at < tokens_.size() && tokens_[at].kind != TokenKind::end_of_macro; ++at) {
+    for (Position at = open; at < tokens_.size(); ++at) {
       depth += opens(tokens_[at]) ? 1 : closes(tokens_[at]) ? -1 : 0;
       if (depth == 0) {
         return at;
@@ -168,10 +189,8 @@ class Translator {
     return at;
   }
 
-  bool in_namespace() const {
-    return !in_macro_ && std::ranges::find(scopes_, false, &Scope::of_namespace) == scopes_.end();
-  }
-  bool in_device_code() const { return !in_macro_ && !scopes_.empty() && scopes_.back().device_code; }
+  bool in_namespace() const { return std::ranges::find(scopes_, false, &Scope::of_namespace) == scopes_.end(); }
+  bool in_device_code() const { return !scopes_.empty() && scopes_.back().device_code; }
 
   /// The first token of the statement or declaration that this one belongs to.
   Position statement_begin(Position at) const {
@@ -183,8 +202,8 @@ class Translator {
         begin = previous;
         continue;
       }
-      if (token.kind == TokenKind::directive || token.kind == TokenKind::end_of_macro || token.is(";") ||
-          token.is("{") || token.is("}") || token.is(":") || token.is("(") || token.is("[")) {
+      if (token.kind == TokenKind::directive || token.is(";") || token.is("{") || token.is("}") || token.is(":") ||
+          token.is("(") || token.is("[")) {
         break;
       }
       begin = previous;
@@ -228,23 +247,15 @@ class Translator {
                                          tokens_[previous].kind == TokenKind::directive);
   }
 
+  bool is_argument(Position at) const {
+    const Position behind = solid(at + 1);
+    return (is(before(at), "(") || is(before(at), ",")) && (is(behind, ")") || is(behind, ","));
+  }
+
   bool begins_statement(Position at) const {
     const Position previous = before(at);
     return previous >= tokens_.size() || tokens_[previous].kind != TokenKind::identifier || is(previous, "else") ||
            is(previous, "do");
-  }
-
-  // ---- Directives ----
-
-  void directive(Position at) {
-    in_macro_ = is_definition(tokens_[at]);
-    const std::optional<Include> include = include_name_ ? include_of(tokens_[at]) : std::nullopt;
-    if (!include) {
-      return;
-    }
-    if (const std::optional<std::string> other = include_name_(std::string(include->name), include->quoted)) {
-      texts_[at] = "#include \"" + *other + '"' + std::string(include->rest);
-    }
   }
 
   // ---- kernel<T><<<grid, block>>>(arguments) ----
@@ -370,8 +381,7 @@ class Translator {
       end = opens(tokens_[end]) ? closing(end) + 1 : end + 1;
     }
     if (ends(end)) {
-      fail(at,
-           "__shared__ is understood where a whole declaration stands, up to its semicolon; not as a part of a macro");
+      fail(at, "__shared__ is understood where a whole declaration stands, up to its semicolon");
     }
     bool dynamic = false;
     for (Position token = begin; token < end; ++token) {
@@ -406,10 +416,9 @@ class Translator {
   /// extern __shared__ T name[]; as a reference to the block's dynamic shared memory.
   void declare_dynamic(Position begin, Position name, Position end, const std::string& type) {
     for (Position token = begin; token < end; ++token) {
-      for (const Position behind = behind_attribute(token); token < behind; ++token) {
-        if (tokens_[token].text.find('\n') == std::string_view::npos) {
-          texts_[token] = "";
-        }
+      if (const Position behind = behind_attribute(token); behind != token) {
+        clear(token, behind - 1);
+        token = behind - 1;
       }
     }
     if (!is(solid(name + 1), "[")) {
@@ -421,6 +430,7 @@ class Translator {
     if (in_namespace()) {
       texts_[name] = "; inline constexpr simt::DynamicSharedMemory<" + type;
       texts_[end] = "> " + text + ";";
+      dynamic_.push_back(tokens_[name].text);
     } else {
       texts_[name] = "; auto& " + text + " = *static_cast<" + type + "(*)";
       texts_[end] = ">(simt::dynamic_shared_memory());";
@@ -601,19 +611,12 @@ class Translator {
     }
     const Position close = closing(open);
     texts_[at] = translate_assembly(std::span(tokens_).subspan(open + 1, close - open - 1), place(at));
-    for (Position token = at + 1; token <= close; ++token) {
-      std::string ends_of_lines;
-      for (Position i = 0; i < static_cast<Position>(std::ranges::count(tokens_[token].text, '\n')); ++i) {
-        ends_of_lines += in_macro_ ? "\\\n" : "\n";
-      }
-      texts_[token] = ends_of_lines;
-    }
+    clear(at + 1, close);
     return close;
   }
 
   const std::string path_;
   const std::vector<Token> tokens_;
-  const IncludeName& include_name_;
   std::vector<std::string> texts_;   ///< of the tokens
   std::vector<std::string> before_;  ///< what is put before them
   struct Scope {
@@ -621,20 +624,20 @@ class Translator {
     bool device_code = false;  ///< of a kernel or a __device__ function
     bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
   };
-  std::vector<Scope> scopes_;  ///< of open braces
-  bool in_macro_ = false;
-  Position registered_ = 0;  ///< the end of the latest declaration of variables in device memory
+  std::vector<Scope> scopes_;              ///< of open braces
+  std::vector<std::string_view> dynamic_;  ///< dynamic shared memory that is declared outside of functions
+  Position registered_ = 0;                ///< the end of the latest declaration of variables in device memory
 };
 
 }  // namespace
 
-std::string translate_file(std::string_view source, const std::string& path, const IncludeName& include_name) {
-  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
-  source.remove_prefix(source.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
-  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
-         Translator(source, path, include_name).run();
+std::string translate_tokens(std::vector<Token> tokens, const std::string& path) {
+  return Translator(std::move(tokens), path).run();
 }
 
-std::string translate(std::string_view source, const std::string& path) { return translate_file(source, path, {}); }
+std::string translate(std::string_view source, const std::string& path) {
+  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
+         translate_tokens(tokens_of(source), path);
+}
 
 }  // namespace simt

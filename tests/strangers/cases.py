@@ -186,8 +186,80 @@ void copy_out(float* c) { cudaMemcpyFromSymbol(c, dC, sizeof(float) * N * N, 0, 
 """
 GLOBALS_LAUNCH = "copy_in(A, B); mul<<<dim3(4, 4), dim3(16, 16)>>>(); copy_out(C)"
 UNROUNDED = launching("N / 16, M / 16")
+UNMODELLED = """
+#include <thrust/device_vector.h>
+#include <cublasLt.h>
+#include "helper_string.h"
+using namespace thrust;
+struct Handle {
+  cublasLtHandle_t handle;
+  Handle() { CHECK_ALL(cublasLtCreate(&handle)); }
+};
+static void by_library(cublasLtHandle_t handle, device_vector<float>& values) {
+  Handle own;
+  CHECK_ALL(cudaGraphFrobnicate(handle, thrust::raw_pointer_cast(values.data())));
+}
+int main(int argc, char** argv) {
+  device_vector<float> values(getCmdLineArgumentInt(argc, argv, "n"));
+  by_library(Handle().handle, values);
+}
+"""
+SYNTAX = """
+#define TILE(name) __shared__ float name[16][17]
+#define SYNC "bar.sync"
+extern __shared__ char bytes[];
+#ifdef SLOW
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+#else
+__global__ void __launch_bounds__(256) mm(const float* __restrict__ A, const float* B, float* C, int M, int N, int K) {
+#endif
+  TILE(As);
+  float* Bs = reinterpret_cast<float*>(bytes);
+  float* same = (float*)bytes;
+  int x = threadIdx.x, y = threadIdx.y, r = blockIdx.y * 16 + y, c = blockIdx.x * 16 + x;
+  float s = 0;
+  for (int k = 0; k < K; k += 16) {
+    As[y][x] = r < M && k + x < K ? A[r * K + k + x] : 0;
+    same[y * 16 + x] = c < N && k + y < K ? B[(k + y) * N + c] : 0;
+    asm volatile(SYNC
+#if __CUDA_ARCH__ >= 800
+                 " 0;"
+#else
+                 ".of_old 0;"
+#endif
+                 ::: "memory");
+    for (int i = 0; i < 16; ++i) s += As[y][i] * Bs[i * 16 + x];
+    __syncthreads();
+  }
+  if (r < M && c < N) C[r * N + c] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16), 1024>>>(A, B, C, M, N, K);
+}
+"""
 
 CASES = [
+    # ---- What stands beside the kernel ----
+    Case("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS, "executed"),
+    Case(
+        "a_call_that_is_not_modelled",
+        BY_BLAS.replace("dim3 block", "cudaFrobnicate(M);\n  dim3 block"),
+        "status 2",
+        ("the executor does not model cudaFrobnicate (file.cu:12)",),
+    ),
+    Case(
+        "a_library_that_the_kernel_reaches",
+        "#include <cub/cub.cuh>\n" + BY_BLAS.replace("float s = 0;", "float s = cub::Zero<float>();"),
+        "status 2",
+        ("the executor does not model cub::Zero (file.cu:6)", "file.cu:1: cub/cub.cuh is not there"),
+    ),
+    Case(
+        "a_header_that_the_kernel_needs",
+        '#include "errors.h"\n' + BY_BLAS.replace("cudaDeviceSynchronize()", "CHECK_ALL(cudaDeviceSynchronize())"),
+        "status 2",
+        ("nothing declares CHECK_ALL (file.cu:15)", "file.cu:1: errors.h is not there", "--include"),
+    ),
+    Case("directives_macros_and_casts_anywhere", SYNTAX, "executed"),
     # ---- The right function ----
     Case(
         "a_reference_beside_the_kernel",

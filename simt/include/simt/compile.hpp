@@ -15,15 +15,16 @@ bool can_compile_checks();
 /// The folder of the executor's headers: that of the package which the program was installed with, or the sources'.
 std::filesystem::path include_folder();
 
-/// The text of a translation unit: the file with what it includes, translated into `folder`, and behind it `more`,
-/// plain CUDA that is named as the file is. Throws as translate_with_includes() does.
-std::string translation_unit(const std::filesystem::path& file,
-                             const std::vector<std::filesystem::path>& include_folders,
-                             const std::filesystem::path& folder, const std::string& more);
+/// $CXX, the compiler that the executor was built with, or g++.
+std::string compiler();
 
-/// A compiler's words for such a unit. The first depend on no folder.
+/// A compiler's words for translate_file() and for what it returns. Definitions (-D, -U, -include) are for the first
+/// alone. The first depend on no folder.
 std::vector<std::string> unit_flags(bool checked);
 std::vector<std::string> header_flags();
+/// To come behind those: the file's own folder and `more`.
+std::vector<std::string> folder_flags(const std::filesystem::path& file,
+                                      const std::vector<std::filesystem::path>& more);
 
 /// The same for making the shared object from one object. This is a step of its own: with the flags of checks, one
 /// would link the thread sanitizer's library.

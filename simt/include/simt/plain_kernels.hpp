@@ -4,6 +4,7 @@
 // translator's launches, shared variables and inline assembly call.
 
 #include <simt/device_memory.hpp>
+#include <simt/launches.hpp>
 #include <simt/ptx_instructions.hpp>
 #include <simt/thread.hpp>
 
@@ -24,6 +25,38 @@
 #define __CUDACC_VER_MINOR__ 8
 #define __CUDA_ARCH__ 900
 #define CUDART_VERSION 12080
+
+// The translator reads CUDA's own words behind the preprocessor. They are macros, as nvcc has them, which files ask
+// for.
+#undef __global__
+#define __global__ __global__
+#undef __device__
+#define __device__ __device__
+#undef __host__
+#define __host__ __host__
+#undef __forceinline__
+#define __forceinline__ __forceinline__
+#undef __launch_bounds__
+#define __launch_bounds__ __launch_bounds__
+#undef __grid_constant__
+#define __grid_constant__ __grid_constant__
+#undef __align__
+#define __align__ __align__
+#undef __constant__
+#define __constant__ __constant__
+#undef __managed__
+#define __managed__ __managed__
+#undef __shared__
+#define __shared__ __shared__
+
+// Translations that are compiled for several targets have the word itself until then.
+#ifndef SIMT_IS_CHECKED
+#ifdef SIMT_CHECKED
+#define SIMT_IS_CHECKED true
+#else
+#define SIMT_IS_CHECKED false
+#endif
+#endif
 
 namespace simt {
 
@@ -93,9 +126,12 @@ struct Text {
 /// A local variable of a kernel: an array, or a vector whose address is taken. When it ends, the checks look at what
 /// surrounds it. Guards are volatile, so that they are neither left out nor taken for something that others can reach:
 /// accesses to local variables are not observed one by one, which would slow the checks down many times over.
-template <class T, Text NAME>
+template <class T, Text NAME, bool CHECKED = SIMT_IS_CHECKED>
 struct Guarded {
-#ifdef SIMT_CHECKED
+  T value;
+};
+template <class T, Text NAME>
+struct Guarded<T, NAME, true> {
   /// Floats near 1, which change when something is added to them. NaN would stay as it is.
   static constexpr std::uint64_t GUARD = 0x3F9D1CEB3F9D1CEB;
   volatile std::uint64_t before[4] = {GUARD, GUARD, GUARD, GUARD};
@@ -113,9 +149,6 @@ struct Guarded {
       fail_about_local(NAME.characters, changed_before != 0);
     }
   }
-#else
-  T value;
-#endif
 };
 
 /// extern __shared__ T name[]; outside of functions: what the name does in expressions.
@@ -124,6 +157,10 @@ struct DynamicSharedMemory;
 template <class T>
 struct DynamicSharedMemory<T[]> {
   operator T*() const { return static_cast<T*>(dynamic_shared_memory()); }
+  template <class Other>
+  explicit operator Other*() const {
+    return static_cast<Other*>(dynamic_shared_memory());
+  }
   T* operator&() const { return *this; }
 };
 

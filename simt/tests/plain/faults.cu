@@ -165,10 +165,6 @@ void nothing_in_memory_yet(const float*, float* out) {
 __global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
-#define SUFFIX ".sync.aligned;"
-__global__ void macro_in_assembly_kernel() { asm volatile("wgmma.fence" SUFFIX); }
-void macro_in_assembly(const float*, float*) { macro_in_assembly_kernel<<<1, 32>>>(); }
-
 __global__ void rounding_in_ptx_kernel(float* out) { asm("add.rz.f32 %0, %0, %0;" : "+f"(out[0])); }
 void rounding_in_ptx(const float*, float* out) { rounding_in_ptx_kernel<<<1, 1>>>(out); }
 __global__ void conversion_in_ptx_kernel(unsigned* out) {
@@ -229,7 +225,6 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"free_twice", free_twice, "cudaFree() of what is no allocation"},
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
       {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
-      {"macro_in_assembly", macro_in_assembly, "a macro in the text of inline assembly, SUFFIX ("},
       {"rounding_in_ptx", rounding_in_ptx, "the instruction add.rz.f32 ("},
       {"conversion_in_ptx", conversion_in_ptx, "the instruction cvt.rz.f16x2.f32 ("},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},

@@ -75,8 +75,8 @@ void fill_fragment(Fragment& fragment, const T& value) {
 // Accesses to the caller's memory are told of at the line that asks for them, so these functions are parts of it.
 
 template <class Use, int M, int N, int K, class T, class Layout, class Memory>
-__forceinline__ void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory,
-                                      unsigned stride, simt::Site site = simt::Site::current()) {
+inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory, unsigned stride,
+                             simt::Site site = simt::Site::current()) {
   static_assert(!std::is_void_v<Layout>, "wmma: an accumulator is loaded with its layout");
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
@@ -87,8 +87,8 @@ __forceinline__ void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragmen
 }
 
 template <int M, int N, int K, class T, class Memory>
-__forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory,
-                                      unsigned stride, layout_t layout, simt::Site site = simt::Site::current()) {
+inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory, unsigned stride,
+                             layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));
@@ -98,8 +98,8 @@ __forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragmen
 }
 
 template <int M, int N, int K, class T, class Memory>
-__forceinline__ void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment,
-                                       unsigned stride, layout_t layout, simt::Site site = simt::Site::current()) {
+inline void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment, unsigned stride,
+                              layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));

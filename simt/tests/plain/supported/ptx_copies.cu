@@ -2,6 +2,7 @@
 // registers of its own and predicates, in functions and macros.
 #define CP_ASYNC_CA(dst, src, bytes) \
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2;\n" ::"r"(dst), "l"(src), "n"(bytes))
+#define END ";"
 #define COMMIT() asm volatile("cp.async.commit_group;\n" ::)
 
 __device__ unsigned address_in_shared(const void* pointer) {
@@ -53,7 +54,15 @@ __global__ void ptx_copies_kernel(const float* in, float* out) {
         "  cp.async.ca.shared.global [%0], [%1], 4, p; }" ::"r"(address_in_shared(guarded + thread)),
         "l"(in + 2), "r"((unsigned)(thread < 4)));
   }
-  asm volatile("cp.async.commit_group;");
+  // clang-format off
+  asm volatile("cp.async.commit_group"
+#if __CUDA_ARCH__ >= 800
+               END
+#else
+               " of another architecture;"
+#endif
+  );
+  // clang-format on
   asm volatile("cp.async.wait_group %0;" ::"n"(0));
   asm volatile("bar.sync 0;" ::: "memory");
   float4 a{};

@@ -1,5 +1,8 @@
 // Shared memory: several variables in a declaration, sizes from template parameters, alignments, dynamic shared memory
-// of any type. The alignment is 1024 bytes: an H200 does not keep one of 16384.
+// of any type, declared inside and outside of functions. The alignment is 1024 bytes: an H200 does not keep one of
+// 16384.
+extern __shared__ unsigned char bytes_outside[];
+
 template <int THREADS>
 __global__ void shared_memory_kernel(const float* in, float* out) {
   __shared__ __align__(16) float front[THREADS][2], back[THREADS + 1];
@@ -13,7 +16,8 @@ __global__ void shared_memory_kernel(const float* in, float* out) {
   front[thread][0] = in[thread];
   front[thread][1] = 1.0f;
   back[THREADS - thread] = in[thread];
-  dynamic[thread] = in[thread];
+  dynamic[thread] = 0;
+  reinterpret_cast<double*>(bytes_outside)[thread] = in[thread];
   if (thread == 0) {
     far[0] = reinterpret_cast<size_t>(far) % 1024 == 0 && __cvta_generic_to_shared(far) % 1024 == 0;
     both.first = 3;
@@ -21,8 +25,9 @@ __global__ void shared_memory_kernel(const float* in, float* out) {
   }
   __syncthreads();
   const float2 pair = *reinterpret_cast<const float2*>(front[THREADS - 1 - thread]);
-  out[thread] = pair.x + pair.y + back[thread + 1] + static_cast<float>(dynamic[(thread + 1) % THREADS]) +
-                both.first * both.second + far[0];
+  out[thread] = pair.x + pair.y + back[thread + 1] +
+                static_cast<float>(((double*)bytes_outside)[(thread + 1) % THREADS]) + both.first * both.second +
+                far[0];
 }
 
 void shared_memory(const float* in, float* out) { shared_memory_kernel<64><<<1, 64, 64 * sizeof(double)>>>(in, out); }

@@ -1,0 +1,156 @@
+#include "translate/preprocess.hpp"
+
+#include "simt/compile.hpp"
+
+#include "translate/tokens.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <system_error>
+
+namespace simt {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || fs::is_directory(path)) {
+    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
+                            : file            ? std::errc::is_a_directory
+                                              : std::errc::permission_denied;
+    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) {
+    throw fs::filesystem_error("cannot write", path, std::make_error_code(std::errc::io_error));
+  }
+}
+
+/// "my.cu:3: helper_cuda.h" of "my.cu:3:10: fatal error: helper_cuda.h: No such file or directory".
+std::string missing_header(const std::string& messages) {
+  constexpr std::string_view FATAL = ": fatal error: ";
+  constexpr std::string_view NONE = ": No such file or directory\n";
+  const std::size_t fatal = messages.find(FATAL);
+  const std::size_t none = messages.find(NONE);
+  if (fatal == messages.npos || none == messages.npos || none < fatal) {
+    return "";
+  }
+  const std::size_t line = messages.rfind('\n', fatal) + 1;  // 0 where there is none
+  const std::string place = messages.substr(line, fatal - line);
+  return place.substr(0, place.rfind(':')) + ": " + messages.substr(fatal + FATAL.size(), none - fatal - FATAL.size());
+}
+
+/// The header of a CUDA Toolkit that a preprocessor's output or messages name first, as files include it; the
+/// executor's headers do not go with it.
+std::string toolkit_header(const std::string& text) {
+  const fs::path own = include_folder() / "simt" / "cuda";
+  for (const std::string_view before : {"\n# 1 \"/", "from /"}) {
+    for (std::size_t at = text.find(before); at != text.npos; at = text.find(before, at + 1)) {
+      const std::size_t begin = at + before.size() - 1;
+      const fs::path path = text.substr(begin, text.find_first_of("\":", begin) - begin);
+      for (fs::path folder = path.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+        const fs::path name = path.lexically_relative(folder);
+        if (folder != own && fs::exists(folder / "cuda_runtime_api.h") && !fs::exists(own / name)) {
+          return name.string();
+        }
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+ProgramEnd run_program(const std::vector<std::string>& words) {
+  std::string command = "LANGUAGE=en exec";
+  for (const std::string& word : words) {
+    command += " '" + std::regex_replace(word, std::regex("'"), "'\\''") + '\'';
+  }
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "re");
+  if (pipe == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "popen");
+  }
+  ProgramEnd result{-1, {}};
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) {
+    result.output += static_cast<char>(c);
+  }
+  const int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  constexpr int NOT_FOUND = 127;  // by the shell
+  if (result.status == NOT_FOUND) {
+    throw std::runtime_error("can not run the compiler " + words.front() + ": install g++, or name one in $CXX");
+  }
+  return result;
+}
+
+bool is_foreign(std::string_view file) {
+  static const std::string headers = include_folder().string() + '/';
+  return file.starts_with('<') || file.starts_with(headers);
+}
+
+Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& compiler, const fs::path& folder,
+                        const std::string& more, const RunProgram& run) {
+  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
+  std::string source = content_of(file);
+  source.erase(0, source.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
+  // The text is a copy elsewhere: headers beside the file do not come before the executor's of the same name.
+  const fs::path unit = folder / "unit.cu";
+  const fs::path output = folder / "unit.ii";
+  const fs::path stand_ins = folder / "missing";
+  write(unit, "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(file.string()) + "\"\n" + source + "\n" +
+                  std::string(more.empty() ? "" : BEGIN_OF_MORE) + "\n" + more);
+  std::vector<std::string> words = compiler;
+  words.insert(words.begin() + 1, "-I" + stand_ins.string());
+  words.insert(words.end(), {"-E", "-fpch-preprocess", "-w", "-fdiagnostics-plain-output", "-x", "c++", "-o",
+                             output.string(), unit.string()});
+  Preprocessed result;
+  while (true) {
+    const ProgramEnd end = run(words);
+    result.text = end.status == 0 ? content_of(output) : "";
+    const std::string missing = missing_header(end.output);
+    const std::string header = missing.empty() ? toolkit_header(end.status == 0 ? result.text : end.output) : missing;
+    if (header.empty() && end.status == 0) {
+      break;
+    }
+    const fs::path name = header.substr(header.find(": ") == header.npos ? 0 : header.rfind(": ") + 2);
+    const fs::path path = (stand_ins / name).lexically_normal();
+    // A header's stand-in is found by its name alone, not by a path that leaves the folder.
+    if (header.empty() || name.is_absolute() || *path.lexically_relative(stand_ins).begin() == ".." ||
+        fs::exists(path)) {
+      throw CompilerError(end.output);
+    }
+    // <thrust/sort.h> and the like declare a namespace of their folder's name, which files say that they use.
+    const std::string space = name.begin()->string();
+    const bool is_name = std::ranges::all_of(space, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
+    write(path, name.has_parent_path() && is_name ? "namespace " + space + " {}\n" : "");
+    if (!missing.empty()) {
+      result.missing.push_back(missing);
+    }
+  }
+  std::set<fs::path> known{unit};
+  for (const Token& token : tokens_of(result.text, is_foreign)) {
+    const fs::path path = fs::path(token.file).lexically_normal();
+    if (!path.empty() && !path.string().starts_with(stand_ins.string()) && known.insert(path).second &&
+        fs::exists(path)) {
+      result.files.push_back(path);
+    }
+  }
+  return result;
+}
+
+}  // namespace simt
