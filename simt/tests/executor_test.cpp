@@ -55,6 +55,8 @@ TEST(Executor, BarrierOfDifferentSizes) {
                {"block (0,0,0), thread (64,0,0)", "barrier 1 is for 64 threads here and for 128 in thread (0,0,0)"});
 }
 
+TEST(Executor, BarrierWithoutANumber) { expect_parts(error_of(barrier_16), {"from 0 to 15", "16 and 64"}); }
+
 TEST(Executor, BarrierOfAPartialWarp) { expect_parts(error_of(odd_barrier), {"multiple of 32", "1 and 48"}); }
 
 TEST(Executor, ShuffleThatALaneNeverReaches) {
@@ -89,7 +91,19 @@ TEST(Executor, CopiesThatNobodyWaitsForEndWithTheirBlock) {
   }
 }
 
-TEST(Executor, MisalignedCopy) { expect_parts(error_of(misaligned_copy), {"thread (0,0,0)", "16 bytes", "aligned"}); }
+TEST(Executor, ShuffleFromOutsideOfItsMask) {
+  expect_parts(error_of(shuffle_from_outside), {"thread (0,0,0)", "a shuffle reads lane 16"});
+}
+
+TEST(Executor, MaskWithoutTheCallingLane) {
+  expect_parts(error_of(mask_without_caller), {"thread (0,0,0)", "leaves out the lane that calls it"});
+}
+
+TEST(Executor, MisalignedCopy) {
+  for (void (*const kernel)(float*) : {misaligned_copy, misaligned_source}) {
+    expect_parts(error_of(kernel), {"thread (0,0,0)", "16 bytes", "aligned"});
+  }
+}
 
 TEST(Executor, WhatIsNotModelledIsNamed) {
   std::vector<float> out = threads(32);
@@ -134,6 +148,7 @@ TEST(Executor, MistakesInClusters) {
 TEST(Executor, LaunchThatNoDeviceTakes) {
   std::vector<float> out = threads(2048);
   EXPECT_THROW(too_many_threads(out.data()), std::runtime_error);
+  EXPECT_THROW(too_many_layers(out.data()), std::runtime_error);
 }
 
 TEST(Executor, WorksAfterErrors) {

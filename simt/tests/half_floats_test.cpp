@@ -97,6 +97,7 @@ TEST(HalfFloats, NanStaysNan) {
     const auto nan = std::bit_cast<float>(bits);
     EXPECT_TRUE(std::isnan(simt::from_fp16(simt::to_fp16(nan)))) << bits;
     EXPECT_TRUE(std::isnan(simt::from_bf16(simt::to_bf16(nan)))) << bits;
+    EXPECT_TRUE(std::isnan(simt::to_tf32(nan))) << bits;
   }
 }
 

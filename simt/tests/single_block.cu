@@ -88,6 +88,27 @@ __global__ void ones_kernel(float* out) { out[threadIdx.x] = 1.0F; }
 
 __global__ void misaligned_copy_kernel(float* out) { cp_async<16>(shared_address(dynamic_smem() + 1), out); }
 
+__global__ void misaligned_source_kernel(float* out) {
+  const std::size_t past_a_multiple = reinterpret_cast<std::uintptr_t>(out) % 16 == 0 ? 1 : 0;
+  cp_async<16>(shared_address(dynamic_smem()), out + past_a_multiple);
+}
+
+__global__ void barrier_16_kernel(float* out) {
+  bar_sync(16, 64);
+  out[threadIdx.x] = 1.0F;
+}
+
+__global__ void shuffle_from_outside_kernel(float* out) {
+  if (threadIdx.x < 16) {
+    out[threadIdx.x] = __shfl_sync(0xFFFF, 1.0F, 16);
+  }
+}
+
+__global__ void mask_without_caller_kernel(float* out) {
+  __syncwarp(0xFFFFFFFE);
+  out[threadIdx.x] = 1.0F;
+}
+
 __global__ void rotate_kernel(float* out, int delta) {
   const int lane = static_cast<int>(threadIdx.x % 16);
   out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), lane + delta, 16);
@@ -160,7 +181,12 @@ void leave_copies(const float* in, float* out, int blocks) {
 }
 void unmodelled(float* out) { run(unmodelled_kernel, 32, out); }
 void too_many_threads(float* out) { run(ones_kernel, 1025, out); }
+void too_many_layers(float* out) { launch(ones_kernel, 1, dim3(1, 1, 65), SMEM_BYTES, nullptr, out); }
 void misaligned_copy(float* out) { run(misaligned_copy_kernel, 32, out); }
+void misaligned_source(float* out) { run(misaligned_source_kernel, 32, out); }
+void barrier_16(float* out) { run(barrier_16_kernel, 64, out); }
+void shuffle_from_outside(float* out) { run(shuffle_from_outside_kernel, 32, out); }
+void mask_without_caller(float* out) { run(mask_without_caller_kernel, 32, out); }
 void align_to_four_pages(float* out) { run(aligned_kernel, 1, out); }
 void rotate_half_warps(float* out, int delta) { run(rotate_kernel, 96, out, delta); }
 void sum_lanes(float* out) { run(sum_lanes_kernel, 70, out); }

@@ -26,8 +26,18 @@ void leave_copies(const float* in, float* out, int blocks);
 void unmodelled(float* out);
 /// 1025 threads.
 void too_many_threads(float* out);
+/// A block that is 65 threads deep.
+void too_many_layers(float* out);
 /// 32 threads copy 16 bytes to an address 4 bytes off.
 void misaligned_copy(float* out);
+/// 32 threads copy 16 bytes from an address that is no multiple of 16.
+void misaligned_source(float* out);
+/// 64 threads meet at a barrier whose number is one too large.
+void barrier_16(float* out);
+/// Lanes 0 to 15 read lane 16, which their mask does not name.
+void shuffle_from_outside(float* out);
+/// All lanes meet with a mask that leaves out lane 0.
+void mask_without_caller(float* out);
 
 /// A thread stores by how many bytes a shared variable misses the multiple of 16384 that it is to be aligned to.
 void align_to_four_pages(float* out);

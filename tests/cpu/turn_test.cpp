@@ -100,6 +100,15 @@ TEST(ProductEnergy, CountsTheLaunchesOfTheTimeThatTheEnergyIsOf) {
   EXPECT_LT(turn.launch_us(), 4900.0) << "the mean of the whole turn is not what the energy belongs to";
 }
 
+TEST(Turn, ALaunchUnderWayCountsByTheShareThatIsDone) {
+  Turn turn;
+  turn.launches_per_batch = 4;
+  turn.batch_us = {1e6, 2e6};
+  EXPECT_DOUBLE_EQ(turn.launches_until(0.5), 2.0);
+  EXPECT_DOUBLE_EQ(turn.launches_until(1.5), 5.0);
+  EXPECT_DOUBLE_EQ(turn.launches_until(9.0), 8.0);
+}
+
 TEST(ProductEnergy, HasAReasonWhereItIsUnknown) {
   Turn turn = turn_on({}, 5000.0, 1.0);
   turn.trace = {{}, "MIG is on"};

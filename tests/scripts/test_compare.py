@@ -126,6 +126,12 @@ def test_speed_relative_to_cublas_ignores_a_slower_clock(changed):
     assert [run(*command, metric) for metric in ("vs_cublas", "time")] == [0, 1]
 
 
+def test_a_kernel_that_is_slower_beside_cublas_fails(changed, capsys):
+    new = changed(on(*COARSE, scaled(1.1)))
+    assert run(COLD, new, "--fail-below", "0.97", "--metric", "vs_cublas") == 1
+    assert "**slower than 0.97**" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("outcome", "status"), [("incorrect", 1), ("failed", 1), ("skipped", 0), ("not_supported", 0)])
 def test_a_case_that_went_wrong_fails(changed, capsys, outcome, status):
     assert run(COLD, changed(ended(*COARSE, outcome, "it says why"))) == status
