@@ -236,6 +236,7 @@ test_all() {
   step "wrong kernels, all of the table" "$python" -m tools.wrong_kernels --check --runner build-test-cpu/runner
   step "pytest of the scripts and the Python package" run_pytest scripts build-test-cpu tests/scripts tests/python
   test_from_outside build-test-cpu
+  step "mutants" "$python" -m tools.mutants
   lint
   step "what ran, beside what there is" bookkeeping ran --all "${builds[@]}"
   [ -z "$steps_done" ] || bookkeeping record "$steps_done"
