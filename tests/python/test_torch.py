@@ -85,7 +85,8 @@ def x():
 
 
 def test_the_products_of_pytorch_are_redirected_and_back(library):
-    assert library.sgemm_drop_in_attach(b"libtorch_cuda.so") == 5
+    # PyTorch 2.15 calls neither cublasSgemm nor cublasSgemmStridedBatched any more.
+    assert library.sgemm_drop_in_attach(b"libtorch_cuda.so") in (3, 5)
     library.sgemm_drop_in_detach(b"libtorch_cuda.so")
     sgemm.torch.enable("normwise")
     assert here() == NORMWISE
