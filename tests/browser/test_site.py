@@ -46,6 +46,8 @@ def site(tmp_path_factory) -> Path:
 
 def html_of(markdown: str) -> str:
     """The address in the site of a page in the repository."""
+    if markdown in ("docs/worklog.md", "README.md"):
+        return "index.html" if markdown == "docs/worklog.md" else "README.html"
     return re.sub(r"(README)?\.md$", lambda found: "index.html" if found[1] else ".html", markdown)
 
 

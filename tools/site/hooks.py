@@ -22,6 +22,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 AS_THEY_ARE = {".json", ".png", ".svg"}
 LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".diff": "diff", ".h": "c", ".hpp": "cpp", ".txt": "cmake"}
+HOMES = {"docs/worklog.md": "index.html", "README.md": "README.html"}  # the site begins with the former
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
@@ -87,7 +88,9 @@ def site_file(path: str, config: MkDocsConfig) -> File:
     if path.endswith(".ipynb"):
         return notebook_page(path, config)
     if posixpath.splitext(path)[1] in {".md", *AS_THEY_ARE}:
-        return File.generated(config, path, abs_src_path=str(ROOT / path))
+        file = File.generated(config, path, abs_src_path=str(ROOT / path))
+        file.dest_uri = HOMES.get(path, file.dest_uri)
+        return file
     return source_page(path, config)
 
 
