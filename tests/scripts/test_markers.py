@@ -268,3 +268,18 @@ def test_every_page_is_checked_for_typed_numbers(tmp_path, monkeypatch, capsys):
     (tmp_path / "docs" / "new.md").write_text("Text.\n\n6 %\n", encoding="utf-8")
     assert tables.main(["--check", "--results", str(SYNTHETIC)]) == 1
     assert "new.md:3: a number that nothing measured or exempts: 6 %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "text"),
+    [
+        (1.25, "times", "1.25 times"),
+        (1.25, "+.1%", "25.0 %"),
+        (0.75, "-.1%", "25.0 %"),
+        (0.75, ".0%", "75 %"),
+        (1.25, ".1f", "1.2"),
+        (1234.5, ".3g", "1234"),
+    ],
+)
+def test_a_number_is_written_in_the_form_that_a_marker_names(number, form, text):
+    assert values_module.in_form(number, form) == text

@@ -96,6 +96,21 @@ def test_transposed_products_and_batches_are_cases_of_their_own(edited):
     assert len(pick(results, kernel="cublas", side=1024)) == 1
 
 
+def test_batches_of_other_numbers_are_other_cases(edited):
+    def add_batches(document: dict) -> None:
+        add_layouts(document)
+        document["benchmarks"].append(document["benchmarks"][-1] | {"batch": 2})
+
+    rows = pick(load([edited("cold.json", add_batches)]), kernel="cublas", ops="tn")
+    assert sorted(rows["batch"]) == [2, 3]
+
+
+def test_a_byte_order_mark_before_the_results_is_passed_over(tmp_path):
+    marked = tmp_path / "cold.json"
+    marked.write_text((SYNTHETIC / "cold.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert len(load([marked])) == len(load([SYNTHETIC / "cold.json"]))
+
+
 @pytest.mark.parametrize(
     ("text", "written"),
     [
