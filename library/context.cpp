@@ -21,11 +21,8 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,16 +110,6 @@ void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue
   }
 }
 
-/// Whether repeatable calls of a kind go without memory: as the first one of the process did, which has to be this one
-/// if nobody knows.
-template <class Kind>
-bool repeats_without_memory(const Kind& kind, bool missing) {
-  static std::mutex mutex;
-  static auto* const known = new std::map<Kind, bool>;
-  const std::lock_guard lock(mutex);
-  return known->try_emplace(kind, missing).first->second;
-}
-
 void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
   algorithms.insert(algorithms.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -130,11 +117,11 @@ void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
 }  // namespace
 
 sgemm_context::sgemm_context()
-    : forks_(forks()),
+    : repeatable(is_set("SGEMM_REPEATABLE")),
+      forks_(forks()),
       context_(context_id()),
       device_(current_device()),
       all_multiprocessors_(multiprocessors_of(device_)),
-      repeatable_(is_set("SGEMM_REPEATABLE")),
       blas_(context_),
       pool_(std::in_place, sgemm::memory_limit(), context_) {
   prepare_for_want_of_memory();
@@ -162,17 +149,9 @@ void sgemm_context::set_memory_limit(std::size_t bytes) {
   prepare_for_want_of_memory();
 }
 
-void sgemm_context::set_repeatable(bool value) {
-  if (value != repeatable_) {
-    repeatable_ = value;
-    prepare_for_want_of_memory();
-  }
-}
-
-/// Where calls may find no memory, or no memory for code either, that is loaded now: it would wait for all streams, and
-/// these may wait for each other.
+/// Code that a call has to load waits for all streams, and with a limit these may wait for each other's memory.
 void sgemm_context::prepare_for_want_of_memory() const {
-  if (repeatable_ || pool_->limit() != ANY_WORKSPACE) {
+  if (pool_->limit() != ANY_WORKSPACE) {
     load_algorithm_without_memory();
   }
 }
@@ -187,10 +166,10 @@ void sgemm_context::set_multiprocessors(int count) {
 }
 
 const Choice& sgemm_context::choice(const GemmBatch& batch, const GemmEpilogue* epilogue) {
-  return known(batch, epilogue).second.choice;
+  return known(batch, epilogue).choice;
 }
 
-sgemm_context::Shape& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
+sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
   const ChoiceKey key(accuracy, p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.scalars_on_device(),
                       batch.addresses_on_device(), batch.operands_split_into_fours(), multiplies(p),
@@ -207,7 +186,7 @@ sgemm_context::Shape& sgemm_context::known(const GemmBatch& batch, const GemmEpi
     shape.choice = choose(batch, epilogue);
     found = choices_.emplace(key, std::move(shape)).first;
   }
-  return *found;
+  return found->second;
 }
 
 std::size_t sgemm_context::workspace_limit() const { return workspace_ == nullptr ? pool_->limit() : workspace_bytes_; }
@@ -306,14 +285,18 @@ class sgemm_context::Memory {
       data_ = allocated_.data;
     }
   }
-  /// The same where another algorithm may take the place of one without memory.
-  Memory(sgemm_context& context, std::size_t bytes, const GemmBatch& batch, Shape& shape)
-      : Memory(context, context.repeatable_ && shape.second.repeats_without_memory.value_or(false) ? 0 : bytes) {
-    if (context.workspace_ == nullptr && bytes > 0) {
-      instead_ = context.without_memory(batch, shape, missing());
+  /// The same where another algorithm may take the place of one without memory. What is free differs between calls and
+  /// processes, and bits would: a repeatable handle has no other.
+  Memory(sgemm_context& context, std::size_t bytes, const GemmBatch& batch, Known& shape) : Memory(context, bytes) {
+    if (!missing() || context.workspace_ != nullptr) {
+      return;
     }
+    if (context.repeatable) {
+      throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+    }
+    instead_ = without_memory(batch, shape);
   }
-  ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable_); }
+  ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -334,7 +317,7 @@ class sgemm_context::Memory {
 /// what they show.
 bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
   const bool leads_nowhere = fallback == SGEMM_FALLBACK_CUBLAS && *Blas::path() == '\0';
-  if (repeatable_ || leads_nowhere) {
+  if (repeatable || leads_nowhere) {
     return false;
   }
   if (shape.recomputed == nullptr) {
@@ -362,16 +345,15 @@ void sgemm_context::gemm(const GemmBatch& batch) { gemm(batch, nullptr); }
 void sgemm_context::gemm(const GemmBatch& batch, const GemmEpilogue& epilogue) { gemm(batch, &epilogue); }
 
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
-  Shape& shape = known(given, epilogue);
-  Known& of_shape = shape.second;
-  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && of_shape.choice.algorithm && !takes_detour(given, of_shape)) {
+  Known& shape = known(given, epilogue);
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && shape.choice.algorithm && !takes_detour(given, shape)) {
     GemmBatch batch = given;
-    batch.first.recomputed = of_shape.recomputed;
-    ++of_shape.calls;
+    batch.first.recomputed = shape.recomputed;
+    ++shape.calls;
     if (enqueue(batch, epilogue, shape)) {
       return;
     }
-    if (repeatable_) {  // nobody else has these bits
+    if (repeatable) {  // nobody else has these bits
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }
   }
@@ -383,7 +365,7 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     prepare_d(given.first, *epilogue, stream_);
   }
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, epilogue, of_shape.choice);
+    gemm_reproducibly(given, epilogue, shape.choice);
   } else {
     gemm_by_cublas(given, shape);
     if (epilogue != nullptr) {
@@ -395,34 +377,18 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   }
 }
 
-/// The algorithm in place of one whose memory is `missing`. Null: there is none, or the memory is there. cuBLAS would
-/// be another one, but its code may not be loaded yet, for which CUDA waits for all streams.
-const Algorithm* sgemm_context::without_memory(const GemmBatch& batch, Shape& shape, bool missing) const {
-  auto& [key, known] = shape;
-  std::optional<Algorithm>& instead = known.without_memory;
-  if (missing && !instead) {
-    instead = algorithm_without_memory(batch);
+/// The algorithm in place of one without memory; null: there is none. cuBLAS would be another one, but its code may not
+/// be loaded yet, for which CUDA waits for all streams.
+const Algorithm* sgemm_context::without_memory(const GemmBatch& batch, Known& shape) {
+  if (!shape.without_memory) {
+    shape.without_memory = algorithm_without_memory(batch);
   }
-  if (!repeatable_) {
-    return missing && instead ? &*instead : nullptr;
-  }
-  if (!known.repeats_without_memory && (!missing || instead)) {
-    known.repeats_without_memory =
-        repeats_without_memory(std::tuple(context_, device_, multiprocessors_, key), missing);
-  }
-  if (known.repeats_without_memory.value_or(false)) {
-    instead = instead ? instead : algorithm_without_memory(batch);
-    return &instead.value();
-  }
-  if (missing) {
-    throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
-  }
-  return nullptr;
+  return shape.without_memory ? &*shape.without_memory : nullptr;
 }
 
 /// By an algorithm of the library. False: nothing was written that matters.
-bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue, Shape& shape) {
-  const Algorithm& chosen = *shape.second.choice.algorithm;
+bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue, Known& shape) {
+  const Algorithm& chosen = *shape.choice.algorithm;
   const Memory memory(*this, chosen.workspace_bytes, batch, shape);
   if (memory.missing() && memory.instead() == nullptr) {
     return false;
@@ -483,16 +449,11 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
   return ceil_div<std::size_t>(scaled_c_bytes(batch), SGEMM_WORKSPACE_ALIGNMENT) * SGEMM_WORKSPACE_ALIGNMENT;
 }
 
-void sgemm_context::gemm_by_cublas(const GemmBatch& batch, Shape& shape) {
+void sgemm_context::gemm_by_cublas(const GemmBatch& batch, Known& shape) {
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes, batch, shape);
-  if (memory.instead() != nullptr) {
-    if (sgemm::enqueue(*memory.instead(), batch, nullptr, stream_)) {
-      return;
-    }
-    if (repeatable_) {
-      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
-    }
+  if (memory.instead() != nullptr && sgemm::enqueue(*memory.instead(), batch, nullptr, stream_)) {
+    return;
   }
   const bool saves = bytes > 0 && !memory.missing();
   if (saves) {

@@ -14,7 +14,6 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <utility>
 
 /// What a sgemm_handle_t points to: settings, the choices that were made, and the memory and the cuBLAS handle for
 /// them. All functions throw StatusError or CudaError.
@@ -35,15 +34,13 @@ struct sgemm_context {
   int multiprocessors() const { return multiprocessors_; }
   void set_multiprocessors(int count);
   void trim() { pool_->trim(); }
-  /// Whether the same call has the same bits, or fails.
-  bool repeatable() const { return repeatable_; }
-  void set_repeatable(bool value);
   std::size_t memory_limit() const { return pool_->limit(); }
   void set_memory_limit(std::size_t bytes);
 
   sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
+  bool repeatable;  ///< the same call has the same bits, or fails
 
   /// What gemm() would do, with an epilogue or without one (null). The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
@@ -68,32 +65,28 @@ struct sgemm_context {
   struct Known {
     sgemm::Choice choice;
     std::optional<sgemm::Algorithm> without_memory;  ///< where a call has found none
-    std::optional<bool> repeats_without_memory;      ///< as the first repeatable call did
     sgemm::Detour detour;
     unsigned* recomputed = nullptr;  ///< where the GPU notes its passes without tensor cores
     unsigned seen = 0;               ///< of them, by the host
     int calls = 0;                   ///< of the library since then
   };
 
-  using Shape = std::pair<const ChoiceKey, Known>;
-
-  Shape& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
+  Known& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
   bool takes_detour(const sgemm::GemmBatch& batch, Known& shape) const;
   std::size_t workspace_limit() const;
   void prepare_for_want_of_memory() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
   void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
-  const sgemm::Algorithm* without_memory(const sgemm::GemmBatch& batch, Shape& shape, bool missing) const;
-  bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Shape& shape);
+  static const sgemm::Algorithm* without_memory(const sgemm::GemmBatch& batch, Known& shape);
+  bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Known& shape);
   void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
                          const sgemm::Choice& choice);
-  void gemm_by_cublas(const sgemm::GemmBatch& batch, Shape& shape);
+  void gemm_by_cublas(const sgemm::GemmBatch& batch, Known& shape);
 
   int forks_;  ///< that led to the process
   std::uint64_t context_;
   int device_;
   int all_multiprocessors_;
-  bool repeatable_;
   int multiprocessors_ = 0;  ///< 0 for all
   cudaStream_t stream_ = nullptr;
   void* workspace_ = nullptr;

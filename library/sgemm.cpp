@@ -312,12 +312,12 @@ sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
   return with_cuda(handle, [&] {
     require(repeatable == 0 || repeatable == 1);
     handle->require_device();
-    handle->set_repeatable(repeatable == 1);
+    handle->repeatable = repeatable == 1;
   });
 }
 
 sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value) {
-  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable() ? 1 : 0; });
+  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable ? 1 : 0; });
 }
 
 sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes) {

@@ -177,19 +177,19 @@ SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallbac
 SGEMM_API sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes);
 
 /* What the handles of a device with this limit use and keep together, in bytes; SIZE_MAX: there is no limit. A call
- * that would need more takes an algorithm that needs less, at last that of cuBLAS. With a limit, or on a
- * repeatable handle, the code of the algorithm that needs no memory is loaded at once: loading it in a call would wait
- * for all streams. The environment variable SGEMM_MEMORY has the value of a new handle: "512M", "2G". */
+ * that would need more takes an algorithm that needs less, at last that of cuBLAS. With a limit, the code of the
+ * algorithm that needs no memory is loaded at once: loading it in a call would wait for all streams.
+ * The environment variable SGEMM_MEMORY has the value of a new handle: "512M", "2G". */
 SGEMM_API sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes);
 SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value);
 
-/* 1: the same call with the same settings gives the same bits in all of the process, or fails. Its algorithm depends on
- * the call and the settings, and on whether the first such call of the process found room. If it did not, that one and
- * all later ones take the algorithm that needs none. If it did, a later one without room is ALLOC_FAILED, and writes
- * nothing. Memory that a call has worked in stays with the handle, for calls that need no more, so that the same call
- * finds room again. Before compute capability 9.0 a first call without room is ALLOC_FAILED as well. 0: there are the
- * exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to 0. Other numbers
- * are INVALID_VALUE. */
+/* 1: the same call with the same settings gives the same bits, in this process and in others, or fails.
+ *   - A call that finds no room to work in is ALLOC_FAILED and writes nothing: another algorithm would have other bits.
+ *   - Memory that a call has worked in stays with the handle, for calls that need no more, so that the same call finds
+ *     room again.
+ *   - What operands hold makes no call cuBLAS's.
+ * 0: there are the exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to
+ * 0. Other numbers are INVALID_VALUE. */
 SGEMM_API sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable);
 SGEMM_API sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value);
 
