@@ -334,7 +334,9 @@ TEST_F(JudgedFilesTest, AreThoseOfFolders) {
   EXPECT_NE(usage_message([&] { judged_files(folder); }).find("has a comma in its name"), std::string::npos);
 }
 
-TEST(VerdictsFileTest, Sample) {
+using VerdictsFileTest = TemporaryFolderTest;
+
+TEST_F(VerdictsFileTest, Sample) {
   Options options = parse_options(3, std::array{"./runner", "--judge", "my.cu"}.data(), "").options;
   std::vector<FileVerdict> verdicts{advised(right()), advised(right()), advised(right())};
   verdicts[0].file = "my.cu";
