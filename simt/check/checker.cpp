@@ -100,6 +100,7 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
 
 Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* code) {
   CheckedArrays::current()->observe();
+  unwritten_ = false;
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
     return describe(access) + ", which is not aligned to them";
   }
@@ -333,6 +334,9 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
            " is under way: it has not been waited for";
   }
   if ((!access.write || access.atomic) && word.written.when == 0) {
+    unwritten_ = true;
+    word.first_read = use;
+    word.first_read_by = code;
     return describe(access) + of() + ", which nobody has written";
   }
   if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {

@@ -25,6 +25,8 @@ class BlockChecker final : public Watcher {
 
   void begin(const Launch& launch, std::uint64_t block) override;
   Complaint access(ThreadNumber thread, const Access& access, const void* code) override;
+  /// An element that nobody has written may be one that another thread is about to write: then a barrier is missing.
+  bool knows_all() const override { return !unwritten_; }
 
   void meet(const Threads& threads) override;
   void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override;
@@ -105,6 +107,7 @@ class BlockChecker final : public Watcher {
   Index3 block_extents_;
   std::uint64_t block_ = 0;       ///< of this launch
   std::uint64_t generation_ = 0;  ///< counts blocks of all launches
+  bool unwritten_ = false;        ///< nobody has written what the last access reads
   Clocks clocks_;
   std::array<Clocks::Clock, BARRIERS> passed_on_;  ///< by those who arrive at a barrier and do not wait
   std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address

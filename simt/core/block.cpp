@@ -90,8 +90,9 @@ void Block::access(const Access& access, const void* code) {
     return;
   }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
-    context_.scheduler.freeze(std::make_exception_ptr(
-        Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + *complaint)));
+    const std::exception_ptr error = std::make_exception_ptr(
+        Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + *complaint));
+    context_.watcher->knows_all() ? context_.scheduler.freeze(error) : context_.scheduler.hold(error);
   }
 }
 

@@ -133,6 +133,14 @@ void Scheduler::freeze(std::exception_ptr error) {
   hand_over(MAIN);
 }
 
+void Scheduler::hold(std::exception_ptr error) {
+  if (error_ == nullptr) {
+    error_ = std::move(error);
+  }
+  state_[current_].frozen = true;
+  hand_over(take_ready());
+}
+
 void Scheduler::throw_abandoned() { throw Abandoned{}; }
 
 #ifdef __SANITIZE_ADDRESS__

@@ -71,13 +71,18 @@ class Scheduler {
     thread.site = site;
     wait();
   }
-  /// Lets the others run first.
+  /// Lets the others run first. For good where an error is held: what the thread looks for may never come.
   void give_way() {
-    append(ready_, current_);
+    if (error_ == nullptr) {
+      append(ready_, current_);
+    }
     wait();
   }
   /// Ends the block at a place where nothing may be thrown. Never returns.
   void freeze(std::exception_ptr error);
+  /// The same when the others have run until they wait or end, unless one of them ends the block with an error of its
+  /// own. The first error that is held counts.
+  void hold(std::exception_ptr error);
 
   void append(ThreadList& list, ThreadNumber thread) { links_.append(list, thread); }
   void make_ready(ThreadList& list) { links_.append(ready_, list); }

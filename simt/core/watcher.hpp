@@ -52,6 +52,8 @@ class Watcher {
 
   /// An access to memory other than stacks and the kernel's arguments. `code` is the address behind the instruction.
   virtual Complaint access(ThreadNumber, const Access&, const void* /*code*/) { return {}; }
+  /// Whether the complaint about that access is final. If not, another thread may show what is behind it.
+  virtual bool knows_all() const { return true; }
 
   // ---- Barriers ----
 

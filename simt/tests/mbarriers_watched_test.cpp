@@ -63,7 +63,8 @@ TEST(CheckedMbarriers, StageThatIsOverwrittenTooEarly) {
 }
 
 TEST(CheckedMbarriers, WaitForTheWrongParity) {
-  expect_complaint(Ring::wrong_parity, {"reads 4 bytes", "shared stages, which nobody has written"});
+  expect_complaint(Ring::wrong_parity, {"an asynchronous copy writes 4 bytes", "shared stages, which thread (",
+                                        "read, and no barrier lies in between; it read at "});
 }
 
 TEST(CheckedMbarriers, InitialisedWithoutABarrier) {
