@@ -656,7 +656,11 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
 HANGING = "never_ends.cu"  # CRASHES has one of the kind, and the table's own limit is for cores that are free
 
 
-@pytest.mark.parametrize("file", testing.sample([file for file in wrong_kernels.kernels() if file != HANGING], 8))
+# keeps_a_counter.cu is right in its first launch alone, so its row depends on the files that share its process.
+SAMPLED = [file for file in wrong_kernels.kernels() if file not in (HANGING, "keeps_a_counter.cu")]
+
+
+@pytest.mark.parametrize("file", testing.sample(SAMPLED, 8))
 def test_the_table_of_wrong_kernels_is_true_for(file, monkeypatch):
     monkeypatch.setattr(wrong_kernels, "TIMEOUT", str(HANGS))  # none of these hangs
     page = wrong_kernels.PAGE.read_text(encoding="utf-8")
