@@ -89,8 +89,9 @@ def test_the_range_of_half_precision_is_not_that_of_fp32():
 @pytest.mark.parametrize("cheat", JUDGED, ids=lambda cheat: cheat.path.stem)
 def test_a_cheat_is_refused_without_a_gpu(cheat):
     status, [verdict] = verdicts(cheat.path, "--timeout", "60")
-    if cheat.path.stem == "zero_operands" and verdict["verdict"] == "undecided":
-        # In one of 40 judgements its 64 numbers of A meet one of the few that are not zero (docs/lab/judge.md).
+    if cheat.path.stem in ("zero_operands", "rank_one") and verdict["verdict"] == "undecided":
+        # In one of 40 judgements the 64 numbers of A that the first looks at meet one of the few that are not zero
+        # (docs/lab/judge.md). In one of ten the four rows of the other meet one of the two that are no multiples.
         status, [verdict] = verdicts(cheat.path, "--timeout", "60")
     if "honest" in cheat.verdicts and cheat.path.stem not in cheats.HIDDEN:
         assert status in (3, 4)
