@@ -309,9 +309,8 @@ sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value
 }
 
 sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
-  return with_cuda(handle, [&] {
+  return with(handle, [&] {
     require(repeatable == 0 || repeatable == 1);
-    handle->require_device();
     handle->repeatable = repeatable == 1;
   });
 }
