@@ -72,8 +72,8 @@ TEST(BoardTest, TensorCoresOfUnknownSpeedAreNotTaken) {
   EXPECT_EQ(model_of({"", 0, 0, 0}).margin, 1.25);
 }
 
-/// The plan of a square product on a board.
-std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t size) {
+/// The plan of a batch of square products on a board.
+std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t size, std::int64_t batch = 1) {
   host_board() = model_of(on);
   const Handle handle;
   EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
@@ -81,7 +81,7 @@ std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t s
   // As many multiprocessors as the executor has are fewer than an H200's, or all of them.
   EXPECT_EQ(sgemm_set_multiprocessors(handle, on.multiprocessors), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size, size, size, size, size, size,
-                            1, &plan),
+                            batch, &plan),
             SGEMM_STATUS_SUCCESS);
   host_board() = {};
   return plan.kernel;
@@ -94,6 +94,11 @@ TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     EXPECT_EQ(kernel_on(H20, accuracy, 8192), "cublas") << accuracy;
   }
+  // Splitting small products costs time of memory, which an H100 has less of.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_NORMWISE, 200, 1000), "12_fp16x3");
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_NORMWISE, 191, 1000), "cublas");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_NORMWISE, 200, 1000), "cublas");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_NORMWISE, 300, 1000), "12_fp16x3");
   // 3 % are a gain on the board that was measured alone.
   EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_FP32, 4096), "09_every_shape");
   EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_FP32, 4096), "cublas");

@@ -143,6 +143,20 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
+/// Scalars of a call, where a pointer mode wants them. A GPU can not read those of the host.
+class ScalarsOf {
+ public:
+  ScalarsOf(sgemm_pointer_mode_t mode, std::vector<float> values) : mode_(mode), scalars_(values.size(), 0.0F) {
+    scalars_.host() = std::move(values);
+    scalars_.upload();
+  }
+  const float* data() const { return mode_ == SGEMM_POINTER_MODE_DEVICE ? scalars_.device() : scalars_.host().data(); }
+
+ private:
+  sgemm_pointer_mode_t mode_;
+  Mirrored<float> scalars_;
+};
+
 /// A framework gives the bias of a layer as an epilogue, and for one row as C with a beta of 1.
 TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
   const Handle handle;
@@ -170,18 +184,17 @@ TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
       }
     }
     with_c.upload();
-    const float alpha = 0.7F;
-    const float one = 1.0F;
-    const float zero = 0.0F;
+    const ScalarsOf scalars(mode, {0.7F, 1.0F, 0.0F});
+    const auto [alpha, one, zero] = std::tuple{scalars.data(), scalars.data() + 1, scalars.data() + 2};
     sgemm_epilogue_t epilogue{};
     epilogue.bias_of = bias_of;
     epilogue.bias = bias.device();
-    ASSERT_EQ(sgemm_gemm(handle, product.order, product.transa, product.transb, M, N, K, &alpha, with_c.a.data(),
-                         with_c.a.ld(), with_c.b.data(), with_c.b.ld(), &one, with_c.c.data(), with_c.c.ld()),
+    ASSERT_EQ(sgemm_gemm(handle, product.order, product.transa, product.transb, M, N, K, alpha, with_c.a.data(),
+                         with_c.a.ld(), with_c.b.data(), with_c.b.ld(), one, with_c.c.data(), with_c.c.ld()),
               SGEMM_STATUS_SUCCESS);
     ASSERT_EQ(
-        sgemm_gemm_with_epilogue(handle, product.order, product.transa, product.transb, M, N, K, &alpha,
-                                 with_bias.a.data(), with_bias.a.ld(), with_bias.b.data(), with_bias.b.ld(), &zero,
+        sgemm_gemm_with_epilogue(handle, product.order, product.transa, product.transb, M, N, K, alpha,
+                                 with_bias.a.data(), with_bias.a.ld(), with_bias.b.data(), with_bias.b.ld(), zero,
                                  with_bias.c.data(), with_bias.c.ld(), with_bias.c.data(), with_bias.c.ld(), &epilogue),
         SGEMM_STATUS_SUCCESS);
     EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
@@ -199,13 +212,12 @@ TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
   std::vector<std::vector<float>> results;
   for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
     ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
-    const float alpha = 0.7F;
-    const float beta = 0.3F;
-    GemmOperands operands({5, 37, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, alpha, beta});
+    const ScalarsOf scalars(mode, {0.7F, 0.3F});
+    GemmOperands operands({5, 37, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 0.7F, 0.3F});
     float* const d = operands.c.data();
-    ASSERT_EQ(sgemm_gemm_with_epilogue(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 37, 90, &alpha,
-                                       operands.a.data(), operands.a.ld(), operands.b.data(), operands.b.ld(), &beta, d,
-                                       operands.c.ld(), d, operands.c.ld(), &epilogue),
+    ASSERT_EQ(sgemm_gemm_with_epilogue(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 37, 90, scalars.data(),
+                                       operands.a.data(), operands.a.ld(), operands.b.data(), operands.b.ld(),
+                                       scalars.data() + 1, d, operands.c.ld(), d, operands.c.ld(), &epilogue),
               SGEMM_STATUS_SUCCESS);
     results.push_back(operands.c.memory().download());
   }
