@@ -1,11 +1,12 @@
 #pragma once
 
-// The main loops of chapters 11, 12, 13 and 15, for the library's kernels. Each loop lies in the file of its chapter
-// and nowhere else. The kernels and the registration of the chapter are left out here.
+// The main loops of chapters 11, 12, 13 and 15, for the library's kernels. Those of 11 and 12 are here in the form that
+// programs need. Each of the others lies in the file of its chapter and nowhere else. The kernels and the registration
+// of the chapter are left out here.
+
+#include "engine/terms_loop.cuh"
 
 #define SGEMM_MAIN_LOOP_ONLY
-#include "11_bf16x6.cu"
-#include "12_fp16x3.cu"
 #include "13_int8x6.cu"
 #include "15_reproducible.cu"
 #undef SGEMM_MAIN_LOOP_ONLY
