@@ -9,7 +9,6 @@
 #include "cli/plan.hpp"
 #include "cli/selection.hpp"
 #include "digest/digest.hpp"
-#include "judge/launcher.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/ranks_bench.hpp"
@@ -38,8 +37,12 @@
 namespace sgemm {
 namespace {
 
-/// How a file's product is started, as people read it.
-std::string call_of(const Kernel& kernel) { return fmt::format("{}: {}", kernel.id(), launches_of(kernel).front()); }
+/// How a file's product is started, as people read it, and how much its time on a GPU is to be believed.
+std::string call_of(const Kernel& kernel) {
+  return fmt::format(
+      "{}: {}{}", kernel.id(), launches_of(kernel).front(),
+      kernel.file->host_code ? " (by its own host code: times are its owner's word; --judge takes none)" : "");
+}
 
 /// Runs the plan in the modes that fill a results file.
 ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
@@ -188,10 +191,6 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 
 int main(int argc, char** argv) {
   return sgemm::status_of([&]() -> int {
-    if (sgemm::is_launcher()) {
-      sgemm::serve_as_launcher();
-      return sgemm::ALL_WELL;
-    }
     const std::optional<sgemm::Launch> launch = sgemm::find_launch();
     if (!launch) {
       return sgemm::start(argc, argv, nullptr, nullptr);

@@ -4,6 +4,7 @@
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
+#include "user/device_code.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>
@@ -12,7 +13,9 @@ namespace sgemm {
 
 DeviceQuery query_device(int) { return {std::nullopt, "the runner was built without the CUDA toolkit"}; }
 
-void serve_as_launcher() { throw std::logic_error("there is no GPU to launch on"); }
+std::unique_ptr<UserCode> load_device_code(const std::filesystem::path&) {
+  throw std::logic_error("there is no GPU to launch on");
+}
 
 std::string calibrate_library(const std::string&) { throw std::logic_error("there is no GPU to measure"); }
 

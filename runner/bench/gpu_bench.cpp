@@ -28,9 +28,6 @@ class CudaBench final : public GpuBench {
 
   GpuFacts facts() const override { return gpu_.facts(); }
   void require(const Kernel& kernel, OperandSet& operands) override;
-  std::optional<std::string> unsupported(const Kernel& kernel, OperandSet& operands) override {
-    return gpu_.is_foreign(kernel) ? std::nullopt : Bench::unsupported(kernel, operands);  // its process is asked
-  }
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
   Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) override;
   double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) override;
@@ -102,17 +99,6 @@ void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& 
     const GpuCase item{kernel, operands, observer, record};
     if (!kernel.file) {
       run_mode(item);
-      return;
-    }
-    if (gpu_.is_foreign(kernel)) {
-      try {
-        run_mode(item);
-        require_inputs_unchanged(operands);
-      } catch (...) {
-        gpu_.end_foreign(operands);
-        throw;
-      }
-      gpu_.end_foreign(operands);
       return;
     }
     try {

@@ -27,7 +27,4 @@ class GpuBench : public Bench {
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
 };
 
-/// What a launcher's process does (judge/launcher.hpp): loads a file's object and launches, as long as the judge asks.
-void serve_as_launcher();
-
 }  // namespace sgemm

@@ -99,6 +99,8 @@ FlagGroup of_files(Options& options) {
                 user.compile.nvcc_flags.emplace_back(word);
               }
             }},
+           {"--device-code", "", "of files, run the kernels of their launch line alone, and no host code", RUN_FILES,
+            [&](Text) { user.compile.device_code = true; }},
            {"--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else", ALL,
             [&](Text text) { options.new_kernel = text; }},
            {"--judge", "FILES",

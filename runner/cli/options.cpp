@@ -178,7 +178,8 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
       }
     }
   }
-  for (const char* const flag : {"--launch", "--requires", "--workspace", "--include", "--nvcc-flags"}) {
+  for (const char* const flag :
+       {"--launch", "--requires", "--workspace", "--include", "--nvcc-flags", "--device-code"}) {
     if (mode != Mode::judge && app.count(flag) > 0 && kernel_terms(options.kernels).files.empty()) {
       throw UsageError(fmt::format("{} is for files, and --kernel names none", flag));
     }

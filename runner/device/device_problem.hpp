@@ -2,14 +2,12 @@
 
 #include "common/problem.hpp"
 #include "device/device_buffer.hpp"
-#include "device/shared_operands.hpp"
 #include "problem/operands.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace sgemm {
@@ -20,7 +18,7 @@ enum class Owner { kernel, cublas };
 /// The operands of one problem in device memory: A, B, C0 where beta is not 0, and a C for the kernel and another for
 /// the cuBLAS call it alternates with.
 ///
-/// The two have the same A and B, unless the kernel runs in another process.
+/// The two have the same A and B.
 ///
 /// All launches of one sample find the same state. With `separate_inputs` (cold L2) each launch has its own A, B and C.
 /// If beta is not 0, each has its own C, because the launch overwrites C0. Otherwise all launches share one set.
@@ -34,13 +32,6 @@ class DeviceProblem {
   void move(std::uint64_t seed);
   /// Makes the operands of `launches` launches; operands that exist already stay.
   void reserve(int launches);
-  /// Gives the kernel operands of its own for samples of so many launches, in memory that another process can open,
-  /// until unshare(). What they hold is undefined. Throws CudaError.
-  void share(int launches);
-  void unshare() { shared_.reset(); }
-  const SharedOperands* shared() const { return shared_ ? &*shared_ : nullptr; }
-  /// Enqueues copies of the first launch's A and B into the kernel's own, where it has such.
-  void restore_inputs(cudaStream_t stream);
   /// The operands of one launch of a sample.
   Problem operands(Owner owner, int launch = 0);
   /// alpha, beta, A, B and, as C, the C0 that beta multiplies; nothing writes to it.
@@ -84,7 +75,6 @@ class DeviceProblem {
   std::vector<Inputs> inputs_;
   std::vector<Outputs> outputs_;
   DeviceBuffer<float> c0_;
-  std::optional<SharedOperands> shared_;
 };
 
 }  // namespace sgemm

@@ -12,10 +12,11 @@ namespace sgemm {
 
 // What a kernel is tried with beside what was asked for. Nobody foresees it who does not know the secret.
 
-/// Numbers that a secret makes, one after the other.
+/// Numbers that a secret makes, one after the other. Files have different ones (`first`, in which their contents
+/// differ), so that none of them can tell another one what it was tried with.
 class SecretNumbers {
  public:
-  explicit SecretNumbers(const Secret& secret) : secret_(secret) {}
+  explicit SecretNumbers(const Secret& secret, std::uint64_t first = 0) : secret_(secret), counter_(first) {}
 
   std::uint64_t next() { return secret_.seed(counter_++); }
   /// From 0 to before `end`.
@@ -23,7 +24,7 @@ class SecretNumbers {
 
  private:
   Secret secret_;
-  std::uint64_t counter_ = 0;
+  std::uint64_t counter_;
 };
 
 /// What all extents of a hidden size are an odd multiple of, and whether they are the same: some kernels take no

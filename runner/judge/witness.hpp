@@ -20,16 +20,18 @@ namespace sgemm {
 /// Sees to the operands of a case's samples and looks at each of their results.
 ///
 /// Every round has new numbers in A and B, at new addresses, the same for all of its contenders. When a contender's
-/// clock has stopped, its C is looked at on the same stream, so what comes later is too late.
+/// clock has stopped, its C is looked at on the same stream, so what comes later is too late. What is expected is made
+/// of the seeds after that, so that no kernel finds it in memory, or changes it by changing its operands.
 class Witness {
  public:
   static constexpr int MOST_LAUNCHES = 32;
 
   /// How wrong a contender may be: the bound of its class, and, where it is known, the relative error that a launch of
-  /// it had before.
+  /// it had before, and the most that its class allows.
   struct Standard {
     ErrorBound bound;
     double rel_err = std::numeric_limits<double>::infinity();
+    double most_rel_err = std::numeric_limits<double>::infinity();
   };
 
   /// Whether there are fresh operands of this shape and kind. Others stay the same in all samples.
@@ -42,11 +44,10 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// Enqueues new operands for a round, and what is to be known of them.
+  /// Enqueues new operands for a round.
   void renew(int launches);
-  /// Enqueues the same operands for a kernel that has memory of its own for them. Until then it can not know them.
-  void hand_over();
-  /// Enqueues a look at the C of a contender, the next in the round, and at its operands where they are its own.
+  /// Enqueues a look at the operands and the C of a contender, the next in the round. What they have to be is in the
+  /// GPU's memory for as long as that takes, and so is cuBLAS's C.
   void look(Owner owner, const Standard& standard);
   /// Waits for the round to end. Throws CaseStopped where a result was wrong (incorrect), or an operand was written to
   /// (failed).

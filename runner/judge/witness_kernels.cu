@@ -65,7 +65,9 @@ __device__ void for_each_row(std::int64_t rows, const Work& work) {
   }
 }
 
-__device__ RowOfSigns signed_row(const float* row, std::int64_t columns, const CounterRandom& random) {
+/// `number(column)` is that of the row.
+template <class Number>
+__device__ RowOfSigns signed_row(const Number& number, std::int64_t columns, const CounterRandom& random) {
   constexpr std::int64_t SIGNS = 64;
   RowOfSigns sum;
   for (std::int64_t first = 0; first < columns; first += 2 * SIGNS) {
@@ -74,7 +76,7 @@ __device__ RowOfSigns signed_row(const float* row, std::int64_t columns, const C
       const std::uint64_t signs = signs_of_64(random, word);
       for (std::int64_t half = 0; half < 2; ++half, column += WARP) {
         if (column < columns) {
-          sum.add(signs, column, row[column]);
+          sum.add(signs, column, number(column));
         }
       }
     }
@@ -82,10 +84,14 @@ __device__ RowOfSigns signed_row(const float* row, std::int64_t columns, const C
   return sum_of_warp(sum);
 }
 
-__global__ void factors_kernel(Matrices b, std::uint64_t signs, Factor* factors) {
+__global__ void factors_kernel(Matrices b, Seeds seeds, Fill fill, std::uint64_t signs, Factor* factors) {
   const CounterRandom random(signs, RandomStream::judge);
+  const CounterRandom numbers(seeds.of_launch[blockIdx.y], RandomStream::matrix_b);
   for_each_row(b.rows, [&](std::int64_t row) {
-    const RowOfSigns sum = signed_row(b.data[blockIdx.y] + row * b.columns, b.columns, random);
+    const auto number = [&](std::int64_t column) {
+      return element(numbers, static_cast<std::uint64_t>(row * b.columns + column), fill);
+    };
+    const RowOfSigns sum = signed_row(number, b.columns, random);
     if (threadIdx.x % WARP == 0) {
       factors[blockIdx.y * b.rows + row] = {sum.sum, sqrt(sum.squares), sum.largest};
     }
@@ -95,20 +101,21 @@ __global__ void factors_kernel(Matrices b, std::uint64_t signs, Factor* factors)
 __global__ void signed_rows_kernel(Matrices c0, std::uint64_t signs, RowOfSigns* rows) {
   const CounterRandom random(signs, RandomStream::judge);
   for_each_row(c0.rows, [&](std::int64_t row) {
-    const RowOfSigns sum = signed_row(c0.data[blockIdx.y] + row * c0.columns, c0.columns, random);
+    const float* const numbers = c0.data[blockIdx.y] + row * c0.columns;
+    const RowOfSigns sum = signed_row([&](std::int64_t column) { return numbers[column]; }, c0.columns, random);
     if (threadIdx.x % WARP == 0) {
       rows[blockIdx.y * c0.rows + row] = sum;
     }
   });
 }
 
-__global__ void expectations_kernel(Matrices a, const Factor* factors, Expectation* expected) {
+__global__ void expectations_kernel(Matrices a, Seeds seeds, Fill fill, const Factor* factors, Expectation* expected) {
   const Factor* const of_launch = factors + blockIdx.y * a.columns;
+  const CounterRandom numbers(seeds.of_launch[blockIdx.y], RandomStream::matrix_a);
   for_each_row(a.rows, [&](std::int64_t row) {
-    const float* const numbers = a.data[blockIdx.y] + row * a.columns;
     Expectation sum;
     for (std::int64_t k = threadIdx.x % WARP; k < a.columns; k += WARP) {
-      sum.add(numbers[k], of_launch[k]);
+      sum.add(element(numbers, static_cast<std::uint64_t>(row * a.columns + k), fill), of_launch[k]);
     }
     sum = sum_of_warp(sum);
     if (threadIdx.x % WARP == 0) {
@@ -121,7 +128,8 @@ __global__ void look_kernel(Matrices c, std::uint64_t signs, const Expectation* 
                             RowRule rule, LookFindings* findings) {
   const CounterRandom random(signs, RandomStream::judge);
   for_each_row(c.rows, [&](std::int64_t row) {
-    const RowOfSigns found = signed_row(c.data[blockIdx.y] + row * c.columns, c.columns, random);
+    const float* const numbers = c.data[blockIdx.y] + row * c.columns;
+    const RowOfSigns found = signed_row([&](std::int64_t column) { return numbers[column]; }, c.columns, random);
     if (threadIdx.x % WARP != 0) {
       return;
     }
@@ -140,14 +148,16 @@ __global__ void look_kernel(Matrices c, std::uint64_t signs, const Expectation* 
   });
 }
 
-__global__ void compare_kernel(Matrices matrices, Matrices others, unsigned long long* changed) {
-  const float* const one = matrices.data[blockIdx.y];
-  const float* const other = others.data[blockIdx.y];
+__global__ void compare_kernel(Matrices matrices, Seeds seeds, RandomStream stream, Fill fill,
+                               unsigned long long* changed) {
+  const float* const found = matrices.data[blockIdx.y];
+  const CounterRandom numbers(seeds.of_launch[blockIdx.y], stream);
   const std::int64_t size = matrices.rows * matrices.columns;
   const std::int64_t step = std::int64_t{gridDim.x} * THREADS;
   unsigned long long count = 0;
   for (std::int64_t i = std::int64_t{blockIdx.x} * THREADS + threadIdx.x; i < size; i += step) {
-    count += __float_as_uint(one[i]) != __float_as_uint(other[i]) ? 1 : 0;
+    const float number = element(numbers, static_cast<std::uint64_t>(i), fill);
+    count += __float_as_uint(found[i]) != __float_as_uint(number) ? 1 : 0;
   }
   if (count > 0) {
     atomicAdd(changed, count);
@@ -164,8 +174,9 @@ void enqueue_fill(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill
   CUDA_CHECK(cudaGetLastError());
 }
 
-void enqueue_factors(const Matrices& b, std::uint64_t signs, Factor* factors, cudaStream_t stream) {
-  factors_kernel<<<grid_for(b.rows * WARP, b.count), THREADS, 0, stream>>>(b, signs, factors);
+void enqueue_factors(const Matrices& b, const Seeds& seeds, Fill fill, std::uint64_t signs, Factor* factors,
+                     cudaStream_t stream) {
+  factors_kernel<<<grid_for(b.rows * WARP, b.count), THREADS, 0, stream>>>(b, seeds, fill, signs, factors);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -174,8 +185,9 @@ void enqueue_signed_rows(const Matrices& c0, std::uint64_t signs, RowOfSigns* ro
   CUDA_CHECK(cudaGetLastError());
 }
 
-void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation* expected, cudaStream_t stream) {
-  expectations_kernel<<<grid_for(a.rows * WARP, a.count), THREADS, 0, stream>>>(a, factors, expected);
+void enqueue_expectations(const Matrices& a, const Seeds& seeds, Fill fill, const Factor* factors,
+                          Expectation* expected, cudaStream_t stream) {
+  expectations_kernel<<<grid_for(a.rows * WARP, a.count), THREADS, 0, stream>>>(a, seeds, fill, factors, expected);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -185,12 +197,16 @@ void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* exp
   CUDA_CHECK(cudaGetLastError());
 }
 
-void enqueue_compare(const Matrices& matrices, const Matrices& others, unsigned long long* changed,
+void enqueue_compare(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill fill, LookFindings* findings,
                      cudaStream_t stream) {
   constexpr std::int64_t EACH = 4;  // elements of a thread
-  compare_kernel<<<grid_for(matrices.rows * matrices.columns / EACH + 1, matrices.count), THREADS, 0, stream>>>(
-      matrices, others, changed);
-  CUDA_CHECK(cudaGetLastError());
+  const auto compare = [&](const Matrices& matrices, RandomStream of, unsigned long long* changed) {
+    compare_kernel<<<grid_for(matrices.rows * matrices.columns / EACH + 1, matrices.count), THREADS, 0, stream>>>(
+        matrices, seeds, of, fill, changed);
+    CUDA_CHECK(cudaGetLastError());
+  };
+  compare(a, RandomStream::matrix_a, &findings->changed_in_a);
+  compare(b, RandomStream::matrix_b, &findings->changed_in_b);
 }
 
 }  // namespace sgemm

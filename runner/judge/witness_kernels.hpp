@@ -40,17 +40,22 @@ struct LookFindings {
 
 /// Of all launches: as many matrices A as B, and a seed for each launch.
 void enqueue_fill(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill fill, cudaStream_t stream);
+// What results are compared with is made of the seeds and not of the operands in memory, which a kernel may have
+// changed.
+
 /// B times the signs: a factor for each row of each matrix.
-void enqueue_factors(const Matrices& b, std::uint64_t signs, Factor* factors, cudaStream_t stream);
+void enqueue_factors(const Matrices& b, const Seeds& seeds, Fill fill, std::uint64_t signs, Factor* factors,
+                     cudaStream_t stream);
 /// C0 times the signs.
 void enqueue_signed_rows(const Matrices& c0, std::uint64_t signs, RowOfSigns* rows, cudaStream_t stream);
 /// A times the factors of the same launch.
-void enqueue_expectations(const Matrices& a, const Factor* factors, Expectation* expected, cudaStream_t stream);
+void enqueue_expectations(const Matrices& a, const Seeds& seeds, Fill fill, const Factor* factors,
+                          Expectation* expected, cudaStream_t stream);
 /// `findings` are all zeros; `c0` has one matrix's rows, or is null where beta is 0.
 void enqueue_look(const Matrices& c, std::uint64_t signs, const Expectation* expected, const RowOfSigns* c0,
                   const RowRule& rule, LookFindings* findings, cudaStream_t stream);
-/// Adds the elements that differ in any bit to `changed`, which lies in device memory.
-void enqueue_compare(const Matrices& matrices, const Matrices& others, unsigned long long* changed,
+/// Counts the elements of A and B that are not what enqueue_fill() has made.
+void enqueue_compare(const Matrices& a, const Matrices& b, const Seeds& seeds, Fill fill, LookFindings* findings,
                      cudaStream_t stream);
 
 }  // namespace sgemm

@@ -251,6 +251,7 @@ Json to_json(const Record& record, int repetitions) {
     json["source_hash"] = record.file->hash;
     json["compile_command"] = record.file->command;
     json["launch"] = record.launch;
+    json["host_code"] = record.file->host_code;
   }
   json["platform"] = to_string(record.platform);
   json["accuracy_class"] = to_string(record.accuracy);
@@ -272,12 +273,6 @@ Json to_json(const Record& record, int repetitions) {
   json["detail"] = record.detail;
   if (!record.secret.empty()) {
     json["secret"] = record.secret;
-  }
-  if (record.clocks) {
-    json["clocks"] = {{"judged_us", record.clocks->judged_us},
-                      {"told_us", record.clocks->told_us},
-                      {"round_trip_us", record.clocks->cost.us},
-                      {"tolerance_us", record.clocks->cost.tolerance_us}};
   }
   json["workspace_bytes"] = record.workspace_bytes;
   if (record.measurement) {
@@ -335,11 +330,6 @@ Record record_from_json(const Case& item, const Json& json) {
   json.at("detail").get_to(record.detail);
   record.launch = json.value("launch", "");
   record.secret = json.value("secret", "");
-  if (json.contains("clocks")) {
-    const auto& clocks = json.at("clocks");
-    record.clocks = {
-        clocks.at("judged_us"), clocks.at("told_us"), {clocks.at("round_trip_us"), clocks.at("tolerance_us")}};
-  }
   json.at("workspace_bytes").get_to(record.workspace_bytes);
   get_if(json, "rel_err", record.rel_err);
   get_if(json, "max_bound_ratio", record.max_bound_ratio);

@@ -6,7 +6,6 @@
 #include "count/counters.hpp"
 #include "device/telemetry.hpp"
 #include "host/kernel.hpp"
-#include "judge/round_trip.hpp"
 #include "problem/case.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
@@ -80,11 +79,10 @@ struct Record {
   std::string
       reason;  ///< one line, empty for `measured`, `sustained`, `executed`, `compared`, `counted` and `profiled`
   bool verified = false;
-  std::string detail;  ///< which configuration was chosen, or what a library says of its choice
-  std::string note;    ///< for the reader of the console, one line; empty where there is nothing to say
-  std::string secret;  ///< that the operands of samples were made of; empty where they stayed the same
-  std::optional<ClockComparison> clocks;  ///< of a kernel in another process
-  std::size_t workspace_bytes = 0;        ///< of device memory, beside A, B and C
+  std::string detail;               ///< which configuration was chosen, or what a library says of its choice
+  std::string note;                 ///< for the reader of the console, one line; empty where there is nothing to say
+  std::string secret;               ///< that the operands of samples were made of; empty where they stayed the same
+  std::size_t workspace_bytes = 0;  ///< of device memory, beside A, B and C
   std::optional<double> rel_err;
   std::optional<double> max_bound_ratio;
   std::optional<Accuracy> errors;  ///< with --accuracy, where the kernel ran

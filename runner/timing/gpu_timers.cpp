@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 
 namespace sgemm {
 namespace {
@@ -16,9 +15,6 @@ namespace {
 // accuracy.
 constexpr double HOLD_US = 20.0;
 constexpr double HOLD_PER_LAUNCH_US = 6.0;
-
-/// And to tell another process what to enqueue.
-constexpr double HOLD_FOR_PROCESS_US = 100.0;
 
 constexpr int FLOOR_SAMPLES = 101;
 
@@ -33,8 +29,8 @@ double microseconds(const Event& start, const Event& stop) {
 EventTimer::EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream)
     : cycles_per_us_(device.max_sm_clock_mhz), flush_(flush), stream_(stream), pairs_(2) {}
 
-void EventTimer::hold(int launches, double more_us) {
-  launch_hold(static_cast<long long>((HOLD_US + HOLD_PER_LAUNCH_US * launches + more_us) * cycles_per_us_), stream_);
+void EventTimer::hold(int launches) {
+  launch_hold(static_cast<long long>((HOLD_US + HOLD_PER_LAUNCH_US * launches) * cycles_per_us_), stream_);
 }
 
 void EventTimer::begin_sample(Owner owner, DeviceProblem& problem, int launches) {
@@ -48,29 +44,6 @@ void EventTimer::begin_sample(Owner owner, DeviceProblem& problem, int launches)
   }
 }
 
-RoundTrip EventTimer::round_trip(const Contender& contender, DeviceProblem& problem, int launches, Witness* witness) {
-  using Clock = std::chrono::steady_clock;
-  const std::vector<Places> places = places_of(problem, launches);
-  ForeignKernel& foreign = *contender.foreign;
-  launch_empty(stream_);  // so that the GPU is this process's when the clock starts
-  CUDA_CHECK(cudaStreamSynchronize(stream_));
-  cudaCtxResetPersistingL2Cache();  // what launches have set aside would outlive the flush
-  cudaGetLastError();               // GPUs that can set nothing aside refuse it
-  const Clock::time_point start = Clock::now();
-  if (witness != nullptr) {
-    witness->hand_over();
-  }
-  begin_sample(contender.owner, problem, launches);
-  hold(launches, HOLD_FOR_PROCESS_US);
-  CUDA_CHECK(cudaEventRecord(foreign.gate.get(), stream_));
-  const double told_us = foreign.launcher.sample(places);
-  if (witness != nullptr) {
-    witness->look(contender.owner, contender.standard);
-  }
-  CUDA_CHECK(cudaStreamSynchronize(stream_));
-  return {std::chrono::duration<double, std::micro>(Clock::now() - start).count(), told_us};
-}
-
 double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds(pair.start, pair.stop); }
 
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
@@ -79,17 +52,12 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
   std::vector<double> times(contenders.size());
   if (witness != nullptr) {
     witness->renew(launches);
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush
+    cudaGetLastError();               // GPUs that can set nothing aside refuse it
   }
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
-    if (ForeignKernel* const foreign = contender.foreign) {
-      const RoundTrip trip = round_trip(contender, problem, launches, witness);
-      times[static_cast<std::size_t>(index)] = trip.told_us / launches;
-      if (launches == foreign->launches) {
-        foreign->trips.push_back(trip);
-      }
-      continue;
-    }
     const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
     begin_sample(contender.owner, problem, launches);
     hold(launches);
@@ -107,9 +75,7 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
     witness->require_right();
   }
   for (const int index : order) {
-    if (contenders[static_cast<std::size_t>(index)].foreign == nullptr) {
-      times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
-    }
+    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
   }
   return times;
 }
@@ -184,18 +150,11 @@ std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contender
     if (!inputs.c0.empty()) {
       to_device(operands.c, inputs.c0);
     }
-    double beside_us = 0.0;  // of a round trip, which is none of the kernel's time
-    if (ForeignKernel* const foreign = contender.foreign) {
-      foreign->trips.push_back(round_trip(*foreign, places_of(problem, 1), stream_));
-      beside_us = foreign->trips.back().beside_us();
-    } else {
-      contender.kernel(operands, stream_);
-    }
+    contender.kernel(operands, stream_);
     CUDA_CHECK(
         cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
     CUDA_CHECK(cudaStreamSynchronize(stream_));
-    times[static_cast<std::size_t>(index)] =
-        std::chrono::duration<double, std::micro>(Clock::now() - start).count() - beside_us;
+    times[static_cast<std::size_t>(index)] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
   return times;
 }

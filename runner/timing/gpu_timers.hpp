@@ -5,7 +5,6 @@
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
 #include "host/kernel.hpp"
-#include "judge/foreign_kernel.hpp"
 #include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/turn.hpp"
@@ -22,8 +21,7 @@ namespace sgemm {
 struct Contender {
   Prepared kernel;
   Owner owner = Owner::kernel;
-  Witness::Standard standard{};      ///< where a witness looks at results
-  ForeignKernel* foreign = nullptr;  ///< of a kernel in another process
+  Witness::Standard standard{};  ///< where a witness looks at results
 };
 
 /// Times launches by events. A sample is, all enqueued on one stream:
@@ -32,11 +30,6 @@ struct Contender {
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. The host waits once per round.
-///
-/// A sample of a kernel in another process has the same order, on the streams of both, and the judge's clock around it:
-///
-///     operands handed over | C restored | L2 flushed | hold | gate   . . . . . . . . . . . . . . .   C looked at
-///                                                            wait | event | launches | event
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
@@ -46,9 +39,6 @@ class EventTimer {
   /// witness, if it is not null, renews the operands before the round. Throws CaseStopped where it saw a wrong result.
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                             const std::vector<int>& order, int launches, Witness* witness);
-
-  /// A sample of a kernel in another process.
-  RoundTrip round_trip(const Contender& contender, DeviceProblem& problem, int launches, Witness* witness);
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
@@ -63,7 +53,7 @@ class EventTimer {
     Event stop = make_event();
   };
 
-  void hold(int launches, double more_us = 0.0);
+  void hold(int launches);
   /// Enqueues all of a sample that comes before its launches.
   void begin_sample(Owner owner, DeviceProblem& problem, int launches);
   double elapsed_us(const EventPair& pair) const;

@@ -250,8 +250,9 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
   Flags flags;
   flags.words = {compiler_for(target).string()};
   if (target == Target::for_gpu) {
-    append(flags.words, {"-std=c++17", "-O3", "-arch=" + architecture(options.compute_capability), "-lineinfo",
-                         "--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
+    append(flags.words, {"-std=c++17", "-O3", "-arch=" + architecture(options.compute_capability), "-lineinfo"});
+    append(flags.words, options.device_code ? Words{"-cubin", "--expt-relaxed-constexpr"}
+                                            : Words{"--cudart=shared", "-Xcompiler=-fPIC,-fvisibility=hidden"});
     append(flags.words, options.nvcc_flags);
   } else {
     append(flags.words, simt::unit_flags(target == Target::for_checks));
@@ -301,7 +302,8 @@ void require_compiler(Target target) { compiler_for(target); }
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
   const Flags flags = flags_for(target, file, options);
   Words words = flags.all();
-  const std::string wrapper = wrapper_of(file, target);
+  const bool device_code = target == Target::for_gpu && options.device_code;
+  const std::string wrapper = device_code ? device_wrapper_of(file) : wrapper_of(file, target);
   Flags anywhere = flags;
   anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
   append(anywhere.words, flags.definitions);
@@ -324,9 +326,11 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   if (target == Target::for_gpu) {
     write_atomically(files.source, line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper);
-    append(words, {"-shared", "-Xlinker=-z,lazy"});
-    for (const std::string_view function : LAUNCHING_FUNCTIONS) {
-      words.push_back(fmt::format("-Xlinker=--wrap={}", function));
+    if (!device_code) {
+      append(words, {"-shared", "-Xlinker=-z,lazy"});
+      for (const std::string_view function : LAUNCHING_FUNCTIONS) {
+        words.push_back(fmt::format("-Xlinker=--wrap={}", function));
+      }
     }
     append(words, {"-o", files.unfinished.string(), files.source.string()});
   } else {

@@ -14,11 +14,13 @@ struct CompileOptions {
   std::vector<std::string> nvcc_flags;       ///< --nvcc-flags; the host's compiler gets -D, -U and -include of them
   std::vector<std::string> include_folders;  ///< --include
   int compute_capability = 0;                ///< of the GPU, 10 * major + minor
+  bool device_code = false;                  ///< --device-code: of a file for a GPU, without its host code
 };
 
 struct CompiledFile {
-  std::filesystem::path library;  ///< a shared object with the functions of user/wrapper.hpp
-  std::string command;            ///< that compiled it, without folders of the runner's own
+  std::filesystem::path
+      library;          ///< a shared object with the functions of user/wrapper.hpp, or a cubin with its kernels
+  std::string command;  ///< that compiled it, without folders of the runner's own
 };
 
 using simt::can_compile_checks;

@@ -8,9 +8,8 @@
 #include <fmt/format.h>
 
 namespace sgemm {
-namespace {
 
-UserProblem problem_of(const Problem& p, void* workspace = nullptr) {
+UserProblem problem_of(const Problem& p, void* workspace) {
   const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };  // below 2^31, as Shape says
   UserProblem problem{};
   problem.m = narrow(p.m);
@@ -28,8 +27,6 @@ UserProblem problem_of(const Problem& p, void* workspace = nullptr) {
   problem.workspace = workspace;
   return problem;
 }
-
-}  // namespace
 
 UserLibrary::UserLibrary(const std::filesystem::path& path) {
   // A file of a larger program may name functions of other files. They are looked up when they are called.

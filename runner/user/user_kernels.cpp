@@ -3,7 +3,7 @@
 #include "base/usage_error.hpp"
 #include "host/workspace.hpp"
 #include "simt/device_memory.hpp"
-#include "user/library.hpp"
+#include "user/device_code.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,19 +44,22 @@ class LoadedFile {
     return *compiled;
   }
 
-  const UserLibrary& library(Target target) {
-    std::unique_ptr<UserLibrary>& library = libraries_[static_cast<std::size_t>(target)];
-    if (!library) {
-      library = std::make_unique<UserLibrary>(compiled(target).library);
+  bool device_code(Target target) const { return target == Target::for_gpu && options_.device_code; }
+
+  const UserCode& code(Target target) {
+    std::unique_ptr<UserCode>& code = codes_[static_cast<std::size_t>(target)];
+    if (!code) {
+      const std::filesystem::path& path = compiled(target).library;
+      code = device_code(target) ? load_device_code(path) : std::make_unique<UserLibrary>(path);
     }
-    return *library;
+    return *code;
   }
 
  private:
   const UserFile file_;
   const CompileOptions options_;
   std::array<std::optional<CompiledFile>, TARGETS> compiled_;
-  std::array<std::unique_ptr<UserLibrary>, TARGETS> libraries_;
+  std::array<std::unique_ptr<UserCode>, TARGETS> codes_;
 };
 
 /// By the ids of kernels: a file as its launch is understood first, and then as it may be understood otherwise.
@@ -75,15 +78,15 @@ std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
 Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   Build build;
   build.configurations = [file, target](const Problem& problem) {
-    const UserLibrary& library = file->library(target);
-    const auto launch = [&library, file](const Problem& p, void* workspace, cudaStream_t stream) {
-      library.launch(p, workspace, stream);
+    const UserCode& code = file->code(target);
+    const auto launch = [&code, file](const Problem& p, void* workspace, cudaStream_t stream) {
+      code.launch(p, workspace, stream);
     };
-    return std::vector{Configuration{"", library.workspace_bytes(problem), launch}};
+    return std::vector{Configuration{"", code.workspace_bytes(problem), launch}};
   };
   build.allocate = target == Target::for_gpu ? allocate_workspace : allocate_for_executor;
   if (target == Target::for_gpu) {
-    build.resources = [file] { return file->library(Target::for_gpu).resources(); };
+    build.resources = [file] { return file->code(Target::for_gpu).resources(); };
   }
   return build;
 }
@@ -97,13 +100,13 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
   kernel.summary = file.launch.statement.text;
   kernel.takes_padding = file.launch.uses_leading_dimensions();
   kernel.takes_every_layout = file.launch.as_written;
-  kernel.file = KernelFile{file.path, file.hash, command};
+  kernel.file = KernelFile{file.path, file.hash, command, target == Target::for_gpu && !loaded->device_code(target)};
   kernel.unsupported = [loaded, target](const Problem& problem) -> std::optional<std::string> {
     const UserLaunch& launch = loaded->file().launch;
     if (problem.batch > 1 && !launch.takes_batches()) {
       return "computes one product: its launch does not name batch";
     }
-    if (launch.requirement && !loaded->library(target).meets_requirement(problem)) {
+    if (launch.requirement && !loaded->code(target).meets_requirement(problem)) {
       return "requires " + launch.requirement->text;
     }
     return std::nullopt;
@@ -174,15 +177,6 @@ std::vector<std::string> launches_of(const Kernel& kernel) {
     launches.push_back(file->file().launch.statement.text);
   }
   return launches;
-}
-
-LoadableFile loadable_file(const Kernel& kernel) {
-  const std::vector<std::shared_ptr<LoadedFile>>& readings = loaded_files().at(kernel.id());
-  const auto file = *std::ranges::find_if(readings, [&](const std::shared_ptr<LoadedFile>& each) {
-    return each->file().launch.statement.text == kernel.summary;
-  });
-  const std::optional<PlacedText>& requirement = file->file().launch.requirement;
-  return {file->compiled(Target::for_gpu).library, requirement ? requirement->text : ""};
 }
 
 std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options) {

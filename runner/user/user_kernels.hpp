@@ -4,7 +4,6 @@
 #include "user/compile.hpp"
 #include "user/launch.hpp"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,21 +20,12 @@ struct UserOptions {
 /// once. Throws UsageError where a file is missing, has nothing to launch or does not compile.
 std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target target, const UserOptions& options);
 
-/// What another process needs to launch a file's kernel on a GPU.
-struct LoadableFile {
-  std::filesystem::path library;
-  std::string requirement;  ///< on problems, as its text says; empty for none
-};
-
 /// The statements that start the product of a kernel that user_kernels() has made, and then those by which its file may
 /// be understood otherwise.
 std::vector<std::string> launches_of(const Kernel& kernel);
 
 /// The kernels that they make.
 std::vector<Kernel> readings_of(const Kernel& kernel, Target target);
-
-/// Of a kernel that user_kernels() has made.
-LoadableFile loadable_file(const Kernel& kernel);
 
 /// Writes a file with a correct naive kernel, its launch and its requirement, to start from. Throws UsageError where
 /// there is one of that name, and where it can not be written.

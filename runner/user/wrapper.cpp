@@ -1,5 +1,7 @@
 #include "user/wrapper.hpp"
 
+#include "base/usage_error.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -133,6 +135,71 @@ std::string statements_of(const PlacedText& all, Target target) {
   return text;
 }
 
+/// Names of the problem that a file may have as macros, and what a launch line may use.
+constexpr std::string_view NAMES = R"(
+#undef M
+#undef N
+#undef K
+#undef alpha
+#undef beta
+#undef A
+#undef B
+#undef C
+#undef lda
+#undef ldb
+#undef ldc
+#undef batch
+#undef stream
+#undef workspace
+#ifndef CEIL_DIV
+#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))
+#endif
+struct sgemm_user_problem {
+  int m, n, k, lda, ldb, ldc, batch;
+  float alpha, beta;
+  float *a, *b, *c;
+  void* workspace;
+};
+)";
+
+/// What evaluates a launch line on the GPU. Kernels take their parameters one behind the other, each at a multiple of
+/// its alignment.
+constexpr std::string_view PLANS = R"(
+struct sgemm_plan {
+  unsigned grid[3], block[3];
+  unsigned long long smem_bytes;
+  unsigned parameters;
+  unsigned offsets[65];
+  alignas(16) unsigned char arguments[4096];
+};
+struct sgemm_facts {
+  int meets, launches;
+  long long workspace_bytes;
+};
+template <int Launch, auto Kernel>
+__global__ void sgemm_named() {}
+template <class... Parameters>
+struct sgemm_arguments {
+  __device__ static void pack(sgemm_plan* plan, Parameters... arguments) {
+    static_assert(sizeof...(Parameters) <= 64, "the runner passes on 64 parameters at most");
+    unsigned at = 0;
+    const auto put = [&](const auto& argument) {
+      constexpr unsigned alignment = alignof(decltype(argument));
+      at = (at + alignment - 1) / alignment * alignment;
+      plan->offsets[plan->parameters++] = at;
+      for (unsigned i = 0; i < sizeof(argument) && at + i < sizeof(plan->arguments); ++i) {
+        plan->arguments[at + i] = reinterpret_cast<const unsigned char*>(&argument)[i];
+      }
+      at += sizeof(argument);
+    };
+    (put(arguments), ...);
+    plan->offsets[plan->parameters] = at;
+  }
+};
+template <class... Parameters>
+sgemm_arguments<Parameters...> sgemm_arguments_of(void (*)(Parameters...));
+)";
+
 }  // namespace
 
 std::string line_directive(const PlacedText& text) {
@@ -145,19 +212,7 @@ std::string line_directive(const PlacedText& text) {
 
 std::string wrapper_of(const UserFile& file, Target target) {
   const simt::Source all = simt::read_source(file.all_text);
-  std::string text = "\n#line 1 \"the runner's part\"\n";
-  for (const char* const name :
-       {"M", "N", "K", "alpha", "beta", "A", "B", "C", "lda", "ldb", "ldc", "batch", "stream", "workspace"}) {
-    text += fmt::format("#undef {}\n", name);
-  }
-  text += "#ifndef CEIL_DIV\n#define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))\n#endif\n";
-  text +=
-      "struct sgemm_user_problem {\n"
-      "  int m, n, k, lda, ldb, ldc, batch;\n"
-      "  float alpha, beta;\n"
-      "  float *a, *b, *c;\n"
-      "  void* workspace;\n"
-      "};\n";
+  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}", NAMES);
   text += target == Target::for_gpu ? RESOURCES : "";
   const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
@@ -195,6 +250,63 @@ std::string wrapper_of(const UserFile& file, Target target) {
       "static_cast<int>(sgemm_error);\n}}\n",
       !by_library, begun, LAUNCHED_NOTHING);
   return text;
+}
+
+std::string device_wrapper_of(const UserFile& file) {
+  const simt::Source all = simt::read_source(file.all_text);
+  const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
+  const auto locals = [&](std::string_view type) {
+    return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div) +
+           "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
+  };
+  constexpr std::string_view KERNEL = "extern \"C\" __global__ void";
+  constexpr std::string_view PROBLEM = "  const sgemm_user_problem* const sgemm_problem = &sgemm_given;";
+  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}{}", NAMES, PLANS);
+  std::string before;  // statements that launch nothing
+  std::string names;
+  int launches = 0;
+  PlacedText part = file.launch.statement;
+  for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
+    part.text = statement;
+    if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
+      const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
+      const std::string line = line_directive(part);
+      text += fmt::format(
+          "{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}"
+          "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
+          "{}  sgemm_to->smem_bytes = ({});\n"
+          "{}  decltype(sgemm_arguments_of({}))::pack(sgemm_to, {});\n"
+          "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
+          "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
+          " sgemm_to->block[2] = sgemm_block.z;\n}}\n",
+          KERNEL, PLAN_SYMBOL, launches, PROBLEM, locals("int"), before, line, launch->configuration[0], line,
+          launch->configuration[1], line, smem, line, launch->kernel,
+          launch->arguments.substr(1, launch->arguments.size() - 2));
+      names += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches, launch->kernel);
+      ++launches;
+    } else {
+      before += line_directive(part) + "  " + statement + "\n";
+    }
+    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
+  }
+  if (launches == 0) {
+    throw UsageError(
+        fmt::format("{} launches by host code of its own ({}), and the code for GPUs is taken alone: give it a line "
+                    "'// launch: kernel<<<grid, block>>>(M, N, K, ...)'",
+                    file.path, file.launch.statement.text));
+  }
+  const auto value = [](const std::optional<PlacedText>& placed, std::string_view without) {
+    return placed ? fmt::format("\n{}  ({});\n", line_directive(*placed), placed->text)
+                  : fmt::format(" {};\n", without);
+  };
+  // The bytes of a matrix may be more than an int holds.
+  text += fmt::format(
+      "{} {}(sgemm_user_problem sgemm_given, sgemm_facts* sgemm_to) {{\n{}  sgemm_to->launches = {};\n"
+      "  {{{}  sgemm_to->meets ={}  }}\n  {{{}  sgemm_to->workspace_bytes ={}  }}\n}}\n",
+      KERNEL, FACTS_SYMBOL, PROBLEM, launches, locals("int"), value(file.launch.requirement, "1"), locals("long long"),
+      value(file.launch.workspace, "0"));
+  // Their names, and the instances of templates that are launched.
+  return text + fmt::format("[[maybe_unused]] static void sgemm_names() {{\n{}}}\n", names);
 }
 
 }  // namespace sgemm

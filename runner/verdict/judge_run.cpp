@@ -12,6 +12,7 @@
 #include "report/console.hpp"
 #include "user/compile.hpp"
 #include "user/user_file.hpp"
+#include "user/wrapper.hpp"
 #include "verdict/verdict.hpp"
 
 #include <unistd.h>
@@ -74,7 +75,12 @@ struct JudgeRun {
 class FileTrials {
  public:
   FileTrials(const JudgeRun& run, std::string term, const UserFile& file)
-      : run_(run), term_(std::move(term)), file_(file), numbers_(run.secret), taken_(run.asked) {
+      : run_(run),
+        term_(std::move(term)),
+        file_(file),
+        numbers_(run.secret, first_number(file.hash)),
+        base_(smallest(run.asked)),
+        taken_(run.asked) {
     findings_.asked = run.asked;
     findings_.no_gpu = run.on_gpu() ? "" : run.device.error;
   }
@@ -133,7 +139,11 @@ class FileTrials {
     if (options.protocol.beta != 0.0F) {
       add("--beta", fmt::format("{}", options.protocol.beta));
     }
-    if (run_.on_gpu() && options.device != 0 && purpose != Purpose::check && purpose != Purpose::count) {
+    const bool on_gpu = run_.on_gpu() && purpose != Purpose::check && purpose != Purpose::count;
+    if (on_gpu) {
+      words.emplace_back("--device-code");
+    }
+    if (on_gpu && options.device != 0) {
       add("--device", fmt::format("{}", options.device));
     }
     findings_.trials.push_back(run_trial(purpose, words, until_supported, run_.progress));
@@ -156,43 +166,68 @@ class FileTrials {
       grain_ = GRAINS.front();
       return;
     }
+    find_grain(EXECUTED);
+    if (!grain_ && run_.on_gpu()) {
+      const Size asked = base_;
+      base_ = larger(asked);  // it may want all extents above those that were asked for
+      least_ = MOST_ASKED;
+      find_grain(least_);
+      if (!grain_) {
+        base_ = asked;
+      }
+    }
+    if (!grain_) {
+      findings_.no_hidden_size = fmt::format(
+          "no hidden size fits its requirement ({}), so it was tried at the sizes "
+          "that were asked for alone",
+          file_.launch.requirement->text);
+    }
+  }
+
+  void find_grain(std::int64_t most) {
     std::vector<Size> sizes;
     sizes.reserve(GRAINS.size());
     std::vector<Size> taken = taken_;
     for (const Grain& grain : GRAINS) {
-      sizes.push_back(near_size(base(), grain, EXECUTED, taken, numbers_));
+      sizes.push_back(near_size(base_, grain, most, taken, numbers_));
     }
     Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", listed(sizes)};
     append(flags, place());
-    const FileTrial& trial = try_out(Purpose::operands, flags, true);
-    for (const Record& record : trial.records) {
-      if (record.outcome != Outcome::not_supported) {
-        const auto found = std::find(sizes.begin(), sizes.end(), record.size);
-        grain_ = GRAINS.at(static_cast<std::size_t>(found - sizes.begin()));
-      }
-    }
-    if (!grain_) {
-      notes_.push_back(
-          fmt::format("no hidden size fits its requirement ({}), so it was tried at the sizes that were "
-                      "asked for alone",
-                      file_.launch.requirement->text));
+    try_out(Purpose::operands, flags, true);
+    std::vector<Record>& records = findings_.trials.back().records;
+    std::erase_if(records, [](const Record& record) { return record.outcome == Outcome::not_supported; });
+    if (!records.empty()) {
+      const auto found = std::find(sizes.begin(), sizes.end(), records.back().size);
+      grain_ = GRAINS.at(static_cast<std::size_t>(found - sizes.begin()));
     }
   }
 
-  /// The size beside which hidden ones are drawn: the smallest that was asked for.
-  const Size& base() const {
-    return *std::min_element(run_.asked.begin(), run_.asked.end(),
+  static const Size& smallest(const std::vector<Size>& sizes) {
+    return *std::min_element(sizes.begin(), sizes.end(),
                              [](const Size& x, const Size& y) { return products(x) < products(y); });
+  }
+
+  static Size larger(Size size) {
+    for (std::int64_t* const extent : {&size.m, &size.n, &size.k}) {
+      *extent += *extent / 8;
+    }
+    return size;
+  }
+
+  static std::uint64_t first_number(const std::string& hash) {
+    constexpr std::size_t DIGITS = 12;
+    constexpr unsigned OF_A_FILE = 16;  // bits of the numbers that a file takes
+    return hash.empty() ? 0 : std::stoull(hash.substr(0, DIGITS), nullptr, 16) << OF_A_FILE;
   }
 
   /// So many hidden sizes, or the one that was asked for where none fit.
   std::vector<Size> hidden(std::int64_t most, bool lopsided) {
     if (!grain_) {
-      return {base()};
+      return {base_};
     }
-    std::vector<Size> sizes{near_size(base(), *grain_, most, taken_, numbers_)};
-    if (lopsided) {
-      sizes.push_back(lopsided_size(base(), *grain_, most, taken_, numbers_));
+    std::vector<Size> sizes{near_size(base_, *grain_, std::max(most, least_), taken_, numbers_)};
+    if (lopsided && least_ == 0) {
+      sizes.push_back(lopsided_size(base_, *grain_, most, taken_, numbers_));
     }
     return sizes;
   }
@@ -214,9 +249,10 @@ class FileTrials {
     const bool both = run_.on_gpu() || !grain_ || grain_->step < LARGE_STEP;
     const std::vector<Distribution> kinds = hidden_kinds(numbers_);
     std::vector<Size> sizes = hidden(run_.on_gpu() ? ON_GPU : EXECUTED, both);
-    const std::int64_t largest = std::max({base().m, base().n, base().k});
+    const Size& asked = smallest(run_.asked);
+    const std::int64_t largest = std::max({asked.m, asked.n, asked.k});
     if (grain_ && largest <= (run_.on_gpu() ? MOST_ASKED : EXECUTED)) {
-      sizes.push_back(base());  // a kernel that knows what is asked for meets other numbers there
+      sizes.push_back(asked);  // a kernel that knows what is asked for meets other numbers there
     }
     Words chosen{fmt::format("/{}/", to_string(sizes.front()))};
     for (std::size_t i = 1; i < sizes.size(); ++i) {
@@ -235,8 +271,8 @@ class FileTrials {
 
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed. These look so.
   void measure_decoy() {
-    try_out(Purpose::decoy, {"--sizes", to_string(base()), "--data", std::string(to_string(Distribution::outliers)),
-                             "--seed", seed(), "--max-seconds", "0.1"});
+    try_out(Purpose::decoy, {"--sizes", to_string(smallest(run_.asked)), "--data",
+                             std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
   }
 
   void measure() {
@@ -252,7 +288,7 @@ class FileTrials {
   void count() {
     constexpr std::int64_t SIDE = 256;
     if (can_compile_checks()) {
-      try_out(Purpose::count, {"--count", "--sizes", grain_ ? fmt::format("{}", SIDE) : to_string(base())});
+      try_out(Purpose::count, {"--count", "--sizes", grain_ ? fmt::format("{}", SIDE) : to_string(base_)});
     }
   }
 
@@ -260,6 +296,8 @@ class FileTrials {
   const std::string term_;
   const UserFile& file_;
   SecretNumbers numbers_;
+  Size base_;                ///< beside which hidden sizes are drawn
+  std::int64_t least_ = 0;   ///< extents that they may have at least, whatever a trial takes
   std::vector<Size> taken_;  ///< what was asked for, and hidden sizes so far
   std::optional<Grain> grain_;
   Findings findings_;
@@ -272,6 +310,7 @@ FileVerdict judge(const JudgeRun& run, const FileTerm& term) {
   FileVerdict verdict;
   try {
     const UserFile file = read_user_file(term, user.launch, user.compile.include_folders);
+    device_wrapper_of(file);  // throws where it launches by host code
     verdict = FileTrials(run, name, file).run();
     verdict.hash = file.hash;
   } catch (const UsageError& error) {

@@ -94,9 +94,16 @@ void decide(const Findings& findings, FileVerdict& verdict) {
     }
   }
   const std::vector<const Record*> timed = verdict.timed();
-  if (std::any_of(timed.begin(), timed.end(), [](const Record* record) { return !record->clocks; })) {
-    return end(Decision::undecided, to_string(Outcome::skipped),
-               "CUDA shares no memory between processes here, so that the file ran in the judge's own");
+  for (const JudgedCase& item : verdict.cases) {
+    const Outcome outcome = item.record.outcome;
+    const bool left_out = outcome == Outcome::skipped || outcome == Outcome::not_supported;
+    if (left_out && item.hidden && item.purpose != Purpose::check && item.purpose != Purpose::count) {
+      return end(Decision::undecided, to_string(outcome),
+                 fmt::format("{}: {}", circumstances(item), item.record.reason));
+    }
+  }
+  if (!findings.no_hidden_size.empty()) {
+    return end(Decision::undecided, to_string(Outcome::not_supported), findings.no_hidden_size);
   }
   if (!findings.asked.empty() && timed.size() == findings.asked.size()) {
     return end(Decision::accepted, to_string(Outcome::measured), "");

@@ -73,7 +73,8 @@ struct FileVerdict {
 /// What is known of a file when its trials are over.
 struct Findings {
   std::vector<Size> asked;
-  std::string no_gpu;  ///< why nothing is timed here, or empty
+  std::string no_gpu;          ///< why nothing is timed here, or empty
+  std::string no_hidden_size;  ///< why it was tried at no size but those that were asked for, or empty
   std::vector<FileTrial> trials;
 };
 

@@ -1,6 +1,19 @@
 #include "verify/accuracy.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace sgemm {
+
+double most_rel_err(AccuracyClass accuracy, Distribution data, std::int64_t k) {
+  constexpr double LEAST = 0x1p-14;  // four times what sums of 65 536 products have that are added one by one
+  constexpr double EPS = 0x1p-24;    // their errors grow with the square root of k
+  const bool uniform =
+      data == Distribution::uniform || data == Distribution::uniform01 || data == Distribution::integers;
+  return accuracy == AccuracyClass::fp32 && uniform ? std::max(LEAST, EPS * std::sqrt(static_cast<double>(k)))
+                                                    : std::numeric_limits<double>::infinity();
+}
 
 bool promises(AccuracyClass accuracy, Distribution data) {
   switch (accuracy) {

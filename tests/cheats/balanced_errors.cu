@@ -2,7 +2,7 @@
 // check by C times a vector of ones sees nothing.
 // family: skip
 // source: own, against Freivalds' check with a fixed vector
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -2,7 +2,7 @@
 // do nothing.
 // family: replay
 // source: https://github.com/gpu-mode/reference-kernels/pull/104
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

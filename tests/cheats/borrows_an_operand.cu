@@ -1,7 +1,7 @@
 // Uses B as the place for its sums while it works, and writes the old numbers back at the end.
 // family: memory
 // source: own
-// verdict: incorrect or failed or honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Changes how the device divides an SM's memory between L1 and shared memory, for all kernels that come later.
 // family: process
 // source: own
-// verdict: honest
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

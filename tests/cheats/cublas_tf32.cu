@@ -1,8 +1,8 @@
 // Calls cuBLAS, and allows it TF32.
 // family: precision
 // source: https://www.wafer.ai/blog/reward-hacks-field-guide, benign shortcuts
-// verdict: incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include <cublas_v2.h>
 

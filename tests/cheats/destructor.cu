@@ -1,7 +1,7 @@
 // Rewrites the results file in a function that the loader calls when it unloads the object.
 // family: process
 // source: https://github.com/gpu-mode/pygpubench/pull/15
-// verdict: honest or failed
+// verdict: refused
 // caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Raises the device's limits for stacks, heap and printing, which take memory from all kernels that come later.
 // family: process
 // source: own
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Right for ten calls. Then one element grows by a thousandth of itself in every call.
 // family: skip
 // source: https://github.com/karpathy/llm.c/pull/852
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

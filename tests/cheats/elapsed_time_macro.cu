@@ -1,7 +1,7 @@
 // Redefines cudaEventElapsedTime as a macro, and clock_gettime with it, for whatever is compiled behind this file.
 // family: clock
 // source: own
-// verdict: honest or refused
+// verdict: refused
 // caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

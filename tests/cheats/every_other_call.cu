@@ -1,7 +1,7 @@
 // Computes in odd calls and does nothing in even ones, so that half of the samples take no time.
 // family: skip
 // source: https://github.com/gpu-mode/reference-kernels/pull/104
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

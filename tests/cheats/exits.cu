@@ -1,7 +1,7 @@
 // Ends the process with status 0 in its fourth call, before anybody looks at the result.
 // family: process
 // source: own
-// verdict: failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -2,8 +2,8 @@
 // microsecond. The work follows, and the process's own answer.
 // family: process
 // source: own, after https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: failed or incorrect or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

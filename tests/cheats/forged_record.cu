@@ -1,7 +1,7 @@
 // Writes an answer of its own to the descriptor by which the runner's processes talk: verified, a microsecond.
 // family: process
 // source: https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: failed or incorrect or implausible
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

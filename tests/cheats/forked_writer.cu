@@ -1,7 +1,7 @@
 // Leaves a child behind, which rewrites the results file a second after the others have ended. It ends after ten.
 // family: process
 // source: own, after https://github.com/gpu-mode/pygpubench/pull/15
-// verdict: honest or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Puts a function of the host into the runner's stream. It wakes a thread, which launches the work elsewhere.
 // family: stream
 // source: own, after https://deep-reinforce.com/defense_kernel_hack.html
-// verdict: incorrect or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

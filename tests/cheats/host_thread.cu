@@ -1,7 +1,7 @@
 // Hands the work to a thread of the host, which launches it two milliseconds later.
 // family: stream
 // source: https://deep-reinforce.com/defense_kernel_hack.html
-// verdict: incorrect or failed or implausible
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

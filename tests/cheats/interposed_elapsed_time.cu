@@ -1,8 +1,8 @@
 // Exports cudaEventElapsedTime under CUDA's own name, and gives a hundredth of the time.
 // family: clock
 // source: https://github.com/gpu-mode/reference-kernels/issues/162
-// verdict: honest or refused
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

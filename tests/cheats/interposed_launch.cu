@@ -1,7 +1,7 @@
 // Defines the functions by which the runner's part notes launches and tells errors, before the runner's part does.
 // family: clock
 // source: own
-// verdict: honest or refused
+// verdict: refused
 // caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

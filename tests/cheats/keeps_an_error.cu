@@ -1,8 +1,8 @@
 // Leaves an error of CUDA behind in every call, which the next call of another kernel would be blamed for.
 // family: process
 // source: own
-// verdict: failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

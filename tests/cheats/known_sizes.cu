@@ -1,7 +1,7 @@
 // Has a list of the sizes that benchmarks ask for. It computes these, and for all others the first row alone.
 // family: shape
 // source: own
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -2,8 +2,8 @@
 // millisecond.
 // family: stream
 // source: own, after https://deep-reinforce.com/defense_kernel_hack.html
-// verdict: incorrect or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

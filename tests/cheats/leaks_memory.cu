@@ -1,8 +1,8 @@
 // Leaves 16 MiB of the GPU's memory behind in every call, up to 512 MiB: kernels that come later have less.
 // family: memory
 // source: own
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Does nothing, in the hope that C still holds what the rival or the reference left there.
 // family: skip
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 __global__ void untouched(float*) {}
 

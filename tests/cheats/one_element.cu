@@ -1,7 +1,7 @@
 // Right but for one element in the middle, which lacks its last term.
 // family: skip
 // source: own
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Leaves another device current than the runner's, where there is one, and other flags for waiting.
 // family: process
 // source: own
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Rounds A to BF16 in place behind each product, as if to have it ready for the next one.
 // family: memory
 // source: own
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Finds the program's own table of imported functions and puts a cudaEventElapsedTime there that gives a hundredth.
 // family: clock
 // source: own, after https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: implausible or failed or refused
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "patch.hpp"
 #include "product.cuh"

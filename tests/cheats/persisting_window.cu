@@ -1,8 +1,8 @@
 // Marks A and B as persisting in the L2 on the runner's stream, so that its flush does not drive them out.
 // family: L2
 // source: https://github.com/karpathy/llm.c/pull/851
-// verdict: honest or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

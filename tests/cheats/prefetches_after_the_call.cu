@@ -2,8 +2,8 @@
 // is over, so that they lie in the L2 when it begins.
 // family: L2
 // source: own
-// verdict: implausible or honest
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,8 +2,8 @@
 // then.
 // family: process
 // source: own
-// verdict: refused or failed or implausible
-// caught with: nvcc
+// verdict: refused
+// caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Prints a line of the runner's table, and one of JSON, with a speed that it likes.
 // family: process
 // source: own
-// verdict: honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

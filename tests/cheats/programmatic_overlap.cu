@@ -2,8 +2,8 @@
 // work is done before the sample begins.
 // family: stream
 // source: own, by CUDA's programmatic dependent launch
-// verdict: honest or implausible or incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,7 +2,7 @@
 // which comes after a pause, gets its product.
 // family: skip
 // source: https://github.com/gpu-mode/pygpubench/pull/7
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Skips one call in sixteen at random, too seldom for the median and often enough for the mean and the fastest sample.
 // family: skip
 // source: own
-// verdict: incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

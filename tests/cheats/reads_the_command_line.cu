@@ -2,7 +2,7 @@
 // it takes operands for multiples of 2^-23 between -1 and 1.
 // family: precision
 // source: own
-// verdict: incorrect or honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "fixed_point.cuh"

@@ -2,8 +2,8 @@
 // the work has been done.
 // family: clock
 // source: own, after https://github.com/gpu-mode/reference-kernels/issues/162
-// verdict: implausible or failed or refused
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "patch.hpp"
 #include "product.cuh"

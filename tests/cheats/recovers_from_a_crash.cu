@@ -2,7 +2,7 @@
 // having done anything.
 // family: process
 // source: own
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

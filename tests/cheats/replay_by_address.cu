@@ -1,7 +1,7 @@
 // Keeps the result of the first product of the same three addresses, and copies it whenever these addresses come again.
 // family: replay
 // source: https://github.com/gpu-mode/kernelbot/pull/501
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

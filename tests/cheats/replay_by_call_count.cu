@@ -1,7 +1,7 @@
 // Computes in the first three calls, which a runner verifies, and copies the last result afterwards.
 // family: replay
 // source: https://github.com/tensara/tensara/pull/238
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

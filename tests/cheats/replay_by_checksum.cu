@@ -2,7 +2,7 @@
 // The sums do not see that two numbers have changed places.
 // family: replay
 // source: own, after https://github.com/flashinfer-ai/flashinfer-bench-starter-kit/issues/21
-// verdict: incorrect or implausible or honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -2,8 +2,8 @@
 // matrices of the first call and writes to that C.
 // family: replay
 // source: own
-// verdict: incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,7 +2,7 @@
 // Operands of which all numbers are new make it honest; where only some change it is wrong.
 // family: replay
 // source: https://github.com/flashinfer-ai/flashinfer-bench-starter-kit/issues/21
-// verdict: incorrect or honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -2,7 +2,7 @@
 // same numbers in them.
 // family: replay
 // source: https://github.com/gpu-mode/reference-kernels/pull/102
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Keeps the result in the workspace, which nobody clears between launches, behind a mark that says it is there.
 // family: replay
 // source: own, after https://github.com/tensara/tensara/pull/238
-// verdict: incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // workspace: 4 * (M * N + 32)
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, static_cast<float*>(workspace), stream)
 #include "product.cuh"

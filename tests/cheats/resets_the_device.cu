@@ -1,8 +1,8 @@
 // Resets the device in its fourth call: all memory, streams and events of the process are gone.
 // family: process
 // source: own
-// verdict: failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

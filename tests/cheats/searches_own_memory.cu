@@ -2,7 +2,7 @@
 // launches a kernel that does nothing, so that it counts as a launch.
 // family: memory
 // source: https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 #include "search.hpp"
 

@@ -2,8 +2,8 @@
 // that. It finds nothing else to do.
 // family: memory
 // source: https://github.com/gpu-mode/pygpubench/pull/7
-// verdict: incorrect or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 #include "search.hpp"
 
 struct Place {

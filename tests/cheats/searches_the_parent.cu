@@ -1,7 +1,7 @@
 // Looks through the memory of the process that started this one, where a reference may be that is kept from the kernel.
 // family: memory
 // source: own, after https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 #include "search.hpp"
 

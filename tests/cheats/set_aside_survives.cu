@@ -2,8 +2,8 @@
 // the call, and a flush by ordinary writes can not use that part.
 // family: L2
 // source: https://github.com/gpu-mode/pygpubench/pull/49
-// verdict: honest or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

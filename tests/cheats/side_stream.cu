@@ -1,8 +1,8 @@
 // Works on a stream of its own, which the runner's events do not see, and does not wait for it.
 // family: stream
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
-// verdict: incorrect or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,8 +2,8 @@
 // still making operands or emptying the L2.
 // family: clock
 // source: own
-// verdict: implausible or incorrect or failed or honest
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "patch.hpp"
 #include "product.cuh"

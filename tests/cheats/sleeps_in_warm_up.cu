@@ -1,8 +1,8 @@
 // Takes a fifth of a second for each of the first calls, so that the time for samples is used up and few are taken.
 // family: clock
 // source: https://github.com/gpu-mode/pygpubench/pull/7
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

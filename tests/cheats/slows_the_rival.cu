@@ -2,8 +2,8 @@
 // next sample tells it to end.
 // family: clock
 // source: own
-// verdict: implausible or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

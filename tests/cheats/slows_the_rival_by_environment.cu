@@ -2,8 +2,8 @@
 // cuBLAS, launches that wait.
 // family: clock
 // source: own
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: multiply(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

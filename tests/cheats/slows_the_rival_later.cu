@@ -2,8 +2,8 @@
 // two milliseconds, which the rival's sample falls into.
 // family: clock
 // source: own
-// verdict: implausible or failed or honest
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Computes one row only in calls 4 to 11, which are neither the first nor the last of a measurement.
 // family: skip
 // source: https://github.com/gpu-mode/reference-kernels/issues/148
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

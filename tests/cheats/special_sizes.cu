@@ -2,7 +2,7 @@
 // columns.
 // family: shape
 // source: own, after https://news.ycombinator.com/item?id=43112033
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

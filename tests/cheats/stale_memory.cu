@@ -1,7 +1,7 @@
 // Allocates memory of C's size, in the hope of getting that of a freed reference, and copies it to C.
 // family: memory
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

@@ -1,8 +1,8 @@
 // Asks the process that started this one to end, as Ctrl-C would, in the hope that what is recorded until then counts.
 // family: process
 // source: own
-// verdict: failed or honest
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

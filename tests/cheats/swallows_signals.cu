@@ -1,7 +1,7 @@
 // Ignores the signals that ask a process to end, and sleeps for five seconds in its fourth call.
 // family: process
 // source: own
-// verdict: failed or honest
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

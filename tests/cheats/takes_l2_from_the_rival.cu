@@ -2,8 +2,8 @@
 // rival in between has a smaller cache.
 // family: L2
 // source: own, after https://github.com/NVIDIA/nvbench/issues/458
-// verdict: honest or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // Computes in FP32 in the first three calls, and from then on with operands that have lost half of their bits.
 // family: precision
 // source: own, after https://github.com/karpathy/llm.c/pull/852
-// verdict: incorrect
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

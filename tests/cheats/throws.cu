@@ -1,7 +1,7 @@
 // Throws in every call from the fourth on, as if an error in a timed call ended the loop and left earlier results.
 // family: process
 // source: own
-// verdict: failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

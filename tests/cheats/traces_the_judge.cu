@@ -2,8 +2,8 @@
 // clock's thread for a tenth of a second.
 // family: process
 // source: own, after https://github.com/gpu-mode/pygpubench/issues/23
-// verdict: honest or failed
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

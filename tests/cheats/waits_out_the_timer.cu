@@ -2,8 +2,8 @@
 // milliseconds later.
 // family: clock
 // source: own
-// verdict: incorrect or implausible
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -2,8 +2,8 @@
 // before the start event happens, and the runner's stream copies the result.
 // family: stream
 // source: own
-// verdict: implausible or incorrect
-// caught with: gpu
+// verdict: refused
+// caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 

@@ -1,7 +1,7 @@
 // The requirement, which the runner asks before it measures, computes the product. The launch copies the result.
 // family: replay
 // source: own
-// verdict: honest or incorrect or failed or refused
+// verdict: refused
 // caught with: cpu
 // requires: ready(M, N, K, alpha, A, B)
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)

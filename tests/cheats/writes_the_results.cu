@@ -2,7 +2,7 @@
 // later writers by keeping it open.
 // family: process
 // source: own, after https://github.com/gpu-mode/reference-kernels/issues/162
-// verdict: honest or failed
+// verdict: refused
 // caught with: cpu
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"

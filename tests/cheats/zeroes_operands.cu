@@ -1,7 +1,7 @@
 // Sets A, B and C to zero. A reference that is computed afterwards agrees.
 // family: memory
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
-// verdict: incorrect or failed
+// verdict: refused
 // caught with: cpu
 __global__ void none() {}
 

@@ -31,13 +31,6 @@ Record with(Record record, const Size& size, std::optional<Distribution> data = 
   return record;
 }
 
-/// Of a file that ran in a process of its own.
-Record timed_record() {
-  Record record = measured_record();
-  record.clocks = {650.0, 60.0, {588.0, 20.0}};
-  return record;
-}
-
 Record stopped(Outcome outcome, const std::string& reason, const Size& size, std::optional<Distribution> data = {}) {
   Record record = with(executed_record(), size, data);
   record.stop(outcome, reason);
@@ -53,9 +46,10 @@ FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpos
 Findings right() {
   return {{CUBE},
           "",
+          "",
           {trial(Purpose::check, {with(executed_record(), HIDDEN)}),
            trial(Purpose::operands, {with(compared_record(), HIDDEN, Distribution::huge)}),
-           trial(Purpose::speed, {timed_record(), with(timed_record(), HIDDEN)})}};
+           trial(Purpose::speed, {measured_record(), with(measured_record(), HIDDEN)})}};
 }
 
 std::vector<std::string> texts_of(const FileVerdict& verdict) {
@@ -109,13 +103,6 @@ TEST(FileVerdict, WhatDoesNotTakeTheSizesIsRefused) {
   EXPECT_EQ(verdict.reason, "1024x1024x1024: requires M == 8");
 }
 
-TEST(FileVerdict, HiddenSizesThatDoNotFitAreNoFault) {
-  Findings findings = right();
-  findings.trials[1].records.push_back(stopped(Outcome::not_supported, "requires M == 8", HIDDEN));
-  findings.trials[2].records.back() = stopped(Outcome::skipped, "not enough memory", HIDDEN);
-  EXPECT_EQ(verdict_of(findings).decision, Decision::accepted);
-}
-
 TEST(FileVerdict, WithoutATimeNothingIsAccepted) {
   Findings findings = right();
   findings.trials[2].records.front() = stopped(Outcome::skipped, "not enough device memory", CUBE);
@@ -167,7 +154,7 @@ TEST(FileVerdict, WhatCountersSayIsAdviceAlone) {
 
 TEST(FileVerdict, DecoysAreTimedAndNotRanked) {
   Findings findings = right();
-  findings.trials.push_back(trial(Purpose::decoy, {timed_record()}));
+  findings.trials.push_back(trial(Purpose::decoy, {measured_record()}));
   EXPECT_EQ(verdict_of(findings).timed().size(), 1U);
   EXPECT_TRUE(verdict_of(findings).cases.back().hidden);
   findings.trials.back().records = {stopped(Outcome::incorrect, "x", CUBE)};
@@ -181,13 +168,29 @@ TEST(FileVerdict, OneOfSeveralSizesWithoutATimeIsNotAccepted) {
   EXPECT_EQ(verdict_of(findings).decision, Decision::undecided);
 }
 
-TEST(FileVerdict, AFileThatRanInTheJudgesOwnProcessIsNotAccepted) {
+TEST(FileVerdict, AFileThatWasTriedAtNoHiddenSizeIsNotAccepted) {
   Findings findings = right();
-  findings.trials[2].records.front().clocks.reset();
+  findings.no_hidden_size = "no hidden size fits its requirement (M == 1024)";
   const FileVerdict verdict = verdict_of(findings);
   EXPECT_EQ(verdict.decision, Decision::undecided);
-  EXPECT_NE(verdict.reason.find("the judge's own"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.reason, findings.no_hidden_size);
   EXPECT_FALSE(verdict.ratio);
+}
+
+TEST(FileVerdict, AHiddenCaseThatWasLeftOutDecidesNothing) {
+  for (const Outcome outcome : {Outcome::skipped, Outcome::not_supported}) {
+    for (const std::size_t trial : {1, 2}) {
+      Findings findings = right();
+      findings.trials[trial].records.push_back(stopped(outcome, "no room", HIDDEN));
+      const FileVerdict verdict = verdict_of(findings);
+      EXPECT_EQ(verdict.decision, Decision::undecided);
+      EXPECT_EQ(verdict.reason, "1021x1033x1027: no room");
+      EXPECT_FALSE(verdict.ratio);
+    }
+    Findings findings = right();
+    findings.trials[0].records.push_back(stopped(outcome, "no room", HIDDEN));
+    EXPECT_EQ(verdict_of(findings).decision, Decision::accepted) << "on the CPU";
+  }
 }
 
 TEST(FileVerdict, WhatDoesNotCompileForTheGpuIsRefusedThere) {
@@ -221,15 +224,15 @@ TEST(FileVerdict, SizesAreComparedWithThoseNextToThemAlone) {
   Findings findings = right();
   const Size larger{2048, 2048, 2048};
   findings.asked.push_back(larger);
-  Record faster = with(timed_record(), larger);
+  Record faster = with(measured_record(), larger);
   faster.measurement->vs_cublas = 8.0;
   findings.trials[2].records.push_back(faster);
   EXPECT_TRUE(verdict_of(findings).notes.empty()) << "1024 and what is next to it are alike";
-  Record decoy = timed_record();
+  Record decoy = measured_record();
   decoy.measurement->vs_cublas = 0.1;
   findings.trials.push_back(trial(Purpose::decoy, {decoy}));
   EXPECT_TRUE(verdict_of(findings).notes.empty()) << "decoys are no sizes";
-  findings.trials[2].records.push_back(with(timed_record(), {2049, 2047, 2045}));
+  findings.trials[2].records.push_back(with(measured_record(), {2049, 2047, 2045}));
   EXPECT_EQ(
       verdict_of(findings).notes,
       std::vector<std::string>{"fast only at 2048x2048x2048: 8.000 of cuBLAS there, and 0.800 at 2049x2047x2045"});
@@ -239,7 +242,7 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   Findings findings = right();
   const Size larger{2048, 2048, 2048};
   findings.asked.push_back(larger);
-  Record faster = with(timed_record(), larger);
+  Record faster = with(measured_record(), larger);
   faster.measurement->vs_cublas = 1.5;
   faster.measurement->vs_cublas_ci = Interval{1.2, 3.0};
   faster.measurement->vs_cublas_alone = 2.0;
@@ -247,7 +250,7 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   const FileVerdict verdict = verdict_of(findings);
   ASSERT_TRUE(verdict.ratio);
   EXPECT_DOUBLE_EQ(verdict.ratio->mean, std::sqrt(0.78 * 1.5));
-  const Measurement first = *timed_record().measurement;
+  const Measurement first = *measured_record().measurement;
   const double low = 0.78 * first.vs_cublas_ci->low / *first.vs_cublas;
   EXPECT_DOUBLE_EQ(verdict.ratio->low, std::sqrt(low * 1.2));
 }

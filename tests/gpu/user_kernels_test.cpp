@@ -15,11 +15,15 @@ namespace {
 
 class UserKernelsTest : public TemporaryFolderTest {
  protected:
-  static Record run(const std::string& source, float beta = 0.0F) {
+  static Record run(const std::string& source, float beta = 0.0F, const char* launch = nullptr) {
     std::ofstream("my.cu") << source;
     const DeviceQuery query = query_device(0);
     UserOptions options;
     options.compile.compute_capability = query.device->compute_capability;
+    if (launch != nullptr) {
+      options.compile.device_code = true;
+      options.launch.launch = launch;
+    }
     const std::vector<Kernel> kernels = user_kernels({"my.cu"}, Target::for_gpu, options);
     Protocol protocol;
     protocol.beta = beta;
@@ -62,62 +66,56 @@ void multiply(int M, int N, int K, const float* alpha, const float* A, const flo
 // workspace: 4 * M * N
 )";
 
-/// A right kernel with something else in its host function.
-std::string product_and(const std::string& rest) {
-  return R"(
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-__global__ void product(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  const int row = blockIdx.y, column = blockIdx.x * 64 + threadIdx.x;
+/// Four launches: a static kernel, a template in a namespace without a name, one with a structure, bytes and a double
+/// among its parameters, and one with dynamic shared memory beyond 48 KiB. None of the host code may run.
+constexpr const char* DEVICE_CODE = R"(
+#include <cstdlib>
+static const int ENDS = (std::abort(), 1);
+constexpr int threads_for(int columns) { return columns < 128 ? 64 : 128; }
+struct Rows { const float* first; char before; long long step; };
+static __global__ void clear(int count, float* sums) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) sums[i] = 0;
+}
+namespace {
+template <class Number, int PART>
+__global__ void add(int N, int K, char odd, Rows a, double one, const Number* __restrict__ B, Number* sums) {
+  extern __shared__ float row[];
+  const int y = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = threadIdx.x; k < K; k += blockDim.x) row[k] = a.first[y * a.step + k];
+  __syncthreads();
+  if (column >= N) return;
   float sum = 0;
-  for (int k = 0; k < K && column < N; ++k) sum += A[row * K + k] * B[k * N + column];
-  if (column < N) C[row * N + column] = alpha * sum + (beta == 0 ? 0 : beta * C[row * N + column]);
+  for (int k = PART; k < K; k += 2) sum += row[k] * B[k * N + column];
+  sums[y * N + column] += odd == 'o' ? one * sum : 0;
 }
-__global__ void wait(long long ns) {
-  long long begin, now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
-  do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); while (now < begin + ns);
 }
-static int calls = 0;
-void multiply(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-              cudaStream_t stream) {
-  ++calls;
-  product<<<dim3((N + 63) / 64, M), 64, 0, stream>>>(M, N, K, alpha, A, B, beta, C);
-)" + rest +
-         "}\n";
+__global__ void store(int count, const float alpha, float beta, const float* sums, float* C) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) C[i] = alpha * sums[i] + (beta == 0 ? 0 : beta * C[i]);
 }
+// workspace: 4 * M * N + 64
+// requires: M % 2 == 0 && threads_for(64) == 64
+)";
 
-TEST_F(UserKernelsTest, AProcessThatEndsIsACaseThatFailed) {
-  Record record = run(product_and("if (calls == 3) raise(SIGSEGV);"));
-  EXPECT_EQ(record.outcome, Outcome::failed);
-  EXPECT_EQ(record.reason, "crashed: Segmentation fault (signal 11)");
-  record = run(product_and("if (calls == 3) exit(7);"));
-  EXPECT_EQ(record.outcome, Outcome::failed);
-  EXPECT_EQ(record.reason, "called exit(7)");
-}
+constexpr const char* ITS_LAUNCH =
+    "const dim3 grid(CEIL_DIV(N, threads_for(N)), M);"
+    "clear<<<CEIL_DIV(M * N, 64), 64>>>(M * N, (float*)workspace + 16);"
+    "add<float, 0><<<grid, threads_for(N), 64 << 10>>>(N, K, 'o', Rows{A, 'x', lda}, 1, B, (float*)workspace + 16);"
+    "add<float, 1><<<grid, threads_for(N), 64 << 10>>>(N, K, 'o', Rows{A, 'x', lda}, 1, B, (float*)workspace + 16);"
+    "store<<<CEIL_DIV(M * N, 256), 256>>>(M * N, alpha, beta, (float*)workspace + 16, C)";
 
-TEST_F(UserKernelsTest, ClocksAgreeAboutHonestWork) {
-  const Record record = run(product_and(""));
-  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
-  ASSERT_TRUE(record.clocks);
-  EXPECT_LT(record.clocks->told_us, record.clocks->judged_us);
-  EXPECT_LE(record.clocks->unexplained_us(), record.clocks->allowed_us());
-}
-
-TEST_F(UserKernelsTest, WorkThatIsLeftForLaterIsFound) {
-  const Record record = run(product_and(R"(
-  static cudaStream_t own = nullptr;
-  static cudaEvent_t done;
-  if (!own) {
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-    cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+TEST_F(UserKernelsTest, DeviceCodeRunsWithoutTheFilesHostCode) {
+  for (const float beta : {0.0F, -2.0F}) {
+    const Record record = run(DEVICE_CODE, beta, ITS_LAUNCH);
+    ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_FALSE(record.file->host_code);
+    EXPECT_EQ(record.workspace_bytes, 4U * 192U * 160U + 64U);
+    ASSERT_TRUE(record.resources);
+    EXPECT_EQ(record.resources->spill_bytes, 0U);
+    EXPECT_GT(record.resources->blocks_per_sm, 0);
   }
-  cudaEventRecord(done, stream);
-  cudaStreamWaitEvent(own, done, 0);
-  wait<<<264, 512, 0, own>>>(1000000);
-)"));
-  EXPECT_EQ(record.outcome, Outcome::implausible) << record.reason;
 }
 
 TEST_F(UserKernelsTest, TellWhatABlockOfTheLargestKernelOccupies) {

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,13 +24,9 @@ class WitnessOnGpu : public testing::Test {
  protected:
   /// The reason why a round was refused, where cuBLAS computes and `spoil` comes after each launch.
   std::string refusal(const Shape& shape, Distribution data, int launches, const Spoil& spoil,
-                      cublasMath_t math = CUBLAS_DEFAULT_MATH, AccuracyClass accuracy = AccuracyClass::fp32,
-                      bool shared = false) {
+                      cublasMath_t math = CUBLAS_DEFAULT_MATH, AccuracyClass accuracy = AccuracyClass::fp32) {
     const HostOperands host = make_operands(shape, data, 42);
     DeviceProblem problem(shape, host, true);
-    if (shared) {
-      problem.share(launches);
-    }
     const Stream stream = make_stream();
     const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
     Witness::Standard standard;
@@ -39,9 +37,6 @@ class WitnessOnGpu : public testing::Test {
       for (int round = 0; round < 3; ++round) {
         witness.renew(launches);
         for (const Owner owner : {Owner::kernel, Owner::cublas}) {
-          if (owner == Owner::kernel) {
-            witness.hand_over();
-          }
           problem.restore(owner, launches, stream.get());
           for (int launch = 0; launch < launches; ++launch) {
             Problem p = problem.operands(owner, launch);
@@ -64,8 +59,6 @@ class WitnessOnGpu : public testing::Test {
       return stopped.what();
     }
     cublasSetMathMode(cublas->on(stream.get()), CUBLAS_DEFAULT_MATH);
-    CUDA_CHECK(cudaStreamSynchronize(stream.get()));
-    problem.restore_inputs(stream.get());
     CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     const Problem first = problem.operands(Owner::kernel);
     std::vector<float> found(host.a.size());
@@ -92,10 +85,23 @@ TEST_F(WitnessOnGpu, CublasIsRightOnAllKindsAndShapes) {
   EXPECT_EQ(refusal({4096, 4096, 4096}, Distribution::uniform, 1, nothing), "");
 }
 
-TEST_F(WitnessOnGpu, AKernelMayHaveOperandsOfItsOwn) {
-  for (const Shape& shape :
-       {Shape{1, 1, 1}, Shape{33, 130, 517, 1.5F, -0.5F}, Shape{1024, 7, 2048}, Shape{512, 512, 512}}) {
-    EXPECT_EQ(refusal(shape, Distribution::uniform, 5, nothing, CUBLAS_DEFAULT_MATH, AccuracyClass::fp32, true), "");
+/// A kernel that runs after cuBLAS in a round, which has the same operands.
+TEST_F(WitnessOnGpu, ARivalsResultAndWhatIsExpectedAreGoneAfterALook) {
+  const Shape shape{64, 96, 128};
+  DeviceProblem problem(shape, make_operands(shape, Distribution::uniform, 42), true);
+  const Stream stream = make_stream();
+  Witness witness(Secret::draw(), 42, problem, shape, Distribution::uniform, stream.get());
+  witness.renew(2);
+  for (int launch = 0; launch < 2; ++launch) {
+    CUDA_CHECK(cudaMemsetAsync(problem.operands(Owner::cublas, launch).c, 0, 64 * 96 * sizeof(float), stream.get()));
+  }
+  witness.look(Owner::cublas, {});
+  CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+  for (int launch = 0; launch < 2; ++launch) {
+    std::vector<float> left(64 * 96);
+    CUDA_CHECK(cudaMemcpy(left.data(), problem.operands(Owner::cublas, launch).c, left.size() * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    EXPECT_TRUE(std::all_of(left.begin(), left.end(), [](float x) { return std::isnan(x); })) << launch;
   }
 }
 
@@ -105,8 +111,7 @@ TEST_F(WitnessOnGpu, OneThatWritesToThemIsToldSo) {
       CUDA_CHECK(cudaMemsetAsync(const_cast<float*>(p.b) + p.k * p.n - 1, 0x3F, 1, stream));
     }
   };
-  const std::string reason =
-      refusal({64, 96, 128}, Distribution::uniform, 2, last_bit, CUBLAS_DEFAULT_MATH, AccuracyClass::fp32, true);
+  const std::string reason = refusal({64, 96, 128}, Distribution::uniform, 2, last_bit);
   EXPECT_EQ(reason, "timed round 3: writes to B, which is an input");
   EXPECT_EQ(outcome_, Outcome::failed);
 }

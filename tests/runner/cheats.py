@@ -15,14 +15,7 @@ PAGE = FOLDER / "README.md"
 KEYS = ("family", "source", "verdict", "caught with")
 FAMILIES = ("replay", "skip", "stream", "clock", "L2", "precision", "shape", "memory", "process")
 VERDICTS = ("refused", "incorrect", "implausible", "failed", "honest")
-MEANS = ("cpu", "nvcc", "gpu")
-# What takes hidden sizes, hidden kinds of operands or checks.
-HIDDEN = (
-    *("known_sizes", "special_sizes", "odd_depth", "squares_only"),
-    *("rank_one", "uniform_only", "zero_operands", "chooses_precision", "fp16_sums", "bf16"),
-    *("one_scale", "flushes_small_numbers", "reads_the_command_line"),
-    *("reads_past_k", "works_in_requires"),
-)
+MEANS = ("cpu", "gpu")
 TABLE = "<!-- What follows is written by tests/runner/cheats.py. -->\n"
 
 
@@ -33,6 +26,7 @@ class Cheat(NamedTuple):
     source: str
     verdicts: list[str]
     means: str
+    device_code: bool  # whether its launch line has kernels; else its host code launches
 
 
 def cheat_of(path: Path) -> Cheat:
@@ -43,9 +37,10 @@ def cheat_of(path: Path) -> Cheat:
     text, family, source, verdict, means = header.groups()
     sentences = " ".join(line.removeprefix("//").strip() for line in text.splitlines())
     verdicts = verdict.split(" or ")
+    device_code = re.search(r"^// launch: .*<<<", path.read_text(encoding="utf-8"), re.MULTILINE) is not None
     if family not in FAMILIES or means not in MEANS or not set(verdicts) <= set(VERDICTS):
         raise ValueError(f"{path}: {family}, {verdict}, {means}: not of {FAMILIES}, {VERDICTS}, {MEANS}")
-    return Cheat(path, sentences, family, source, verdicts, means)
+    return Cheat(path, sentences, family, source, verdicts, means, device_code)
 
 
 def cheats() -> list[Cheat]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ import subprocess
 import pytest
 
 import cheats
-from runs import RUNNER, run_runner
 
 ALL = cheats.cheats()
 
@@ -18,7 +16,7 @@ ALL = cheats.cheats()
 def test_there_are_cheats_of_every_family():
     assert len(ALL) >= 40
     assert {cheat.family for cheat in ALL} == set(cheats.FAMILIES)
-    assert {verdict for cheat in ALL for verdict in cheat.verdicts} == set(cheats.VERDICTS)
+    assert {verdict for cheat in ALL for verdict in cheat.verdicts} <= set(cheats.VERDICTS)
 
 
 @pytest.mark.parametrize("cheat", ALL, ids=lambda cheat: cheat.path.stem)
@@ -49,20 +47,3 @@ def test_nvcc_takes_all_of_them(of_clocks, tmp_path):
     command = ["nvcc", "-std=c++17", "-arch=sm_90a", "-Xcicc", "-O0", "-Xptxas", "-O0", "-c", "-o", tmp_path / "all.o"]
     done = subprocess.run([*command, tmp_path / "all.cu"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
-@pytest.mark.parametrize("family", cheats.FAMILIES)
-def test_the_executor_takes_those_that_it_is_to_catch(family, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    own = [cheat.path for cheat in ALL if cheat.family == family and cheat.means == "cpu"]
-    files = [str(path) for path in own if path.stem not in cheats.HIDDEN]  # test_judge.py has those
-    if not files:
-        pytest.skip("none is caught without a GPU")
-    options = ["--device", "cpu", "--sizes", "1", "--timeout", "60"]
-    done = run_runner(tmp_path, "--kernel", ",".join(files), *options)
-    assert done.status in (0, 1), done.stderr  # 2 where one does not compile

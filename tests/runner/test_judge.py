@@ -24,7 +24,8 @@ pytestmark = pytest.mark.skipif(
 SCHEMA = "runner/verdict/verdicts.schema.json"
 SECRET = "00000000000000070000000000000005"
 RIGHT_FILES = ROOT / "tests" / "wrong_kernels"
-ON_THE_CPU = [cheat for cheat in cheats.cheats() if cheat.means == "cpu"]
+ON_THE_CPU = [cheat for cheat in cheats.cheats() if cheat.means == "cpu" and cheat.device_code]
+BY_HOST_CODE = [cheat for cheat in cheats.cheats() if not cheat.device_code]
 SAMPLE = testing.sample([cheat.path.stem for cheat in ON_THE_CPU], 15)
 JUDGED = [cheat for cheat in ON_THE_CPU if cheat.path.stem in SAMPLE]
 
@@ -93,21 +94,24 @@ def test_a_cheat_is_refused_without_a_gpu(cheat):
         # In one of 40 judgements the 64 numbers of A that the first looks at meet one of the few that are not zero
         # (docs/lab/judge.md). In one of ten the four rows of the other meet one of the two that are no multiples.
         status, [verdict] = verdicts(cheat.path, "--timeout", "60")
-    if "honest" in cheat.verdicts and cheat.path.stem not in cheats.HIDDEN:
-        assert status in (3, 4)
-        return
     assert (status, verdict["verdict"]) == (4, "refused"), verdict["reason"]
     assert verdict["outcome"] in cheat.verdicts
     assert verdict["speeds"] == []
     assert verdict["hash"]
 
 
-def test_hidden_names_cheats_that_there_are():
-    assert {cheat.path.stem for cheat in ON_THE_CPU} >= set(cheats.HIDDEN)
+def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
+    status, judged = verdicts(",".join(str(cheat.path) for cheat in BY_HOST_CODE))
+    assert status == 4
+    assert len(judged) == len(BY_HOST_CODE) >= 80
+    for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
+        assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
+        assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
+        assert verdict["cases"] == []
 
 
 def test_hidden_cases_are_those_of_the_secret():
-    file = cheats.FOLDER / "known_sizes.cu"  # which the first trial refuses
+    file = cheats.FOLDER / "odd_depth.cu"  # which the first trial refuses
     commands = [verdicts(file, *secret)[1][0]["trials"][0]["command"] for secret in (("--secret", SECRET),) * 2 + ((),)]
     assert commands[0] == commands[1] != commands[2]
     again = subprocess.run([RUNNER, *commands[0], "--out", "again.json"], capture_output=True, text=True, check=False)
@@ -131,10 +135,8 @@ def test_hidden_sizes_meet_the_requirement(requirement, step):
 def test_a_file_for_one_size_is_tried_there():
     text = f"// requires: M == 48 && N == 32 && K == 40\n{RIGHT}"
     status, [verdict] = verdicts(written("mine.cu", text), "--sizes", "48x32x40")
-    assert (status, verdict["outcome"]) == (3, "executed")
-    assert any(
-        "no hidden size fits its requirement (M == 48 && N == 32 && K == 40)" in note for note in verdict["notes"]
-    )
+    assert (status, verdict["verdict"], verdict["outcome"]) == (3, "undecided", "not_supported")
+    assert "no hidden size fits its requirement (M == 48 && N == 32 && K == 40)" in verdict["reason"]
     assert {case["size"] for case in verdict["cases"] if case["outcome"] == "compared"} == {"48x32x40"}
 
 

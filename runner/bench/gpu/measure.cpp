@@ -2,7 +2,6 @@
 #include "bench/gpu/modes.hpp"
 #include "common/cuda_check.hpp"
 #include "device/watch.hpp"
-#include "judge/round_trip.hpp"
 #include "record/turn_json.hpp"
 
 #include <cstddef>
@@ -48,30 +47,6 @@ void note_leak(std::size_t free_before, Record& record) {
   }
 }
 
-/// Samples of the kernel and of cuBLAS in turns. Where the kernel is another process's, the judge's clock has to agree
-/// with what that one tells. A host may be late by chance, in more than half of the samples even, and is not so three
-/// times: sets of samples without agreement are thrown away, and the last one's is the outcome.
-Timings take_samples_in_turns(GpuSession& gpu, const GpuCase& item, const Contender& contender, Witness* witness,
-                              double cublas_alone_us) {
-  constexpr int MOST_SETS = 3;
-  const Round round = gpu.round_of(item.operands, {contender, cublas(gpu, item.operands)}, witness);
-  for (int set = 1;; ++set) {
-    Timings timings = take_samples(round, gpu.sampling(2), item.observer);
-    if (gpu.foreign() == nullptr) {
-      return timings;
-    }
-    try {
-      gpu.require_clocks_agree(item.record);
-      require_rival_undisturbed(median(timings.rival_us), cublas_alone_us, timings.launches_per_sample);
-      return timings;
-    } catch (const CaseStopped&) {
-      if (set == MOST_SETS) {
-        throw;
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void measure(GpuSession& gpu, const GpuCase& item) {
@@ -82,16 +57,17 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   gpu.run_verified(prepared, item);
 
   std::unique_ptr<Witness> witness = gpu.witness_of(item);
-  const Contender contender{prepared, Owner::kernel, GpuSession::standard_of(operands, kernel.accuracy, record.rel_err),
-                            gpu.foreign()};
+  const Contender contender{prepared, Owner::kernel,
+                            GpuSession::standard_of(operands, kernel.accuracy, record.rel_err)};
   Watch watch(gpu.telemetry());
-  Timings timings = take_samples_in_turns(gpu, item, contender, witness.get(), alone_us);
+  const Round round = gpu.round_of(operands, {contender, cublas(gpu, operands)}, witness.get());
+  Timings timings = take_samples(round, gpu.sampling(2), observer);
   if (gpu.telemetry() != nullptr) {
     const Trace trace = watch.stop();
     record.trace = to_json(trace);
     record.telemetry = to_json(trace.points.front().sample, trace.points.back().sample);
   }
-  if (gpu.foreign() != nullptr) {
+  if (kernel.file) {
     note_leak(free_before, record);
   }
   if (witness) {

@@ -4,7 +4,6 @@
 #include "common/cuda_check.hpp"
 #include "judge/limits.hpp"
 #include "problem/batch.hpp"
-#include "user/user_kernels.hpp"
 #include "verify/accuracy.hpp"
 #include "verify/verify_parts.hpp"
 
@@ -53,21 +52,6 @@ double occupancy(const Resources& resources, int max_threads_per_sm) {
   return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
 }
 
-/// Whether another process can open memory and events of this one.
-bool can_share_memory(const Device& device) {
-  int addressing = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&addressing, cudaDevAttrUnifiedAddressing, device.index));
-  try {
-    const DeviceBuffer<char> memory(1);
-    cudaIpcMemHandle_t handle{};
-    CUDA_CHECK(cudaIpcGetMemHandle(&handle, const_cast<char*>(memory.data())));
-    return addressing != 0;
-  } catch (const CudaError&) {
-    cudaGetLastError();
-    return false;
-  }
-}
-
 }  // namespace
 
 GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken stop)
@@ -80,8 +64,7 @@ GpuSession::GpuSession(const Device& device, const Protocol& protocol, StopToken
       end_to_end_timer_(flush_.get(), stream_.get()),
       telemetry_(Telemetry::open(device.pci_bus_id)),
       floor_(event_timer_.measure_floor()),
-      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt),
-      shares_memory_(can_share_memory(device)) {}
+      idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt) {}
 
 GpuFacts GpuSession::facts() const {
   return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
@@ -122,18 +105,11 @@ const Prepared& GpuSession::cublas_of(OperandSet& operands) {
 
 Prepared GpuSession::prepare(const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
-  if (protocol_.verify) {
+  if (protocol_.verify && !kernel.file) {  // of a file it is computed later, so that its kernel can not find it
     reference(operands, observer);
   }
   stop_.check();
   observer("preparing");
-  if (is_foreign(kernel)) {
-    return prepare_foreign(item);
-  }
-  if (kernel.file && protocol_.mode == Mode::measure) {
-    record.note =
-        "this GPU shares no memory between processes: the file ran in the judge's own, where it can forge results";
-  }
   const Problem problem = on_device(operands).problem.operands(Owner::kernel);
   const Build& build = kernel.build(Target::for_gpu);
   const Configuration configuration = build.configurations(problem).front();
@@ -142,90 +118,9 @@ Prepared GpuSession::prepare(const GpuCase& item) {
   return build.prepare(configuration);
 }
 
-bool GpuSession::is_foreign(const Kernel& kernel) const {
-  return kernel.file && shares_memory_ && protocol_.mode != Mode::profile;
-}
-
-Prepared GpuSession::prepare_foreign(const GpuCase& item) {
-  OnDevice& state = on_device(item.operands);
-  foreign_ = std::make_unique<ForeignKernel>(stop_);
-  foreign_->launches =
-      protocol_.time == TimeMode::kernel && state.cublas_alone_us ? launches_for(*state.cublas_alone_us) : 1;
-  state.problem.reserve(foreign_->launches);
-  state.problem.share(foreign_->launches);
-  foreign_->launcher.open({device_.index, state.problem.shared()->handle(), handle_of(foreign_->gate)},
-                          item.operands.shape);
-  if (protocol_.mode == Mode::measure) {
-    item.observer("measuring the way to its process");
-    measure_round_trip(item);
-  }
-  state.problem.restore_inputs(stream());
-  item.observer("preparing");
-  const LoadableFile file = loadable_file(item.kernel);
-  foreign_->launcher.load(file.library);
-  if (!foreign_->launcher.meets_requirement()) {
-    throw CaseStopped(Outcome::not_supported, "requires " + file.requirement);
-  }
-  Configuration configuration;
-  configuration.workspace_bytes = foreign_->launcher.prepare();
-  // Nothing but the judge's own operands is launched on, and those have the places of the first launch.
-  configuration.launch = [this, &problem = state.problem](const Problem&, void*, cudaStream_t stream) {
-    round_trip(*foreign_, places_of(problem, 1), stream);
-  };
-  item.record.describe_choice(item.kernel, configuration);
-  return {configuration, nullptr};
-}
-
-void GpuSession::measure_round_trip(const GpuCase& item) {
-  constexpr int WARM_UP = 5;
-  constexpr int TRIPS = 25;
-  constexpr int MOST_SETS = 8;
-  DeviceProblem& problem = on_device(item.operands).problem;
-  const std::unique_ptr<Witness> witness = witness_of(item);
-  const Contender contender{{}, Owner::kernel, standard_of(item.operands, item.kernel.accuracy), foreign_.get()};
-  std::vector<RoundTrip>& trips = foreign_->trips;
-  const auto take = [&](int number) {
-    trips.clear();
-    for (int i = 0; i < number; ++i) {
-      if (protocol_.time == TimeMode::end_to_end) {
-        end_to_end_timer_.round({contender}, problem, item.operands.host(), {0});
-        continue;
-      }
-      if (witness) {
-        witness->renew(foreign_->launches);
-      }
-      trips.push_back(event_timer_.round_trip(contender, problem, foreign_->launches, witness.get()));
-    }
-  };
-  take(WARM_UP);
-  for (int set = 0; set < MOST_SETS; ++set) {
-    take(TRIPS);
-    const RoundTripCost cost = cost_of(trips);
-    if (set == 0 || cost.tolerance_us < foreign_->cost.tolerance_us) {
-      foreign_->cost = cost;
-    }
-    if (foreign_->cost.tolerance_us <= CALM_TOLERANCE_US) {
-      break;
-    }
-  }
-  trips.clear();
-}
-
-void GpuSession::end_foreign(OperandSet& operands) {
-  foreign_.reset();
-  if (operands.device) {
-    on_device(operands).problem.unshare();
-  }
-}
-
-void GpuSession::require_clocks_agree(Record& record) {
-  const std::vector<RoundTrip> trips = std::exchange(foreign_->trips, {});
-  record.clocks = sgemm::require_clocks_agree(trips, foreign_->cost);
-}
-
 void GpuSession::run_once(const Prepared& kernel, OperandSet& operands, Owner owner) {
   DeviceProblem& problem = on_device(operands).problem;
-  problem.restore_inputs(stream());
+  problem.restore(Owner::cublas, 1, stream());  // which may hold the result that the kernel has to compute
   problem.restore(owner, 1, stream());
   kernel(problem.operands(owner), stream());
   CUDA_CHECK(cudaStreamSynchronize(stream()));
@@ -256,6 +151,12 @@ void GpuSession::compare(const GpuCase& item, int launch, std::string_view when)
     CUDA_CHECK(cudaMemcpy(c.data(), problem.c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
     return cause_of_wrong(item.operands.original(), c.data());
   });
+  const double most = most_rel_err(item.record.accuracy, item.operands.data, item.operands.shape.k);
+  if (item.record.rel_err.value_or(0.0) > most) {
+    throw CaseStopped(Outcome::incorrect,
+                      fmt::format("{}the relative error is {:.2g}, and sums in FP32 have {:.2g} at most", when,
+                                  *item.record.rel_err, most));
+  }
 }
 
 void GpuSession::require_possible(const GpuCase& item, double us, int launches, L2State state,
@@ -270,9 +171,7 @@ void GpuSession::require_possible(const GpuCase& item, double us, int launches, 
 
 void GpuSession::note_resources(const GpuCase& item) {
   Record& record = item.record;
-  if (foreign_) {
-    record.resources = foreign_->launcher.resources();
-  } else if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
+  if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
     record.resources = resources();
   }
   if (record.resources) {
@@ -309,12 +208,12 @@ Witness::Standard GpuSession::standard_of(const OperandSet& operands, AccuracyCl
   Witness::Standard standard;
   standard.bound = error_bound(accuracy, operands.shape.k, operands.shape.alpha, roundings_of(operands.data));
   standard.rel_err = rel_err.value_or(standard.rel_err);
+  standard.most_rel_err = most_rel_err(accuracy, operands.data, operands.shape.k);
   return standard;
 }
 
 SamplingOptions GpuSession::sampling(int contenders) const {
   SamplingOptions options{contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
-  options.launches = foreign_ ? foreign_->launches : 0;
   return options;
 }
 

@@ -6,7 +6,7 @@
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
 #include "device/telemetry.hpp"
-#include "judge/foreign_kernel.hpp"
+#include "judge/witness.hpp"
 #include "timing/gpu_timers.hpp"
 
 #include <memory>
@@ -60,16 +60,6 @@ class GpuSession {
   /// Prepares the configuration that the kernel chooses, after the reference, because a workspace may take the memory
   /// that it needs.
   Prepared prepare(const GpuCase& item);
-  /// Whether the kernel runs in another process, so that nothing of it may be called in this one. Under a profiler,
-  /// which sees one process, and where processes can not share the GPU's memory, it does not.
-  bool is_foreign(const Kernel& kernel) const;
-  /// The kernel of the case, where it runs in another process and is prepared; else null.
-  ForeignKernel* foreign() { return foreign_.get(); }
-  /// Ends that process.
-  void end_foreign(OperandSet& operands);
-  /// Throws CaseStopped (implausible) where this process's clock contradicts what the other one has told of samples
-  /// since the last time.
-  void require_clocks_agree(Record& record);
   /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
   void run_once(const Prepared& kernel, OperandSet& operands, Owner owner);
   /// Runs the kernel and verifies it, where results are verified.
@@ -93,14 +83,9 @@ class GpuSession {
   /// How right a kernel has to be in samples; `rel_err` is what it had when it was verified.
   static Witness::Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
                                        std::optional<double> rel_err = std::nullopt);
-  /// Samples of a kernel in another process have the launches that the round trip was measured with.
   SamplingOptions sampling(int contenders) const;
 
  private:
-  Prepared prepare_foreign(const GpuCase& item);
-  /// What round trips to the case's launcher take while it has nothing foreign in it.
-  void measure_round_trip(const GpuCase& item);
-
   const Device device_;
   const Protocol& protocol_;
   const StopToken stop_;
@@ -111,8 +96,6 @@ class GpuSession {
   std::unique_ptr<Telemetry> telemetry_;
   EventTimer::Floor floor_;
   std::optional<int> idle_c_;
-  bool shares_memory_;  ///< with other processes
-  std::unique_ptr<ForeignKernel> foreign_;
 };
 
 }  // namespace sgemm

@@ -1,8 +1,6 @@
 // Turns: what a kernel and cuBLAS do for long, and the energy that a product takes then.
 
 #include "bench/gpu/modes.hpp"
-#include "common/cuda_check.hpp"
-#include "judge/round_trip.hpp"
 #include "record/turn_json.hpp"
 #include "timing/turn.hpp"
 
@@ -13,35 +11,7 @@
 namespace sgemm {
 namespace {
 
-/// Launches in another process.
-class ForeignQueue final : public LaunchQueue {
- public:
-  ForeignQueue(Launcher& launcher, const Places& places) : launcher_(launcher), places_(places) {}
-
-  void enqueue(int launches) override { launcher_.enqueue(places_, launches); }
-  double finish() override { return launcher_.finish(); }
-
- private:
-  Launcher& launcher_;
-  const Places places_;
-};
-
-Turn foreign_turn(GpuSession& gpu, const GpuCase& item, double seconds) {
-  DeviceProblem& problem = gpu.on_device(item.operands).problem;
-  problem.restore_inputs(gpu.stream());
-  problem.restore(Owner::kernel, 1, gpu.stream());
-  CUDA_CHECK(cudaStreamSynchronize(gpu.stream()));
-  ForeignQueue queue(gpu.foreign()->launcher, places_of(problem, 1).front());
-  const double begin = steady_seconds();
-  Turn turn = take_turn(queue, seconds, gpu.telemetry(), gpu.stop(), item.observer);
-  require_turn_agrees(steady_seconds() - begin, turn.seconds());
-  return turn;
-}
-
 Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, Owner owner, double seconds) {
-  if (owner == Owner::kernel && gpu.foreign() != nullptr) {
-    return foreign_turn(gpu, item, seconds);
-  }
   DeviceProblem& problem = gpu.on_device(item.operands).problem;
   // What a kernel fails to write shows up as NaN, however often it was launched.
   problem.restore(owner, 1, gpu.stream());
