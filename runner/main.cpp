@@ -41,7 +41,9 @@ namespace {
 std::string call_of(const Kernel& kernel) {
   return fmt::format(
       "{}: {}{}", kernel.id(), launches_of(kernel).front(),
-      kernel.file->host_code ? " (by its own host code: times are its owner's word; --judge takes none)" : "");
+      kernel.file->host_code
+          ? " (its host code is loaded: times are its owner's word; --device-code runs its kernels alone)"
+          : "");
 }
 
 /// Runs the plan in the modes that fill a results file.

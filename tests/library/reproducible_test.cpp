@@ -1,6 +1,7 @@
 // The reproducible class on the executor: each of its algorithms, and what the C interface makes of them.
 
 #include "algorithms.hpp"
+#include "board.hpp"
 #include "choice.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
@@ -224,8 +225,8 @@ TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-/// Where it was measured to be the faster one, and nowhere else. At k = 14336 the other kernel was measured with a pass
-/// for maxima, which it has no more.
+/// Where it was measured to be the faster one on an H200, and nowhere else. At k = 14336 the other kernel was measured
+/// with a pass for maxima, which it has no more.
 TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
   for (const auto& [rows, n, k, few] : {std::tuple{1, 4096, 4096, true},
                                         {32, 4096, 4096, true},
@@ -241,8 +242,8 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
     product.first.k = product.first.lda = product.first.ldb = k;
     product.first.b_transposed = true;
     std::string without;
-    const Choice choice =
-        choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without), SIZE_MAX, without);
+    const Choice choice = choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without),
+                                         SIZE_MAX, without, BoardModel());
     ASSERT_TRUE(choice.algorithm);
     EXPECT_EQ(choice.algorithm->configuration == "flat, 16 rows", few)
         << rows << 'x' << n << 'x' << k << ": " << choice.algorithm->configuration;
