@@ -23,7 +23,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def make_kernel(cuda, float32):
+def make_kernel():
+    """Its `cuda` is a global: Numba's simulator has another one in the place of a kernel's globals."""
+
     @cuda.jit
     def matmul(a, b, c):
         a_tile = cuda.shared.array((TPB, TPB), float32)
@@ -48,15 +50,17 @@ def make_kernel(cuda, float32):
 
 def main() -> int:
     options = parse()
-    numba, np = need("numba", "numba-cuda"), need("numpy", "numpy")
-    from numba import cuda
+    global cuda, float32
+    need("numba", "numba-cuda")
+    np = need("numpy", "numpy")
+    from numba import cuda, float32
 
     n = options.size
     random = np.random.default_rng(42)
     a, b = (random.uniform(-1, 1, (n, n)).astype(np.float32) for _ in "ab")
     c = np.full((n, n), np.nan, np.float32)
     blocks = -(-n // TPB)
-    make_kernel(cuda, numba.float32)[(blocks, blocks), (TPB, TPB)](a, b, c)
+    make_kernel()[(blocks, blocks), (TPB, TPB)](a, b, c)
     expected = a.astype(np.float64) @ b
     error = float(np.linalg.norm(c - expected) / np.linalg.norm(expected))
     print(f"{n} x {n} x {n}: relative error {error:.1e}")

@@ -147,6 +147,18 @@ void Witness::look(Owner owner, const Standard& standard) {
   }
 }
 
+double Witness::error_since_begin(Owner owner, const LookFindings& found) {
+  Errors& errors = errors_.at(static_cast<std::size_t>(owner));
+  for (int launch = 0; launch < launches_; ++launch) {
+    errors.squares += found.error_squares[launch];
+    errors.values += found.value_squares[launch];
+    errors.rows += shape_.m;
+  }
+  // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
+  return errors.rows < TERMS_FOR_ERROR || data_ == Distribution::uniform01 ? 0.0
+                                                                           : std::sqrt(errors.squares / errors.values);
+}
+
 void Witness::require_right() {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
@@ -167,6 +179,14 @@ void Witness::require_right() {
                         fmt::format("{}{} rows of C wrong when the clock stopped, row {} of launch {} among them: C x "
                                     "with random signs x is off by {:.3g} (bound {:.3g})",
                                     where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
+    }
+    const double error_of_all = tells_error ? 0.0 : error_since_begin(look.owner, found);
+    if (error_of_all > look.standard.most_rel_err) {
+      throw CaseStopped(
+          Outcome::incorrect,
+          fmt::format("{}the relative error of all launches so far is about {:.2g}, and sums in FP32 have "
+                      "{:.2g} at most",
+                      where, error_of_all, look.standard.most_rel_err));
     }
     for (int launch = 0; tells_error && launch < launches_; ++launch) {
       const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);

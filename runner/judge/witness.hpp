@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -62,7 +63,16 @@ class Witness {
   /// The findings of a round in page-locked memory of the host.
   struct Found;
 
+  /// Sums over all launches of an owner so far.
+  struct Errors {
+    double squares = 0.0;
+    double values = 0.0;
+    std::int64_t rows = 0;
+  };
+
   void fill_with_seed();
+  /// The relative error over all rounds, where a launch has too few rows to tell; 0 where all have too few.
+  double error_since_begin(Owner owner, const LookFindings& found);
   Matrices all_a(Owner owner);
   Matrices all_b(Owner owner);
 
@@ -82,6 +92,7 @@ class Witness {
   DeviceBuffer<LookFindings> findings_;
   std::unique_ptr<Found> found_;
   std::vector<Look> looks_;  ///< of this round
+  std::array<Errors, 2> errors_;
 };
 
 }  // namespace sgemm

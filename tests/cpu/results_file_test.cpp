@@ -87,16 +87,16 @@ TEST_F(ResultsFileTest, ANameIsHeldUntilTheEnd) {
 }
 
 TEST_F(ResultsFileTest, CsvIsATableWithAHeader) {
-  ResultsFile file(OutputFile("out.csv"), context_with_device());
+  ResultsFile file(OutputFile("out.CSV"), context_with_device());
   constexpr std::string_view HEADER =
       "kernel,m,n,k,ops,batch,data,repetition_index,outcome,time_us,gflops,vs_cublas,vs_cublas_alone,cublas_alone_us,"
       "rel_err,reason\n";
-  EXPECT_EQ(read("out.csv"), HEADER);
+  EXPECT_EQ(read("out.CSV"), HEADER);
   const Record measured = measured_record();
   file.add(measured);
   file.add(stopped_record(Outcome::failed, "\"quoted\", and a comma"));
   file.finish(false);
-  const std::string text = read("out.csv");
+  const std::string text = read("out.CSV");
   ASSERT_TRUE(text.starts_with(HEADER));
   const nlohmann::ordered_json json = to_json(measured, 1);
   EXPECT_NE(text.find(fmt::format(",measured,{},{},{},", json.at("time_us").at("median").dump(),

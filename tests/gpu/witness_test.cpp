@@ -32,6 +32,7 @@ class WitnessOnGpu : public testing::Test {
     Witness::Standard standard;
     standard.bound = error_bound(accuracy, shape.k, shape.alpha, roundings_of(data));
     standard.rel_err = 1e-6;
+    standard.most_rel_err = most_rel_err(accuracy, data, shape.k);
     try {
       Witness witness(Secret::draw(), 42, problem, shape, data, stream.get());
       for (int round = 0; round < 3; ++round) {
@@ -155,6 +156,13 @@ TEST_F(WitnessOnGpu, LessPrecisionThanBeforeIsSeenWithinTheBound) {
   const std::string reason =
       refusal({1024, 1024, 1024}, Distribution::uniform, 1, nothing, CUBLAS_TF32_TENSOR_OP_MATH, AccuracyClass::tf32);
   EXPECT_NE(reason.find("the relative error of launch 1"), std::string::npos) << reason;
+}
+
+/// The bound of an element is far above the errors of TF32 there.
+TEST_F(WitnessOnGpu, LaunchesOfFewRowsTellTheirErrorTogether) {
+  const std::string reason = refusal({16, 1024, 4096}, Distribution::uniform, 3, nothing, CUBLAS_TF32_TENSOR_OP_MATH);
+  EXPECT_EQ(reason.find("timed round 2: the relative error of all launches so far is about"), 0U) << reason;
+  EXPECT_EQ(refusal({16, 1024, 4096}, Distribution::uniform, 3, nothing), "");
 }
 
 }  // namespace

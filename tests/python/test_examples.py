@@ -1,6 +1,7 @@
 """The examples as far as they run without a GPU: their arguments, and the driver that runs them in turns."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import host_time
 import infer_vit
 import jax_matmul
 import measure
+import numba_matmul
 import same_bits
 import solver
 import torch_check
@@ -23,11 +25,18 @@ EXAMPLES = Path(measure.__file__).parent
 
 
 @pytest.mark.parametrize(
-    "example", [cupy_matmul, host_time, infer_vit, jax_matmul, same_bits, solver, torch_check, train_gpt]
+    "example", [cupy_matmul, host_time, infer_vit, jax_matmul, numba_matmul, same_bits, solver, torch_check, train_gpt]
 )
 def test_arguments(example, tmp_path):
     assert example.parse([]).out is None
     assert example.parse(["--out", str(tmp_path / "x.json")]).out == tmp_path / "x.json"
+
+
+def test_numba_in_its_simulator(tmp_path):
+    pytest.importorskip("numba")
+    command = [sys.executable, EXAMPLES / "numba_matmul.py", "--size", "33", "--out", tmp_path / "x.json"]
+    subprocess.run(command, check=True, env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"})
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["error"] < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,54 @@ def test_nothing_that_is_done_to_the_layer_matters():
     assert torch.equal(of(x), expected)
 
 
+def test_a_change_that_is_refused_leaves_the_layer_as_it_was(monkeypatch):
+    _, of = made()
+    x = normal(100, N)
+    expected = of(x)
+    with pytest.raises(TypeError, match="a PackedLinear is of float32"):
+        of.half()
+    assert torch.equal(of(x), expected)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    other = torch.nn.Linear(N, OUTPUTS, device="cuda")
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(sgemm.packed, "_Terms", interrupt)
+        of.load_state_dict(other.state_dict())
+    expect_accurate(of(x), x, other.weight, other.bias)
+
+
+def test_states_are_copied_also_where_they_are_to_be_assigned():
+    _, of = made()
+    other = torch.nn.Linear(N, OUTPUTS, device="cuda")
+    of.load_state_dict(other.state_dict(), assign=True)
+    x = normal(100, N)
+    expected = torch.nn.functional.linear(x.double(), other.weight.double(), other.bias.double())
+    other.weight.data.zero_()
+    assert (of(x).double() - expected).norm() < 1e-6 * expected.norm()
+
+
+def test_deterministic_programs_have_a_repeatable_layer():
+    _, of = made()
+    x = normal(100, N)
+    torch.use_deterministic_algorithms(True)
+    try:
+        of(x)
+        assert sgemm.library.handle_of(0).settings[2]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    of(x)
+    assert not sgemm.library.handle_of(0).settings[2]
+
+
+def test_a_bias_elsewhere_is_refused():
+    _, of = made()
+    of.bias = of.bias.cpu()
+    with pytest.raises(ValueError, match="the layer's bias on cpu"):
+        of(normal(100, N))
+
+
 def test_graphs_and_streams():
     layer, of = made()
     x = normal(100, N)

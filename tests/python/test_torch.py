@@ -133,6 +133,12 @@ def test_deterministic_programs_get_the_same_bits_in_every_run(library, monkeypa
     assert repeatable.value == 1
     sgemm.torch.disable()
     assert repeatable.value == drop_in.UNSET
+    with sgemm.torch.use("normwise"):  # without enable()
+        assert repeatable.value == 1
+    sgemm.torch.disable()
+    sgemm.torch.module(torch.nn.Linear(2, 2), "normwise")
+    assert repeatable.value == 1
+    sgemm.torch.disable()
     assert dict(os.environ) == environment
 
 

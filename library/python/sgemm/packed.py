@@ -27,7 +27,8 @@ class PackedLinear(torch.nn.Module):
     the layer is a torch.nn.Linear. There are gradients of x, and none of W and b.
 
     `weight` is a copy at each access, so that nothing that is written there can differ from the terms. State
-    dictionaries are those of a torch.nn.Linear. Under torch.compile the graph breaks at the layer.
+    dictionaries are those of a torch.nn.Linear, and are copied. `x` is FP32, under torch.autocast too. Under
+    torch.compile the graph breaks at the layer. Where PyTorch is deterministic, the same call has the same bits.
 
     Raises TypeError for what is no plain torch.nn.Linear in FP32, ValueError for another accuracy, and SgemmError where
     the GPU has no kernel that reads terms.
@@ -84,18 +85,24 @@ class PackedLinear(torch.nn.Module):
             return
         if matrix.dtype != torch.float32:
             raise TypeError(f"the weight holds {matrix.dtype}: a PackedLinear is of float32")
-        self._terms = _Terms(matrix, self.accuracy, self._terms)
+        before, self._terms = self._terms, None  # so that none are left that an interrupt has spoilt
+        self._terms = _Terms(matrix, self.accuracy, before)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "PackedLinear":
-        before = self._matrix
-        with torch.inference_mode(False):
-            super()._apply(fn, recurse)
-        if self._matrix is not before:
-            self._pack()
+        before = dict(self._buffers)
+        try:
+            with torch.inference_mode(False):
+                super()._apply(fn, recurse)
+            if self._matrix is not before["weight"]:
+                self._pack()
+        except BaseException:
+            self._buffers.update(before)  # the layer is as it was
+            raise
         return self
 
-    def _load_from_state_dict(self, *arguments: Any) -> None:
-        super()._load_from_state_dict(*arguments)
+    def _load_from_state_dict(self, state: Any, prefix: str, metadata: Any, *arguments: Any) -> None:
+        metadata = {**metadata, "assign_to_params_buffers": False}
+        super()._load_from_state_dict(state, prefix, metadata, *arguments)
         self._pack()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,12 +121,15 @@ class PackedLinear(torch.nn.Module):
             rows = rows.contiguous()
         if rows.device != self._matrix.device:
             raise ValueError(f"x is on {rows.device}, and the layer on {self._matrix.device}")
+        if self.bias is not None and self.bias.device != rows.device:
+            raise ValueError(f"x is on {rows.device}, and the layer's bias on {self.bias.device}")
         bias = None if self.bias is None else array_of("bias", self.bias.detach())
         if bias is not None and (bias.shape, bias.strides) != ((self.out_features,), (1,)):
             raise ValueError(
                 f"the bias has the shape {bias.shape}: it has to be {self.out_features} contiguous numbers"
             )
-        if self._terms.version != self._matrix._version:  # somebody wrote into the buffer
+        terms = self._terms  # of another matrix, or none, where an interrupt came, or somebody wrote into the buffer
+        if terms is None or terms.matrix is not self._matrix or terms.version != self._matrix._version:
             self._pack()
         result = torch.empty(*x.shape[:-1], self.out_features, dtype=torch.float32, device=x.device)
         if result.numel() > 0:
@@ -206,12 +216,13 @@ class _Terms:
             self.stream.synchronize()  # so that every stream may read them
 
     def handle(self, stream: Any) -> c_void_p:
-        return library.handle_of(max(self.matrix.get_device(), 0)).set(stream.cuda_stream, self.accuracy)
+        repeatable = True if torch.are_deterministic_algorithms_enabled() else None
+        return library.handle_of(max(self.matrix.get_device(), 0)).set(stream.cuda_stream, self.accuracy, repeatable)
 
     def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:
         stream = torch.cuda.current_stream(result.device)
         if stream != self.stream:
-            for tensor in (self.memory, self.matrix):
+            for tensor in (self.memory, self.matrix, *([] if bias is None else [bias.owner])):
                 tensor.record_stream(stream)
         (m, k), n = rows.shape, self.matrix.shape[0]
         x = _Operand(None, library.NO_TRANSPOSE, rows.pointer, max(rows.strides[0], k))

@@ -149,21 +149,23 @@ def _enqueue(
     others = sorted(others - {stream})
     for other in others:
         driver.order(other, stream)
-    library.check(
-        library.load().sgemm_gemm_strided_batched(
-            *(handle, *layout.call, ONE if alpha == 1 else byref(c_float(alpha))),
-            *(a.pointer, *layout.a),
-            *(b.pointer, *layout.b, ZERO if beta == 0 else byref(c_float(beta))),
-            *(out.pointer, *layout.out),
+    try:
+        library.check(
+            library.load().sgemm_gemm_strided_batched(
+                *(handle, *layout.call, ONE if alpha == 1 else byref(c_float(alpha))),
+                *(a.pointer, *layout.a),
+                *(b.pointer, *layout.b, ZERO if beta == 0 else byref(c_float(beta))),
+                *(out.pointer, *layout.out),
+            )
         )
-    )
-    if waits:
-        for other in others:
-            driver.order(stream, other)
-    elif others:
-        for array in (a, b, out):
-            if package_of(array.owner) == "torch":  # whose memory may be another's when this work begins
-                array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
+    finally:  # also where an interrupt comes behind the call
+        if waits:
+            for other in others:
+                driver.order(stream, other)
+        elif others:
+            for array in (a, b, out):
+                if package_of(array.owner) == "torch":  # whose memory may be another's when this work begins
+                    array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
 
 
 @dataclass

@@ -51,8 +51,6 @@ def enable(accuracy: str = "componentwise", *, timed: bool = False) -> None:
     """
     number = drop_in.number_of(accuracy)
     with _lock:
-        deterministic = torch.are_deterministic_algorithms_enabled()
-        drop_in.load().sgemm_drop_in_set_repeatable(1 if deterministic else drop_in.UNSET)
         _redirect(number)
         drop_in.load().sgemm_drop_in_set_log(2 if timed else 1)
 
@@ -156,6 +154,8 @@ def _redirect(number: int) -> None:
     if torch.version.cuda is None:
         raise RuntimeError("this PyTorch was built without CUDA: it calls no cuBLAS")
     library = drop_in.load()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    library.sgemm_drop_in_set_repeatable(1 if deterministic else drop_in.UNSET)
     library.sgemm_drop_in_set_accuracy(number)
     if _process_accuracy is None:
         functions = library.sgemm_drop_in_attach(OBJECT)
