@@ -50,7 +50,6 @@ struct SamplingOptions {
   std::uint64_t seed = 0;                        ///< of the random order within each round
   StopToken stop = {};                           ///< asked before each round; check() throws to end the sampling
   std::function<double()> now = steady_seconds;  ///< the clock of warm-up and budget, which tests replace
-  int launches = 0;                              ///< of every sample, whatever they take; 0 where that decides
 };
 
 struct Timings {
