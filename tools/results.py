@@ -272,7 +272,9 @@ def _case(data: dict, context: dict, interrupted: bool) -> dict:
     samples = len(data.get("samples_us") or ())
     level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
     ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
+    own_word = "timed beside its own host code: its owner's word" if data.get("host_code") else None
     return data | {
+        "detail": "; ".join(filter(None, (data.get("detail"), own_word))),
         "context": context,
         "l2": context["protocol"]["l2"],
         "time": context["protocol"]["time"],
