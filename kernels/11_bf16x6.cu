@@ -1,219 +1,294 @@
 // Chapter 11: each FP32 product becomes six BF16 products on Hopper's tensor cores
 //
-// Against 10: with mma.sync each warp loads its operands from shared memory and splits them again and again. wgmma
-// reads operands from shared memory itself, so they have to lie there as terms. A kernel before the product splits A
-// and B once. A float is the sum of three BF16 numbers, nearly exactly and over its whole range of exponents:
+// Three steps lead here from 10, each in a file of its own: 1_promoted has wgmma, operands split beforehand and FADDs
+// that add the sums of k-tiles; 2_bulk_copy has copies by one thread; 3_producer_warp has a warp for these copies.
 //
-//   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
-//   x1  |s|exponent| 7, rounded|                                       + a2 b2 + a1 b3 + a3 b1
-//   x2              |s|exponent| 7, rounded|                         + what is left out, some 2^-25 of it
-//   x3                          |s|exponent| 7, rounded|
+// Against 3_producer_warp: a k-tile of A meets two of B, so two products take three copied tiles instead of four. And
+// blocks are persistent: each SM has one, which takes tile after tile of C along the Hilbert curve.
 //
-//   a tile of A or B        block 128 x 256, 12 warps           an operand tile in memory
-//   +----------+ 128 rows   +-----------+-----------+           term 1, 16 KB: 128 rows or columns, BK = 64, 128 bytes,
-//   |          | or         |  w0-w3    |  w0-w3    |  64 rows    whose 16-byte groups have changed places: swizzled
-//   +----------+ columns    +-----------+-----------+           term 2
-//     BK = 64               |  w4-w7    |  w4-w7    |  64 rows  term 3
-//                           +-----------+-----------+           elsewhere: by how much it was scaled
-//                           a tile      another one
-//                           of B                      w8 copies
+//   block 128 x 256, 12 warps                   ring of A   2 tiles of 48 KB
+//   +---------------+---------------+           ring of B   2 tiles of 48 KB
+//   |     w0-w3     |     w0-w3     | 64 rows
+//   +---------------+---------------+           w8      A0 B0 B0' A1 B1 B1' ...     each as soon as its slot is empty
+//   |     w4-w7     |     w4-w7     | 64 rows   w0-w3   A0 x B0, add, A0 x B0', add, A1 x B1, ...
+//   +---------------+---------------+
+//     tile of B       another one               a tile of B is given back after its products, A's after both
 //
-//   split      a block for each operand tile: 128 rows of A, or columns of B, by a k-tile of 64. It is written in the
-//              order in which shared memory will hold it. So one instruction of one thread copies a tile, and the
-//              tensor memory accelerator carries it out. The kernel fills edges with zeros, and no other code deals
-//              with them.
-//   scaling    a power of two for the whole tile. Numbers near FLT_MAX then do not round to Inf, and the terms of
-//              nearly denormal numbers do not vanish.
-//   rings      of two slots for tiles of A and two for tiles of B, as in 08: a producer thread fills them, and eight
-//              consumer warps empty them. An mbarrier counts the bytes that have arrived in a slot, another one the
-//              warps that are done with it.
-//   promotion  tensor cores cut off the last bits of their sums. The sums of a k-tile start at 0, with the smallest
-//              products first, and FADDs add them to the accumulators over all k. Both lie in registers, so there is
-//              room only for the sums of 64 rows by 128 columns: B's tiles take turns, and A's tile is used twice.
-//   overlap    while one warpgroup adds, the tensor cores compute the products of the other.
-//   blocks     each SM has one, which takes tile after tile of C along the Hilbert curve. The first operand tiles
-//              arrive while the last accumulators are stored.
+//   registers  the sums over all k take 128 of a thread, and the sums of a k-tile would take 128 more. But only 64 of
+//              these are ever alive, because the first tile of B is multiplied and added before the second. 192 are
+//              more than the 168 that each of 384 threads gets. So setmaxnreg leaves 40 to each thread of the producer
+//              warpgroup, which has three idle warps, and gives 232 to each consumer.
+//   Inf, NaN   and the like end as Inf or NaN, and elements of C that are not finite are computed again by FMAs, as in
+//              10. Numbers between 0 and 2^-100 are made NaN, as their third term could be denormal and lose bits.
+//   tiles      the rings go on from tile to tile: the producer copies for the next tile of C while C is stored.
+//   window     blocks that work side by side share operand tiles. A producer waits while its block is more than two
+//              k-tiles ahead of the average, so that the L2 still has what the last of them asks for.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
 // Limit: tensor cores, which are busy nearly all of the time. Their clock depends on the power that the chip draws.
-//
-// Elements of C that are not finite are computed again without tensor cores, which takes much longer. The same holds
-// for elements of rows, columns or k-tiles that are more than 2^46 times smaller than others.
-//
-// Tiles of 128x128 replace those of 128x256 if they keep more SMs busy. If tiles do not keep all SMs busy, k is divided
-// among blocks as well: stream-k, as in 09.
-//
-// Variants: `1_wgmma` to `6_persistent` lead from 10 to this kernel step by step, each in a file of its own. A table of
-// what comes after `6_persistent`, and of the file that has it, is in docs/11_bf16x6.md#the-full-kernel.
 
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
-#include "common/vector_access.cuh"
-#include "engine/product_policy.cuh"
-#include "engine/ring.cuh"
-#include "engine/split_operands.cuh"
-#include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
-#include "engine/stream_k.cuh"
+#include "common/wgmma_store.cuh"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
-#include "host/split_launch.cuh"
+#include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace {
 
-/// The main loop, for the kernels below and for those of the library (library/main_loops.cuh).
-struct Bf16x6Loop {
-  using Scheme = Bf16x6;  // three BF16 terms, rings of 2 slots
+constexpr int WARP = 32;
+constexpr int BK = 64;          // elements along k in a row of 128 bytes
+constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
+constexpr int TERMS = 3;        // BF16 numbers whose sum is a float
+constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
+constexpr int TILE_BYTES = TERMS * TERM_BYTES;
+constexpr int HALVES = 2;  // of a tile of C: tiles of B
+constexpr int SPLIT_THREADS = 256;
+constexpr int CONSUMERS = 2 * WARPGROUP;
+constexpr int THREADS = CONSUMERS + WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 40;   // of 168
+constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
+constexpr int SLOTS = 2;                 // of each ring
+constexpr int RING_BYTES = SLOTS * (TILE_BYTES + 2 * MBARRIER_BYTES);
+constexpr int SMEM_BYTES = 2 * RING_BYTES;
 
-  /// The products of terms that count, each by the numbers of its terms. The smallest come first: tensor cores cut off
-  /// less while a sum is small.
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
+/// All operand tiles in global memory, and behind them the progress of the producers. Those of the same rows of A, or
+/// columns of B, follow one another along k.
+struct Operands {
+  int k_tiles;  ///< at least one; it holds zeros if K is 0
+  int a_tiles;  ///< tiles of A side by side along M
+  int b_tiles;  ///< tiles of B side by side along N
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t size, int of) { return static_cast<int>(ceil_div<std::int64_t>(size, of)); };
+    auto* const bytes = static_cast<unsigned char*>(memory);
+    return {p.k == 0 ? 1 : tiles(p.k, BK), tiles(p.m, TILE_ROWS), tiles(p.n, TILE_ROWS), bytes};
   }
+  std::size_t count() const { return (static_cast<std::size_t>(a_tiles) + b_tiles) * k_tiles; }
+  int tiles_of_c() const { return a_tiles * ceil_div(b_tiles, HALVES); }
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(tile(a_tiles + b_tiles, 0)); }
+  __device__ unsigned char* tile(int i, int k) const { return memory + (std::int64_t{i} * k_tiles + k) * TILE_BYTES; }
+};
 
-  /// Starts all products of 64 rows of a tile of A by a tile of B. They replace the content of `products`.
-  __device__ __forceinline__ static void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
-    const std::uint64_t a = wgmma_descriptor(a_tile);
-    const std::uint64_t b = wgmma_descriptor(b_tile);
-    wgmma_fence();
+/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
+__global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, Operands operands) {
+  __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
+  const int thread = static_cast<int>(threadIdx.x);
+  if (blockIdx.x == 0 && thread == 0) {
+    *operands.progress() = 0;
+  }
+  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
+  const int k_tile = static_cast<int>(blockIdx.x) % operands.k_tiles;
+  const std::int64_t first_k = std::int64_t{k_tile} * BK;
+  const bool of_a = row_tile < operands.a_tiles;
+  const std::int64_t first_row = std::int64_t{of_a ? row_tile : row_tile - operands.a_tiles} * TILE_ROWS;
+
+  // Neighbouring threads read neighbours: along k in A, along columns in B.
+  int row = of_a ? thread / BK : thread % TILE_ROWS;
+  int k = of_a ? thread % BK : thread / TILE_ROWS;
+  const float* source =
+      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
+  const std::int64_t step = of_a ? SPLIT_THREADS / BK * p.lda : SPLIT_THREADS / TILE_ROWS * p.ldb;
+#pragma unroll 16
+  for (int i = 0; i < TILE_ROWS * BK / SPLIT_THREADS; ++i) {
+    const float value = first_row + row < (of_a ? p.m : p.n) && first_k + k < p.k ? *source : 0.0F;
+    // The third term of a smaller number could be denormal and lose bits.
+    x[row][k] = value == 0.0F || std::fabs(value) >= 0x1p-100F ? value : NAN;
+    source += step;
+    row += of_a ? SPLIT_THREADS / BK : 0;
+    k += of_a ? 0 : SPLIT_THREADS / TILE_ROWS;
+  }
+  __syncthreads();
+
+  // Eight neighbouring threads have a row. Eight elements along k make 16 bytes of each term.
+  k = thread % 8 * 8;
 #pragma unroll
-    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
-      const TermsOfProduct terms = product(i);
+  for (int first = 0; first < TILE_ROWS; first += SPLIT_THREADS / 8) {
+    row = first + thread / 8;
+    unsigned terms[TERMS][4];
 #pragma unroll
-      for (int k = 0; k < BK / WGMMA_K; ++k) {
-        wgmma_m64n128k16<Bf16>(
-            products, wgmma_descriptor_at(a, terms.a * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES),
-            wgmma_descriptor_at(b, terms.b * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES), i + k > 0);
+    for (int i = 0; i < 8; i += 2) {
+      float2 rest{x[row][k + i], x[row][k + i + 1]};
+#pragma unroll
+      for (int term = 0; term < TERMS; ++term) {  // the rest that the terms before it leave, rounded
+        terms[term][i / 2] = Bf16::pack(rest.x, rest.y);
+        const float2 rounded = Bf16::unpack(terms[term][i / 2]);
+        rest = {rest.x - rounded.x, rest.y - rounded.y};
       }
     }
-    wgmma_commit_group();
-  }
-
-  /// accumulators += A * B for `k_tiles` k-tiles of a tile of C, of 128 columns or 256. Returns the place of that tile,
-  /// which the operand tiles tell.
-  /// Computing the place on the Hilbert curve takes longer than multiplying a k-tile, and the producer has computed it
-  /// already.
-  template <int B_TILES>
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings,
-                                                       Accumulators<B_TILES>& accumulators) {
-    const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    TilePlace tile{};
-    for (; k_tiles > 0; --k_tiles) {
-      rings.a.wait_until_full();
-      bool last = B_TILES == 1;  // of the tiles of B that meet this one of A
 #pragma unroll
-      for (int b_tile = 0; b_tile < B_TILES; ++b_tile) {
-        if (b_tile > 0 && last) {
-          break;
-        }
-        float products[64];
-        rings.b.wait_until_full();
-        start_products(products, rings.a.tile() + rows_of_group, rings.b.tile());
-
-        // Meanwhile: are the products scaled as the accumulators are, and does another tile of B follow?
-        const Scaling& a = scaling_at(rings.a.scaling());
-        const Scaling& b = scaling_at(rings.b.scaling());
-        const bool same_exponent = accumulators.same_exponent(b_tile, a, b);
-        if (b_tile == 0) {
-          tile = {a.tile, b.tile};
-          last = last || __shfl_sync(~0U, b.has_next, 0) == 0;  // at the right edge of C
-        } else {
-          last = true;
-        }
-        wgmma_wait_group<0>(products);
-        if (!same_exponent) {
-          accumulators.template rescale<Scheme>(b_tile, products, a, b, first_row(threadIdx.x),
-                                                first_column(threadIdx.x));
-        }
-
-        // Tensor cores have read the slots, which producers may fill again.
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) {
-          mbarrier_arrive(rings.b.empty());
-          if (last) {
-            mbarrier_arrive(rings.a.empty());
-          }
-        }
-        rings.b.advance();
-
-        // Promotion: FP32 units add what tensor cores have summed over one k-tile.
-#pragma unroll
-        for (int i = 0; i < 64; ++i) {
-          accumulators.values[b_tile][i] += products[i];
-        }
-      }
-      rings.a.advance();
+    for (int term = 0; term < TERMS; ++term) {
+      unsigned char* const to = operands.tile(row_tile, k_tile) + term * TERM_BYTES;
+      const uint4 group{terms[term][0], terms[term][1], terms[term][2], terms[term][3]};
+      *reinterpret_cast<uint4*>(to + swizzled(row * WGMMA_ROW_BYTES + k * 2)) = group;
     }
-    return tile;
   }
+}
 
-  /// A consumer warpgroup: it multiplies and stores segment after segment, each a tile of C or, by stream-k, a part of
-  /// one along k.
-  template <class Policy>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 Rings<Scheme> rings) {
-    Work work(schedule);
-#pragma unroll 1
-    while (!work.done(schedule)) {
-      const Segment segment = work.next(schedule);
-      Accumulators<Policy::Shape::B_TILES> accumulators;
-      const TilePlace tile = multiply(segment.count, rings, accumulators);
-      accumulators.undo_scaling();
-      finish<Policy>(p, schedule, segment, tile, accumulators.values);
-    }
+/// Slots and mbarriers by their shared addresses, for tile number `count` that passes through the ring.
+struct Ring {
+  unsigned slots;
+  unsigned barriers;
+
+  __device__ unsigned slot(unsigned count) const { return slots + count % SLOTS * TILE_BYTES; }
+  __device__ unsigned full(unsigned count) const { return barriers + count % SLOTS * MBARRIER_BYTES; }
+  __device__ unsigned empty(unsigned count) const { return full(count) + SLOTS * MBARRIER_BYTES; }
+  __device__ static unsigned parity(unsigned count) { return count / SLOTS % 2; }
+  __device__ __forceinline__ void copy(unsigned count, const unsigned char* source) const {
+    mbarrier_wait(empty(count), parity(count) ^ 1U);
+    mbarrier_arrive_expect_tx(full(count), TILE_BYTES);
+    cp_async_bulk(slot(count), source, TILE_BYTES, full(count));
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-
-#ifndef SGEMM_MAIN_LOOP_ONLY
-namespace {
-
-using split_product::Bf16x6;
-using Wide = split_product::Tile128x256<Bf16x6>;
-using Narrow = split_product::Tile128x128<Bf16x6>;
-
-template <Access ACCESS>
-__global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::SPLIT_BLOCKS_PER_SM)
-    bf16x6_split_kernel(Problem p, void* workspace) {
-  split_product::split<Bf16x6, ACCESS>(p, workspace);
+/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
+__device__ __forceinline__ void produce(const Operands& operands, int tiles, const Ring& a_ring, const Ring& b_ring) {
+  // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
+  const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
+  int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
+  unsigned even = 0;  // what all blocks together have begun when all are where this one is
+  unsigned a_count = 0;
+  unsigned b_count = 0;
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
+    const int b_end = min((tile.col + 1) * HALVES, operands.b_tiles);
+    for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
+      if (in_window > 0) {
+        even += gridDim.x;
+        int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
+        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
+          all = atomicAdd(operands.progress(), 0U);
+        }
+        in_window = looks > 0 ? in_window - 1 : 0;
+      }
+      a_ring.copy(a_count++, operands.tile(tile.row, k_tile));
+      for (int b = tile.col * HALVES; b < b_end; ++b) {
+        b_ring.copy(b_count++, operands.tile(operands.a_tiles + b, k_tile));
+      }
+    }
+  }
 }
 
-template <class Shape, Access ACCESS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) bf16x6_kernel(Problem p, void* workspace, Schedule schedule) {
-  using split_product::OneProduct;
-  split_product::multiply<split_product::Bf16x6Loop, OneProduct<Shape, ACCESS>>(p, workspace, schedule);
+__global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands operands, int tiles) {
+  const unsigned smem = shared_address(dynamic_smem());
+  const unsigned barriers = smem + 2 * SLOTS * TILE_BYTES;
+  const Ring a_ring{smem, barriers};
+  const Ring b_ring{smem + SLOTS * TILE_BYTES, barriers + 2 * SLOTS * MBARRIER_BYTES};
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < SLOTS; ++slot) {
+      for (const Ring& ring : {a_ring, b_ring}) {
+        mbarrier_init(ring.full(slot), 1);
+        mbarrier_init(ring.empty(slot), CONSUMERS / WARP);
+      }
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x >= CONSUMERS) {
+    setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (threadIdx.x == CONSUMERS) {
+      produce(operands, tiles, a_ring, b_ring);
+    }
+    return;  // the consumers wait for every copy, and the block lasts as long as they do
+  }
+
+  setmaxnreg_inc<CONSUMER_REGISTERS>();
+  unsigned a_count = 0;
+  unsigned b_count = 0;
+#pragma unroll 1
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
+    const int halves = min(HALVES, operands.b_tiles - tile.col * HALVES);  // one where C ends in the first half
+    float sums[HALVES][64] = {};
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
+      mbarrier_wait(a_ring.full(a_count), Ring::parity(a_count));
+#pragma unroll
+      for (int half = 0; half < HALVES; ++half) {
+        if (half == halves) {
+          break;
+        }
+        mbarrier_wait(b_ring.full(b_count), Ring::parity(b_count));
+        const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
+        const std::uint64_t a = wgmma_descriptor(a_ring.slot(a_count) + rows_of_group);
+        const std::uint64_t b = wgmma_descriptor(b_ring.slot(b_count));
+        // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
+        constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
+        constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
+        float products[64];
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 6; ++i) {
+#pragma unroll
+          for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
+            wgmma_m64n128k16<Bf16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
+                                   wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
+          }
+        }
+        wgmma_commit_group();
+        wgmma_wait_group<0>(products);
+        __syncwarp();
+        if (threadIdx.x % WARP == 0) {
+          mbarrier_arrive(b_ring.empty(b_count));
+          if (half + 1 == halves) {
+            mbarrier_arrive(a_ring.empty(a_count));
+          }
+        }
+        ++b_count;
+#pragma unroll
+        for (int i = 0; i < 64; ++i) {
+          sums[half][i] += products[i];
+        }
+      }
+      ++a_count;
+    }
+#pragma unroll
+    for (int half = 0; half < HALVES; ++half) {
+      store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, (std::int64_t{tile.col} * HALVES + half) * TILE_ROWS,
+                         sums[half]);
+    }
+  }
 }
 
-constexpr split_product::Kernels<Bf16x6> KERNELS{
-    bf16x6_split_kernel<Access::float4>, bf16x6_split_kernel<Access::float1>,   bf16x6_kernel<Wide, Access::float2>,
-    bf16x6_kernel<Wide, Access::float1>, bf16x6_kernel<Narrow, Access::float2>, bf16x6_kernel<Narrow, Access::float1>};
+Configuration configuration(const Problem& problem) {
+  int device = 0;
+  int multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const auto run = [=](const Problem& p, void* workspace, cudaStream_t stream) {
+    const Operands operands = Operands::of(p, workspace);
+    launch(bf16x6_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
+    // No more blocks than finish in the same time: these have the power that the others would take.
+    const int tiles = operands.tiles_of_c();
+    const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
+    launch(bf16x6_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
+  };
+  return {"", Operands::of(problem, nullptr).count() * TILE_BYTES + 16, run};
+}
 
 const Registration registered =
     Chapter(11, "bf16x6")
         .summary("six BF16 products by wgmma for each FP32 product, operands split into three terms")
         .source("Henry et al.; Ootomo and Yokota")
-        .min_compute_capability(90)
-        .max_compute_capability(90)  // wgmma is gone from later ones
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::bf16_split)
-        .configurations([](const Problem& p) { return split_product::configurations(p, KERNELS); })
+        .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] {
-          return resources_of(bf16x6_kernel<Wide, Access::float2>, Wide::THREADS,
-                              split_product::Rings<Bf16x6>::SMEM_BYTES);
-        })
+        .resources([] { return resources_of(bf16x6_kernel, THREADS, SMEM_BYTES); })
         .registration();
 
 }  // namespace
-#endif
 }  // namespace sgemm

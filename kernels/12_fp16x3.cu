@@ -7,12 +7,6 @@
 //   x1  |s| 5 |10, rounded      |                                      + what is left out, some 2^-23 of it
 //   x2                     |s| 5 |10, rounded       |
 //
-//   scaling    decides here: FP16 ends at 2^16 and begins to lose bits at 2^-14. An operand tile is scaled so that its
-//              largest number lies between 2^7 and 2^15. Rows whose own largest number would lie below 2^-1 are scaled
-//              by another 2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on. Below that it is off by
-//              2^-25 at most, which is 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
-//   rings      have three slots for tiles of A and four for tiles of B, of 32 KB.
-//
 //   an operand tile            block 128 x 256, 12 warps          the main loop, for each k-tile
 //   +--------+ 128 rows of A   +-----------+-----------+
 //   | x1     | or columns      |  w0-w3    |  w0-w3    | 64 rows  start    12 wgmma: 3 products, 4 times 16 along k
@@ -21,179 +15,396 @@
 //   +--------+                 +-----------+-----------+          promote  FP32 units add the sums to accumulators
 //     BK = 64                  a tile      another one
 //                              of B                 w8 copies     and the same with the next tile of B
+//   scaling    decides here: FP16 ends at 2^16 and begins to lose bits at 2^-14. An operand tile is scaled so that its
+//              largest number lies between 2^7 and 2^15. Rows whose own largest number would lie below 2^-1 are scaled
+//              by another 2^16, or twice. So x1 + x2 has 22 bits of every number from 2^-3 on. Below that it is off by
+//              2^-25 at most, which is 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
+//   promotion  undoes the scaling: a fused multiply-add takes the power of two that all products of the k-tile have in
+//              common. Where rows have factors of their own, a branch applies them before.
+//   window     blocks that work side by side share operand tiles. A producer waits while its block is more than two
+//              k-tiles ahead of the average, so that the L2 still has what the last of them asks for.
 //
-// Splitting, stream-k and what else stands around the loop are those of 11. This kernel does not suit operands whose
-// rows (of A) or columns (of B) span many decades: elements of C that are made of small numbers alone lose bits.
-//
+// Inf, NaN and rows that would take a third factor become Inf or NaN, and their elements of C are computed again by
+// FMAs, slowly. Not for operands whose rows (of A) or columns (of B) span many decades: elements of C that are made of
+// small numbers alone lose bits.
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each.
 // Limit: as in 11 the power that the tensor cores draw, and the time for splitting, a tenth of the whole at 4096.
 
+#include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
+#include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
-#include "common/vector_access.cuh"
-#include "engine/product_policy.cuh"
-#include "engine/ring.cuh"
-#include "engine/split_operands.cuh"
-#include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
-#include "engine/stream_k.cuh"
+#include "common/wgmma_store.cuh"
 #include "host/chapter.cuh"
-#include "host/launch.cuh"
-#include "host/split_launch.cuh"
+#include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
+#include "ptx/griddepcontrol.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace {
 
-/// The main loop, for the kernels below and for those of the library (library/main_loops.cuh).
-struct Fp16x3Loop {
-  using Scheme = Fp16x3;  // two FP16 terms, rings of 3 and 4 slots
+constexpr int WARP = 32;
+constexpr int TERMS = 2;        // FP16 numbers whose sum is nearly a float
+constexpr int BK = 64;          // elements along k in a row of 128 bytes
+constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
+constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
+constexpr int TILE_BYTES = TERMS * TERM_BYTES;
 
-  /// The products of terms that count, each by the numbers of its terms. The smallest come first: tensor cores cut off
-  /// less while a sum is small.
-  __device__ static constexpr TermsOfProduct product(int i) {
-    constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
-    return ORDER[i];
+/// The powers of two that undo the scaling of an operand tile, and the tile's place.
+struct alignas(16) Scaling {
+  int exponent;                    ///< of all rows
+  int uniform;                     ///< the same, or NOT_UNIFORM if some rows have a factor of their own as well
+  int tile;                        ///< its number along M (of A) or N (of B), so that consumers need not compute it
+  unsigned char steps[TILE_ROWS];  ///< the factor of a row is 2^-(ROW_STEP * this)
+};
+constexpr int NOT_UNIFORM = 1 << 20;  // far from any sum of two exponents
+constexpr int ROW_STEP = 16;          // binades, and 2 steps at most
+
+/// All operand tiles in global memory, those of the same rows or columns one after the other along k. Behind them are
+/// their scalings, and then the progress of the producers.
+struct Operands {
+  int k_tiles;  ///< at least one; it holds zeros if K is 0
+  int a_tiles;  ///< tiles of A side by side along M
+  int b_tiles;  ///< tiles of B side by side along N
+  std::int64_t count;
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t size, int of) { return static_cast<int>(ceil_div<std::int64_t>(size, of)); };
+    const int k_tiles = p.k == 0 ? 1 : tiles(p.k, BK);
+    const std::int64_t count = (std::int64_t{tiles(p.m, TILE_ROWS)} + tiles(p.n, TILE_ROWS)) * k_tiles;
+    return {k_tiles, tiles(p.m, TILE_ROWS), tiles(p.n, TILE_ROWS), count, static_cast<unsigned char*>(memory)};
   }
+  std::size_t bytes() const { return static_cast<std::size_t>(count) * (TILE_BYTES + sizeof(Scaling)) + 16; }
+  __device__ unsigned char* terms(std::int64_t tile) const { return memory + tile * TILE_BYTES; }
+  __device__ Scaling* scaling(std::int64_t tile) const { return reinterpret_cast<Scaling*>(terms(count)) + tile; }
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(scaling(count)); }
+};
 
-  /// Starts all products of 64 rows of a tile of A by a tile of B. They replace the content of `products`.
-  __device__ __forceinline__ static void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
-    const std::uint64_t a = wgmma_descriptor(a_tile);
-    const std::uint64_t b = wgmma_descriptor(b_tile);
-    wgmma_fence();
+// ---- The kernel that splits ----
+
+constexpr int SPLIT_THREADS = 256;
+/// 2^exponent, for exponents of normal numbers.
+__device__ __forceinline__ float power_of_2(int exponent) {
+  return __uint_as_float(static_cast<unsigned>(exponent + 127) << 23U);
+}
+
+/// x * 2^exponent, which itself need not be a float.
+__device__ __forceinline__ float scaled(float x, int exponent) {
+  return x * power_of_2(exponent / 2) * power_of_2(exponent - exponent / 2);
+}
+
+/// The bits of |x|, which have the order of the numbers; 0 for Inf and NaN, which no scaling helps.
+__device__ __forceinline__ unsigned magnitude(float x) {
+  const unsigned bits = __float_as_uint(x) & 0x7FFFFFFFU;
+  return bits < 0x7F800000U ? bits : 0;
+}
+
+/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
+__global__ void __launch_bounds__(SPLIT_THREADS) fp16x3_split_kernel(Problem p, Operands operands) {
+  __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
+  __shared__ unsigned largest_of_warp[SPLIT_THREADS / WARP];
+  griddepcontrol_launch_dependents();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
+  const std::int64_t first_k = static_cast<std::int64_t>(blockIdx.x) % operands.k_tiles * BK;
+  const bool of_a = row_tile < operands.a_tiles;
+  const int tile = of_a ? row_tile : row_tile - operands.a_tiles;
+  const std::int64_t first_row = std::int64_t{tile} * TILE_ROWS;
+  // Neighbouring threads read neighbours: along k in A, along columns in B.
+  int row = of_a ? thread / BK : thread % TILE_ROWS;
+  int k = of_a ? thread % BK : thread / TILE_ROWS;
+  const float* source =
+      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
+  const std::int64_t step = of_a ? SPLIT_THREADS / BK * p.lda : SPLIT_THREADS / TILE_ROWS * p.ldb;
+  unsigned largest = 0;
+#pragma unroll 16
+  for (int i = 0; i < TILE_ROWS * BK / SPLIT_THREADS; ++i) {
+    x[row][k] = first_row + row < (of_a ? p.m : p.n) && first_k + k < p.k ? *source : 0.0F;
+    largest = max(largest, magnitude(x[row][k]));
+    source += step;
+    row += of_a ? SPLIT_THREADS / BK : 0;
+    k += of_a ? 0 : SPLIT_THREADS / TILE_ROWS;
+  }
+  largest = __reduce_max_sync(~0U, largest);
+  if (thread % WARP == 0) {
+    largest_of_warp[thread / WARP] = largest;
+  }
+  __syncthreads();
+  for (const unsigned other : largest_of_warp) {
+    largest = max(largest, other);
+  }
+  // The exponent of the largest number comes to 7 to 14, by steps of 8, so that operands of one kind mostly have the
+  // same scaling everywhere. A row's own largest number comes to -1 at least.
+  const int exponent = 139 - (static_cast<int>(largest >> 23U) + 5) / 8 * 8;
+  Scaling& scaling = *operands.scaling(blockIdx.x);
+  // Eight neighbouring threads have a row. Eight elements along k make 16 bytes of each term.
+  int all_steps = 0;
+  k = thread % 8 * 8;
 #pragma unroll
-    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
-      const TermsOfProduct terms = product(i);
+  for (int first = 0; first < TILE_ROWS; first += SPLIT_THREADS / 8) {
+    row = first + thread / 8;
+    unsigned largest_of_row = 0;
 #pragma unroll
-      for (int k = 0; k < BK / WGMMA_K; ++k) {
-        wgmma_m64n128k16<Fp16>(
-            products, wgmma_descriptor_at(a, terms.a * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES),
-            wgmma_descriptor_at(b, terms.b * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES), i + k > 0);
+    for (int i = 0; i < 8; ++i) {
+      largest_of_row = max(largest_of_row, magnitude(x[row][k + i]));
+    }
+    for (const int lanes : {1, 2, 4}) {
+      largest_of_row = max(largest_of_row, __shfl_xor_sync(~0U, largest_of_row, lanes));
+    }
+    const int exponent_of_row = static_cast<int>(largest_of_row >> 23U) - 127 + exponent;
+    int steps = largest_of_row == 0 ? 0 : (14 - exponent_of_row) / ROW_STEP;
+    const bool hopeless = steps > 2;
+    steps = hopeless ? 0 : steps;
+    all_steps |= steps;
+    unsigned terms[TERMS][4];
+#pragma unroll
+    for (int pair = 0; pair < 4; ++pair) {
+      float low = hopeless ? NAN : scaled(x[row][k + 2 * pair], exponent + steps * ROW_STEP);
+      float high = hopeless ? NAN : scaled(x[row][k + 2 * pair + 1], exponent + steps * ROW_STEP);
+#pragma unroll
+      for (int term = 0; term < TERMS; ++term) {  // the rounded rest that the terms before it leave
+        terms[term][pair] = Fp16::pack(low, high);
+        const float2 rounded = Fp16::unpack(terms[term][pair]);
+        low -= rounded.x;
+        high -= rounded.y;
       }
     }
-    wgmma_commit_group();
-  }
-
-  /// accumulators += A * B for `k_tiles` k-tiles of a tile of C, of 128 columns or 256. Returns the place of that tile,
-  /// which the operand tiles tell.
-  template <int B_TILES>
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings,
-                                                       Accumulators<B_TILES>& accumulators) {
-    const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    TilePlace tile{};
-    for (; k_tiles > 0; --k_tiles) {
-      rings.a.wait_until_full();
-      bool last = B_TILES == 1;  // of the tiles of B that meet this one of A
 #pragma unroll
-      for (int b_tile = 0; b_tile < B_TILES; ++b_tile) {
-        if (b_tile > 0 && last) {
-          break;
-        }
-        float products[64];
-        rings.b.wait_until_full();
-        start_products(products, rings.a.tile() + rows_of_group, rings.b.tile());
-
-        // Meanwhile: are the products scaled as the accumulators are, and does another tile of B follow?
-        const Scaling& a = scaling_at(rings.a.scaling());
-        const Scaling& b = scaling_at(rings.b.scaling());
-        const bool same_exponent = accumulators.same_exponent(b_tile, a, b);
-        if (b_tile == 0) {
-          tile = {a.tile, b.tile};
-          last = last || __shfl_sync(~0U, b.has_next, 0) == 0;  // at the right edge of C
-        } else {
-          last = true;
-        }
-        wgmma_wait_group<0>(products);
-        if (!same_exponent) {
-          accumulators.template rescale<Scheme>(b_tile, products, a, b, first_row(threadIdx.x),
-                                                first_column(threadIdx.x));
-        }
-
-        // Tensor cores have read the slots, which producers may fill again.
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) {
-          mbarrier_arrive(rings.b.empty());
-          if (last) {
-            mbarrier_arrive(rings.a.empty());
-          }
-        }
-        rings.b.advance();
-
-        // Promotion: FP32 units add what tensor cores have summed over one k-tile.
-#pragma unroll
-        for (int i = 0; i < 64; ++i) {
-          accumulators.values[b_tile][i] += products[i];
-        }
-      }
-      rings.a.advance();
+    for (int term = 0; term < TERMS; ++term) {
+      unsigned char* const to = operands.terms(blockIdx.x) + term * TERM_BYTES;
+      const uint4 group{terms[term][0], terms[term][1], terms[term][2], terms[term][3]};
+      *reinterpret_cast<uint4*>(to + swizzled(row * WGMMA_ROW_BYTES + k * 2)) = group;
     }
-    return tile;
+    if (k == 0) {
+      scaling.steps[row] = static_cast<unsigned char>(steps);
+    }
   }
-
-  /// A consumer warpgroup: it multiplies and stores segment after segment, each a tile of C or, by stream-k, a part of
-  /// one along k.
-  template <class Policy>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 Rings<Scheme> rings) {
-    Work work(schedule);
-#pragma unroll 1
-    while (!work.done(schedule)) {
-      const Segment segment = work.next(schedule);
-      Accumulators<Policy::Shape::B_TILES> accumulators;
-      const TilePlace tile = multiply(segment.count, rings, accumulators);
-      accumulators.undo_scaling();
-      finish<Policy>(p, schedule, segment, tile, accumulators.values);
+  all_steps = __syncthreads_or(all_steps);
+  if (thread == 0) {
+    scaling.exponent = -exponent;
+    scaling.uniform = all_steps == 0 ? -exponent : NOT_UNIFORM;
+    scaling.tile = tile;
+    if (blockIdx.x == 0) {
+      *operands.progress() = 0;
     }
+  }
+}
+
+// ---- The kernel that multiplies ----
+
+constexpr int HALVES = 2;  // of a tile of C: an operand tile of A by two of B
+constexpr int CONSUMERS = 2 * WARPGROUP;
+constexpr int THREADS = CONSUMERS + WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 40;   // of 168, as in 11
+constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
+constexpr int A_SLOTS = 3;
+constexpr int B_SLOTS = 4;
+constexpr int RECORD_BYTES = sizeof(Scaling) + 2 * MBARRIER_BYTES;  // of a slot, besides its tile
+constexpr int RECORDS = (A_SLOTS + B_SLOTS) * TILE_BYTES;
+constexpr int SMEM_BYTES = RECORDS + (A_SLOTS + B_SLOTS) * RECORD_BYTES;
+
+/// A thread's place in a ring of slots, by shared addresses.
+template <int SLOTS>
+struct Ring {
+  unsigned tiles;
+  unsigned records;
+  unsigned slot = 0;
+  unsigned parity = 0;  ///< of the number of times that the ring has been passed
+
+  __device__ unsigned tile() const { return tiles + slot * TILE_BYTES; }
+  __device__ unsigned record() const { return records + slot * RECORD_BYTES; }
+  __device__ unsigned full() const { return record() + sizeof(Scaling); }
+  __device__ unsigned empty() const { return full() + MBARRIER_BYTES; }
+  __device__ const Scaling& scaling() const { return *static_cast<const Scaling*>(from_shared_address(record())); }
+  __device__ __forceinline__ void advance() {
+    slot = slot + 1 == SLOTS ? 0 : slot + 1;
+    parity ^= slot == 0 ? 1U : 0U;
+  }
+  /// Fills the next slot, by one thread.
+  __device__ __forceinline__ void copy(const Operands& operands, std::int64_t number) {
+    mbarrier_wait(empty(), parity ^ 1U);
+    mbarrier_arrive_expect_tx(full(), TILE_BYTES + sizeof(Scaling));
+    cp_async_bulk(tile(), operands.terms(number), TILE_BYTES, full());
+    cp_async_bulk(record(), operands.scaling(number), sizeof(Scaling), full());
+    advance();
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-
-#ifndef SGEMM_MAIN_LOOP_ONLY
-namespace {
-
-using split_product::Fp16x3;
-using Wide = split_product::Tile128x256<Fp16x3>;
-using Narrow = split_product::Tile128x128<Fp16x3>;
-
-template <Access ACCESS>
-__global__ void __launch_bounds__(split_product::SPLIT_THREADS, split_product::SPLIT_BLOCKS_PER_SM)
-    fp16x3_split_kernel(Problem p, void* workspace) {
-  split_product::split<Fp16x3, ACCESS>(p, workspace);
+/// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
+__device__ __forceinline__ void produce(const Operands& operands, int tiles, Ring<A_SLOTS> a, Ring<B_SLOTS> b) {
+  // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
+  const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
+  int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
+  unsigned even = 0;  // what all blocks together have begun when all are where this one is
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
+    const std::int64_t a_first = std::int64_t{tile.row} * operands.k_tiles;
+    const std::int64_t b_first = (std::int64_t{operands.a_tiles} + tile.col * HALVES) * operands.k_tiles;
+    griddepcontrol_wait();  // returns at once when the kernel before has ended
+    for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
+      if (in_window > 0) {
+        even += gridDim.x;
+        int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
+        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
+          all = atomicAdd(operands.progress(), 0U);
+        }
+        in_window = looks > 0 ? in_window - 1 : 0;
+      }
+      a.copy(operands, a_first + k_tile);
+      for (int half = 0; half < min(HALVES, operands.b_tiles - tile.col * HALVES); ++half) {
+        b.copy(operands, b_first + half * operands.k_tiles + k_tile);
+      }
+    }
+  }
 }
 
-template <class Shape, Access ACCESS>
-__global__ void __launch_bounds__(Shape::THREADS, 1) fp16x3_kernel(Problem p, void* workspace, Schedule schedule) {
-  using split_product::OneProduct;
-  split_product::multiply<split_product::Fp16x3Loop, OneProduct<Shape, ACCESS>>(p, workspace, schedule);
+/// Undoes the scaling of products one by one: rows have factors of their own, or the power of two is no float.
+__device__ __forceinline__ void undo_scaling(float (&products)[64], const Scaling& a, const Scaling& b) {
+  const int exponent = max(a.exponent + b.exponent, -188);  // below that the result is 0 in any case
+  const unsigned char* const rows = &a.steps[threadIdx.x / WARP * 16 + threadIdx.x % WARP / 4];
+  const unsigned char* const columns = &b.steps[threadIdx.x % 4 * 2];
+  const float of_rows[2] = {power_of_2(exponent / 2 - ROW_STEP * rows[0]),
+                            power_of_2(exponent / 2 - ROW_STEP * rows[8])};
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    products[i] *= of_rows[i / 2 % 2];
+    products[i] *= power_of_2(exponent - exponent / 2 - ROW_STEP * columns[i / 4 * 8 + i % 2]);
+  }
 }
 
-constexpr split_product::Kernels<Fp16x3> KERNELS{
-    fp16x3_split_kernel<Access::float4>, fp16x3_split_kernel<Access::float1>,   fp16x3_kernel<Wide, Access::float2>,
-    fp16x3_kernel<Wide, Access::float1>, fp16x3_kernel<Narrow, Access::float2>, fp16x3_kernel<Narrow, Access::float1>};
+__global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands operands, int tiles) {
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring<A_SLOTS> a_ring{smem, smem + RECORDS};
+  Ring<B_SLOTS> b_ring{smem + A_SLOTS * TILE_BYTES, smem + RECORDS + A_SLOTS * RECORD_BYTES};
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < A_SLOTS + B_SLOTS; ++slot) {
+      const unsigned full = smem + RECORDS + slot * RECORD_BYTES + sizeof(Scaling);
+      mbarrier_init(full, 1);
+      mbarrier_init(full + MBARRIER_BYTES, CONSUMERS / WARP);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x >= CONSUMERS) {
+    setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (threadIdx.x == CONSUMERS) {
+      produce(operands, tiles, a_ring, b_ring);
+    }
+    return;  // the consumers wait for every copy, and the block lasts as long as they do
+  }
+
+  setmaxnreg_inc<CONSUMER_REGISTERS>();
+#pragma unroll 1
+  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+    float sums[HALVES][64] = {};
+    int a_tile = 0;
+    int b_tile = 0;
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
+      mbarrier_wait(a_ring.full(), a_ring.parity);
+      int halves = HALVES;  // one at the right edge of C
+#pragma unroll
+      for (int half = 0; half < HALVES; ++half) {
+        if (half == halves) {
+          break;
+        }
+        mbarrier_wait(b_ring.full(), b_ring.parity);
+        const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
+        const std::uint64_t a = wgmma_descriptor(a_ring.tile() + rows_of_group);
+        const std::uint64_t b = wgmma_descriptor(b_ring.tile());
+        float products[64];
+        // The products of terms that count, the smallest first: tensor cores cut off less while a sum is small.
+        constexpr int TERM_OF_A[] = {1, 0, 0};
+        constexpr int TERM_OF_B[] = {0, 1, 0};
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+#pragma unroll
+          for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
+            wgmma_m64n128k16<Fp16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
+                                   wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
+          }
+        }
+        wgmma_commit_group();
+
+        // Meanwhile: how are the products scaled, and where do they belong?
+        const Scaling& of_a = a_ring.scaling();
+        const Scaling& of_b = b_ring.scaling();
+        int exponent = of_a.uniform + of_b.uniform;
+        const bool is_float = exponent >= -126 && exponent <= 127;
+        if (half == 0) {
+          a_tile = of_a.tile;
+          b_tile = of_b.tile;
+          halves = min(HALVES, operands.b_tiles - __shfl_sync(~0U, b_tile, 0));
+        }
+        wgmma_wait_group<0>(products);
+        if (!is_float) {
+          undo_scaling(products, of_a, of_b);
+          exponent = 0;
+        }
+
+        // Tensor cores have read the slots, which the producer may fill again.
+        __syncwarp();
+        if (threadIdx.x % WARP == 0) {
+          mbarrier_arrive(b_ring.empty());
+          if (half + 1 == halves) {
+            mbarrier_arrive(a_ring.empty());
+          }
+        }
+        b_ring.advance();
+
+        // Promotion: FP32 units add what tensor cores have summed over one k-tile.
+        const float factor = power_of_2(exponent);
+#pragma unroll
+        for (int i = 0; i < 64; ++i) {
+          sums[half][i] = fmaf(products[i], factor, sums[half][i]);
+        }
+      }
+      a_ring.advance();
+    }
+#pragma unroll
+    for (int half = 0; half < HALVES; ++half) {
+      store_or_recompute(p, std::int64_t{a_tile} * TILE_ROWS, (std::int64_t{b_tile} + half) * TILE_ROWS, sums[half]);
+    }
+  }
+}
+
+Configuration configuration(const Problem& problem) {
+  int device = 0;
+  int multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const auto run = [=](const Problem& p, void* workspace, cudaStream_t stream) {
+    const Operands operands = Operands::of(p, workspace);
+    launch(fp16x3_split_kernel, operands.count, dim3(SPLIT_THREADS), 0, stream, p, operands);
+    // Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
+    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, HALVES);
+    const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
+    launch_dependent(fp16x3_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
+  };
+  return {"", Operands::of(problem, nullptr).bytes(), run};
+}
 
 const Registration registered =
     Chapter(12, "fp16x3")
         .summary("three FP16 products by wgmma for each FP32 product, operands scaled and split into two terms")
         .source("Ootomo and Yokota; Markidis et al.")
-        .min_compute_capability(90)
-        .max_compute_capability(90)  // wgmma is gone from later ones
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::fp16_split)
-        .configurations([](const Problem& p) { return split_product::configurations(p, KERNELS); })
+        .configuration(configuration)
         .blocks_per_sm(1)
-        .resources([] {
-          return resources_of(fp16x3_kernel<Wide, Access::float2>, Wide::THREADS,
-                              split_product::Rings<Fp16x3>::SMEM_BYTES);
-        })
+        .resources([] { return resources_of(fp16x3_kernel, THREADS, SMEM_BYTES); })
         .registration();
 
 }  // namespace
-#endif
 }  // namespace sgemm

@@ -1,6 +1,6 @@
 #pragma once
 
-// Persistent blocks that stay within a window of one another along k. Chapters 11, 12 and 13 use it.
+// Persistent blocks that stay within a window of one another along k. Chapter 13 and the library use it.
 
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"

@@ -62,8 +62,8 @@ class PackedRing {
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-/// Chapters 11 to 13: a slot has a tile of TILE_BYTES and, where chapters scale tiles, a scaling of SCALING_BYTES.
-/// Tiles, scalings and barriers of SLOTS slots may lie apart.
+/// Chapter 13 and the library: a slot has a tile of TILE_BYTES and, where chapters scale tiles, a scaling of
+/// SCALING_BYTES. Tiles, scalings and barriers of SLOTS slots may lie apart.
 template <int TILE_BYTES, int SLOTS_, int SCALING_BYTES = 0>
 class Ring {
  public:

@@ -1,8 +1,8 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a), first half: a kernel of its own splits A and B into terms, operand
-// tile by operand tile. Chapters 11 and 12 differ by their scheme: the number and format of the terms, and the products
-// of terms that count. Chapter 11 explains this code.
+// FP32 products on 16-bit tensor cores, first half: a kernel of its own splits A and B into terms, operand tile by
+// operand tile, for chapter 16 and the library. Schemes differ in the number and format of the terms, and in the
+// products of terms that count. Chapters 11 and 12 explain the idea, docs/11_bf16x6.md what is more here.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
 // FP32 products on tensor cores (sm_90a), second half: what kernels that multiply operand tiles have around their main
-// loops. Chapters 11, 12 and 13 have the loops in their own files. They differ by their scheme as well: the number and
-// format of the terms. Chapter 11 explains this code.
+// loops: those of the library (library/engine/terms_loop.cuh) and of chapter 13. They differ by their scheme as well:
+// the number and format of the terms.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-// Stream-k: persistent blocks share tiles of C along k. Chapter 09 explains it; 11, 12 and 13 use it too. Osama et al.,
-// "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
+// Stream-k: persistent blocks share tiles of C along k. Chapter 09 explains it; 13 and the library use it too. Osama et
+// al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication on the GPU".
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"

@@ -6,7 +6,6 @@
 #include "common/target.hpp"
 #include "host/kernel.hpp"
 #include "host/launch.cuh"
-#include "host/workspace.hpp"
 
 #include <cuda_runtime.h>
 
@@ -66,9 +65,10 @@ class Chapter {
     kernel_.max_compute_capability = capability;
     return *this;
   }
-  /// For kernels with instructions that only code for sm_90a has. Newer GPUs can not run that code, and no PTX replaces
-  /// it.
+  /// For kernels with instructions that only code for sm_90a has, and compute capability 9.0 alone runs. Newer GPUs can
+  /// not run that code, and no PTX replaces it.
   Chapter& needs_code_for_sm_90a() {
+    kernel_.min_compute_capability = kernel_.max_compute_capability = 90;
 #ifndef SGEMM_CODE_FOR_SM_90A
     if constexpr (TARGET == Target::for_gpu) {
       build().missing_code = "sm_90a";

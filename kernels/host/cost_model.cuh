@@ -1,7 +1,7 @@
 #pragma once
 
-// The choice among a kernel's configurations, by a prediction of the time on the busiest multiprocessor. Chapters 09,
-// 11 and 12 supply the times that were measured for them.
+// The choice among a kernel's configurations, by a prediction of the time on the busiest multiprocessor. Chapter 09
+// and the library supply the times that were measured for them.
 
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Launching a kernel, and reading what it occupies.
+// Launching a kernel, memory for it beside A, B and C, and reading what it occupies.
 
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -107,6 +108,17 @@ void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 t
 }
 
 #endif
+
+/// Allocates `bytes` zeros in the memory of the current device. Throws CudaError if there is no room.
+inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, bytes));
+  // Errors while freeing are ignored: they repeat an earlier one, or the process is ending.
+  std::shared_ptr<void> workspace(memory, [](void* pointer) { cudaFree(pointer); });
+  CUDA_CHECK(cudaMemset(memory, 0, bytes));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the first launch may be on a stream that does not wait for this one
+  return workspace;
+}
 
 /// Registers, shared memory, spills and occupancy of `kernel` on the current device.
 template <class... Parameters>

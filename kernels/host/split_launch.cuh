@@ -1,40 +1,20 @@
 #pragma once
 
-// FP32 products on 16-bit tensor cores (sm_90a): the division of a problem among blocks, and the launch of the two
-// kernels. Chapters 11 and 12 differ by their scheme: the number and format of the terms, and the products of terms
-// that count. Chapter 11 explains this code.
+// FP32 products on 16-bit tensor cores (sm_90a): the division of a problem among blocks, for the library's kernels.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
-#include "host/alignment.hpp"
 #include "host/cost_model.cuh"
-#include "host/kernel.hpp"
-#include "host/launch.cuh"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <utility>
-#include <vector>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
-
-/// The kernels of a chapter, which carry its name.
-template <class Scheme>
-struct Kernels {
-  void (*split)(Problem, void*);
-  void (*split_scalar)(Problem, void*);           ///< where rows of A do not split into aligned groups of four
-  void (*wide)(Problem, void*, Schedule);         ///< Tile128x256
-  void (*wide_scalar)(Problem, void*, Schedule);  ///< where rows of C do not split into aligned pairs
-  void (*narrow)(Problem, void*, Schedule);       ///< Tile128x128
-  void (*narrow_scalar)(Problem, void*, Schedule);
-};
 
 // The constants of the prediction, in cycles, were fitted to measurements on an H200: docs/lab/11-split-products.md.
 constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
@@ -105,46 +85,6 @@ PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
     best = other.cycles < best.cycles ? other : best;
   }
   return best;
-}
-
-template <class Shape>
-Candidate candidate(const Problem& p, const Kernels<typename Shape::Scheme>& kernels, int multiprocessors,
-                    bool streamed) {
-  using Scheme = typename Shape::Scheme;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
-  constexpr bool WIDE = Shape::B_TILES == 2;
-  const auto plan_for = streamed ? plan_streamed<Shape> : plan_whole<Shape>;
-  const PredictedPlan planned = plan_for(p, multiprocessors);
-  const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;
-  const auto run = [=, p_k = p.k](const Problem& problem, void* workspace, cudaStream_t stream) {
-    Plan work = problem.k == p_k ? planned : plan_for(problem, multiprocessors);  // k may have become 0
-    Memory::place(work.schedule, workspace, multiprocessors);
-    void* const operands = static_cast<char*>(workspace) + operands_at;
-    const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
-    launch(vector_access ? kernels.split : kernels.split_scalar, Workspace<Scheme>(problem, nullptr).count(),
-           dim3(SPLIT_THREADS), 0, stream, problem, operands);
-    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch_dependent(pairs  ? WIDE ? kernels.wide : kernels.narrow
-                     : WIDE ? kernels.wide_scalar
-                            : kernels.narrow_scalar,
-                     work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, problem, operands,
-                     work.schedule);
-  };
-  return {{tile_name(Shape::BM, Shape::BN, streamed), operands_at + Workspace<Scheme>(p, nullptr).bytes(), run},
-          planned.cycles};
-}
-
-/// The configurations: tiles of 128x256 and of 128x128, whole and divided along k. The one with the shortest predicted
-/// time comes first.
-template <class Scheme>
-std::vector<Configuration> configurations(const Problem& p, const Kernels<Scheme>& kernels) {
-  const int multiprocessors = current_device().multiprocessors;
-  std::vector<Candidate> candidates;
-  for (const bool streamed : {false, true}) {
-    candidates.push_back(candidate<Tile128x128<Scheme>>(p, kernels, multiprocessors, streamed));
-    candidates.push_back(candidate<Tile128x256<Scheme>>(p, kernels, multiprocessors, streamed));
-  }
-  return fastest_first(std::move(candidates), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace split_product

@@ -1,7 +1,7 @@
 #include "user/user_kernels.hpp"
 
 #include "base/usage_error.hpp"
-#include "host/workspace.hpp"
+#include "host/launch.cuh"
 #include "simt/device_memory.hpp"
 #include "user/device_code.hpp"
 

@@ -99,7 +99,7 @@ def test_pictures_have_what_was_counted(tmp_path, open_page, kernel):
     assert page.evaluate(DRAWN_OTHERWISE) == 0
 
 
-@pytest.mark.parametrize(("launch", "function"), [("0", "fp16x3_split_kernel<"), ("1", "fp16x3_kernel<")])
+@pytest.mark.parametrize(("launch", "function"), [("0", "fp16x3_split_kernel"), ("1", "fp16x3_kernel")])
 def test_a_page_of_one_launch_of_several_names_it(tmp_path, open_page, launch, function):
     traced(tmp_path, "12_fp16x3", "--sizes", "128x128x64", "--trace-launch", launch)
     page = open_page(tmp_path / "page.html").page

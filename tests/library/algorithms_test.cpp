@@ -363,6 +363,17 @@ TEST(LengthyAlgorithmsTest, Fp32InHalves) {
   }
 }
 
+// With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself, and
+// one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
+TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
+  for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
+    const GemmCase product{m, n, 130};
+    GemmOperands measure(product);
+    expect_right_in(bf16x6_algorithms(batch_of(measure), multiprocessors), product);
+    expect_right_in(fp16x3_algorithms(batch_of(measure), multiprocessors), product);
+  }
+}
+
 TEST(AlgorithmsTest, Chapter09AsItIsReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
   GemmBatch batch;
   GemmProblem& p = batch.first;

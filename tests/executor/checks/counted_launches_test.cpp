@@ -18,7 +18,7 @@ namespace {
 
 using simt::AccessKind;
 
-// Whole tiles: of C, 128x128, and of the operands, 128 by 64 or 128.
+// Whole tiles: of C, 128x128, or 128x256 and the half of one, and of the operands, 128 by 64 or 128.
 constexpr std::int64_t M = 256;
 constexpr std::int64_t N = 384;
 constexpr std::int64_t K = 256;
@@ -32,10 +32,12 @@ struct Splitting {
   std::int64_t term_bytes;
   std::int64_t products;
   std::int64_t k_tile;
-  std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile
+  std::int64_t scaling_bytes;  ///< that the splitting writes of the 144 of an operand tile, 0 without scaling
   std::int64_t split_blocks;   ///< for these operands
   const char* configuration = "128x128";
-  bool by_mma_sync = false;  ///< which has copies of terms alone, and loads by ldmatrix
+  bool by_mma_sync = false;      ///< which has copies of terms alone, and loads by ldmatrix
+  bool is_wide = false;          ///< tiles of C are 128x256
+  std::int64_t other_bytes = 0;  ///< that the splitting writes for the producers
 
   std::int64_t bytes_of_terms() const { return NUMBERS * terms * term_bytes; }
   std::int64_t k_tiles() const { return K / k_tile; }
@@ -43,8 +45,8 @@ struct Splitting {
 };
 std::ostream& operator<<(std::ostream& out, const Splitting& splitting) { return out << splitting.kernel; }
 
-constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 144, 20};
-constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 144, 20};
+constexpr Splitting BF16X6{"11_bf16x6", 3, 2, 6, 64, 0, 20, "", false, true, 4};
+constexpr Splitting FP16X3{"12_fp16x3", 2, 2, 3, 64, 140, 20, "", false, true, 4};
 constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 136, 80};  // of 8 whole lines each
 constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 64, 144, 20, "128x128", true};
 constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 128, 136, 80, "", true};
@@ -79,13 +81,14 @@ std::int64_t operands_read(const LaunchCounts& launch) {
 bool splits_as(const LaunchCounts& launch, const Splitting& splitting) {
   return operands_read(launch) == 4 * NUMBERS &&
          bytes_of(launch, AccessKind::global_store, "workspace") ==
-             splitting.bytes_of_terms() + splitting.operand_tiles() * splitting.scaling_bytes;
+             splitting.bytes_of_terms() + splitting.operand_tiles() * splitting.scaling_bytes + splitting.other_bytes;
 }
 
 void expect_functions(const Splitting& of, const std::vector<LaunchCounts>& launches) {
   const std::string name(std::string_view(of.kernel).substr(3));
   const std::string split = of.k_tile == INT8X6.k_tile ? "_split_lines" : "_split";
-  const std::vector<std::string> expected{name + split + "_kernel<(Access)4>", name + "_kernel<"};
+  const std::vector<std::string> expected{name + split + (of.is_wide ? "_kernel" : "_kernel<(Access)4>"),
+                                          name + (of.is_wide ? "_kernel" : "_kernel<")};
   ASSERT_EQ(launches.size(), expected.size());
   for (std::size_t i = 0; i < launches.size(); ++i) {
     EXPECT_EQ(launches[i].function.substr(0, expected[i].size()), expected[i]) << launches[i].function;
@@ -96,20 +99,25 @@ void expect_functions(const Splitting& of, const std::vector<LaunchCounts>& laun
 void expect_splitting(const Splitting& of, const LaunchCounts& split) {
   EXPECT_EQ(operands_read(split), 4 * NUMBERS);
   EXPECT_EQ(bytes_of(split, AccessKind::global_store, "workspace"),
-            of.bytes_of_terms() + of.operand_tiles() * of.scaling_bytes);
+            of.bytes_of_terms() + of.operand_tiles() * of.scaling_bytes + of.other_bytes);
   EXPECT_EQ(bytes_of(split, AccessKind::global_store, "C"), 0);
   EXPECT_EQ(split.tensor_flops, 0U);
   EXPECT_EQ(split.blocks, static_cast<std::uint64_t>(of.split_blocks));
   for (const Splitting& other : {BF16X6, FP16X3, INT8X6}) {
-    EXPECT_EQ(splits_as(split, other), other.terms == of.terms && other.k_tile == of.k_tile) << other;
+    EXPECT_EQ(splits_as(split, other),
+              other.terms == of.terms && other.k_tile == of.k_tile && other.scaling_bytes == of.scaling_bytes)
+        << other;
   }
 }
 
 /// It copies the operand tiles of each tile of C.
 void expect_product(const Splitting& of, const LaunchCounts& product) {
-  const std::int64_t tiles_of_c = M / 128 * (N / 128);
-  const std::int64_t operand_tile = 128 * of.k_tile * of.terms * of.term_bytes + (of.by_mma_sync ? 0 : 144);
-  EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"), tiles_of_c * of.k_tiles() * 2 * operand_tile);
+  const std::int64_t tiles_of_b = M / 128 * (N / 128);
+  const std::int64_t tiles_of_a = of.is_wide ? M / 128 * ((N + 255) / 256) : tiles_of_b;
+  const std::int64_t scaling = of.by_mma_sync || of.scaling_bytes == 0 ? 0 : 144;
+  const std::int64_t operand_tile = 128 * of.k_tile * of.terms * of.term_bytes + scaling;
+  EXPECT_EQ(bytes_of(product, AccessKind::async_copy, "workspace"),
+            (tiles_of_a + tiles_of_b) * of.k_tiles() * operand_tile);
   EXPECT_EQ(product.tensor_flops, static_cast<std::uint64_t>(2 * M * N * K * of.products));
   EXPECT_EQ(operands_read(product), 0);
   EXPECT_EQ(bytes_of(product, AccessKind::global_store, "C"), 4 * M * N);

@@ -1,0 +1,194 @@
+// Chapter 11, first step: wgmma, tensor cores that read their operands from shared memory
+//
+// Against 10: there each warp loads fragments, splits them and multiplies them by mma.sync, and every warp that needs a
+// fragment splits it. wgmma reads tiles of A and B from shared memory by itself. They have to lie there as terms, so
+// another kernel first splits each number into three BF16 terms and writes tiles in the order of shared memory.
+//
+//   x   |s|exponent|            23 mantissa bits             |     a b = a1 b1 + a1 b2 + a2 b1
+//   x1  |s|exponent| 7, rounded|                                       + a2 b2 + a1 b3 + a3 b1
+//   x2              |s|exponent| 7, rounded|                         + what is left out, some 2^-25 of it
+//   x3                          |s|exponent| 7, rounded|
+//
+//   block 128 x 128, 8 warps            a k-tile in shared memory: 96 KB, two of them
+//   +---------------------+             A  term 1, 128 rows, BK = 64      16 KB, swizzled
+//   |       w0-w3         | 64 rows        term 2, the same
+//   +---------------------+                term 3
+//   |       w4-w7         | 64 rows     B  term 1, 128 columns, BK = 64   16 KB, swizzled
+//   +---------------------+                ...
+//   loop       wait for the k-tile; start its products, six pairs of terms by four steps of 16 elements along k; copy
+//              the next k-tile meanwhile (cp.async, 24 copies of 16 bytes a thread); wait for the products.
+//   promotion  tensor cores cut off the last bits of their sums, so that a long sum drifts towards 0. Each k-tile's sum
+//              starts at 0 in the tensor cores, and FADDs add it to the sum over all k, as in 10.
+//
+// Traffic per element of C: k / 128 numbers of A and of B from global memory, 6 bytes each.
+// Limit: the tensor cores wait for a barrier, for copies and for 64 FADDs a thread between two k-tiles.
+
+#include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
+#include "common/wgmma_store.cuh"
+#include "host/chapter.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/cvt.cuh"
+#include "ptx/fence.cuh"
+#include "ptx/shared_memory.cuh"
+#include "ptx/wgmma.cuh"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+namespace {
+
+constexpr int BK = 64;          // elements along k in a row of 128 bytes
+constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
+constexpr int TERMS = 3;        // BF16 numbers whose sum is a float
+constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
+constexpr int TILE_BYTES = TERMS * TERM_BYTES;
+constexpr int THREADS = 2 * WARPGROUP;
+constexpr int SLOTS = 2;
+constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
+
+/// All operand tiles in global memory. Those of the same rows of A, or columns of B, follow one another along k.
+struct Operands {
+  int k_tiles;  ///< at least one; it holds zeros if K is 0
+  int a_tiles;  ///< tiles of A side by side along M
+  int b_tiles;  ///< tiles of B side by side along N
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t size, int of) { return static_cast<int>(ceil_div<std::int64_t>(size, of)); };
+    auto* const bytes = static_cast<unsigned char*>(memory);
+    return {p.k == 0 ? 1 : tiles(p.k, BK), tiles(p.m, TILE_ROWS), tiles(p.n, TILE_ROWS), bytes};
+  }
+  std::size_t count() const { return (static_cast<std::size_t>(a_tiles) + b_tiles) * k_tiles; }
+  __device__ unsigned char* tile(int i, int k) const { return memory + (std::int64_t{i} * k_tiles + k) * TILE_BYTES; }
+};
+
+/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
+__global__ void __launch_bounds__(THREADS) bf16x6_promoted_split_kernel(Problem p, Operands operands) {
+  __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
+  const int k_tile = static_cast<int>(blockIdx.x) % operands.k_tiles;
+  const std::int64_t first_k = std::int64_t{k_tile} * BK;
+  const bool of_a = row_tile < operands.a_tiles;
+  const std::int64_t first_row = std::int64_t{of_a ? row_tile : row_tile - operands.a_tiles} * TILE_ROWS;
+
+  // Neighbouring threads read neighbours: along k in A, along columns in B.
+  int row = of_a ? thread / BK : thread % TILE_ROWS;
+  int k = of_a ? thread % BK : thread / TILE_ROWS;
+  const float* source =
+      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
+  const std::int64_t step = of_a ? THREADS / BK * p.lda : THREADS / TILE_ROWS * p.ldb;
+#pragma unroll 16
+  for (int i = 0; i < TILE_ROWS * BK / THREADS; ++i) {
+    const float value = first_row + row < (of_a ? p.m : p.n) && first_k + k < p.k ? *source : 0.0F;
+    // The third term of a smaller number could be denormal and lose bits.
+    x[row][k] = value == 0.0F || std::fabs(value) >= 0x1p-100F ? value : NAN;
+    source += step;
+    row += of_a ? THREADS / BK : 0;
+    k += of_a ? 0 : THREADS / TILE_ROWS;
+  }
+  __syncthreads();
+
+  // Eight neighbouring threads have a row. Eight elements along k make 16 bytes of each term.
+  k = thread % 8 * 8;
+#pragma unroll
+  for (int first = 0; first < TILE_ROWS; first += THREADS / 8) {
+    row = first + thread / 8;
+    unsigned terms[TERMS][4];
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+      float2 rest{x[row][k + i], x[row][k + i + 1]};
+#pragma unroll
+      for (int term = 0; term < TERMS; ++term) {  // the rest that the terms before it leave, rounded
+        terms[term][i / 2] = Bf16::pack(rest.x, rest.y);
+        const float2 rounded = Bf16::unpack(terms[term][i / 2]);
+        rest = {rest.x - rounded.x, rest.y - rounded.y};
+      }
+    }
+#pragma unroll
+    for (int term = 0; term < TERMS; ++term) {
+      unsigned char* const to = operands.tile(row_tile, k_tile) + term * TERM_BYTES;
+      const uint4 group{terms[term][0], terms[term][1], terms[term][2], terms[term][3]};
+      *reinterpret_cast<uint4*>(to + swizzled(row * WGMMA_ROW_BYTES + k * 2)) = group;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, Operands operands) {
+  const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
+  const unsigned ring = shared_address(dynamic_smem());
+  const auto copy = [&](int k_tile) {
+    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES + threadIdx.x * 16;
+    const unsigned char* const a = operands.tile(tile.row, k_tile) + threadIdx.x * 16;
+    const unsigned char* const b = operands.tile(operands.a_tiles + tile.col, k_tile) + threadIdx.x * 16;
+#pragma unroll
+    for (int i = 0; i < TILE_BYTES; i += THREADS * 16) {
+      cp_async<16>(slot + i, a + i);
+      cp_async<16>(slot + TILE_BYTES + i, b + i);
+    }
+    cp_async_commit_group();
+  };
+
+  float sums[64] = {};
+  copy(0);
+#pragma unroll 1
+  for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
+    cp_async_wait_group<0>();
+    fence_proxy_async();
+    __syncthreads();  // all copies are there, and all products of the other slot are done
+    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
+    const std::uint64_t a = wgmma_descriptor(slot + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
+    const std::uint64_t b = wgmma_descriptor(slot + TILE_BYTES);
+    // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
+    constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
+    constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
+    float products[64];
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+#pragma unroll
+      for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
+        wgmma_m64n128k16<Bf16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
+                               wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
+      }
+    }
+    wgmma_commit_group();
+    if (k_tile + 1 < operands.k_tiles) {
+      copy(k_tile + 1);
+    }
+    wgmma_wait_group<0>(products);
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      sums[i] += products[i];
+    }
+  }
+  store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
+}
+
+const Registration registered =
+    Chapter(11, "bf16x6")
+        .variant("1_promoted")
+        .summary("first step: wgmma multiplies terms from shared memory, FP32 units add the sums of k-tiles")
+        .source("Henry et al.; Ootomo and Yokota")
+        .needs_code_for_sm_90a()
+        .accuracy(AccuracyClass::bf16_split)
+        .configuration([](const Problem& problem) {
+          const auto run = [](const Problem& p, void* workspace, cudaStream_t stream) {
+            const Operands operands = Operands::of(p, workspace);
+            launch(bf16x6_promoted_split_kernel, operands.count(), dim3(THREADS), 0, stream, p, operands);
+            launch(bf16x6_promoted_kernel, operands.a_tiles * operands.b_tiles, dim3(THREADS), SMEM_BYTES, stream, p,
+                   operands);
+          };
+          return Configuration{"", Operands::of(problem, nullptr).count() * TILE_BYTES, run};
+        })
+        .blocks_per_sm(1)
+        .resources([] { return resources_of(bf16x6_promoted_kernel, THREADS, SMEM_BYTES); })
+        .registration();
+
+}  // namespace
+}  // namespace sgemm
