@@ -22,7 +22,6 @@
 #include "verdict/judge_run.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -129,14 +128,6 @@ ExitStatus run_calibration(const Options& options) {
   return ALL_WELL;
 }
 
-/// A file's kernels need not know what they are tried for: which sizes, with which operands, timed or not. The words of
-/// the command line are where /proc/self/cmdline finds them.
-void hide_arguments(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::memset(argv[i], 0, std::strlen(argv[i]));
-  }
-}
-
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const ParseResult parsed = parse_options(argc, argv, version_line());
@@ -181,7 +172,6 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   }
   const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr, added};
   if (is_case_process()) {
-    hide_arguments(argc, argv);
     serve_cases(run);
     return ALL_WELL;
   }

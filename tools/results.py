@@ -60,7 +60,8 @@ REPOSITORIES = (
 REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
-TIMED |= {"vs_cublas_alone", "cublas_alone_us", "cublas_samples_us", "launches_per_sample", "energy", "sustained"}
+TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us"}
+TIMED |= {"cublas_samples_us", "launches_per_sample", "energy", "sustained"}
 RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
 OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
 OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
@@ -271,7 +272,9 @@ def _case(data: dict, context: dict, interrupted: bool) -> dict:
     samples = len(data.get("samples_us") or ())
     level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
     ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
+    own_word = "timed beside its own host code: its owner's word" if data.get("host_code") else None
     return data | {
+        "detail": "; ".join(filter(None, (data.get("detail"), own_word))),
         "context": context,
         "l2": context["protocol"]["l2"],
         "time": context["protocol"]["time"],

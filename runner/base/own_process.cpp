@@ -113,6 +113,4 @@ Serving::~Serving() { serving = false; }
 
 void Serving::tell(std::string_view line) { send(CONNECTION, line.data(), line.size(), MSG_NOSIGNAL); }
 
-void keep_memory_private() { prctl(PR_SET_DUMPABLE, 0); }
-
 }  // namespace sgemm

@@ -58,7 +58,4 @@ class Serving {
   LineConnection connection_;
 };
 
-/// From now on no other process of the same user reads or writes this one's memory: not by ptrace, not by /proc.
-void keep_memory_private();
-
 }  // namespace sgemm

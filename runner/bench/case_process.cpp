@@ -278,9 +278,6 @@ void serve_cases(const Run& run) {
     serve_profiler(runner, run.plan);
     return;
   }
-  if (run.device.device) {
-    keep_memory_private();  // the secret is in it
-  }
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   Serving serving(CONNECTION_VARIABLE);
   struct sigaction on_fault {};

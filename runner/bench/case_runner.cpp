@@ -142,9 +142,6 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
   if (run.ranks_are_processes || (!several_gpus && !files)) {
     return std::make_unique<CaseRunner>(make_case_runner(run));
   }
-  if (files && device) {
-    keep_memory_private();  // the table and the results are made in it
-  }
   std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);
   if (several_gpus && seconds) {
     // The leader of the ranks gives up first, because it knows which rank is silent.

@@ -23,7 +23,7 @@ std::optional<int> multiply_adds_per_cycle(int compute_capability, const std::st
 const std::map<std::string, int>& products_for(const std::string& precision) {
   static const auto all = [] {
     std::map<std::string, std::map<std::string, int>> result;
-    for (const char* const name : {"fp32", "tf32"}) {
+    for (const char* const name : {"fp32", "tf32", "file"}) {
       table().at("products").at(name).get_to(result[name]);
     }
     return result;

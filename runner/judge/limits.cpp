@@ -5,6 +5,8 @@
 #include "problem/batch.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -15,15 +17,29 @@ namespace {
 constexpr double FLOAT = 4.0;     // bytes
 constexpr double OF_EMPTY = 0.5;  // of an empty kernel's time: its median was taken before the clocks were up
 
+/// So often the extents can be halved before they are below LEAST_HALVED: each time seven products do for eight
+/// (Strassen 1969).
+int halvings_of(const Shape& shape) {
+  constexpr std::int64_t LEAST_HALVED = 8192;
+  int halvings = 0;
+  for (std::int64_t least = std::min({shape.m, shape.n, shape.k}); least >= 2 * LEAST_HALVED; least /= 2) {
+    ++halvings;
+  }
+  return halvings;
+}
+
 std::optional<Limit> of_multiply_adds(const Device& device, const Shape& shape, const Kernel& kernel, int gpus) {
   // The tensor cores of a GPU that has them, and is not in the table, could be the faster way.
   if (shape.alpha == 0.0F || !multiply_adds_per_cycle(device.compute_capability, "fp16")) {
     return std::nullopt;
   }
+  const bool chapter = kernel.number > 0;
   double best = 0.0;  // GFLOP/s
   std::string basis;
-  for (const auto& [kind, products] : products_for(kernel.accuracy == AccuracyClass::tf32 ? "tf32" : "fp32")) {
-    if (kernel.number > 0 && kind != kind_of_chapters(std::string(to_string(kernel.accuracy)))) {
+  for (const auto& [kind, products] : products_for(kernel.accuracy == AccuracyClass::tf32 ? "tf32"
+                                                   : chapter                              ? "fp32"
+                                                                                          : "file")) {
+    if (chapter && kind != kind_of_chapters(std::string(to_string(kernel.accuracy)))) {
       continue;
     }
     const int rate = multiply_adds_per_cycle(device.compute_capability, kind).value_or(0);
@@ -37,6 +53,10 @@ std::optional<Limit> of_multiply_adds(const Device& device, const Shape& shape, 
   }
   if (best == 0.0) {
     return std::nullopt;
+  }
+  if (const int halvings = chapter ? 0 : halvings_of(shape); halvings > 0) {
+    best *= std::pow(8.0 / 7.0, halvings);
+    basis += fmt::format(" x (8/7)^{}", halvings);
   }
   return Limit{flops(shape) / best / 1e3,
                fmt::format("{:.4g} GFLOP at {:.4g} TFLOP/s = {}", flops(shape) / 1e9, best / 1e3, basis)};

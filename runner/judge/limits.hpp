@@ -33,7 +33,7 @@ struct Circumstances {
 };
 
 /// The limits that are known for the GPU. A chapter multiplies numbers of one kind. Another kernel may reach FP32's
-/// bound in any way, and three FP16 products on tensor cores do: the fastest way that this suite knows is its limit.
+/// bound in any way: its limit is that of two units of FP16's work for a product, and beyond 8192 Strassen's.
 std::vector<Limit> limits_of(const Device& device, const Shape& shape, const Kernel& kernel,
                              const Circumstances& circumstances);
 

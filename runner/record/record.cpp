@@ -71,6 +71,9 @@ void add_measurement(Json& json, const Measurement& measurement) {
     json["vs_cublas_ci"] = {measurement.vs_cublas_ci->low, measurement.vs_cublas_ci->high};
   }
   set_if(json, "vs_cublas_alone", measurement.vs_cublas_alone);
+  if (measurement.vs_cublas_alone_ci) {
+    json["vs_cublas_alone_ci"] = {measurement.vs_cublas_alone_ci->low, measurement.vs_cublas_alone_ci->high};
+  }
   set_if(json, "cublas_alone_us", measurement.cublas_alone_us);
 }
 
@@ -97,6 +100,9 @@ void add_samples(Json& json, const Measurement& measurement) {
   json["samples_us"] = to_nanoseconds(measurement.timings.kernel_us);
   if (!measurement.timings.rival_us.empty()) {
     json["cublas_samples_us"] = to_nanoseconds(measurement.timings.rival_us);
+  }
+  if (!measurement.cublas_alone_samples_us.empty()) {
+    json["cublas_alone_samples_us"] = to_nanoseconds(measurement.cublas_alone_samples_us);
   }
   json["launches_per_sample"] = measurement.timings.launches_per_sample;
 }
@@ -126,8 +132,9 @@ Measurement measurement_from_json(const Json& json, const Size& size) {
   json.at("launches_per_sample").get_to(timings.launches_per_sample);
   Measurement measurement = measurement_of(std::move(timings), size);
   get_if(json, "percent_of_peak", measurement.percent_of_peak);
-  get_if(json, "vs_cublas_alone", measurement.vs_cublas_alone);
-  get_if(json, "cublas_alone_us", measurement.cublas_alone_us);
+  if (json.contains("cublas_alone_samples_us")) {
+    compare_with_alone(measurement, json.at("cublas_alone_samples_us").get<std::vector<double>>());
+  }
   return measurement;
 }
 
@@ -154,6 +161,15 @@ Outcome outcome_from(std::string_view word) {
 }
 
 }  // namespace
+
+void compare_with_alone(Measurement& measurement, std::vector<double> samples_us) {
+  const Summary& time = measurement.time_us;
+  const Summary alone = summarize(samples_us, CONFIDENCE);
+  measurement.cublas_alone_us = alone.median;
+  measurement.vs_cublas_alone = alone.median / time.median;
+  measurement.vs_cublas_alone_ci = Interval{alone.ci.low / time.ci.high, alone.ci.high / time.ci.low};
+  measurement.cublas_alone_samples_us = std::move(samples_us);
+}
 
 Measurement measurement_of(Timings timings, const Size& size) {
   Measurement result;

@@ -37,11 +37,16 @@ struct Measurement {
   std::optional<Interval> vs_cublas_ci;
   /// The ratio to the median of cuBLAS that was measured alone, with no other kernel beside it.
   std::optional<double> vs_cublas_alone;
+  std::optional<Interval> vs_cublas_alone_ci;  ///< from the ends of both medians' intervals
   std::optional<double> cublas_alone_us;
+  std::vector<double> cublas_alone_samples_us;
 };
 
 /// Summary, speed and paired ratio of `timings`. Optional fields that need other facts stay empty.
 Measurement measurement_of(Timings timings, const Size& size);
+
+/// Fills in what samples of cuBLAS alone tell.
+void compare_with_alone(Measurement& measurement, std::vector<double> samples_us);
 
 /// How a product was spread over GPUs.
 struct Spread {

@@ -12,9 +12,12 @@ namespace sgemm {
 namespace {
 
 // The time that a host may take to enqueue. It is generous, because a hold that is too long costs a little time and no
-// accuracy.
+// accuracy. A hold that was too short is LONGER times as long from then on, up to MOST_HOLD_US: a call that waits for
+// the GPU is late with any.
 constexpr double HOLD_US = 20.0;
 constexpr double HOLD_PER_LAUNCH_US = 6.0;
+constexpr double LONGER = 1.5;
+constexpr double MOST_HOLD_US = 100.0;
 
 constexpr int FLOOR_SAMPLES = 101;
 
@@ -27,10 +30,14 @@ double microseconds(const Event& start, const Event& stop) {
 }  // namespace
 
 EventTimer::EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream)
-    : cycles_per_us_(device.max_sm_clock_mhz), flush_(flush), stream_(stream), pairs_(2) {}
+    : cycles_per_us_(device.max_sm_clock_mhz),
+      hold_per_launch_us_(HOLD_PER_LAUNCH_US),
+      flush_(flush),
+      stream_(stream),
+      pairs_(2) {}
 
 void EventTimer::hold(int launches) {
-  launch_hold(static_cast<long long>((HOLD_US + HOLD_PER_LAUNCH_US * launches) * cycles_per_us_), stream_);
+  launch_hold(static_cast<long long>((HOLD_US + hold_per_launch_us_ * launches) * cycles_per_us_), stream_);
 }
 
 void EventTimer::begin_sample(Owner owner, DeviceProblem& problem, int launches) {
@@ -49,7 +56,19 @@ double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds
 std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                                       const std::vector<int>& order, int launches, Witness* witness) {
   problem.reserve(launches);
+  while (enqueue_round(contenders, problem, order, launches, witness) && hold_per_launch_us_ < MOST_HOLD_US) {
+    hold_per_launch_us_ *= LONGER;
+  }
   std::vector<double> times(contenders.size());
+  for (const int index : order) {
+    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
+  }
+  return times;
+}
+
+bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
+                               const std::vector<int>& order, int launches, Witness* witness) {
+  bool late = false;
   if (witness != nullptr) {
     witness->renew(launches);
     CUDA_CHECK(cudaStreamSynchronize(stream_));
@@ -66,6 +85,8 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
       contender.kernel(problem.operands(contender.owner, launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
+    late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
+    cudaGetLastError();  // that it was not ready is no error
     if (witness != nullptr) {
       witness->look(contender.owner, contender.standard);
     }
@@ -74,10 +95,7 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
   if (witness != nullptr) {
     witness->require_right();
   }
-  for (const int index : order) {
-    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
-  }
-  return times;
+  return late;
 }
 
 EventTimer::Floor EventTimer::measure_floor() {

@@ -29,7 +29,8 @@ struct Contender {
 ///     C restored | L2 flushed (cold) | hold | event | launches | event | C looked at (with a witness)
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
-/// enqueued the rest, so that the events enclose the launches' own time alone. The host waits once per round.
+/// enqueued the rest, so that the events enclose the launches' own time alone. Where the GPU was there before the host,
+/// the round is taken again with a longer hold. The host waits once per round.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
@@ -54,11 +55,15 @@ class EventTimer {
   };
 
   void hold(int launches);
+  /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
+  bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
+                     int launches, Witness* witness);
   /// Enqueues all of a sample that comes before its launches.
   void begin_sample(Owner owner, DeviceProblem& problem, int launches);
   double elapsed_us(const EventPair& pair) const;
 
   double cycles_per_us_;
+  double hold_per_launch_us_;  ///< longer since the host was late
   L2Flush* flush_;
   cudaStream_t stream_;
   std::vector<EventPair> pairs_;

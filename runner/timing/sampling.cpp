@@ -101,9 +101,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
   RandomOrder order(options.contenders, options.seed);
   const std::vector<double> estimates = warm_up(round, order, options, observer);
   Timings timings;
-  if (options.launches > 0) {
-    timings.launches_per_sample = options.launches;
-  } else if (options.batch_short) {
+  if (options.batch_short) {
     timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
   }
   std::string activity = "sampling";

@@ -11,7 +11,7 @@ namespace sgemm {
 
 // Decides when warm-up and sampling end. This file knows nothing of GPUs: times come from a Round.
 
-/// Sampling goes on until the interval of every watched median is at most this wide to either side, relative to it...
+/// Sampling goes on until half the width of every watched median's interval is at most this, relative to the median...
 constexpr double TARGET_CI = 0.005;
 constexpr double CONFIDENCE = 0.95;
 /// ...with at least MIN_SAMPLES samples. It ends at MAX_SAMPLES or when the time budget is used. A case over budget
@@ -50,7 +50,6 @@ struct SamplingOptions {
   std::uint64_t seed = 0;                        ///< of the random order within each round
   StopToken stop = {};                           ///< asked before each round; check() throws to end the sampling
   std::function<double()> now = steady_seconds;  ///< the clock of warm-up and budget, which tests replace
-  int launches = 0;                              ///< of every sample, whatever they take; 0 where that decides
 };
 
 struct Timings {

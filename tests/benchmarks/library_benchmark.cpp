@@ -28,6 +28,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -216,8 +217,12 @@ class Benchmark {
     std::vector<double> library;
     std::vector<double> cublas;
     for (int i = 0; i < SAMPLES; ++i) {
-      cublas.push_back(samples_.time([&] { run_cublas(product); }));
-      library.push_back(samples_.time([&] { run_library(product); }));
+      const bool library_first = order_() % 2 == 0;
+      for (const bool of_library : {library_first, !library_first}) {
+        (of_library ? library : cublas).push_back(samples_.time([&] {
+          of_library ? run_library(product) : run_cublas(product);
+        }));
+      }
     }
     return {median(library), median(cublas)};
   }
@@ -317,6 +322,7 @@ class Benchmark {
   }
 
   ColdSamples samples_;
+  std::mt19937 order_{42};  // of both within a round
   std::shared_ptr<CublasHandle> cublas_ = CublasHandle::shared();
   sgemm_handle_t library_ = nullptr;
   DeviceBuffer<float> a_;

@@ -53,14 +53,16 @@ std::string refusal(double us, const Shape& shape, const Circumstances& how = {}
 
 constexpr Shape CUBE_4096{4096, 4096, 4096};
 
-TEST(Limits, AnFp32ProductTakesThreeOfFp16) {
-  // 132 * 2048 * 2 * 1980 MHz / 3 = 356.8 TFLOP/s
-  EXPECT_NEAR(least_us(CUBE_4096), 2.0 * 4096 * 4096 * 4096 / 356.8e6, 0.5);
+TEST(Limits, AnFp32ProductTakesTwoUnitsOfFp16) {
+  // 132 * 2048 * 2 * 1980 MHz / 2 = 535.2 TFLOP/s
+  EXPECT_NEAR(least_us(CUBE_4096), 2.0 * 4096 * 4096 * 4096 / 535.2e6, 0.5);
   for (const AccuracyClass split :
        {AccuracyClass::fp32_split, AccuracyClass::bf16_split, AccuracyClass::fp16_split, AccuracyClass::int8_split}) {
     EXPECT_EQ(least_us(CUBE_4096, split), least_us(CUBE_4096));
   }
-  EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::tf32), least_us(CUBE_4096) / 3.0, 1e-9);
+  EXPECT_NEAR(least_us(CUBE_4096, AccuracyClass::tf32), least_us(CUBE_4096) / 2.0, 1e-9);
+  const double halved = least_us({32768, 32768, 40000}) / (least_us({8192, 8192, 10000}) * 64.0);
+  EXPECT_NEAR(halved, 7.0 / 8.0 * 7.0 / 8.0, 1e-9) << "Strassen";
 }
 
 TEST(Limits, LittleIsToleratedForTheClock) {
@@ -117,11 +119,11 @@ TEST(Limits, ASampleHoldsALaunch) {
 }
 
 TEST(Limits, WhatIsFasterIsImplausibleAndTheReasonHasTheFormula) {
-  EXPECT_EQ(refusal(385.3, CUBE_4096), "");
-  EXPECT_EQ(refusal(385.2 / 1.04, CUBE_4096), "");  // clocks may be a little faster
+  EXPECT_EQ(refusal(256.9, CUBE_4096), "");
+  EXPECT_EQ(refusal(256.8 / 1.04, CUBE_4096), "");  // clocks may be a little faster
   const std::string reason = refusal(100.0, CUBE_4096);
-  EXPECT_NE(reason.find("took 100 us, and at least 385.2 us are needed: 137.4 GFLOP at 356.8 TFLOP/s = 132 SMs x 2048 "
-                        "multiply-adds of fp16 x 2 x 1980 MHz / 3 for each product"),
+  EXPECT_NE(reason.find("took 100 us, and at least 256.8 us are needed: 137.4 GFLOP at 535.3 TFLOP/s = 132 SMs x 2048 "
+                        "multiply-adds of fp16 x 2 x 1980 MHz / 2 for each product"),
             std::string::npos)
       << reason;
   EXPECT_NE(refusal(0.0, CUBE_4096), "");

@@ -41,7 +41,7 @@ def test_committed_cases_would_be_implausible_if_they_were_twenty_times_as_fast(
     ("change", "limit"),
     [
         ({}, 66.9),
-        ({"number": -1}, 356.8),
+        ({"number": -1}, 535.2),
         ({"number": -1, "path": "my.cu", "accuracy_class": "tf32"}, 1070.4),
         ({"accuracy_class": "bf16_split"}, 178.4),
         ({"accuracy_class": "int8_split"}, 356.8),
@@ -53,6 +53,14 @@ def test_the_limit_is_that_of_the_class(change, limit):
     record |= change
     for tflops, is_implausible in ((limit * 1.04, False), (limit * 1.06, True)):
         record["time_us"]["median"] = 2 * 8192**3 / tflops / 1e6
+        assert bool(implausible(record, context)) is is_implausible
+
+
+def test_strassen_could_be_faster_beyond_8192():
+    record, context = of_case("09_every_shape", 8192)
+    record |= {"number": -1, "path": "my.cu", "m": 40000, "n": 40000, "k": 40000}
+    for tflops, is_implausible in ((1.04 * 535.2 * (8 / 7) ** 2, False), (1.06 * 535.2 * (8 / 7) ** 2, True)):
+        record["time_us"]["median"] = 2 * 40000**3 / tflops / 1e6
         assert bool(implausible(record, context)) is is_implausible
 
 

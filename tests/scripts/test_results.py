@@ -111,6 +111,13 @@ def test_a_byte_order_mark_before_the_results_is_passed_over(tmp_path):
     assert len(load([marked])) == len(load([SYNTHETIC / "cold.json"]))
 
 
+def test_what_host_code_has_timed_is_its_owners_word(edited):
+    rows = load([edited("cold.json", on("05_coarse_1d", 256, host_code=True, detail="64x64"))])
+    details = {row.kernel: row.detail for row in rows.itertuples() if row.side == 256}
+    assert details["05_coarse_1d"] == "64x64; timed beside its own host code: its owner's word"
+    assert details["01_naive"] == ""
+
+
 @pytest.mark.parametrize(
     ("text", "written"),
     [

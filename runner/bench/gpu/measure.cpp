@@ -18,15 +18,15 @@ Contender cublas(GpuSession& gpu, OperandSet& operands) {
   return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
 }
 
-/// The median of cuBLAS on its own and on operands that stay, which is measured once for all kernels on the same ones.
-double cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
+/// Samples of cuBLAS on its own and on operands that stay, which are taken once for all kernels on the same ones.
+const std::vector<double>& cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
   OnDevice& state = gpu.on_device(item.operands);
-  if (!state.cublas_alone_us) {
+  if (state.cublas_alone_us.empty()) {
     const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)});
     const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
-    state.cublas_alone_us = median(take_samples(round, gpu.sampling(1), alone).kernel_us);
+    state.cublas_alone_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
   }
-  return *state.cublas_alone_us;
+  return state.cublas_alone_us;
 }
 
 /// Device memory that nobody has.
@@ -51,7 +51,7 @@ void note_leak(std::size_t free_before, Record& record) {
 
 void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
-  const double alone_us = cublas_alone_us(gpu, item);
+  const std::vector<double>& alone_us = cublas_alone_us(gpu, item);
   const Prepared prepared = gpu.prepare(item);
   const std::size_t free_before = free_bytes();
   gpu.run_verified(prepared, item);
@@ -84,8 +84,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   gpu.note_resources(item);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
   gpu.require_possible(item, measurement.time_us.median, measurement.timings.launches_per_sample, gpu.protocol().l2);
-  measurement.cublas_alone_us = alone_us;
-  measurement.vs_cublas_alone = alone_us / measurement.time_us.median;
+  compare_with_alone(measurement, alone_us);
   const std::optional<double> peak = gpu.device().fp32_peak_gflops();
   if (peak && kernel.accuracy == AccuracyClass::fp32) {
     measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;

@@ -23,7 +23,7 @@ struct OnDevice final : DeviceState {
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
   std::optional<Prepared> cublas;
-  std::optional<double> cublas_alone_us;
+  std::vector<double> cublas_alone_us;  ///< samples; none until they are taken
   std::optional<double> cublas_rel_err;
 };
 
