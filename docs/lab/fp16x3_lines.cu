@@ -13,6 +13,7 @@
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
+#include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
