@@ -60,10 +60,10 @@ void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const
 }
 
 template <class Operands, class Multiply>
-auto TensorOperations::with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
-                                      const Multiply& multiply) {
+auto TensorOperations::with_all_lanes(const MmaExtents& extents, std::array<Operands, WARP>& of_warp,
+                                      const Operands& own, Site site, const Multiply& multiply) {
   check_whole_warp(site);
-  tell_of_product(MMA_ROWS, MMA_COLUMNS, k);
+  tell_of_product(extents.m, extents.n, extents.k);
   of_warp[lane()] = own;
   warp_barriers_.sync(ALL_LANES, site);
   const auto d = multiply();
@@ -74,15 +74,14 @@ auto TensorOperations::with_all_lanes(unsigned k, std::array<Operands, WARP>& of
 std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
                                            const std::array<float, 4>& c, Site site) {
   auto& numbers = warp().numbers;
-  return with_all_lanes(k, numbers, {format, operands}, site,
+  return with_all_lanes({MMA_ROWS, MMA_COLUMNS, k}, numbers, {format, operands}, site,
                         [&] { return multiply_registers(format, k, numbers, lane(), c); });
 }
 
 std::array<std::int32_t, 4> TensorOperations::mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c,
-                                                  Site site) {
+                                                  Site site, const MmaExtents& extents) {
   auto& registers = warp().registers;
-  return with_all_lanes(INTEGER_MMA_K, registers, operands, site,
-                        [&] { return multiply_registers(registers, lane(), c); });
+  return with_all_lanes(extents, registers, operands, site, [&] { return multiply_registers(registers, lane(), c); });
 }
 
 void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,

@@ -22,7 +22,8 @@ class TensorOperations {
   void end() const;
   std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                            Site site);
-  std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site);
+  std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
+                                  const MmaExtents& extents);
   void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
@@ -63,10 +64,10 @@ class TensorOperations {
     std::uint64_t all_given = 0;  ///< a hash of the arguments that all warps of a warpgroup have to agree in
   };
 
-  /// Gives the current thread's operands of a 16 x 8 x `k` product to its warp, and returns what `multiply` makes of
+  /// Gives the current thread's operands of a product to its warp, and returns what `multiply` makes of
   /// those of all lanes.
   template <class Operands, class Multiply>
-  auto with_all_lanes(unsigned k, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
+  auto with_all_lanes(const MmaExtents& extents, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
                       const Multiply& multiply);
   /// Fails where the current thread's warp lacks lanes.
   void check_whole_warp(Site site) const;

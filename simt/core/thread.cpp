@@ -61,8 +61,9 @@ std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& opera
   return InExecutor()->tensor_operations().mma(format, k, operands, c, site);
 }
 
-std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site) {
-  return InExecutor()->tensor_operations().mma(operands, c, site);
+std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
+                                const MmaExtents& extents) {
+  return InExecutor()->tensor_operations().mma(operands, c, site, extents);
 }
 
 void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {

@@ -10,7 +10,7 @@
 #include <cctype>
 #include <initializer_list>
 #include <map>
-#include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -69,51 +69,101 @@ struct Operand {
 
 std::string register_of(std::size_t operand) { return "simt_" + std::to_string(operand); }
 
+/// What an asm statement's instructions may name.
+struct Names {
+  std::vector<Operand> operands;
+  std::set<std::string> declared;  ///< by .reg, without percent signs
+};
+
+std::string_view without_percent(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('%'), name.size()));
+}
+
 /// One instruction: "cp.async.cg.shared.global" with its operands.
 class Instruction {
  public:
-  Instruction(const std::string& text, const std::vector<Operand>& operands) : asm_operands_(operands) {
+  Instruction(const std::string& text, const Names& names) : names_(names) {
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
-    mnemonic_ = text.substr(0, end);
     // "::" is part of "shared::cta".
-    parts_ = split(mnemonic_, '.');
-    arguments_ = split(text.substr(end), ',');
+    parts_ = split(std::string_view(text).substr(0, end), '.');
+    arguments_ = split(std::string_view(text).substr(end), ',');
   }
 
   std::string translation() const {
-    using Form = std::string (Instruction::*)() const;
-    static const std::map<std::string_view, Form> forms{{"mov", &Instruction::mov},
-                                                        {"ld", &Instruction::load},
-                                                        {"ldu", &Instruction::load},
-                                                        {"st", &Instruction::store},
-                                                        {"cp", &Instruction::copy},
-                                                        {"cvta", &Instruction::cvta},
-                                                        {"cvt", &Instruction::cvt},
-                                                        {"bar", &Instruction::bar},
-                                                        {"barrier", &Instruction::bar},
-                                                        {"mma", &Instruction::mma},
-                                                        {"ldmatrix", &Instruction::matrix},
-                                                        {"stmatrix", &Instruction::matrix},
-                                                        {"red", &Instruction::atomic},
-                                                        {"atom", &Instruction::atomic},
-                                                        {"mbarrier", &Instruction::mbarrier},
-                                                        {"setp", &Instruction::setp},
-                                                        {"selp", &Instruction::selp},
-                                                        {"bra", &Instruction::bra},
-                                                        {"nanosleep", &Instruction::give_way},
-                                                        {"shfl", &Instruction::shuffle},
-                                                        // Hints, and orders that the executor keeps anyway.
-                                                        {"prefetch", &Instruction::nothing},
-                                                        {"prefetchu", &Instruction::nothing},
-                                                        {"membar", &Instruction::nothing},
-                                                        {"fence", &Instruction::nothing},
-                                                        {"griddepcontrol", &Instruction::nothing},
-                                                        {"setmaxnreg", &Instruction::nothing}};
+    struct Form {
+      std::string (Instruction::*translate)() const;
+      std::string_view modifiers;  ///< that it takes, beside types; "L::" for hints to caches. Others are refused
+    };
+    constexpr std::string_view ANY = "*";
+    static const std::map<std::string_view, Form> forms{
+        {"mov", {&Instruction::mov, ""}},
+        {"ld",
+         {&Instruction::load,
+          "global shared shared::cta shared::cluster weak volatile relaxed acquire cta cluster "
+          "gpu sys nc ca cg cs lu cv v2 v4 L::"}},
+        {"ldu", {&Instruction::load, "global v2 v4"}},
+        {"st",
+         {&Instruction::store,
+          "global shared shared::cta weak volatile relaxed release cta cluster gpu sys wb cg "
+          "cs wt v2 v4 L::"}},
+        {"cp",
+         {&Instruction::copy,
+          "async bulk ca cg shared shared::cta shared::cluster global bulk_group read prefetch "
+          "L2 mbarrier mbarrier::complete_tx::bytes arrive noinc commit_group wait_group "
+          "wait_all L::"}},
+        {"cvta", {&Instruction::cvta, "to shared shared::cta global"}},
+        {"cvt", {&Instruction::cvt, "rn rna rni rmi rpi rzi ftz"}},
+        {"bar", {&Instruction::bar, "cta warp sync arrive aligned"}},
+        {"barrier", {&Instruction::bar, "cta cluster sync arrive wait aligned release acquire relaxed"}},
+        {"mma", {&Instruction::mma, ANY}},
+        {"ldmatrix", {&Instruction::matrix, "sync aligned m8n8 x1 x2 x4 trans shared shared::cta"}},
+        {"stmatrix", {&Instruction::matrix, "sync aligned m8n8 x1 x2 x4 trans shared shared::cta"}},
+        {"red", {&Instruction::atomic, ATOMIC}},
+        {"atom", {&Instruction::atomic, ATOMIC}},
+        {"mbarrier",
+         {&Instruction::mbarrier,
+          "init arrive expect_tx try_wait test_wait parity shared shared::cta "
+          "release acquire cta cluster"}},
+        {"setp", {&Instruction::setp, "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan ftz"}},
+        {"selp", {&Instruction::selp, ""}},
+        {"bra", {&Instruction::bra, "uni"}},
+        {"nanosleep", {&Instruction::give_way, ""}},
+        {"shfl", {&Instruction::shuffle, "sync up down bfly idx"}},
+        {"vote", {&Instruction::vote, "sync ballot any all"}},
+        {"elect", {&Instruction::elect, "sync"}},
+        {"mapa", {&Instruction::mapa, "shared::cluster"}},
+        {"wgmma", {&Instruction::wgmma, ANY}},
+        {"createpolicy", {&Instruction::policy, ANY}},
+        // Hints, and orders that the executor keeps anyway.
+        {"prefetch", {&Instruction::nothing, ANY}},
+        {"prefetchu", {&Instruction::nothing, ANY}},
+        {"membar", {&Instruction::nothing, ANY}},
+        {"fence", {&Instruction::nothing, ANY}},
+        {"griddepcontrol", {&Instruction::nothing, ANY}},
+        {"setmaxnreg", {&Instruction::nothing, ANY}}};
     const auto form = forms.find(parts_.front());
-    return form == forms.end() ? arithmetic() : (this->*form->second)();
+    if (form == forms.end()) {
+      return arithmetic();
+    }
+    const std::string_view modifiers = form->second.modifiers;
+    const std::vector<std::string> known = split(modifiers, ' ');
+    const bool hints = modifiers.ends_with("L::");
+    for (std::size_t i = 1; i < parts_.size() && modifiers != ANY; ++i) {
+      const std::string& part = parts_[i];
+      if (std::ranges::find(known, part) == known.end() &&
+          !(hints && (part.starts_with("L1::") || part.starts_with("L2::")))) {
+        type_named(part);
+      }
+    }
+    return (this->*form->second.translate)();
   }
 
  private:
+  static constexpr std::string_view ATOMIC =
+      "global shared shared::cta relaxed release acquire acq_rel cta cluster gpu sys add min max and or xor exch cas "
+      "inc "
+      "dec L::";
+
   bool has(std::string_view part) const { return std::ranges::find(parts_, part) != parts_.end(); }
 
   /// Refuses what stands between the name and the last `last` parts, unless it is among `known`.
@@ -134,16 +184,21 @@ class Instruction {
 
   /// The C++ expression of a register or an immediate operand.
   std::string expression(const std::string& text) const {
-    if (text.starts_with("%%") ||
-        (text.starts_with('%') && text.size() > 1 && std::isdigit(static_cast<unsigned char>(text[1])) == 0)) {
-      return special(text.substr(text.find_last_of('%') + 1));
+    if (const std::string name(without_percent(text)); names_.declared.contains(name)) {
+      return "simt_" + name;
     }
-    if (text.starts_with('%')) {
+    if (text.starts_with('%') && text.size() > 1 && std::isdigit(static_cast<unsigned char>(text[1])) != 0) {
       const std::size_t number = std::stoul(text.substr(1));
-      if (number >= asm_operands_.size()) {
+      if (number >= names_.operands.size()) {
         throw Unknown{};
       }
       return register_of(number);
+    }
+    if (text.starts_with('%')) {
+      return special(std::string(without_percent(text)));
+    }
+    if (text == "_") {
+      return "simt_unused";
     }
     if (text.starts_with("0f") || text.starts_with("0F")) {
       return "simt::ptx::as<float>(0x" + text.substr(2) + "U)";
@@ -151,13 +206,10 @@ class Instruction {
     if (text.starts_with("0d") || text.starts_with("0D")) {
       return "simt::ptx::as<double>(0x" + text.substr(2) + "ULL)";
     }
-    if (text.empty() || text.find_first_of("{}[]|") != text.npos) {
+    if (text.empty() || (std::isdigit(static_cast<unsigned char>(text[0])) == 0 && text[0] != '-')) {
       throw Unknown{};
     }
-    if (std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '-') {
-      return text;
-    }
-    return "simt_" + text;  // declared by .reg
+    return text;
   }
 
   static std::string special(const std::string& name) {
@@ -197,6 +249,16 @@ class Instruction {
 
   std::string assign(const std::string& type, const std::string& result) const {
     return "simt::ptx::set<" + type + ">(" + value(0) + ", " + result + ")";
+  }
+
+  /// Of "a|p": what `call` gives goes to a, and to the predicate whether it holds, which is `call`'s last argument.
+  std::string assign_with_predicate(const std::string& call) const {
+    const std::string& both = argument(0);
+    const std::size_t bar = both.find('|');
+    const std::string predicate = bar == both.npos ? "_" : trimmed(std::string_view(both).substr(bar + 1));
+    return "bool simt_holds; simt::ptx::set<std::uint32_t>(" + expression(trimmed(both.substr(0, bar))) + ", " + call +
+           ", simt_holds)); " +
+           (predicate == "_" ? "" : "simt::ptx::set<bool>(" + expression(predicate) + ", simt_holds)");
   }
 
   /// "{a, b}" as the registers; one alone without brackets.
@@ -250,9 +312,6 @@ class Instruction {
   bool is_shared() const { return has("shared") || has("shared::cta"); }
   /// A pointer, as the mnemonic's state space says.
   std::string pointer(std::size_t index) const {
-    if (has("local") || has("param") || has("shared::cluster") || has("const")) {
-      throw Unknown{};
-    }
     return is_shared() ? "simt::ptx::shared_pointer(" + shared(index) + ")"
                        : "simt::ptx::generic_pointer(" + address(index) + ")";
   }
@@ -260,6 +319,7 @@ class Instruction {
   std::string nothing() const { return ""; }
   std::string give_way() const { return "simt::give_way()"; }
   std::string bra() const { return "goto simt_label_" + argument(0); }
+  std::string policy() const { return assign("std::uint64_t", "std::uint64_t{}"); }
   std::string selp() const { return assign(type_named(parts_.back()), value(3) + " ? " + typed(1) + " : " + typed(2)); }
 
   std::string mov() const {
@@ -282,13 +342,14 @@ class Instruction {
   }
 
   std::string vector_type() const {
-    if (has("v8")) {
-      throw Unknown{};
-    }
     const std::string count = has("v2") ? "2" : has("v4") ? "4" : "1";
     return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
   }
   std::string load() const {
+    if (has("shared::cluster")) {
+      return spread(type_named(parts_.back()),
+                    "simt::ptx::load_in_cluster<" + vector_type() + ">(" + shared(1) + ", simt_site)", ".values");
+    }
     return spread(type_named(parts_.back()), "simt::ptx::load<" + vector_type() + ">(" + pointer(1) + ")", ".values");
   }
   std::string store() const {
@@ -311,10 +372,12 @@ class Instruction {
     if (parts_[2] == "wait_all") {
       return "simt::commit_copies(); simt::wait_for_copies(0)";
     }
-    if (parts_[2] == "mbarrier" && has("noinc")) {
-      return "simt::mbarrier_arrive_after_copies(" + shared(0) + ", simt_site)";
+    if (parts_[2] == "mbarrier" && has("arrive")) {
+      return std::string("simt::mbarrier_") + (has("noinc") ? "arrive_after" : "announce") + "_copies(" + shared(0) +
+             ", simt_site)";
     }
-    if (parts_[2] != "ca" && parts_[2] != "cg") {
+    if ((parts_[2] != "ca" && parts_[2] != "cg") || parts_.size() < 5 || !parts_[3].starts_with("shared") ||
+        has("shared::cluster") || parts_[4] != "global") {
       throw Unknown{};
     }
     const std::size_t hints = has("L2::cache_hint") ? 1 : 0;  // the last operand
@@ -325,9 +388,20 @@ class Instruction {
   }
 
   std::string bulk_copy() const {
-    // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes, of a cluster of one block
-    if (parts_.size() < 6 || !parts_[3].starts_with("shared::") || parts_[4] != "global" ||
-        parts_[5] != "mbarrier::complete_tx::bytes") {
+    if (has("prefetch") || has("commit_group") || has("wait_group")) {
+      return "";  // copies to global memory are complete when they have started
+    }
+    const auto is = [&](std::initializer_list<std::string_view> spaces) {
+      return parts_.size() >= 3 + spaces.size() &&
+             std::ranges::equal(spaces, std::span(parts_).subspan(3, spaces.size()));
+    };
+    if (is({"global", "shared::cta", "bulk_group"})) {
+      return "simt::ptx::bulk_copy_to_global(simt::ptx::generic_pointer(" + address(0) + "), " + shared(1) +
+             ", static_cast<unsigned>(" + value(2) + "), simt_site)";
+    }
+    // Of a cluster, to the own block.
+    if (!is({"shared::cluster", "global", "mbarrier::complete_tx::bytes"}) &&
+        !is({"shared::cta", "global", "mbarrier::complete_tx::bytes"})) {
       throw Unknown{};
     }
     return "simt::bulk_copy(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), static_cast<unsigned>(" +
@@ -384,6 +458,12 @@ class Instruction {
   }
 
   std::string bar() const {
+    if (has("cluster")) {
+      if (has("arrive") == has("wait")) {
+        throw Unknown{};
+      }
+      return has("wait") ? "simt::cluster_barrier(simt_site)" : "";  // where all threads wait, all have arrived
+    }
     if (has("warp")) {
       return "simt::warp_barrier(static_cast<unsigned>(" + value(0) + "), simt_site)";
     }
@@ -401,6 +481,14 @@ class Instruction {
 
   std::string mma() const {
     // mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+    if (has("satfinite") && has("s8")) {
+      Instruction plain = *this;
+      std::erase(plain.parts_, "satfinite");
+      return plain.integer_mma(true);
+    }
+    if (has("s8")) {
+      return integer_mma(false);
+    }
     if (parts_.size() != 10 || parts_[1] != "sync" || parts_[4] != "row" || parts_[5] != "col" ||
         parts_[7] != parts_[8] || parts_[6] != parts_[9] || !parts_[3].starts_with("m16n8k")) {
       throw Unknown{};
@@ -410,21 +498,71 @@ class Instruction {
     const bool tf32 = type == "tf32" && parts_[6] == "f32" && (k == "4" || k == "8");
     const bool half = (type == "f16" || (type == "bf16" && parts_[6] == "f32")) && (k == "8" || k == "16") &&
                       (parts_[6] == "f32" || parts_[6] == "f16");
-    const bool integers = type == "s8" && parts_[6] == "s32" && k == "32";
-    if (!tf32 && !half && !integers) {
+    if (!tf32 && !half) {
       throw Unknown{};
     }
     const std::string format = type == "tf32" ? "tf32" : type == "f16" ? "fp16" : "bf16";
-    const std::string results = integers ? "std::int32_t" : parts_[6] == "f32" ? "float" : "std::uint32_t";
-    const std::string sums = integers             ? "simt::ptx::Integers"
-                             : results == "float" ? "simt::ptx::Floats"
-                                                  : "simt::ptx::PackedHalves";
+    const std::string results = parts_[6] == "f32" ? "float" : "std::uint32_t";
+    const std::string sums = results == "float" ? "simt::ptx::Floats" : "simt::ptx::PackedHalves";
     if (registers(0).size() != (parts_[6] == "f16" ? 2U : 4U)) {
       throw Unknown{};
     }
-    return spread(results, "simt::ptx::mma(" + (integers ? "" : "simt::MmaFormat::" + format + ", " + k + ", ") +
-                               list("std::uint32_t", 1) + ", " + list("std::uint32_t", 2) + ", " + sums +
-                               list(results, 3) + ", simt_site)");
+    return spread(results, "simt::ptx::mma(simt::MmaFormat::" + format + ", " + k + ", " + list("std::uint32_t", 1) +
+                               ", " + list("std::uint32_t", 2) + ", " + sums + list(results, 3) + ", simt_site)");
+  }
+
+  /// mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 and the like.
+  std::string integer_mma(bool saturates) const {
+    static const std::map<std::string_view, std::array<std::size_t, 3>> registers_of{
+        {"m8n8k16", {2, 1, 1}}, {"m16n8k16", {4, 2, 1}}, {"m16n8k32", {4, 4, 2}}};
+    const std::vector<std::string> behind{"row", "col", "s32", "s8", "s8", "s32"};
+    const auto shape = registers_of.find(parts_.size() == 10 ? parts_[3] : "");
+    if (shape == registers_of.end() || parts_[1] != "sync" || parts_[2] != "aligned" ||
+        !std::equal(behind.begin(), behind.end(), parts_.begin() + 4)) {
+      throw Unknown{};
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (registers(i).size() != shape->second[i % 3]) {
+        throw Unknown{};
+      }
+    }
+    std::string extents(shape->first.substr(1));
+    extents.replace(extents.find('n'), 1, ", ").replace(extents.find('k'), 1, ", ");
+    return spread("std::int32_t", "simt::ptx::mma({" + extents + "}, " + list("std::uint32_t", 1) + ", " +
+                                      list("std::uint32_t", 2) + ", simt::ptx::Integers" + list("std::int32_t", 3) +
+                                      (saturates ? ", true" : ", false") + ", simt_site)");
+  }
+
+  /// wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d}, a, b, add, 1, 1, 0, 0, whose result is there at once.
+  std::string wgmma() const {
+    if (parts_.size() > 1 && (parts_[1] == "fence" || parts_[1] == "commit_group" || parts_[1] == "wait_group")) {
+      return "";
+    }
+    const std::size_t results = registers(0).size();
+    const bool half = parts_.size() == 8 && (parts_[6] == "f16" || parts_[6] == "bf16") && parts_[7] == parts_[6];
+    if (!half || parts_[1] != "mma_async" || parts_[5] != "f32" || results == 0 || results % 4 != 0 || results > 128 ||
+        parts_[4] != "m64n" + std::to_string(2 * results) + "k16") {
+      throw Unknown{};
+    }
+    const bool a_in_registers = argument(1).starts_with('{');
+    const std::vector<std::string_view> flags = a_in_registers ? std::vector<std::string_view>{"1", "1", "0"}
+                                                               : std::vector<std::string_view>{"1", "1", "0", "0"};
+    for (std::size_t i = 0; i < flags.size(); ++i) {  // signs of A and B, and whether they are transposed
+      if (constant(4 + i) != flags[i]) {
+        throw Unknown{};
+      }
+    }
+    const std::string a = a_in_registers ? "simt::ptx::WgmmaPart{" + list("std::uint32_t", 1) + "}"
+                                         : "simt::ptx::wgmma_rows(" + as("std::uint64_t", 1) + ")";
+    return spread("float", "simt::ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
+                               ", std::array<float, " + std::to_string(results) + ">" + list("float", 0) + ", " + a +
+                               ", " + as("std::uint64_t", 2) + ", " + value(3) + ", simt_site)");
+  }
+  /// An immediate operand, also one that the statement passes in.
+  std::string constant(std::size_t index) const {
+    const std::string& text = argument(index);
+    const std::size_t number = text.starts_with('%') ? std::stoul(text.substr(1)) : names_.operands.size();
+    return number < names_.operands.size() ? names_.operands[number].expression : text;
   }
 
   /// ldmatrix and stmatrix.
@@ -441,9 +579,10 @@ class Instruction {
 
   /// red.global.add.f32 [a], b and atom.global.add.u32 d, [a], b, of one number each.
   std::string atomic() const {
-    static const std::map<std::string, std::string> operations{{"add", "add"},      {"min", "min"}, {"max", "max"},
-                                                               {"and", "and_"},     {"or", "or_"},  {"xor", "xor_"},
-                                                               {"exch", "exchange"}};
+    static const std::map<std::string, std::string> operations{
+        {"add", "add"}, {"min", "min"},  {"max", "max"},       {"and", "and_"},
+        {"or", "or_"},  {"xor", "xor_"}, {"exch", "exchange"}, {"cas", "compare_and_swap"},
+        {"inc", "inc"}, {"dec", "dec"}};
     static const std::map<std::string, std::string> types{{"u32", "u32"}, {"b32", "u32"}, {"s32", "i32"},
                                                           {"u64", "u64"}, {"b64", "u64"}, {"s64", "i64"},
                                                           {"f32", "f32"}, {"f64", "f64"}};
@@ -451,14 +590,15 @@ class Instruction {
         std::ranges::find_if(parts_, [&](const std::string& part) { return operations.contains(part); });
     const auto type = types.find(parts_.back());
     const bool returns = parts_.front() == "atom";
-    if (operation == parts_.end() || type == types.end() || has("v2") || has("v4") || has("v8") ||
-        arguments_.size() != (returns ? 3U : 2U)) {
+    const bool swaps = has("cas");
+    if (operation == parts_.end() || type == types.end() ||
+        arguments_.size() != (returns ? 3U : 2U) + (swaps ? 1U : 0U)) {
       throw Unknown{};
     }
     const std::string bits = type->second.ends_with("64") ? "std::uint64_t" : "std::uint32_t";
     const std::string call = "simt::atomic(simt::AtomicOperation::" + operations.at(*operation) +
                              ", simt::AtomicType::" + type->second + ", " + pointer(returns ? 1 : 0) + ", " +
-                             as(bits, returns ? 2 : 1) + ", 0, simt_site)";
+                             as(bits, arguments_.size() - 1) + ", " + (swaps ? as(bits, 2) : "0") + ", simt_site)";
     return returns ? assign(bits, "static_cast<" + bits + ">(" + call + ")") : call;
   }
 
@@ -491,7 +631,9 @@ class Instruction {
                                                                 {"hs", ">="}, {"neu", "!="}};
     static const std::map<std::string, std::string> opposites{
         {"equ", "ne"}, {"ltu", ">="}, {"leu", ">"}, {"gtu", "<="}, {"geu", "<"}};
-    allow({"ftz", parts_.size() > 1 ? parts_[1] : ""});
+    if (parts_.size() != (has("ftz") ? 4U : 3U)) {
+      throw Unknown{};
+    }
     const std::string a = typed(1);
     const std::string b = typed(2);
     if (const auto found = comparisons.find(parts_[1]); found != comparisons.end()) {
@@ -501,6 +643,10 @@ class Instruction {
     if (parts_[1] == "ne") {
       return assign("bool", different);
     }
+    if (parts_[1] == "num" || parts_[1] == "nan") {
+      const std::string sign = parts_[1] == "num" ? " == " : " != ";
+      return assign("bool", a + sign + a + (parts_[1] == "num" ? " && " : " || ") + b + sign + b);
+    }
     if (const auto found = opposites.find(parts_[1]); found != opposites.end()) {
       return assign("bool", "!" + (found->second == "ne" ? different : "(" + a + " " + found->second + " " + b + ")"));
     }
@@ -509,18 +655,41 @@ class Instruction {
 
   std::string shuffle() const {
     // shfl.sync.bfly.b32 d, value, lane, limits, mask
-    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[2] == "sync" || parts_[3] != "b32" ||
-        argument(0).find('|') != std::string::npos) {
+    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[2] == "sync" || parts_[3] != "b32") {
       throw Unknown{};
     }
-    allow({"sync", "up", "down", "bfly", "idx"});
-    return assign("std::uint32_t", "simt::ptx::shuffle(simt::ptx::Shuffle::" + parts_[2] + ", " + typed(1) + ", " +
-                                       typed(2) + ", " + typed(3) + ", " + typed(4) + ", simt_site)");
+    return assign_with_predicate("simt::ptx::shuffle(simt::ptx::Shuffle::" + parts_[2] + ", " + typed(1) + ", " +
+                                 typed(2) + ", " + typed(3) + ", " + typed(4) + ", simt_site");
+  }
+
+  std::string elect() const {
+    return assign_with_predicate("simt::ptx::elect(" + as("std::uint32_t", 1) + ", simt_site");
+  }
+
+  /// vote.sync.ballot.b32 d, p, mask
+  std::string vote() const {
+    if (parts_.size() != 4 || parts_[1] != "sync" || (parts_[2] == "ballot") != (parts_[3] == "b32")) {
+      throw Unknown{};
+    }
+    return assign(type_named(parts_[3]),
+                  "__" + parts_[2] + "_sync(" + as("std::uint32_t", 2) + ", " + value(1) + " ? 1 : 0, simt_site)");
+  }
+
+  std::string mapa() const {
+    if (parts_.size() != 3 || parts_[2] != "u32") {
+      throw Unknown{};
+    }
+    return assign("std::uint32_t", "simt::ptx::in_cluster(" + typed(1) + ", " + typed(2) + ", simt_site)");
   }
 
   std::string arithmetic() const {
     static const std::map<std::string, std::string> operators{{"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"div", "/"},
                                                               {"rem", "%"}, {"and", "&"}, {"or", "|"},  {"xor", "^"}};
+    static const std::map<std::string, std::string> functions{
+        {"ex2", "__builtin_exp2"},         {"lg2", "__builtin_log2"},  {"sin", "__builtin_sin"},
+        {"cos", "__builtin_cos"},          {"tanh", "__builtin_tanh"}, {"sqrt", "__builtin_sqrt"},
+        {"rsqrt", "1.0 / __builtin_sqrt"}, {"rcp", "1.0 / "},          {"popc", "std::popcount"},
+        {"clz", "std::countl_zero"},       {"brev", "__brev"}};
     const std::string& base = parts_.front();
     const std::string& type_name = parts_.back();
     if (parts_.size() < 2 || type_name.find("f16") != type_name.npos) {
@@ -535,17 +704,28 @@ class Instruction {
       }
       return assign(type, "simt::ptx::" + function + "<" + type + ">(" + arguments + ")");
     };
-    const bool wide = has("wide") && (base == "mul" || base == "mad") && (type_name == "u32" || type_name == "s32");
-    if (wide) {
+    const auto sign = [&](char letter, std::string_view bits) {
+      return std::string("std::") + (letter == 's' ? "" : "u") + "int" + std::string(bits) + "_t";
+    };
+    const bool is_32 = type_name == "u32" || type_name == "s32";
+    if (has("wide") && (base == "mul" || base == "mad") && (is_32 || type_name == "u16" || type_name == "s16")) {
       allow({"wide"});
-      const std::string result = type_name == "u32" ? "std::uint64_t" : "std::int64_t";
+      const std::string result = sign(type_name[0], is_32 ? "64" : "32");
       const std::string product = "static_cast<" + result + ">(" + typed(1) + ") * " + typed(2);
       return assign(result, base == "mul" ? product : product + " + " + as(result, 3));
     }
-    if (base == "mul" && has("hi") && (type_name == "u32" || type_name == "s32")) {
+    if (base == "mul" && has("hi") && is_32) {
       allow({"hi"});
-      return assign(type, "static_cast<" + type + ">(static_cast<std::" + (type_name == "u32" ? "u" : "") +
-                              "int64_t>(" + typed(1) + ") * " + typed(2) + " >> 32)");
+      return assign(type, "static_cast<" + type + ">(static_cast<" + sign(type_name[0], "64") + ">(" + typed(1) +
+                              ") * " + typed(2) + " >> 32)");
+    }
+    if (base == "dp4a") {
+      if (parts_.size() != 3 || (parts_[1] != "u32" && parts_[1] != "s32") || !is_32) {
+        throw Unknown{};
+      }
+      return assign("std::uint32_t", "simt::sum_of_byte_products<" + sign(parts_[1][0], "8") + ", " +
+                                         sign(type_name[0], "8") + ">(" + as("std::uint32_t", 1) + ", " +
+                                         as("std::uint32_t", 2) + ", " + as("std::uint32_t", 3) + ")");
     }
     if (base == "shl" || base == "shr") {
       allow({});
@@ -562,20 +742,40 @@ class Instruction {
       return assign(type,
                     "simt::ptx::bfe(" + typed(1) + ", " + as("std::uint32_t", 2) + ", " + as("std::uint32_t", 3) + ")");
     }
+    if (base == "abs") {
+      allow({"ftz"});
+      return call("abs", 1);
+    }
+    if (base == "bfi") {
+      allow({});
+      return assign(type, "simt::ptx::bfi(" + typed(1) + ", " + typed(2) + ", " + as("std::uint32_t", 3) + ", " +
+                              as("std::uint32_t", 4) + ")");
+    }
+    if (const auto found = functions.find(base); found != functions.end()) {
+      allow(floats ? std::initializer_list<std::string_view>{"rn", "approx", "ftz"}
+                   : std::initializer_list<std::string_view>{});
+      return assign(floats ? type : "std::uint32_t", found->second + "(" + typed(1) + ")");
+    }
     if (floats) {
       allow({"rn", "ftz", base == "div" ? "approx" : "rn", base == "div" ? "full" : "rn"});
     } else {
-      allow({"lo"});
+      allow({base == "mul" || base == "mad" ? "lo" : ""});
     }
     if (const auto found = operators.find(base); found != operators.end()) {
-      return assign(type, "static_cast<" + type + ">(" + typed(1) + " " + found->second + " " + typed(2) + ")");
+      // In registers of integers, sums and products wrap around.
+      const bool wraps = !floats && type != "bool" && std::string_view("+-*").find(found->second) != std::string::npos;
+      const std::string operand = wraps ? "std::make_unsigned_t<" + type + ">" : type;
+      return assign(type, "static_cast<" + type + ">(" + (wraps ? "1U * " : "") + as(operand, 1) + " " + found->second +
+                              " " + as(operand, 2) + ")");
     }
-    if (base == "fma" && floats) {
+    if ((base == "fma" || base == "mad") && floats) {
       return assign(type, "__builtin_fma" + std::string(type == "float" ? "f(" : "(") + typed(1) + ", " + typed(2) +
                               ", " + typed(3) + ")");
     }
-    if (base == "mad" && !floats) {
-      return assign(type, "static_cast<" + type + ">(" + typed(1) + " * " + typed(2) + " + " + typed(3) + ")");
+    if (base == "mad") {
+      const std::string operand = "std::make_unsigned_t<" + type + ">";
+      return assign(type, "static_cast<" + type + ">(1U * " + as(operand, 1) + " * " + as(operand, 2) + " + " +
+                              as(operand, 3) + ")");
     }
     if (base == "min" || base == "max") {
       return call(base, 2);
@@ -590,14 +790,13 @@ class Instruction {
     throw Unknown{};
   }
 
-  const std::vector<Operand>& asm_operands_;
-  std::string mnemonic_;
+  const Names& names_;
   std::vector<std::string> parts_;
   std::vector<std::string> arguments_;
 };
 
 /// ".reg .b32 a, b" as "std::uint32_t simt_a, simt_b".
-std::string declaration(const std::string& text) {
+std::string declaration(const std::string& text, std::set<std::string>& declared) {
   std::istringstream words(text);
   std::string reg;
   std::string type;
@@ -609,13 +808,13 @@ std::string declaration(const std::string& text) {
   }
   std::string names;
   for (const std::string& name : split(rest, ',')) {
-    names += (names.empty() ? " simt_" : ", simt_") + name;
+    names += (names.empty() ? " simt_" : ", simt_") + *declared.emplace(without_percent(name)).first;
   }
   return "[[maybe_unused]] " + type_named(type.substr(1)) + names + ";";
 }
 
 /// One statement up to its semicolon, with its labels and guards.
-std::string statement(std::string text, const std::vector<Operand>& operands) {
+std::string statement(std::string text, Names& names) {
   std::string result;
   for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':')) {
     const std::string label = trimmed(std::string_view(text).substr(0, colon));
@@ -632,19 +831,19 @@ std::string statement(std::string text, const std::vector<Operand>& operands) {
     return result;
   }
   if (text.starts_with(".reg")) {
-    return result + declaration(text) + " ";
+    return result + declaration(text, names.declared) + " ";
   }
   if (text.starts_with('@')) {
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
     const bool negated = text.starts_with("@!");
-    std::string predicate = text.substr(negated ? 2 : 1, end - (negated ? 2 : 1));
-    if (predicate.starts_with('%')) {
+    const std::string predicate(without_percent(text.substr(negated ? 2 : 1, end - (negated ? 2 : 1))));
+    if (!names.declared.contains(predicate)) {
       throw Unknown{};
     }
     result += std::string("if (") + (negated ? "!" : "") + "simt_" + predicate + ") ";
     text = trimmed(std::string_view(text).substr(end));
   }
-  return result + "{ " + Instruction(text, operands).translation() + "; } ";
+  return result + "{ " + Instruction(text, names).translation() + "; } ";
 }
 
 /// What stands in front of the first blank, or in front of the semicolon.
@@ -660,7 +859,7 @@ std::string refusal(const std::string& what, const std::string& place) {
   return "simt::not_supported(\"" + escaped(what + " (" + place + ")") + "\")";
 }
 
-std::string instructions(const std::string& assembly, const std::vector<Operand>& operands, const std::string& place) {
+std::string instructions(const std::string& assembly, Names& names, const std::string& place) {
   std::string result;
   std::string text;
   int list = 0;  // open brackets of operands, in which a brace is no block's
@@ -671,7 +870,7 @@ std::string instructions(const std::string& assembly, const std::vector<Operand>
       return;
     }
     try {
-      result += statement(one, operands);
+      result += statement(one, names);
     } catch (const Unknown&) {
       result += refusal("the instruction " + mnemonic_of(one), place) + "; ";
     }
@@ -726,8 +925,8 @@ class Parser {
     }
     std::string before;
     std::string after;
-    for (std::size_t i = 0; i < operands_.size(); ++i) {
-      const Operand& operand = operands_[i];
+    for (std::size_t i = 0; i < names_.operands.size(); ++i) {
+      const Operand& operand = names_.operands[i];
       const std::string type = type_of(operand);
       before += "[[maybe_unused]] " + type + " " + register_of(i);
       before += operand.read ? " = simt::ptx::in<" + type + ">(" + operand.expression + "); " : "{}; ";
@@ -735,8 +934,9 @@ class Parser {
         after += "simt::ptx::out(" + operand.expression + ", " + register_of(i) + "); ";
       }
     }
-    return "[&]([[maybe_unused]] simt::Site simt_site = simt::Site::current()) __attribute__((always_inline)) { " +
-           before + instructions(assembly, operands_, place_) + after + "}()";
+    return "[&]([[maybe_unused]] simt::Site simt_site = simt::Site::current()) __attribute__((always_inline)) { "
+           "[[maybe_unused]] std::uint64_t simt_unused; " +
+           before + instructions(assembly, names_, place_) + after + "}()";
   }
 
  private:
@@ -782,7 +982,7 @@ class Parser {
         ++at_;
       } while (more() && depth > 0);
       operand.expression = joined(tokens_.subspan(begin, at_ - 1 - begin));
-      operands_.push_back(operand);
+      names_.operands.push_back(operand);
       skip_space();
       if (more() && tokens_[at_].is(",")) {
         ++at_;
@@ -805,7 +1005,7 @@ class Parser {
   const std::string& place_;
   std::size_t at_ = 0;
   bool half_colon_ = false;
-  std::vector<Operand> operands_;
+  Names names_;
 };
 
 }  // namespace

@@ -241,6 +241,31 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   return result;
 }
 
+namespace simt {
+
+/// c + the products of the bytes of a, which are As, and of b. Sums beyond 32 bits wrap around.
+template <class A, class B>
+std::uint32_t sum_of_byte_products(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    c += static_cast<std::uint32_t>(static_cast<A>(a >> shift) * static_cast<B>(b >> shift));
+  }
+  return c;
+}
+
+}  // namespace simt
+
+inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  return simt::sum_of_byte_products<std::uint8_t, std::uint8_t>(a, b, c);
+}
+inline int __dp4a(int a, int b, int c) {
+  return static_cast<int>(simt::sum_of_byte_products<std::int8_t, std::int8_t>(
+      static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<unsigned>(c)));
+}
+inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
+  return __dp4a(std::bit_cast<unsigned>(a), std::bit_cast<unsigned>(b), c);
+}
+inline int __dp4a(char4 a, char4 b, int c) { return __dp4a(std::bit_cast<int>(a), std::bit_cast<int>(b), c); }
+
 #define SIMT_MIN_MAX(T)                               \
   constexpr T min(T x, T y) { return y < x ? y : x; } \
   constexpr T max(T x, T y) { return x < y ? y : x; }

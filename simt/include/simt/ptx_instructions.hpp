@@ -68,16 +68,18 @@ void out(T& to, const Register& from) {
   }
 }
 
+template <class T>
+using HalfOf = std::conditional_t<sizeof(T) == 8, std::uint32_t, std::uint16_t>;
 /// The lower half first.
-template <class T, class Half>
-T packed(const Half& low, const Half& high) {
-  return std::bit_cast<T>(std::array<Half, 2>{low, high});
+template <class T, class Low, class High>
+T packed(const Low& low, const High& high) {
+  return std::bit_cast<T>(std::array{as<HalfOf<T>>(low), as<HalfOf<T>>(high)});
 }
-template <class T, class From, class Half>
-void unpack(const From& from, Half& low, Half& high) {
-  const auto halves = std::bit_cast<std::array<Half, 2>>(as<T>(from));
-  low = halves[0];
-  high = halves[1];
+template <class T, class From, class Low, class High>
+void unpack(const From& from, Low& low, High& high) {
+  const auto halves = std::bit_cast<std::array<HalfOf<T>, 2>>(as<T>(from));
+  low = as<Low>(halves[0]);
+  high = as<High>(halves[1]);
 }
 
 inline std::uint32_t packed_f16x2(float high, float low) {
@@ -99,6 +101,11 @@ T min(T a, T b) {
 template <class T>
 T max(T a, T b) {
   return a < b || a != a ? b : a;
+}
+
+template <class T>
+T abs(T x) {
+  return x < 0 || x == 0 ? static_cast<T>(T{0} - x) : x;
 }
 
 /// The nearest that the type has; 0 for NaN.
@@ -149,10 +156,26 @@ T bfe(T x, std::uint32_t begin, std::uint32_t length) {
   return begin >= BITS ? shr(std::is_signed_v<T> ? x : T{0}, BITS) : shr(shl(x, BITS - end), BITS - end + begin);
 }
 
+/// `into` with `length` bits of `x` from `begin` on.
+template <class T>
+T bfi(T x, T into, std::uint32_t begin, std::uint32_t length) {
+  const T mask = shl(static_cast<T>(~shl(~T{0}, length & 0xFFU)), begin & 0xFFU);
+  return (into & ~mask) | (shl(x, begin & 0xFFU) & mask);
+}
+
+/// The number of the first lane in `mask`; `is_own` tells whether it is this one.
+inline std::uint32_t elect(std::uint32_t mask, Site site, bool& is_own) {
+  warp_barrier(mask, site);
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(mask));
+  is_own = first == lane();
+  return first;
+}
+
 enum class Shuffle { up, down, bfly, idx };
-/// `limits` has the last lane of a group, and from bit 8 on which bits of a lane's number name its group.
+/// `limits` has the last lane of a group, and from bit 8 on which bits of a lane's number name its group. `inside`
+/// tells whether the lane that is asked for is in the group.
 inline std::uint32_t shuffle(Shuffle mode, std::uint32_t value, std::uint32_t lanes, std::uint32_t limits,
-                             std::uint32_t mask, Site site) {
+                             std::uint32_t mask, Site site, bool& inside) {
   const unsigned own = lane();
   const unsigned group = limits >> 8U & (WARP - 1);
   const unsigned first = own & group;
@@ -163,7 +186,7 @@ inline std::uint32_t shuffle(Shuffle mode, std::uint32_t value, std::uint32_t la
                           : mode == Shuffle::bfly ? own ^ lanes
                                                   : first | (lanes & ~group);
   // Of shfl.up, `limits` has the first lane.
-  const bool inside = mode == Shuffle::up ? static_cast<int>(source) >= static_cast<int>(last) : source <= last;
+  inside = mode == Shuffle::up ? static_cast<int>(source) >= static_cast<int>(last) : source <= last;
   return static_cast<std::uint32_t>(exchange(mask, value, inside ? source : own, site));
 }
 
@@ -191,6 +214,43 @@ T load(const void* address) {
 template <class T>
 void store(void* address, const T& value) {
   *static_cast<T*>(address) = value;
+}
+
+/// mapa: a shared address in the block of that rank in the cluster, which the upper bits have.
+constexpr unsigned RANK_SHIFT = 24;
+inline std::uint32_t in_cluster(std::uint32_t address, std::uint32_t rank, Site site) {
+  if (address >> RANK_SHIFT != 0) {
+    fail("mapa takes addresses in dynamic shared memory", site);
+  }
+  return address | (rank + 1) << RANK_SHIFT;
+}
+/// ld.shared::cluster, of an address that mapa gave or of one in the own block.
+template <class T>
+T load_in_cluster(unsigned address, Site site) {
+  const unsigned rank = address >> RANK_SHIFT;
+  if (static_cast<int>(address) < 1 << RANK_SHIFT) {
+    return load<T>(shared_pointer(address));
+  }
+  const unsigned there = address & ((1U << RANK_SHIFT) - 1);
+  const auto four = load_four_in_cluster(there & ~15U, rank - 1, site);
+  if (there % sizeof(T) != 0) {
+    fail("ld.shared::cluster of an address that is not aligned", site);
+  }
+  T value;
+  __builtin_memcpy(&value, reinterpret_cast<const char*>(&four) + there % 16, sizeof(T));
+  return value;
+}
+
+/// cp.async.bulk to global memory, which is complete at once.
+inline void bulk_copy_to_global(void* destination, unsigned source, unsigned bytes, Site site) {
+  using Piece = Vector<std::uint32_t, 4>;
+  if (reinterpret_cast<std::uintptr_t>(destination) % sizeof(Piece) != 0 || source % sizeof(Piece) != 0 ||
+      bytes % sizeof(Piece) != 0) {
+    fail("cp.async.bulk takes addresses and sizes that are multiples of 16", site);
+  }
+  for (unsigned i = 0; i < bytes; i += sizeof(Piece)) {
+    store(static_cast<char*>(destination) + i, load<Piece>(shared_pointer(source + i)));
+  }
 }
 
 /// cp.async of `bytes`, of which the first `source_bytes` come from `source` and the others are 0.
@@ -222,9 +282,17 @@ inline PackedHalves mma(MmaFormat format, unsigned k, const std::array<std::uint
   return {packed_f16x2(d[1], d[0]), packed_f16x2(d[3], d[2])};
 }
 
-inline Integers mma(const std::array<std::uint32_t, 4>& a, const std::array<std::uint32_t, 2>& b, const Integers& c,
-                    Site site) {
-  return simt::mma({a, b}, c, site);
+/// Of m8n8k16 as well, whose registers are the first ones of each operand.
+inline Integers mma(const MmaExtents& extents, const std::array<std::uint32_t, 4>& a,
+                    const std::array<std::uint32_t, 2>& b, const Integers& c, bool saturates, Site site) {
+  Integers d = simt::mma({a, b}, saturates ? Integers{} : c, site, extents);
+  for (unsigned i = 0; saturates && i < d.size(); ++i) {
+    const bool below = d[i] < 0;
+    if (__builtin_add_overflow(d[i], c[i], &d[i])) {
+      d[i] = below ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max();
+    }
+  }
+  return d;
 }
 
 /// Where the rows of 8 x 8 matrices lie, of which lanes 8 i to 8 i + 7 give those of matrix i. A lane has two elements
@@ -281,6 +349,55 @@ void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs, bool 
   for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
     rows.store_pair(matrix, pairs[matrix]);
   }
+}
+
+// ---- wgmma ----
+
+/// The shared address of a tile that a matrix descriptor tells: of one in K-major order with 128-byte swizzling.
+inline unsigned wgmma_tile(std::uint64_t descriptor) {
+  constexpr unsigned KNOWN_BITS = 18;  // of an address
+  const auto stride = static_cast<unsigned>(descriptor >> 32U & 0x3FFFU) << 4U;
+  if (descriptor >> 62U != 1 || (descriptor >> 49U & 7U) != 0 || stride != 1024) {
+    not_supported("wgmma of tiles that do not lie in K-major order with 128-byte swizzling, eight rows after eight");
+  }
+  const auto address = static_cast<unsigned>(descriptor & 0x3FFFU) << 4U;
+  for (int i = -8; i < 8; ++i) {  // static variables may lie on either side of dynamic memory, which begins at 0
+    const unsigned other = address + (static_cast<unsigned>(i) << KNOWN_BITS);
+    if (i != 0 && is_shared(shared_pointer(other))) {
+      return other;
+    }
+  }
+  return address;
+}
+
+/// A lane's part of A, which lies in shared memory.
+struct WgmmaPart {
+  WgmmaA registers;
+};
+inline WgmmaPart wgmma_rows(std::uint64_t descriptor) {
+  const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  WgmmaPart part;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = thread / WARP % 4 * 16 + lane() / 4 + i % 2 * 8;
+    const unsigned at = wgmma_tile(descriptor) + row * 128 + (lane() % 4 + i / 2 * 4) * 4;
+    part.registers[i] = load<std::uint32_t>(shared_pointer(at ^ (at >> 3U & 0x70U)));
+  }
+  return part;
+}
+
+/// The product, for which nobody has to wait.
+template <std::size_t COUNT>
+std::array<float, COUNT> wgmma(HalfFormat format, std::array<float, COUNT> d, const WgmmaPart& a, std::uint64_t b,
+                               bool accumulate, Site site) {
+  constexpr unsigned AT_A_TIME = sizeof(WgmmaD) / sizeof(float);
+  const unsigned columns = wgmma_tile(b);
+  for (unsigned i = 0; i < COUNT; i += AT_A_TIME) {
+    const unsigned results = COUNT - i < AT_A_TIME ? COUNT - i : AT_A_TIME;
+    simt::wgmma(format, &d[i], 2 * results, a.registers, columns + 2 * i * 128, accumulate, site);
+    wgmma_commit(site);
+    wgmma_wait(0, &d[i], site);
+  }
+  return d;
 }
 
 }  // namespace simt::ptx

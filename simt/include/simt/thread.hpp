@@ -60,14 +60,16 @@ struct MmaRegisters {
 /// lanes of the warp to give theirs.
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site);
-/// mma.sync.m16n8k32 with signed integers of 8 bits. The result is exact, and a sum beyond 32 bits wraps around.
-std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site);
-
 struct MmaExtents {
   unsigned m;
   unsigned n;
   unsigned k;
 };
+
+/// mma.sync.m16n8k32 with signed integers of 8 bits. The result is exact, and a sum beyond 32 bits wraps around.
+/// Smaller `extents` leave registers empty.
+std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
+                                const MmaExtents& extents = {16, 8, 32});
 
 /// Adds A * B to C, all of which a warp holds together: element i of a lane is number 32 i + lane of its matrix, row by
 /// row. `a` and `b` are floats for TF32 and of 16 bits otherwise.

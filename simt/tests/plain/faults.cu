@@ -162,7 +162,7 @@ void nothing_in_memory_yet(const float*, float* out) {
   trap_at_nan_kernel<<<1, 64>>>(memory.begin, out);
 }
 
-__global__ void unknown_instruction_kernel() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
+__global__ void unknown_instruction_kernel() { asm volatile("tcgen05.fence::before_thread_sync;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
 __global__ void rounding_in_ptx_kernel(float* out) { asm("add.rz.f32 %0, %0, %0;" : "+f"(out[0])); }
@@ -171,6 +171,16 @@ __global__ void conversion_in_ptx_kernel(unsigned* out) {
   asm("cvt.rz.f16x2.f32 %0, %1, %1;" : "=r"(out[0]) : "f"(1.0f));
 }
 void conversion_in_ptx(const float*, float* out) { conversion_in_ptx_kernel<<<1, 1>>>((unsigned*)out); }
+
+// Modifiers that change what an instruction does and that the executor does not know.
+#define REFUSED(name, text)                               \
+  __global__ void name##_kernel() { asm volatile(text); } \
+  void name(const float*, float*) { name##_kernel<<<1, 1>>>(); }
+REFUSED(multicast,
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [0], [0], 16, [0], 3;")
+REFUSED(store_to_cluster, "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [0], 1, [0];")
+REFUSED(sum_with_carry, "{ .reg .u32 a; add.cc.u32 a, 1, 2; }")
+REFUSED(bit_reduction, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [0], 1, [0];")
 
 __global__ void constraint_kernel(float* out) {
   out[0] = 0;
@@ -224,9 +234,14 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
       {"free_twice", free_twice, "cudaFree() of what is no allocation"},
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
-      {"unknown_instruction", unknown_instruction, "the instruction wgmma.fence.sync.aligned ("},
+      {"unknown_instruction", unknown_instruction, "the instruction tcgen05.fence::before_thread_sync ("},
       {"rounding_in_ptx", rounding_in_ptx, "the instruction add.rz.f32 ("},
       {"conversion_in_ptx", conversion_in_ptx, "the instruction cvt.rz.f16x2.f32 ("},
+      {"multicast", multicast,
+       "the instruction cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.mult"},
+      {"store_to_cluster", store_to_cluster, "the instruction st.async.shared::cluster.mbarrier::complete_tx::bytes.u"},
+      {"sum_with_carry", sum_with_carry, "the instruction add.cc.u32 ("},
+      {"bit_reduction", bit_reduction, "the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
       {"grid_barrier", grid_barrier, "barriers of a whole grid"},
       {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
