@@ -112,6 +112,8 @@ def read_json(path: Path | str) -> Any:
     except OSError as error:
         raise Unreadable(f"can not read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
+        if "Extra data" in str(error):
+            raise ResultsError(f"{path} holds more than one JSON document: each run needs a file of its own") from None
         raise ResultsError(f"{path} is not JSON: {error}") from None
 
 

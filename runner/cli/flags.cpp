@@ -87,12 +87,13 @@ FlagGroup of_files(Options& options) {
             [&](Text text) { user.launch.requirement = text; }},
            {"--workspace", "CODE", "bytes of workspace, where the launch names it [the file says so]", RUN_FILES,
             [&](Text text) { user.launch.workspace = text; }},
-           {"--include", "FOLDERS", "where files that it includes are, separated by commas [beside it]", RUN_FILES,
+           {"--include", "FOLDERS", "where files that it includes are, with commas or once more [beside it]", RUN_FILES,
             [&](Text text) {
               for (const std::string_view folder : split(text, ',')) {
                 user.compile.include_folders.emplace_back(folder);
               }
-            }},
+            },
+            true},
            {"--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them", RUN_FILES,
             [&](Text text) {
               for (const std::string_view word : split(text, ' ')) {

@@ -51,6 +51,7 @@ void declare(CLI::App& app, const Flag& flag) {
       app.add_option_function<std::string>(flag.name, store, flag.description)
           ->option_text(flag.value)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // parse_options() rejects repeated flags
+  option->trigger_on_parse(flag.repeats);
   if (flag.value.starts_with('[')) {
     option->expected(0, 1)->default_str("table");
   }
@@ -186,7 +187,8 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   }
   for (const std::string& folder : options.user.compile.include_folders) {
     if (std::error_code error; !std::filesystem::is_directory(folder, error)) {
-      throw UsageError(fmt::format("--include: there is no folder '{}'", folder));
+      throw UsageError(fmt::format("--include {}: there is no folder '{}'",
+                                   fmt::join(options.user.compile.include_folders, ","), folder));
     }
   }
   for (const char* const flag : {"--trace-launch", "--trace-block", "--trace-warp"}) {
@@ -290,9 +292,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   }
   for (const CLI::Option* const option : app.get_options()) {
     if (option->count() > 1) {
-      throw UsageError(
-          fmt::format("{0} is given more than once{1}", option->get_name(),
-                      option->get_name() == "--include" ? ": give it once, --include a,b for two folders" : ""));
+      throw UsageError(fmt::format("{} is given more than once", option->get_name()));
     }
   }
   store_switches(app, groups);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -20,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -142,13 +144,56 @@ std::string state_of(const fs::path& path) {
   return fmt::format("{} of {}", file.string(), fs::last_write_time(file, error).time_since_epoch().count());
 }
 
-/// By what the executor's headers differ between versions.
-std::string state_of_headers() {
+/// When a file below the folder was changed last, by which versions of headers differ.
+std::string state_of_files(const fs::path& folder) {
   fs::file_time_type latest = fs::file_time_type::min();
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(simt::include_folder())) {
-    latest = std::max(latest, entry.last_write_time());
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; at != end; at.increment(error)) {
+    constexpr int DEEP_ENOUGH = 3;  // a user's folder may have a disk below it
+    if (at.depth() >= DEEP_ENOUGH) {
+      at.disable_recursion_pending();
+    }
+    latest = std::max(latest, fs::last_write_time(*at, error));
   }
-  return fmt::format("headers of {}", latest.time_since_epoch().count());
+  return fmt::format("files of {}", latest.time_since_epoch().count());
+}
+
+/// By what the file's own text and that of what it includes differ between versions.
+std::string state_of_text(const UserFile& file, const CompileOptions& options) {
+  std::string state = file.text;
+  for (const fs::path& path : file.source.files) {
+    state += content_of(path);
+  }
+  if (file.source.files.empty()) {  // it is not known what it includes
+    state += state_of_files(fs::absolute(file.path).parent_path());
+    for (const std::string& folder : options.include_folders) {
+      state += state_of_files(folder);
+    }
+  }
+  return state;
+}
+
+/// The text with empty lines in place of main(): what a program does around its kernel may need libraries, or another
+/// version of CUDA. A main() with preprocessor lines in it is left as it is, because its end is not known.
+std::string without_main(const UserFile& file) {
+  const auto main = std::ranges::find_if(file.source.functions, [&](const simt::Function& function) {
+    return function.name == "main" && (function.file.empty() || function.file == file.path);
+  });
+  if (main == file.source.functions.end()) {
+    return file.text;
+  }
+  std::string text;
+  std::istringstream lines(file.text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line); text += line + '\n') {
+    if (++number >= main->first_line && number <= main->last_line) {
+      if (simt::trimmed(line).starts_with('#')) {
+        return file.text;
+      }
+      line.clear();
+    }
+  }
+  return text;
 }
 
 /// Flags with their values: where `flags` has one of `names`, the word itself, or with the next one where that is its
@@ -169,22 +214,11 @@ Words with_values(const Words& flags, std::initializer_list<std::string_view> na
   return found;
 }
 
-/// The text of files that flags include before all else.
-std::string preincluded_text(const Words& nvcc_flags) {
-  std::string text;
-  for (std::size_t i = 0; i + 1 < nvcc_flags.size(); ++i) {
-    if (nvcc_flags[i] == "-include") {
-      text += content_of(nvcc_flags[i + 1]);
-    }
-  }
-  return text;
-}
-
-UsageError does_not_compile(const std::string& compiler, const UserFile& file, Target target,
+UsageError does_not_compile(const std::string& compiler, const std::string& path, Target target,
                             const std::string& messages) {
   const char* const variable = std::getenv("CXX");
   const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
-  return UsageError(fmt::format("{} does not compile for {}{}", file.path, machine_of(target),
+  return UsageError(fmt::format("{} does not compile for {}{}", path, machine_of(target),
                                 chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", compiler) : ""),
                     messages);
 }
@@ -202,7 +236,20 @@ ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) 
 void run_compiler(const Words& words, const UserFile& file, Target target, const Files& files) {
   const ProgramResult result = run_to_end(words, files.passing());
   if (result.status != 0) {
-    throw does_not_compile(words.front(), file, target, result.output);
+    throw does_not_compile(words.front(), file.path, target, result.output);
+  }
+}
+
+/// Removes the folders in the cache that precompiled_headers() made for other compilers or versions of the executor,
+/// and that nobody has used for a day. Errors mean that another process was faster, or that they are somebody else's.
+void remove_old_headers(const fs::path& used) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(used.parent_path(), error)) {
+    std::error_code ignored;
+    if (entry.path() != used && entry.path().filename().string().starts_with("headers-") &&
+        fs::last_write_time(entry.path(), ignored) < fs::file_time_type::clock::now() - std::chrono::hours(24)) {
+      fs::remove_all(entry.path(), ignored);
+    }
   }
 }
 
@@ -213,7 +260,8 @@ fs::path precompiled_headers(const fs::path& compiler, Target target) {
   const std::lock_guard lock(mutex);  // the files of a run wait for one compiler
   Words words{compiler.string()};
   append(words, simt::unit_flags(target == Target::for_checks));
-  const std::string recipe = fmt::format("{}\n{}\n{}", command_text(words), state_of(compiler), state_of_headers());
+  const std::string recipe =
+      fmt::format("{}\n{}\n{}", command_text(words), state_of(compiler), state_of_files(simt::include_folder()));
   fs::path folder =
       cache_folder() / fmt::format("headers-{}-{:016x}", word_for(target), std::hash<std::string>()(recipe));
   const fs::path header = fs::path("simt") / "plain_kernels.hpp";
@@ -226,7 +274,10 @@ fs::path precompiled_headers(const fs::path& compiler, Target target) {
     if (run_to_end(words, {unfinished}).status == 0) {  // or else the compiler reads the headers themselves
       fs::rename(unfinished, finished);
     }
+    remove_old_headers(folder);
   }
+  std::error_code ignored;
+  fs::last_write_time(folder, fs::file_time_type::clock::now(), ignored);
   return folder;
 }
 
@@ -246,7 +297,7 @@ struct Flags {
   }
 };
 
-Flags flags_for(Target target, const UserFile& file, const CompileOptions& options) {
+Flags flags_for(Target target, const std::string& path, const CompileOptions& options) {
   Flags flags;
   flags.words = {compiler_for(target).string()};
   if (target == Target::for_gpu) {
@@ -259,7 +310,7 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
     flags.definitions = with_values(options.nvcc_flags, {"-D", "-U", "-include"});
     flags.before = simt::header_flags();
   }
-  const fs::path folder = fs::path(file.path).parent_path();
+  const fs::path folder = fs::path(path).parent_path();
   flags.words.push_back("-I" + (folder.empty() ? "." : folder.string()));
   for (const std::string& include_folder : options.include_folders) {
     flags.words.push_back("-I" + include_folder);
@@ -268,28 +319,39 @@ Flags flags_for(Target target, const UserFile& file, const CompileOptions& optio
   return flags;
 }
 
+/// The words of the executor's preprocessor.
+Words preprocessor_words(const Flags& flags, Target target) {
+  Words words = flags.all();
+  words.insert(words.begin() + 1, "-I" + precompiled_headers(words.front(), target).string());
+  append(words, flags.definitions);
+  return words;
+}
+
+simt::RunProgram runs_to_end(const std::vector<fs::path>& left_behind) {
+  return [left_behind](const Words& program) {
+    ProgramResult result = run_to_end(program, left_behind);
+    return simt::ProgramEnd{result.status, std::move(result.output)};
+  };
+}
+
 /// Translates the file and compiles it to an object. Throws as run_compiler() does.
 void compile_translation(const Flags& flags, const UserFile& file, const std::string& wrapper, Target target,
                          const Files& files) {
-  Words words = flags.all();
-  words.insert(words.begin() + 1, "-I" + precompiled_headers(words.front(), target).string());
-  Words preprocessor = words;
-  append(preprocessor, flags.definitions);
+  const Words preprocessor = preprocessor_words(flags, target);
+  Words words(preprocessor.begin(), preprocessor.end() - static_cast<std::ptrdiff_t>(flags.definitions.size()));
   try {
     const simt::Translation translation =
-        simt::translate_file(file.path, preprocessor, files.translations, wrapper, [&](const Words& program) {
-          ProgramResult result = run_to_end(program, files.passing());
-          return simt::ProgramEnd{result.status, std::move(result.output)};
-        });
+        simt::translate_file(file.path, preprocessor, files.translations, wrapper, runs_to_end(files.passing()));
     write_atomically(files.source, translation.text);
     append(words, {"-c", "-o", files.object.string(), files.source.string()});
     const ProgramResult result = run_to_end(words, files.passing());
     if (result.status != 0) {
       simt::check_names(result.output, translation.missing);
-      throw does_not_compile(words.front(), file, target, result.output);
+      throw does_not_compile(words.front(), file.path, target,
+                             result.output + simt::about_missing(translation.missing));
     }
   } catch (const simt::CompilerError& error) {
-    throw does_not_compile(words.front(), file, target, error.what());
+    throw does_not_compile(words.front(), file.path, target, error.what());
   } catch (const simt::TranslationError& error) {
     throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
   }
@@ -297,10 +359,29 @@ void compile_translation(const Flags& flags, const UserFile& file, const std::st
 
 }  // namespace
 
+simt::Source read_code(const std::string& path, const std::string& text, Target target, const CompileOptions& options) {
+  const Target executor = target == Target::for_gpu ? Target::for_executor : target;
+  try {
+    const Words words = preprocessor_words(flags_for(executor, path, options), executor);
+    const TemporaryFile own("source");
+    const fs::path folder = own.path().parent_path();
+    try {
+      return simt::read_file(path, words, folder, runs_to_end({folder}));
+    } catch (const simt::CompilerError& error) {
+      throw does_not_compile(words.front(), path, executor, error.what());
+    }
+  } catch (const UsageError&) {
+    if (target == Target::for_gpu) {
+      return simt::read_source(text);
+    }
+    throw;
+  }
+}
+
 void require_compiler(Target target) { compiler_for(target); }
 
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options) {
-  const Flags flags = flags_for(target, file, options);
+  const Flags flags = flags_for(target, file.path, options);
   Words words = flags.all();
   const bool device_code = target == Target::for_gpu && options.device_code;
   const std::string wrapper = device_code ? device_wrapper_of(file) : wrapper_of(file, target);
@@ -309,8 +390,8 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   append(anywhere.words, flags.definitions);
   const std::string recipe =
       fmt::format("{}\n{}\n{}\n{}{}{}", command_text(anywhere.all()), state_of(words.front()),
-                  target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_headers(),
-                  preincluded_text(options.nvcc_flags), file.all_text, wrapper);
+                  target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_files(simt::include_folder()),
+                  "", state_of_text(file, options), wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, command_text(anywhere.words)};
   std::error_code error;
@@ -325,7 +406,7 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   };
   const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
   if (target == Target::for_gpu) {
-    write_atomically(files.source, line_directive({"", file.path, 1}) + simt::without_main(file.text) + wrapper);
+    write_atomically(files.source, line_directive({"", file.path, 1}) + without_main(file) + wrapper);
     if (!device_code) {
       append(words, {"-shared", "-Xlinker=-z,lazy"});
       for (const std::string_view function : LAUNCHING_FUNCTIONS) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "common/target.hpp"
 #include "simt/compile.hpp"
 #include "user/user_file.hpp"
 
@@ -10,13 +9,6 @@
 
 namespace sgemm {
 
-struct CompileOptions {
-  std::vector<std::string> nvcc_flags;       ///< --nvcc-flags; the host's compiler gets -D, -U and -include of them
-  std::vector<std::string> include_folders;  ///< --include
-  int compute_capability = 0;                ///< of the GPU, 10 * major + minor
-  bool device_code = false;                  ///< --device-code: of a file for a GPU, without its host code
-};
-
 struct CompiledFile {
   std::filesystem::path
       library;          ///< a shared object with the functions of user/wrapper.hpp, or a cubin with its kernels
@@ -24,6 +16,10 @@ struct CompiledFile {
 };
 
 using simt::can_compile_checks;
+
+/// What the file, which has this text, says behind the preprocessor of the executor's compiler. For a GPU, what that
+/// one does not take is read as it stands.
+simt::Source read_code(const std::string& path, const std::string& text, Target target, const CompileOptions& options);
 
 /// Throws UsageError where there is no compiler for a target.
 void require_compiler(Target target);

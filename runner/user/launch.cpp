@@ -292,18 +292,6 @@ bool has_word(const std::string& text, std::string_view word) { return simt::rea
 
 // ---- What a file launches ----
 
-/// The text with spaces in place of comments and of what stands in quotes. Everything stays where it is.
-std::string without_comments(std::string_view text) {
-  static const std::regex HIDDEN(R"(//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)')");
-  std::string code(text);
-  for (std::cregex_iterator at(text.data(), text.data() + text.size(), HIDDEN), end; at != end; ++at) {
-    const auto first = code.begin() + at->position();
-    std::replace_if(
-        first, first + at->length(), [](char c) { return c != '\n'; }, ' ');
-  }
-  return code;
-}
-
 /// The first group of every match.
 std::vector<std::string> all_matches(const std::string& text, const std::regex& pattern) {
   std::vector<std::string> found;
@@ -325,9 +313,7 @@ bool launches_itself(const std::string& code, bool libraries) {
 /// A file's text, for questions about what its functions do.
 class Code {
  public:
-  explicit Code(const std::string& text)
-      : functions_(simt::read_source(text).functions), text_(without_comments(text)) {
-    static const std::regex MACRO(R"(#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*))");
+  explicit Code(const simt::Source& source) : functions_(source.functions), text_(source.code) {
     // Beside a kernel, what calls a library is what the kernel is compared with.
     const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
     std::string rest = text_;
@@ -338,13 +324,7 @@ class Code {
       }
       std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
     }
-    for (std::sregex_iterator at(text_.begin(), text_.end(), MACRO), end; at != end; ++at) {
-      if (launches_itself(at->str(2), libraries)) {
-        launching_.insert(at->str(1));
-      }
-    }
-    if (launches_itself(std::regex_replace(rest, MACRO, ""),
-                        libraries)) {  // members of a class: any class may be the one
+    if (launches_itself(rest, libraries)) {  // members of a class: any class may be the one
       for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
         launching_.insert(name);
       }
@@ -405,17 +385,13 @@ class Code {
     return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
   }
 
-  /// The function with its types as macros and aliases of the file have them.
+  /// The function with its types as aliases of the file have them.
   simt::Function with_plain_types(simt::Function function) const {
-    static const std::regex DEFINED(R"(#[ \t]*define[ \t]+(\w+)[ \t]+((?:float|int|unsigned|long|size_t)\b[\w \t]*))");
-    static const std::regex USED(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w \t]*);)");
-    static const std::regex TYPED(R"(\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w \t]*?)\s+(\w+)\s*;)");
+    static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w ]*);)"
+                                  R"(|\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w ]*?)\s+(\w+)\s*;)");
     std::map<std::string, std::string> types;
-    for (const std::regex* const pattern : {&DEFINED, &USED, &TYPED}) {
-      for (std::sregex_iterator at(text_.begin(), text_.end(), *pattern), end; at != end; ++at) {
-        const int name = pattern == &TYPED ? 2 : 1;
-        types[at->str(static_cast<std::size_t>(name))] = at->str(static_cast<std::size_t>(3 - name));
-      }
+    for (std::sregex_iterator at(text_.begin(), text_.end(), ALIAS), end; at != end; ++at) {
+      types[at->str(1) + at->str(4)] = at->str(2) + at->str(3);
     }
     for (simt::Parameter& parameter : function.parameters) {
       Words words;
@@ -674,6 +650,14 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   return launch;
 }
 
+/// The functions and comments of one file alone.
+simt::Source part_of(simt::Source source, const std::string& path) {
+  const auto is_other = [&](const auto& part) { return !part.file.empty() && part.file != path; };
+  std::erase_if(source.functions, is_other);
+  std::erase_if(source.comments, is_other);
+  return source;
+}
+
 /// The same call for matrices in column-major order, which are the transposes of those in rows: C^T = B^T A^T.
 Reading in_columns(Reading reading) {
   static const std::map<std::string, std::string> SWAPPED{{"M", "N"}, {"N", "M"},     {"A", "B"},
@@ -771,8 +755,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
   return readings;
 }
 
-std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& all_text) {
-  const Code code(all_text);
+std::vector<std::string> launchable_functions(const simt::Source& all, const std::string& path) {
+  const Code code(all);
+  const simt::Source source = part_of(all, path);
   std::vector<std::string> names;
   for (const simt::Function& function : source.functions) {
     const bool can_be_launched =
@@ -785,9 +770,10 @@ std::vector<std::string> launchable_functions(const simt::Source& source, const 
   return names;
 }
 
-UserLaunch find_launch(const simt::Source& source, const std::string& all_text, const std::string& path,
-                       const std::string& chosen, const LaunchOptions& options) {
-  UserLaunch launch = launch_and_requirement(source, Code(all_text), path, chosen, options);
+UserLaunch find_launch(const simt::Source& all, const std::string& path, const std::string& chosen,
+                       const LaunchOptions& options) {
+  const simt::Source source = part_of(all, path);
+  UserLaunch launch = launch_and_requirement(source, Code(all), path, chosen, options);
   launch.workspace = workspace_of(source, path, launch.statement, options);
   return launch;
 }

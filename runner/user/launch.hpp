@@ -56,14 +56,14 @@ struct Readings {
 Readings readings_of(const simt::Function& function, const std::string& summed = "");
 
 /// The kernels with a launch line and the host functions that launch, with parameters of a product, in the order of the
-/// file. `all_text` is that of the file and of what it includes.
-std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& all_text);
+/// file `path`, which `source` has with all that it includes.
+std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& path);
 
 /// Finds how to launch the function or kernel `chosen` of the file `path`, or its only one where that is empty: from
 /// `options`, then the file's own "// launch:", then a host function that launches, which may be a template over the
 /// type of the elements. Throws UsageError, with what the file has and command lines to choose from, where nothing fits
 /// or names do not tell, and where the launch names a workspace of which nothing says how large it is.
-UserLaunch find_launch(const simt::Source& source, const std::string& all_text, const std::string& path,
-                       const std::string& chosen, const LaunchOptions& options);
+UserLaunch find_launch(const simt::Source& source, const std::string& path, const std::string& chosen,
+                       const LaunchOptions& options);
 
 }  // namespace sgemm

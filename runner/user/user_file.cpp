@@ -2,12 +2,11 @@
 
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
-#include "simt/source.hpp"
+#include "user/compile.hpp"
 
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -29,37 +28,6 @@ std::optional<std::string> content_of(const fs::path& path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";  // compilers take it at a file's begin alone
   return text.starts_with(BYTE_ORDER_MARK) ? text.substr(BYTE_ORDER_MARK.size()) : text;
-}
-
-/// Appends the text of the files that `text` includes by names in quotes, as far as they are found.
-void append_included(const std::string& text, const fs::path& folder, const std::vector<std::string>& include_folders,
-                     std::set<fs::path>& known, std::string& all) {
-  for (const std::string& name : simt::read_source(text).includes) {
-    std::vector<fs::path> places{folder / name};
-    for (const std::string& include_folder : include_folders) {
-      places.emplace_back(fs::path(include_folder) / name);
-    }
-    for (const fs::path& place : places) {
-      const std::optional<std::string> content = content_of(place);
-      if (!content) {
-        continue;
-      }
-      if (known.insert(fs::weakly_canonical(place)).second) {
-        all += fmt::format("\n// {}\n{}", place.string(), *content);
-        append_included(*content, place.parent_path(), include_folders, known, all);
-      }
-      break;
-    }
-  }
-}
-
-/// The file's text, and behind it that of what it includes.
-std::string with_included(const std::string& text, const fs::path& path,
-                          const std::vector<std::string>& include_folders) {
-  std::string all = text;
-  std::set<fs::path> known{fs::weakly_canonical(path)};
-  append_included(text, path.parent_path(), include_folders, known, all);
-  return all;
 }
 
 std::string sha256_of(const std::string& path) {
@@ -114,29 +82,27 @@ FileTerm parse_file_term(std::string_view term) {
   return {std::string(term), ""};
 }
 
-std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options,
-                                       const std::vector<std::string>& include_folders) {
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& launch, Target target,
+                                       const CompileOptions& options) {
   if (term.function != "*") {
     return {term};
   }
-  if (options.launch) {
+  if (launch.launch) {
     throw UsageError(fmt::format("--launch starts one kernel, and {}:* is all of a file", term.path));
   }
-  const std::string text = source_text(term.path);
+  const simt::Source source = read_code(term.path, source_text(term.path), target, options);
   std::vector<FileTerm> terms;
-  for (const std::string& function :
-       launchable_functions(simt::read_source(text), with_included(text, term.path, include_folders))) {
+  for (const std::string& function : launchable_functions(source, term.path)) {
     terms.push_back({term.path, function});
   }
   return terms.empty() ? std::vector<FileTerm>{{term.path, ""}} : terms;  // reading the file says what it has instead
 }
 
-UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
-                        const std::vector<std::string>& include_folders) {
+UserFile read_user_file(const FileTerm& term, const LaunchOptions& launch, Target target,
+                        const CompileOptions& options) {
   const std::string text = source_text(term.path);
-  UserFile file{
-      term.path, term.function, text, sha256_of(term.path), {}, with_included(text, term.path, include_folders)};
-  file.launch = find_launch(simt::read_source(text), file.all_text, term.path, term.function, options);
+  UserFile file{term.path, term.function, text, sha256_of(term.path), {}, read_code(term.path, text, target, options)};
+  file.launch = find_launch(file.source, term.path, term.function, launch);
   return file;
 }
 

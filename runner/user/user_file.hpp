@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/target.hpp"
 #include "user/launch.hpp"
 
 #include <filesystem>
@@ -8,6 +9,13 @@
 #include <vector>
 
 namespace sgemm {
+
+struct CompileOptions {
+  std::vector<std::string> nvcc_flags;       ///< --nvcc-flags; the host's compiler gets -D, -U and -include of them
+  std::vector<std::string> include_folders;  ///< --include
+  int compute_capability = 0;                ///< of the GPU, 10 * major + minor
+  bool device_code = false;                  ///< --device-code: of a file for a GPU, without its host code
+};
 
 /// A part of --kernel that names a file: "my.cu", "my.cu:sgemm" for one of its functions, or "my.cu:*" for all.
 struct FileTerm {
@@ -23,8 +31,8 @@ FileTerm parse_file_term(std::string_view term);
 
 /// The term itself, or one for each function that can be launched where it asks for all of a file. Throws UsageError
 /// where there is no such file, and where it asks for all together with --launch.
-std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& options,
-                                       const std::vector<std::string>& include_folders);
+std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions& launch, Target target,
+                                       const CompileOptions& options);
 
 /// A user's source file as it was read, and how its product is launched.
 struct UserFile {
@@ -33,13 +41,12 @@ struct UserFile {
   std::string text;
   std::string hash;  ///< SHA-256 of the text, 64 hex digits; empty where sha256sum (coreutils) is missing
   UserLaunch launch;
-  /// Its text and that of every local file that it includes, directly or not.
-  std::string all_text;
+  simt::Source source;  ///< what the file says, with all that it includes
 };
 
-/// Reads the file and finds its launch. Local files are looked for beside the file that includes them and in
-/// `include_folders`. Throws UsageError, with what would help, where there is no such file or nothing to launch in it.
-UserFile read_user_file(const FileTerm& term, const LaunchOptions& options,
-                        const std::vector<std::string>& include_folders);
+/// Reads the file and finds its launch. Throws UsageError, with what would help, where there is no such file or nothing
+/// to launch in it, and what compile() throws.
+UserFile read_user_file(const FileTerm& term, const LaunchOptions& launch, Target target,
+                        const CompileOptions& options);
 
 }  // namespace sgemm

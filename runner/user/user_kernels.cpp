@@ -190,13 +190,12 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   std::set<std::pair<std::string, std::string>> known;
   std::vector<std::shared_ptr<LoadedFile>> files;
   for (const std::string& text : terms) {
-    for (const FileTerm& term :
-         single_functions(parse_file_term(text), options.launch, options.compile.include_folders)) {
+    for (const FileTerm& term : single_functions(parse_file_term(text), options.launch, target, options.compile)) {
       if (!known.emplace(term.path, term.function).second) {
         continue;
       }
-      files.push_back(std::make_shared<LoadedFile>(
-          read_user_file(term, options.launch, options.compile.include_folders), options.compile));
+      files.push_back(
+          std::make_shared<LoadedFile>(read_user_file(term, options.launch, target, options.compile), options.compile));
     }
   }
   compile_all(files, target);

@@ -29,6 +29,13 @@ constexpr std::string_view FACTORS_AND_MEMORY = R"(
 constexpr std::string_view CEIL_DIV_LOCAL =
     "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
 
+/// Nothing where the file has a function of that name.
+std::string_view ceil_div_for(const simt::Source& source) {
+  return std::ranges::find(source.functions, "ceil_div", &simt::Function::name) != source.functions.end()
+             ? ""
+             : CEIL_DIV_LOCAL;
+}
+
 /// The launch on the problem's stream, where it names none itself.
 std::string on_stream(simt::LaunchParts launch) {
   std::vector<std::string>& configuration = launch.configuration;
@@ -211,10 +218,10 @@ std::string line_directive(const PlacedText& text) {
 }
 
 std::string wrapper_of(const UserFile& file, Target target) {
-  const simt::Source all = simt::read_source(file.all_text);
+  const simt::Source& all = file.source;
   std::string text = fmt::format("\n#line 1 \"the runner's part\"{}", NAMES);
   text += target == Target::for_gpu ? RESOURCES : "";
-  const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
+  const std::string_view ceil_div = ceil_div_for(all);
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
   text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
@@ -253,8 +260,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
 }
 
 std::string device_wrapper_of(const UserFile& file) {
-  const simt::Source all = simt::read_source(file.all_text);
-  const std::string_view ceil_div = all.has_word("ceil_div") ? "" : CEIL_DIV_LOCAL;
+  const std::string_view ceil_div = ceil_div_for(file.source);
   const auto locals = [&](std::string_view type) {
     return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div) +
            "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";

@@ -309,7 +309,7 @@ FileVerdict judge(const JudgeRun& run, const FileTerm& term) {
   const std::string name = term.function.empty() ? term.path : fmt::format("{}:{}", term.path, term.function);
   FileVerdict verdict;
   try {
-    const UserFile file = read_user_file(term, user.launch, user.compile.include_folders);
+    const UserFile file = read_user_file(term, user.launch, Target::for_gpu, user.compile);
     device_wrapper_of(file);  // throws where it launches by host code
     verdict = FileTrials(run, name, file).run();
     verdict.hash = file.hash;
@@ -446,7 +446,7 @@ ExitStatus run_judge(const Options& options) {
   };
   for (const std::string& each : files) {
     for (const FileTerm& term :
-         single_functions(parse_file_term(each), options.user.launch, options.user.compile.include_folders)) {
+         single_functions(parse_file_term(each), options.user.launch, Target::for_gpu, options.user.compile)) {
       if (interrupted()) {
         break;
       }

@@ -119,45 +119,6 @@ TEST(PlainCuda, IsCounted) {
 
 #endif
 
-/// The message that the translation of `source` ends with; empty where it does not.
-std::string refusal_of(const std::string& source) {
-  try {
-    simt::translate(source, "my.cu");
-  } catch (const simt::TranslationError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(Translation, RefusesWhatIsNotUnderstood) {
-  for (const auto& [source, message] : std::vector<std::pair<std::string, std::string>>{
-           {"void f() {\n  <<<1, 1>>>();\n}", "my.cu:2: no kernel stands before <<<"},
-           {"void f() { k<<<1, 1>>; }", "my.cu:1: this launch has no >>>( that ends its configuration"},
-           {"\nvoid f() { __shared__ }", "my.cu:2: __shared__ is understood where a whole declaration stands"},
-           {"__shared__ float a[4];", "my.cu:1: a __shared__ variable outside of functions is not supported"},
-           {"void f() { extern __shared__ float a; }", "my.cu:1: dynamic shared memory is declared as an array"},
-       }) {
-    const std::string refusal = refusal_of(source);
-    EXPECT_EQ(refusal.substr(0, message.size()), message) << source;
-  }
-}
-
-TEST(Translation, TakesSharedVariablesOfKernelsWithCNames) {
-  EXPECT_EQ(refusal_of("extern \"C\" __global__ void f() { __shared__ float a[4]; }"), "");
-  EXPECT_NE(refusal_of("extern \"C\" { __shared__ float a[4]; }"), "");
-}
-
-TEST(Translation, LeavesLinesAndTextsAlone) {
-  const std::string source =
-      "const char* text = \"k<<<1, 1>>>()\"; // k<<<1, 1>>>(), don't\n"
-      "const char* raw = R\"x(asm(\")\")x\";\n"
-      "using Nested = A<B<C<int>>>;\n"
-      "#if 0\nit's not k<<<\n#endif\n"
-      "int last = 1'000 << 3 >> 2;\n";
-  const std::string translation = simt::translate(source, "my.cu");
-  EXPECT_EQ(translation.substr(translation.find("const char* text")), source);
-}
-
 /// A folder with files, which goes with the object.
 class Files {
  public:
@@ -173,18 +134,83 @@ class Files {
     return path;
   }
   simt::Translation translation(const std::string& name, const std::string& more = "") const {
+    return simt::translate_file(folder_ / name, compiler_for(name), folder_ / "translated", more);
+  }
+  simt::Source source(const std::string& name) const {
+    return simt::read_file(folder_ / name, compiler_for(name), folder_ / "read");
+  }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  std::vector<std::string> compiler_for(const std::string& name) const {
     std::vector<std::string> words{simt::compiler(), "-std=c++20"};
     for (const std::vector<std::string>& flags :
          {simt::header_flags(), simt::folder_flags(folder_ / name, {folder_ / "others"})}) {
       words.insert(words.end(), flags.begin(), flags.end());
     }
-    return simt::translate_file(folder_ / name, words, folder_ / "translated", more);
+    return words;
   }
-  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
- private:
   const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "simt_translation";
 };
+
+/// The message that the translation of `source` ends with; empty where it does not.
+std::string refusal_of(const std::string& source) {
+  const Files files;
+  files.write("my.cu", source);
+  try {
+    files.translation("my.cu");
+  } catch (const simt::TranslationError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Translation, RefusesWhatIsNotUnderstood) {
+  for (const auto& [source, message] : std::vector<std::pair<std::string, std::string>>{
+           {"void f() {\n  <<<1, 1>>>();\n}", "my.cu:2: no kernel stands before <<<"},
+           {"void f() { k<<<1, 1>>; }", "my.cu:1: this launch has no >>>( that ends its configuration"},
+           {"\nvoid f() { __shared__ }", "my.cu:2: __shared__ is understood where a whole declaration stands"},
+           {"__shared__ float a[4];", "my.cu:1: a __shared__ variable outside of functions is not supported"},
+           {"void f() { extern __shared__ float a; }", "my.cu:1: dynamic shared memory is declared as an array"},
+       }) {
+    EXPECT_NE(refusal_of(source).find(message), std::string::npos) << source;
+  }
+}
+
+TEST(Translation, TakesSharedVariablesOfKernelsWithCNames) {
+  EXPECT_EQ(refusal_of("extern \"C\" __global__ void f() { __shared__ float a[4]; }"), "");
+  EXPECT_NE(refusal_of("extern \"C\" { __shared__ float a[4]; }"), "");
+}
+
+TEST(Translation, LeavesLinesAndTextsAlone) {
+  const Files files;
+  const std::string source =
+      "const char* text = \"k<<<1, 1>>>()\";\n"
+      "const char* raw = R\"x(asm(\")\")x\";\n"
+      "using Nested = A<B<C<int>>>;\n"
+      "int last = 1'000 << 3 >> 2;\n";
+  files.write("my.cu", "// k<<<1, 1>>>(), don't\n#if 0\nit's not k<<<\n#endif\n" + source);
+  const std::string translation = files.translation("my.cu").text;
+  EXPECT_NE(translation.find("\n" + source), std::string::npos) << translation.substr(translation.size() / 2);
+}
+
+TEST(Translation, ReadsWhatIsCompiled) {
+  const Files files;
+  files.write("my.cu",
+              "#ifndef A\n// launch: f()\nvoid f() {\n#else\n// launch: g()\nvoid g() {\n#endif\n}\n#define NAME h\n"
+              "void NAME(int) {}\n#include \"near.cuh\"\n");
+  files.write("near.cuh", "void near() {}\n");
+  const simt::Source source = files.source("my.cu");
+  std::vector<std::string> signatures;
+  for (const simt::Function& function : source.functions) {
+    signatures.push_back(std::filesystem::path(function.file).filename().string() + ' ' + function.signature());
+  }
+  EXPECT_EQ(signatures, (std::vector<std::string>{"my.cu f()", "my.cu h(int)", "near.cuh near()"}));
+  ASSERT_EQ(source.directives("launch").size(), 1U);
+  EXPECT_EQ(source.directives("launch")[0].text, "f()");
+  EXPECT_EQ(source.files, (std::vector<std::filesystem::path>{files / "my.cu", files / "near.cuh"}));
+}
 
 TEST(Translation, TellsWhatItRead) {
   const Files files;

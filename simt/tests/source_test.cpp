@@ -98,24 +98,21 @@ TEST(Source, FindsWhatCommentsSay) {
   EXPECT_EQ(requirements[0].line, 4);
 }
 
-TEST(Source, FindsCommentsBehindPreprocessorLines) {
-  const Source found = read_source("#include <a.h>  // launch: f(A)\n#define N 3  // launch: g(B)\n");
-  ASSERT_EQ(found.directives("launch").size(), 2U);
-  EXPECT_EQ(found.directives("launch")[0].text, "f(A)");
-  EXPECT_EQ(found.directives("launch")[1].line, 2);
-}
-
-TEST(Source, NamesIncludedFiles) {
-  EXPECT_EQ(read_source("#include <a/b.h>\n# include \"c d.cuh\" // here\n// #include \"e\"\n#include MACRO\n"
-                        "#include_next <f.h>\n#define G #include <g.h>\n")
-                .includes,
-            (Texts{"a/b.h", "c d.cuh"}));
-}
-
-TEST(Source, LeavesOutWhatIsNeverCompiled) {
-  EXPECT_EQ(signatures("#if 0\nvoid f() {}\n#endif\nvoid g() {}\n"), Texts{"g()"});
-  EXPECT_EQ(signatures("#ifdef A\nvoid f() {\n#elif B\nvoid e() {\n#else\nvoid f(int) {\n#endif\n}\nvoid g() {}\n"),
-            (Texts{"f()", "g()"}));
+TEST(Source, KnowsFilesByMarkersAndLeavesForeignOnesOut) {
+  const Source found = read_source(
+      "# 7 \"a.cu\"\nvoid f() {\n  g(\"x\");  // y\n}\n# 1 \"/usr/b.h\" 1 3\nvoid b() {}\n# 10 \"c.cuh\" 2\n// launch: "
+      "k\n"
+      "void k() {}\n");
+  ASSERT_EQ(found.functions.size(), 2U);
+  const Function& first = found.functions[0];
+  EXPECT_EQ(first.file, "a.cu");
+  EXPECT_EQ(first.first_line, 7);
+  EXPECT_EQ(first.last_line, 9);
+  EXPECT_EQ(found.code.substr(first.begin, first.end - first.begin), "void f() {  g( );   }");
+  EXPECT_EQ(found.functions[1].file, "c.cuh");
+  ASSERT_EQ(found.directives("launch").size(), 1U);
+  EXPECT_EQ(found.directives("launch")[0].file, "c.cuh");
+  EXPECT_EQ(found.directives("launch")[0].line, 10);
 }
 
 TEST(Source, KnowsWholeWords) {
@@ -155,19 +152,6 @@ TEST(SplitStatements, LeavesTextInBracketsAndLiteralsTogether) {
             (Texts{"int n = M;", "\n for (int i = 0; i < n; ++i) { f(\";\"); } k<<<1, n>>>(';');", " g()"}));
   EXPECT_EQ(split_statements("f();"), Texts{"f();"});
   EXPECT_EQ(split_statements(""), Texts{});
-}
-
-TEST(WithoutMain, LeavesTheRestOnItsLines) {
-  EXPECT_EQ(without_main("void f() {}\nint main(int n, char** text) {\n  if (n) { f(); }\n}\nvoid g() {}\n"),
-            "void f() {}\n" + std::string(30, ' ') + "\n" + std::string(17, ' ') + "\n \nvoid g() {}\n");
-  constexpr std::string_view NONE = "namespace a { int main() { return 0; } }\nint domain() { return 1; }\n";
-  EXPECT_EQ(without_main(NONE), NONE);
-}
-
-TEST(WithoutMain, LeavesOneWithDirectives) {
-  constexpr std::string_view UNCLEAR =
-      "int main() {\n  #ifdef A\n  if (a) {\n#else\n  {\n#endif\n  }\n}\nvoid f() {}\n";
-  EXPECT_EQ(without_main(UNCLEAR), UNCLEAR);
 }
 
 }  // namespace

@@ -38,6 +38,23 @@ Translation translate_file(const fs::path& file, const std::vector<std::string>&
           std::move(preprocessed.files), std::move(preprocessed.missing)};
 }
 
+Source read_file(const fs::path& file, std::vector<std::string> compiler, const fs::path& folder,
+                 const RunProgram& run) {
+  compiler.emplace_back("-C");
+  Preprocessed preprocessed = preprocess(file, compiler, folder, "", run);
+  Source source = read_source(preprocessed.text);
+  source.files = std::move(preprocessed.files);
+  return source;
+}
+
+std::string about_missing(const std::vector<std::string>& headers) {
+  std::string text;
+  for (const std::string& header : headers) {
+    text += header + " is not there: where it declares what is needed, name its folder with --include\n";
+  }
+  return text;
+}
+
 void check_names(const std::string& compiled, const std::vector<std::string>& missing_headers) {
   const std::string messages = std::regex_replace(compiled, std::regex("‘|’"), "'");
   static const std::regex ERROR(R"(^([^\n]+:\d+):\d+: (?:fatal )?error: ([^\n]+)$)", std::regex::multiline);
@@ -76,10 +93,7 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
   if (text.empty()) {
     return;
   }
-  for (const std::string& header : missing_headers) {
-    text += "\n" + header + " is not there: where it declares what is needed, name its folder with --include";
-  }
-  throw TranslationError(text);
+  throw TranslationError(trimmed(text + "\n" + about_missing(missing_headers)));
 }
 
 std::vector<std::string> unit_flags(bool checked) {

@@ -146,7 +146,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
   for (const Token& token : tokens_of(result.text, is_foreign)) {
     const fs::path path = fs::path(token.file).lexically_normal();
     if (!path.empty() && !path.string().starts_with(stand_ins.string()) && known.insert(path).second &&
-        fs::exists(path)) {
+        fs::is_regular_file(path)) {  // a marker may name the folder
       result.files.push_back(path);
     }
   }

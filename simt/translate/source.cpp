@@ -35,31 +35,14 @@ std::string joined(const std::vector<std::string_view>& parts, std::string_view 
   return text;
 }
 
-/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines. Where the branch
-/// of an #if opens more braces than it closes, or closes more, the others are in its place and left out.
+bool is_code(const Token& token) {
+  return is_word(token) || token.kind == TokenKind::number || token.kind == TokenKind::punctuation;
+}
+
+/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines.
 std::vector<Token> code_of(const std::vector<Token>& tokens) {
   std::vector<Token> code;
-  int depth = 0;
-  std::vector<int> depths;   // where an #if stands that is open
-  std::size_t left_out = 0;  // the one whose other branches are, counted from 1
-  for (const Token& token : tokens) {
-    if (token.kind == TokenKind::directive) {
-      const std::size_t at = std::min(token.text.find_first_not_of("# \t"), token.text.size());
-      const std::string_view word = token.text.substr(at);
-      if (word.starts_with("if")) {
-        depths.push_back(depth);
-      } else if (word.starts_with("el") && !depths.empty() && left_out == 0 && depth != depths.back()) {
-        left_out = depths.size();
-      } else if (word.starts_with("endif") && !depths.empty()) {
-        left_out = left_out == depths.size() ? 0 : left_out;
-        depths.pop_back();
-      }
-    } else if (left_out == 0 &&
-               (is_word(token) || token.kind == TokenKind::number || token.kind == TokenKind::punctuation)) {
-      depth += token.text == "{" ? 1 : token.text == "}" ? -1 : 0;
-      code.push_back(token);
-    }
-  }
+  std::ranges::copy_if(tokens, std::back_inserter(code), is_code);
   return code;
 }
 
@@ -67,15 +50,10 @@ std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
   std::vector<Comment> comments;
   for (const Token& token : tokens) {
     std::string_view text = token.text;
-    if (token.kind == TokenKind::directive && text.find('\n') == text.npos) {
-      text.remove_prefix(std::min(text.find("//"), text.size()));
-    } else if (token.kind != TokenKind::space) {
-      continue;
-    }
-    if (text.starts_with("//") || text.starts_with("/*")) {
+    if (token.kind == TokenKind::space && (text.starts_with("//") || text.starts_with("/*"))) {
       text.remove_suffix(text.starts_with("/*") && text.ends_with("*/") ? 2 : 0);
-      comments.push_back(
-          {std::string(text.substr(std::min(text.size(), std::size_t{2}))), static_cast<int>(token.line)});
+      comments.push_back({std::string(text.substr(std::min(text.size(), std::size_t{2}))), static_cast<int>(token.line),
+                          std::string(token.file)});
     }
   }
   return comments;
@@ -194,6 +172,7 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
       path.push_back(head[first].text);
     }
     function.name = joined(path, "::");
+    function.file = name.file;
     function.line = static_cast<int>(name.line);
     function.parameters = parameters_of(head.subspan(i + 1, close - i - 1));
     return function;
@@ -279,20 +258,6 @@ std::vector<Item> items_of(Tokens tokens) {
   return items;
 }
 
-/// The functions that are defined in the file whose text begins at `text`.
-std::vector<Function> functions_in(Tokens tokens, const char* text) {
-  std::vector<Function> functions;
-  for (Item& item : items_of(tokens)) {
-    if (item.function && item.tokens.back().text != ";") {
-      const std::string_view last = item.tokens.back().text;
-      item.function->begin = static_cast<std::size_t>(item.tokens.front().text.data() - text);
-      item.function->end = static_cast<std::size_t>(last.data() + last.size() - text);
-      functions.push_back(*std::move(item.function));
-    }
-  }
-  return functions;
-}
-
 /// Parentheses that are open at the end of `text`.
 std::ptrdiff_t open_parentheses(std::string_view text) {
   return std::ranges::count(text, '(') - std::ranges::count(text, ')');
@@ -329,7 +294,7 @@ std::vector<Comment> Source::directives(std::string_view word) const {
     if (!text.starts_with(head)) {
       continue;
     }
-    Comment directive{trimmed(std::string_view(text).substr(head.size())), comments[i].line};
+    Comment directive{trimmed(std::string_view(text).substr(head.size())), comments[i].line, comments[i].file};
     while (open_parentheses(directive.text) > 0 && i + 1 < comments.size() &&
            comments[i + 1].line == comments[i].line + 1) {
       ++i;
@@ -341,39 +306,34 @@ std::vector<Comment> Source::directives(std::string_view word) const {
 }
 
 Source read_source(std::string_view text) {
-  const std::vector<Token> tokens = tokens_of(text);
+  const std::vector<Token> tokens = tokens_of(text, is_foreign);
   const std::vector<Token> code = code_of(tokens);
-  Source source{functions_in(code, text.data()), comments_of(tokens), {}, {}};
-  for (const Token& token : code) {
+  Source source{{}, comments_of(tokens), {}, {}, {}};
+  std::vector<std::size_t> places;  // of the code's tokens in Source::code
+  for (const Token& token : tokens) {
+    if (is_code(token)) {
+      places.push_back(source.code.size());
+      source.code += token.text;
+    } else {
+      source.code += ' ';
+    }
     if (is_word(token)) {
       source.words.emplace_back(token.text);
     }
   }
+  for (Item& item : items_of(code)) {
+    const Token& last = item.tokens.back();
+    if (item.function && last.text != ";") {  // or else it is a declaration
+      item.function->begin = places[static_cast<std::size_t>(item.tokens.data() - code.data())];
+      item.function->end = places[static_cast<std::size_t>(&last - code.data())] + last.text.size();
+      item.function->first_line = static_cast<int>(item.tokens.front().line);
+      item.function->last_line = static_cast<int>(last.line);
+      source.functions.push_back(*std::move(item.function));
+    }
+  }
   std::ranges::sort(source.words);
   source.words.erase(std::ranges::unique(source.words).begin(), source.words.end());
-  for (const Token& token : tokens) {
-    if (const std::optional<Include> include = include_of(token)) {
-      source.includes.emplace_back(include->name);
-    }
-  }
   return source;
-}
-
-std::string without_main(std::string_view source) {
-  const std::vector<Token> tokens = tokens_of(source);
-  std::string text(source);
-  for (const Function& function : functions_in(code_of(tokens), source.data())) {
-    const bool clear = std::ranges::none_of(tokens, [&](const Token& token) {
-      const auto at = static_cast<std::size_t>(token.text.data() - source.data());
-      return token.kind == TokenKind::directive && at >= function.begin && at < function.end;
-    });
-    if (function.name == "main" && clear) {
-      std::replace_if(
-          text.begin() + static_cast<std::ptrdiff_t>(function.begin),
-          text.begin() + static_cast<std::ptrdiff_t>(function.end), [](char c) { return c != '\n'; }, ' ');
-    }
-  }
-  return text;
 }
 
 std::vector<Token> reached(std::vector<Token> tokens) {

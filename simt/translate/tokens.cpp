@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 
 namespace simt {
@@ -12,16 +13,25 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-/// The text behind "#word" and the blanks around it; nothing where it is another directive.
-std::optional<std::string_view> behind(std::string_view directive, std::string_view word) {
-  for (const std::string_view expected : {std::string_view("#"), word, std::string_view()}) {
-    directive.remove_prefix(std::min(directive.find_first_not_of(" \t"), directive.size()));
-    if (!directive.starts_with(expected)) {
-      return std::nullopt;
-    }
-    directive.remove_prefix(expected.size());
+/// A file's name of a line marker, in which some signs stand behind a backslash or as three octal digits.
+std::string_view file_named(std::string_view written) {
+  if (written.find('\\') == written.npos) {
+    return written;
   }
-  return directive;
+  std::string name;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] == '\\' && i + 3 < written.size() && is_digit(written[i + 1])) {
+      name += static_cast<char>(std::stoi(std::string(written.substr(i + 1, 3)), nullptr, 8));
+      i += 3;
+    } else {
+      i += written[i] == '\\' && i + 1 < written.size() ? 1 : 0;
+      name += written[i];
+    }
+  }
+  static std::mutex mutex;
+  static std::set<std::string> names;  // outlive the tokens
+  const std::lock_guard lock(mutex);
+  return *names.insert(std::move(name)).first;
 }
 
 class Lexer {
@@ -164,58 +174,13 @@ class Lexer {
     return source_.size();
   }
 
-  /// The end of a line that others may continue.
-  std::size_t end_of_line(std::size_t from) const {
-    std::size_t end = from;
-    while (end < source_.size() && source_[end] != '\n') {
-      if (source_[end] == '/' && end + 1 < source_.size() && source_[end + 1] == '*') {
-        end = end_behind("*/", end + 2);
-      } else if (source_[end] == '\\' && source_.substr(end + 1).starts_with("\r\n")) {
-        end += 3;
-      } else {
-        end += source_[end] == '\\' ? 2 : 1;
-      }
-    }
-    return std::min(end, source_.size());
-  }
-
-  /// What an `#if 0` leaves out may be no C++. Up to the line that ends it.
-  std::size_t end_of_skipped() const {
-    unsigned depth = 0;
-    std::size_t begin = at_;
-    while (begin < source_.size()) {
-      std::string_view line = source_.substr(begin, source_.find('\n', begin) - begin);
-      line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-      if (line.starts_with('#')) {
-        line.remove_prefix(1);
-        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-        if (line.starts_with("if")) {
-          ++depth;
-        } else if (depth == 0 && (line.starts_with("el") || line.starts_with("endif"))) {
-          return begin;
-        } else if (line.starts_with("endif")) {
-          --depth;
-        }
-      }
-      begin = end_behind("\n", begin);
-    }
-    return begin;
-  }
-
+  /// A preprocessor leaves markers and #pragma.
   void directive() {
-    std::size_t word = source_.find_first_not_of(" \t", at_ + 1);
-    word = std::min(word, source_.size());
+    const std::size_t word = std::min(source_.find_first_not_of(" \t", at_ + 1), source_.size());
     if (word < source_.size() && is_digit(source_[word])) {
       marker(word);
-      return;
-    }
-    const std::size_t end = end_of_line(word);
-    const std::optional<std::string_view> condition = behind(source_.substr(at_, end - at_), "if");
-    const bool never =
-        condition && condition->starts_with('0') && (condition->size() == 1 || is_blank((*condition)[1]));
-    add(TokenKind::directive, end);
-    if (never) {
-      add(TokenKind::directive, end_of_skipped());
+    } else {
+      add(TokenKind::directive, std::min(source_.find('\n', at_), source_.size()));
     }
   }
 
@@ -225,7 +190,8 @@ class Lexer {
     const std::string_view text = source_.substr(number, end - number);
     const std::size_t open = std::min(text.find('"'), text.size());
     const std::size_t close = text.rfind('"');
-    const std::string_view file = open < close && close != text.npos ? text.substr(open + 1, close - open - 1) : "";
+    const std::string_view file =
+        open < close && close != text.npos ? file_named(text.substr(open + 1, close - open - 1)) : "";
     const std::string_view flags = text.substr(std::min(close, text.size()));
     // What a macro of the compiler's headers gives is marked 3, but not 1, and belongs to the file that has the macro.
     if (flags.find('1') != flags.npos && flags.find('3') != flags.npos) {
@@ -258,18 +224,6 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokens_of(std::string_view source, IsForeign is_foreign) { return Lexer(source, is_foreign).run(); }
-
-std::optional<Include> include_of(const Token& token) {
-  const std::optional<std::string_view> text =
-      token.kind == TokenKind::directive ? behind(token.text, "include") : std::nullopt;
-  if (!text || text->empty() || (text->front() != '"' && text->front() != '<')) {
-    return std::nullopt;
-  }
-  const bool quoted = text->front() == '"';
-  const std::size_t end = text->find(quoted ? '"' : '>', 1);
-  return end == text->npos ? std::nullopt
-                           : std::optional(Include{text->substr(1, end - 1), quoted, text->substr(end + 1)});
-}
 
 std::string text_of_literal(std::string_view literal) {
   const std::size_t quote = literal.find('"');

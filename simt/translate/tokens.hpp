@@ -6,7 +6,6 @@
 // nothing else here needs, takes longer to compile than all of the executor, and gives `<<<` as two tokens. What the
 // translator has to tell apart is little: this is 100 lines.
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,15 +37,6 @@ using IsForeign = bool (*)(std::string_view file);
 
 /// What no compiler takes, such as a literal without an end, is left for it to complain about.
 std::vector<Token> tokens_of(std::string_view source, IsForeign is_foreign = nullptr);
-
-/// The file that a directive includes.
-struct Include {
-  std::string_view name;
-  bool quoted;            ///< "name", and not <name>
-  std::string_view rest;  ///< of the line
-};
-/// Nothing where the token is no #include, or one of a macro's name.
-std::optional<Include> include_of(const Token& token);
 
 /// What a string literal means; empty for prefixes and escapes that no inline assembly has.
 std::string text_of_literal(std::string_view literal);

@@ -635,9 +635,4 @@ std::string translate_tokens(std::vector<Token> tokens, const std::string& path)
   return Translator(std::move(tokens), path).run();
 }
 
-std::string translate(std::string_view source, const std::string& path) {
-  return "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(path) + "\"\n" +
-         translate_tokens(tokens_of(source), path);
-}
-
 }  // namespace simt

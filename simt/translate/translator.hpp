@@ -7,7 +7,7 @@
 
 namespace simt {
 
-/// translate() of what a preprocessor gives: `path` is the file of tokens that name none.
+/// C++ of what a preprocessor gives: `path` is the file of tokens that name none.
 std::string translate_tokens(std::vector<Token> tokens, const std::string& path);
 
 }  // namespace simt

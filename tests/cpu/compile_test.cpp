@@ -39,7 +39,7 @@ using CompileTest = TemporaryFolderTest;
 void expect_compiles(Target target, const CompileOptions& options) {
   std::ofstream("my.cu") << SOURCE;
   std::ofstream("tile.cuh") << "constexpr int TILE = 8;\n";
-  const auto file = [&] { return read_user_file({"my.cu", ""}, {}, {}); };
+  const auto file = [&] { return read_user_file({"my.cu", ""}, {}, target, options); };
   try {
     const CompiledFile compiled = compile(file(), target, options);
     const auto made = std::filesystem::last_write_time(compiled.library);
@@ -77,7 +77,7 @@ TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
 
 TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
   std::ofstream("my.cu") << SOURCE;
-  const UserFile file = read_user_file({"my.cu", ""}, {}, {});
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});
   const std::string path = std::getenv("PATH");
   setenv("PATH", folder_.c_str(), 1);
   const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90}); });
@@ -89,7 +89,7 @@ TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
 
 TEST_F(CompileTest, SaysWhichVariableNamesNoCompiler) {
   std::ofstream("my.cu") << SOURCE;
-  const UserFile file = read_user_file({"my.cu", ""}, {}, {});
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});
   for (const auto& [variable, target] : {std::pair("NVCC", Target::for_gpu), std::pair("CXX", Target::for_executor)}) {
     setenv(variable, "no-such-compiler", 1);
     EXPECT_EQ(usage_message([&, target = target] {

@@ -31,7 +31,7 @@ std::string arguments(std::string_view parameters, const std::string& summed = "
 }
 
 UserLaunch launch_of(std::string_view source, const LaunchOptions& options = {}, const std::string& chosen = "") {
-  return find_launch(simt::read_source(source), std::string(source), "my.cu", chosen, options);
+  return find_launch(simt::read_source(source), "my.cu", chosen, options);
 }
 
 std::string launch_error(std::string_view source, const std::string& chosen = "") {
@@ -188,7 +188,9 @@ TEST(FindLaunch, OneOfSeveralIsChosenByName) {
 }
 
 TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
-  const auto launchable = [](const std::string& text) { return launchable_functions(simt::read_source(text), text); };
+  const auto launchable = [](const std::string& text) {
+    return launchable_functions(simt::read_source(text), "my.cu");
+  };
   EXPECT_EQ(launchable("int ceil_div(int a, int b) { return a; }\n"
                        "__global__ void a(float* C) {}\n__global__ void helper(float* C) {}\n"
                        "__global__ void b(float* C) {}\n"

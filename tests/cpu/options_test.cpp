@@ -235,11 +235,12 @@ TEST(Options, MissingValues) {
 }
 
 TEST(Options, OfFiles) {
-  const Options given = options({"--kernel", "1,my.cu", "--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N",
-                                 "--include", ".,..", "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
+  const Options given =
+      options({"--kernel", "1,my.cu", "--launch", "f<<<1, 2>>>(M, N)", "--requires=M == N", "--include", ".,..",
+               "--include", "/", "--nvcc-flags", "-lineinfo -G", "--timeout", "2.5"});
   EXPECT_EQ(given.user.launch.launch, "f<<<1, 2>>>(M, N)");
   EXPECT_EQ(given.user.launch.requirement, "M == N");
-  EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{".", ".."}));
+  EXPECT_EQ(given.user.compile.include_folders, (std::vector<std::string>{".", "..", "/"}));
   EXPECT_EQ(given.user.compile.nvcc_flags, (std::vector<std::string>{"-lineinfo", "-G"}));
   EXPECT_EQ(given.timeout, 2.5);
   EXPECT_EQ(options({"--new-kernel", "my.cu"}).new_kernel, "my.cu");
@@ -248,14 +249,15 @@ TEST(Options, OfFiles) {
   EXPECT_EQ(options_error({"--kernel=1-3", "--requires", "M == N"}),
             "--requires is for files, and --kernel names none");
   EXPECT_EQ(options_error({"--include", "."}), "--include is for files, and --kernel names none");
-  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,no/such"}), "--include: there is no folder 'no/such'");
-  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,"}), "--include: there is no folder ''");
+  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,no/such"}),
+            "--include .,no/such: there is no folder 'no/such'");
+  EXPECT_EQ(options_error({"--kernel", "my.cu", "--include", ".,"}), "--include .,: there is no folder ''");
   EXPECT_EQ(options_error({"--digest", "--timeout", "1"}), "--timeout has no effect with --digest");
   EXPECT_EQ(options_error({"--digest", "--nvcc-flags", "-G"}), "--nvcc-flags has no effect with --digest");
 }
 
 TEST(Options, ANewKernelIsWrittenAndNothingElse) {
-  for (const std::string flag : {"--kernel", "--sizes", "--include", "--timeout", "--alpha"}) {
+  for (const std::string flag : {"--kernel", "--sizes", "--launch", "--timeout", "--alpha"}) {
     EXPECT_EQ(options_error({"--new-kernel", "my.cu", flag, "1"}), flag + " has no effect with --new-kernel");
   }
   for (const std::string flag : {"--list", "--count", "--no-verify", "--benchmark_filter=x"}) {

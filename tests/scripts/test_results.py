@@ -157,6 +157,7 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
     ("content", "message"),
     [
         ("{", "is not JSON"),
+        ("{}\n{}", "holds more than one JSON document: each run needs a file of its own"),
         ("[]", "not a results file"),
         ('{"context": {"schema_version": 1}, "kernels": {}}', "not a results file"),
         ('{"context": {"schema_version": 3}, "benchmarks": []}', "schema_version is 3, this script reads 1 and 2"),

@@ -6,6 +6,7 @@ training code and of CUDA's samples. A body in braces stands where a whole kerne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 CPU_REFERENCE = """
 void cpuSgemm(float *a, float *b, float *c, const int M, const int N, const int K) {
@@ -238,6 +239,28 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
 }
 """
 
+CHAPTERS_HEADERS = """
+#include "ptx/mbarrier.cuh"
+#include "ptx/wgmma.cuh"
+
+// launch: mm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ unsigned long long storage;
+  const unsigned barrier = (unsigned)__cvta_generic_to_shared(&storage);
+  if (threadIdx.x + threadIdx.y == 0) sgemm::mbarrier_init(barrier, 256);
+  __syncthreads();
+  sgemm::mbarrier_arrive(barrier);
+  sgemm::mbarrier_wait(barrier, 0);
+  sgemm::wgmma_fence();
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r < M && c < N) {
+    float s = 0;
+    for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];
+    C[r * N + c] = s;
+  }
+}
+"""
+
 CASES = [
     # ---- What stands beside the kernel ----
     Case("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS, "executed"),
@@ -258,6 +281,18 @@ CASES = [
         '#include "errors.h"\n' + BY_BLAS.replace("cudaDeviceSynchronize()", "CHECK_ALL(cudaDeviceSynchronize())"),
         "status 2",
         ("nothing declares CHECK_ALL (file.cu:15)", "file.cu:1: errors.h is not there", "--include"),
+    ),
+    Case(
+        "a_header_whose_words_are_no_names",
+        '#include "errors.h"\n' + BY_BLAS.replace("float s = 0;", "float s = 0 PLUS_NOTHING;"),
+        "status 2",
+        ("PLUS_NOTHING", "file.cu:1: errors.h is not there", "--include"),
+    ),
+    Case(
+        "headers_of_the_chapters",
+        CHAPTERS_HEADERS,
+        "executed",
+        arguments=("--check", "--include", str(Path(__file__).resolve().parents[2] / "kernels")),
     ),
     Case("directives_macros_and_casts_anywhere", SYNTAX, "executed"),
     # ---- The right function ----

@@ -3,6 +3,8 @@
 // Plain CUDA for the executor: a .cu file as nvcc takes it, turned into C++ that the host's compiler takes.
 // PLAIN_CUDA.md lists what is understood.
 
+#include "simt/source.hpp"
+
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -17,14 +19,6 @@ class TranslationError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-/// C++ that does on the executor what the CUDA source `source`, preprocessed, does on a GPU. It compiles with what
-/// simt_add_kernels() gives a compiler, against the headers in include/simt/cuda/ in place of CUDA's, and says `path`
-/// and the source's own lines in messages: each line stays where it is.
-///
-/// kernel<<<grid, block>>>(...) becomes a launch, a __shared__ variable a part of the block's shared memory, and inline
-/// assembly calls of functions. Throws TranslationError.
-std::string translate(std::string_view source, const std::string& path);
 
 /// A compiler takes no such file: its messages.
 class CompilerError : public std::runtime_error {
@@ -47,7 +41,11 @@ struct Translation {
   std::vector<std::string> missing;          ///< headers that are not there: "my.cu:3: helper_cuda.h"
 };
 
-/// The file, preprocessed with all that it includes and then translated, and behind it `more`, plain CUDA as well.
+/// The file, preprocessed with all that it includes and then translated, and behind it `more`, plain CUDA as well:
+/// C++ that does on the executor what the source does on a GPU. It compiles with what simt_add_kernels() gives a
+/// compiler. kernel<<<grid, block>>>(...) becomes a launch, a __shared__ variable a part of the block's shared memory,
+/// and inline assembly calls of functions. Messages name the source's own files and lines.
+///
 /// `compiler` is a compiler's words, with the folders of headers and with definitions (simt/compile.hpp). Headers named
 /// as CUDA's are the executor's, and an empty one stands in for each that is missing: names that it would declare are
 /// missing where they are needed. `folder` is for files that are no longer needed when this returns.
@@ -58,9 +56,16 @@ Translation translate_file(const std::filesystem::path& file, const std::vector<
                            const std::filesystem::path& folder, const std::string& more = "",
                            const RunProgram& run = run_program);
 
+/// What the same file says behind the preprocessor, with its comments. Throws as translate_file() does.
+Source read_file(const std::filesystem::path& file, std::vector<std::string> compiler,
+                 const std::filesystem::path& folder, const RunProgram& run = run_program);
+
 /// A compiler does not take what translate_file() returned, and these are its messages in English. Throws
 /// TranslationError, "the executor does not model cudaFoo (my.cu:12)", where the first is about a name that the
 /// executor's headers do not have, or one that a missing header may have.
 void check_names(const std::string& messages, const std::vector<std::string>& missing_headers);
+
+/// What to do about Translation::missing, a line for each.
+std::string about_missing(const std::vector<std::string>& headers);
 
 }  // namespace simt

@@ -24,6 +24,7 @@
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 8
 #define __CUDA_ARCH__ 900
+#define __CUDA_ARCH_FEAT_SM90_ALL 1
 #define CUDART_VERSION 12080
 
 // The translator reads CUDA's own words behind the preprocessor. They are macros, as nvcc has them, which files ask

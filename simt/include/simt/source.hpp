@@ -1,10 +1,10 @@
 #pragma once
 
 // What the text of a .cu file says, for programs that take files of others: its functions, comments and words, and the
-// parts of a launch. Words, brackets, comments and literals are read, and no more: macros stay as they are, and what is
-// hidden in them is not found.
+// parts of a launch. Words, brackets, comments and literals are read, and no more: a preprocessor comes first.
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +21,11 @@ struct Parameter {
 /// A function that a source file defines outside of classes.
 struct Function {
   std::string name;  ///< with the namespaces it is in: "mine::saxpy"
-  int line = 0;
-  std::size_t begin = 0;   ///< where its definition lies in the source
+  std::string file;  ///< that a preprocessor's line marker names; or empty
+  int line = 0;      ///< where its name stands
+  int first_line = 0;
+  int last_line = 0;
+  std::size_t begin = 0;   ///< where its definition lies in Source::code
   std::size_t end = 0;     ///< behind its last brace
   bool is_kernel = false;  ///< __global__
   std::vector<Parameter> template_parameters;
@@ -38,13 +41,15 @@ struct Function {
 struct Comment {
   std::string text;  ///< without the signs that make it a comment
   int line = 0;
+  std::string file = {};  ///< as that of a function
 };
 
 struct Source {
   std::vector<Function> functions;
   std::vector<Comment> comments;
-  std::vector<std::string> words;     ///< all identifiers outside of preprocessor lines, sorted
-  std::vector<std::string> includes;  ///< the names of files, in quotes or angle brackets
+  std::vector<std::string> words;  ///< all identifiers, sorted
+  std::string code;  ///< the text with a space in place of comments, literals and headers that are not the user's
+  std::vector<std::filesystem::path> files;  ///< of read_file(): the user's own, as Translation has them
 
   bool has_word(std::string_view word) const;
   /// What stands behind "word:" in the comments that begin so. One of several lines is read to the end of its
@@ -53,11 +58,6 @@ struct Source {
 };
 
 Source read_source(std::string_view text);
-
-/// The source with spaces in place of main(): what a program does around its kernel may need libraries, or another
-/// version of CUDA. Lines stay where they are. A main() with preprocessor lines in it is left as it is, because its end
-/// is not known.
-std::string without_main(std::string_view source);
 
 /// The parts of `text` between commas that no bracket, angle brackets included, encloses; without spaces around them.
 std::vector<std::string> split_arguments(std::string_view text);
