@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -46,15 +46,19 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
-std::string type_named(std::string_view name) {
+const std::map<std::string_view, std::string>& known_types() {
   static const std::map<std::string_view, std::string> types{
       {"b8", "std::uint8_t"},   {"u8", "std::uint8_t"},     {"s8", "std::int8_t"},       {"b16", "std::uint16_t"},
       {"u16", "std::uint16_t"}, {"s16", "std::int16_t"},    {"f16", "std::uint16_t"},    {"bf16", "std::uint16_t"},
       {"b32", "std::uint32_t"}, {"u32", "std::uint32_t"},   {"s32", "std::int32_t"},     {"f32", "float"},
       {"b64", "std::uint64_t"}, {"u64", "std::uint64_t"},   {"s64", "std::int64_t"},     {"f64", "double"},
       {"pred", "bool"},         {"f16x2", "std::uint32_t"}, {"bf16x2", "std::uint32_t"}, {"tf32", "std::uint32_t"}};
-  const auto found = types.find(name);
-  if (found == types.end()) {
+  return types;
+}
+
+const std::string& type_named(std::string_view name) {
+  const auto found = known_types().find(name);
+  if (found == known_types().end()) {
     throw Unknown{};
   }
   return found->second;
@@ -79,6 +83,145 @@ std::string_view without_percent(std::string_view name) {
   return name.substr(std::min(name.find_first_not_of('%'), name.size()));
 }
 
+/// The instructions that are known, and what they are in C++. All others are refused, and so is each modifier that is
+/// not here.
+///
+/// The parts of a name stand between points: "a,b" is one of them, "(a,b)" one of them or none. I is a type of
+/// integers, F of floats, P of predicates and A any one, S is shared memory, G that of a cluster, M where and how
+/// memory is accessed, L* hints to caches, and * whatever comes. In C++, <0> is what the first "a,b" was, T the first
+/// type and U the second. $1 is operand 1; $T1, $U1, $u1, $l1 and $h1 as a T, a U and with 32, 64 and 16 unsigned bits,
+/// $W1 as a T without its sign, $n1 as a number, $s1 a shared address, $g1 and $p1 the pointer to a generic one, or to
+/// one in the space that the name says. "@T" sets operand 0, as does "@" with the type of what follows; "|" sets it
+/// and, behind a bar, a predicate. "..." allows more operands. "!" names a function of Instruction.
+constexpr std::string_view FORMS = R"(
+mov.A => !mov
+ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A => !load
+ldu.(global).(v2,v4).A => !load
+st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S).(wb,cg,cs,wt).L*.(v2,v4).A => !store
+selp.A => @T $3 ? $T1 : $T2
+bra.(uni) => goto simt_label_#0
+cvta.to.S.I => @T ptx::to_shared($1)
+cvta.S.I => @T ptx::from_shared($1)
+cvta.(to).global.I => @T $T1
+cvt.I.I => @T static_cast<T>($U1)
+cvt.rn.F.I => @T static_cast<T>($U1)
+cvt.(rn).(ftz).F.F => @T static_cast<T>($U1)
+cvt.rni,rmi,rpi,rzi.(ftz).F.F => @T static_cast<T>(ptx::<0>($U1))
+cvt.rni,rmi,rpi,rzi.(ftz).I.F => @T ptx::to_integer<T>(ptx::<0>($U1))
+cvt.rna.tf32.f32 => @ ptx::to_tf32(ptx::as<float>($1))
+cvt.rn.f16,bf16.f32 => @ ptx::to_<0>(ptx::as<float>($1))
+cvt.rn.f16x2,bf16x2.f32 => @ ptx::packed_<0>(ptx::as<float>($1), ptx::as<float>($2))
+cvt.(ftz).f32.f16,bf16 => @ ptx::from_<0>($h1)
+
+add.I => @T static_cast<T>(1U * $W1 + $W2)
+sub.I => @T static_cast<T>(1U * $W1 - $W2)
+mul.lo.I => @T static_cast<T>(1U * $W1 * $W2)
+mad.lo.I => @T static_cast<T>(1U * $W1 * $W2 + $W3)
+mul.hi.u32,s32 => @ static_cast<std::uint32_t>(ptx::wide(ptx::as<ptx::<0>>($1)) * ptx::as<ptx::<0>>($2) >> 32)
+mul.wide.I => @ ptx::wide($T1) * $T2
+mad.wide.I => @ ptx::wide($T1) * $T2 + ptx::as<decltype(ptx::wide($T1))>($3)
+div.I => @T static_cast<T>($T1 / $T2)
+rem.I => @T static_cast<T>($T1 % $T2)
+and.I,P => @T static_cast<T>($T1 & $T2)
+or.I,P => @T static_cast<T>($T1 | $T2)
+xor.I,P => @T static_cast<T>($T1 ^ $T2)
+not.I => @T static_cast<T>(~$T1)
+not.P => @T !$T1
+neg.I => @T static_cast<T>(-$T1)
+neg.(ftz).F => @T -$T1
+abs.(ftz).I,F => @T ptx::abs<T>($T1)
+min,max.(ftz).I,F => @T ptx::<0><T>($T1, $T2)
+shl,shr.I => @T ptx::<0>($T1, $u2)
+lop3.b32 => @ ptx::lop3($u1, $u2, $u3, $4)
+prmt.b32 => @ __byte_perm($u1, $u2, $u3)
+bfe.I => @T ptx::bfe($T1, $u2, $u3)
+bfi.I => @T ptx::bfi($T1, $T2, $u3, $u4)
+popc.I => @ static_cast<std::uint32_t>(std::popcount($W1))
+clz.I => @ static_cast<std::uint32_t>(std::countl_zero($W1))
+brev.b32 => @ __brev($u1)
+dp4a.u32,s32.u32,s32 => @ simt::sum_of_byte_products<ptx::Byte<ptx::<0>>, ptx::Byte<ptx::<1>>>($u1, $u2, $u3)
+add.(rn).(ftz).F => @T $T1 + $T2
+sub.(rn).(ftz).F => @T $T1 - $T2
+mul.(rn).(ftz).F => @T $T1 * $T2
+div.(rn,approx,full).(ftz).F => @T $T1 / $T2
+fma,mad.(rn).(ftz).F => @T ptx::fma($T1, $T2, $T3)
+rcp.rn,approx.(ftz).F => @T 1.0 / $T1
+sqrt.rn,approx.(ftz).F => @T __builtin_sqrt($T1)
+rsqrt.approx.(ftz).F => @T 1.0 / __builtin_sqrt($T1)
+ex2.approx.(ftz).F => @T __builtin_exp2($T1)
+lg2.approx.(ftz).F => @T __builtin_log2($T1)
+sin,cos,tanh.approx.(ftz).F => @T __builtin_<0>($T1)
+# With NaN, comparisons do not hold, those of "u" do.
+setp.eq.(ftz).A => @bool $T1 == $T2
+setp.ne.(ftz).A => @bool $T1 < $T2 || $T1 > $T2
+setp.lt,lo.(ftz).A => @bool $T1 < $T2
+setp.le,ls.(ftz).A => @bool $T1 <= $T2
+setp.gt,hi.(ftz).A => @bool $T1 > $T2
+setp.ge,hs.(ftz).A => @bool $T1 >= $T2
+setp.equ.(ftz).A => @bool !($T1 < $T2 || $T1 > $T2)
+setp.neu.(ftz).A => @bool $T1 != $T2
+setp.ltu.(ftz).A => @bool !($T1 >= $T2)
+setp.leu.(ftz).A => @bool !($T1 > $T2)
+setp.gtu.(ftz).A => @bool !($T1 <= $T2)
+setp.geu.(ftz).A => @bool !($T1 < $T2)
+setp.num.(ftz).A => @bool $T1 == $T1 && $T2 == $T2
+setp.nan.(ftz).A => @bool $T1 != $T1 || $T2 != $T2
+
+cp.async.ca,cg.S.global.L* => ptx::cp_async($s0, $g1, $2, $2, site)
+cp.async.ca,cg.S.global.L* => ptx::cp_async($s0, $g1, $2, ptx::source_bytes($3, $2), site)
+cp.async.commit_group => simt::commit_copies()
+cp.async.wait_group => simt::wait_for_copies($n0)
+cp.async.wait_all => simt::commit_copies(); simt::wait_for_copies(0)
+cp.async.mbarrier.arrive.noinc.S.b64 => simt::mbarrier_arrive_after_copies($s0, site)
+cp.async.mbarrier.arrive.S.b64 => simt::mbarrier_announce_copies($s0, site)
+# Of a cluster, to the own block.
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L* => simt::bulk_copy($s0, $g1, $n2, $s3, site)
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L* => simt::bulk_copy($s0, $g1, $n2, $s3, site)
+# Complete when they have started.
+cp.async.bulk.global.shared::cta.bulk_group.L* => ptx::bulk_copy_to_global($g0, $s1, $n2, site)
+cp.async.bulk.commit_group =>
+cp.async.bulk.wait_group.(read) => ...
+cp.async.bulk.prefetch.L2.global.L* => ...
+red.M.add,min,max,and,or,xor,inc,dec.L*.u32,b32,s32,f32 => simt::atomic(ptx::op_<0>, ptx::type_<1>, $p0, $u1, 0, site)
+red.M.add,min,max,and,or,xor.L*.u64,b64,s64,f64 => simt::atomic(ptx::op_<0>, ptx::type_<1>, $p0, $l1, 0, site)
+atom.M.add,min,max,and,or,xor,inc,dec,exch.L*.u32,b32,s32,f32 => @ ptx::atom(ptx::op_<0>, ptx::type_<1>, $p1, site, $u2)
+atom.M.add,min,max,and,or,xor,exch.L*.u64,b64,s64,f64 => @ ptx::atom(ptx::op_<0>, ptx::type_<1>, $p1, site, $l2)
+atom.M.cas.L*.u32,b32,s32 => @ ptx::atom(ptx::op_cas, ptx::type_<0>, $p1, site, $u3, $u2)
+atom.M.cas.L*.u64,b64,s64 => @ ptx::atom(ptx::op_cas, ptx::type_<0>, $p1, site, $l3, $l2)
+mbarrier.init.S.b64 => simt::mbarrier_init($s0, $n1, site)
+mbarrier.arrive.(release).(cta,cluster).S.b64 => simt::mbarrier_arrive($s1, site)
+mbarrier.arrive.expect_tx.(release).(cta,cluster).S.b64 => simt::mbarrier_arrive_expecting($s1, $n2, site)
+mbarrier.try_wait,test_wait.parity.(acquire).(cta,cluster).S.b64 => @bool ptx::mbarrier_ended($s1, $n2, site)...
+
+bar.warp.sync => simt::warp_barrier($n0, site)
+bar,barrier.(cta).sync.(aligned) => simt::barrier($n0, blockDim.x * blockDim.y * blockDim.z, site)
+bar,barrier.(cta).sync.(aligned) => simt::barrier($n0, $n1, site)
+bar,barrier.(cta).arrive.(aligned) => simt::barrier_arrive($n0, $n1, site)
+# Where all threads wait, all have arrived.
+barrier.cluster.arrive.(release,relaxed).(aligned) =>
+barrier.cluster.wait.(acquire).(aligned) => simt::cluster_barrier(site)
+mapa.shared::cluster.u32 => @ ptx::in_cluster($u1, $u2, site)
+shfl.sync.up,down,bfly,idx.b32 => | ptx::shuffle(ptx::Shuffle::<0>, $u1, $u2, $u3, $u4, site
+elect.sync => | ptx::elect($u1, site
+vote.sync.ballot.b32 => @ __ballot_sync($u2, $1 ? 1 : 0, site)
+vote.sync.any,all.P => @ __<0>_sync($u2, $1 ? 1 : 0, site) != 0
+nanosleep.u32 => simt::give_way()...
+mma.sync.aligned.m8n8k16,m16n8k16,m16n8k32.row.col.(satfinite).s32.s8.s8.s32 => !integer_mma
+mma.sync.aligned.m16n8k4,m16n8k8.row.col.f32.tf32.tf32.f32 => !mma
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.f16.f16.f32 => !mma
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 => !mma
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 => !mma
+ldmatrix,stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 => !matrix
+ldmatrix,stmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 => !matrix
+ldmatrix,stmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 => !matrix
+wgmma.fence,commit_group.sync.aligned =>
+wgmma.wait_group.sync.aligned => ...
+wgmma.mma_async.sync.aligned.* => !wgmma
+createpolicy.* => @ std::uint64_t{}...
+# Hints, and orders that the executor keeps anyway.
+prefetch,prefetchu,membar,fence,griddepcontrol,setmaxnreg.* => ...
+)";
+
 /// One instruction: "cp.async.cg.shared.global" with its operands.
 class Instruction {
  public:
@@ -87,91 +230,171 @@ class Instruction {
     // "::" is part of "shared::cta".
     parts_ = split(std::string_view(text).substr(0, end), '.');
     arguments_ = split(std::string_view(text).substr(end), ',');
+    if (has("L2::cache_hint") && !arguments_.empty()) {
+      arguments_.pop_back();
+    }
   }
 
-  std::string translation() const {
-    struct Form {
-      std::string (Instruction::*translate)() const;
-      std::string_view modifiers;  ///< that it takes, beside types; "L::" for hints to caches. Others are refused
-    };
-    constexpr std::string_view ANY = "*";
-    static const std::map<std::string_view, Form> forms{
-        {"mov", {&Instruction::mov, ""}},
-        {"ld",
-         {&Instruction::load,
-          "global shared shared::cta shared::cluster weak volatile relaxed acquire cta cluster "
-          "gpu sys nc ca cg cs lu cv v2 v4 L::"}},
-        {"ldu", {&Instruction::load, "global v2 v4"}},
-        {"st",
-         {&Instruction::store,
-          "global shared shared::cta weak volatile relaxed release cta cluster gpu sys wb cg "
-          "cs wt v2 v4 L::"}},
-        {"cp",
-         {&Instruction::copy,
-          "async bulk ca cg shared shared::cta shared::cluster global bulk_group read prefetch "
-          "L2 mbarrier mbarrier::complete_tx::bytes arrive noinc commit_group wait_group "
-          "wait_all L::"}},
-        {"cvta", {&Instruction::cvta, "to shared shared::cta global"}},
-        {"cvt", {&Instruction::cvt, "rn rna rni rmi rpi rzi ftz"}},
-        {"bar", {&Instruction::bar, "cta warp sync arrive aligned"}},
-        {"barrier", {&Instruction::bar, "cta cluster sync arrive wait aligned release acquire relaxed"}},
-        {"mma", {&Instruction::mma, ANY}},
-        {"ldmatrix", {&Instruction::matrix, "sync aligned m8n8 x1 x2 x4 trans shared shared::cta"}},
-        {"stmatrix", {&Instruction::matrix, "sync aligned m8n8 x1 x2 x4 trans shared shared::cta"}},
-        {"red", {&Instruction::atomic, ATOMIC}},
-        {"atom", {&Instruction::atomic, ATOMIC}},
-        {"mbarrier",
-         {&Instruction::mbarrier,
-          "init arrive expect_tx try_wait test_wait parity shared shared::cta "
-          "release acquire cta cluster"}},
-        {"setp", {&Instruction::setp, "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan ftz"}},
-        {"selp", {&Instruction::selp, ""}},
-        {"bra", {&Instruction::bra, "uni"}},
-        {"nanosleep", {&Instruction::give_way, ""}},
-        {"shfl", {&Instruction::shuffle, "sync up down bfly idx"}},
-        {"vote", {&Instruction::vote, "sync ballot any all"}},
-        {"elect", {&Instruction::elect, "sync"}},
-        {"mapa", {&Instruction::mapa, "shared::cluster"}},
-        {"wgmma", {&Instruction::wgmma, ANY}},
-        {"createpolicy", {&Instruction::policy, ANY}},
-        // Hints, and orders that the executor keeps anyway.
-        {"prefetch", {&Instruction::nothing, ANY}},
-        {"prefetchu", {&Instruction::nothing, ANY}},
-        {"membar", {&Instruction::nothing, ANY}},
-        {"fence", {&Instruction::nothing, ANY}},
-        {"griddepcontrol", {&Instruction::nothing, ANY}},
-        {"setmaxnreg", {&Instruction::nothing, ANY}}};
-    const auto form = forms.find(parts_.front());
-    if (form == forms.end()) {
-      return arithmetic();
-    }
-    const std::string_view modifiers = form->second.modifiers;
-    const std::vector<std::string> known = split(modifiers, ' ');
-    const bool hints = modifiers.ends_with("L::");
-    for (std::size_t i = 1; i < parts_.size() && modifiers != ANY; ++i) {
-      const std::string& part = parts_[i];
-      if (std::ranges::find(known, part) == known.end() &&
-          !(hints && (part.starts_with("L1::") || part.starts_with("L2::")))) {
-        type_named(part);
+  std::string translation() {
+    static const std::vector<std::pair<std::string, std::string>> forms = [] {
+      std::vector<std::pair<std::string, std::string>> rows;
+      std::istringstream lines{std::string(FORMS)};
+      for (std::string line; std::getline(lines, line);) {
+        constexpr std::string_view ACCESS = ".(relaxed,release,acquire,acq_rel).(cta,cluster,gpu,sys).(global,S).";
+        if (const std::size_t access = line.find(".M."); access != line.npos) {
+          line.replace(access, 3, ACCESS);
+        }
+        if (const std::size_t arrow = line.find(" =>"); arrow != line.npos && line[0] != '#') {
+          rows.emplace_back(line.substr(0, arrow), trimmed(std::string_view(line).substr(arrow + 3)));
+        }
+      }
+      return rows;
+    }();
+    using Function = std::string (Instruction::*)() const;
+    static const std::map<std::string_view, Function> functions{
+        {"mov", &Instruction::mov},    {"load", &Instruction::load},     {"store", &Instruction::store},
+        {"mma", &Instruction::mma},    {"matrix", &Instruction::matrix}, {"integer_mma", &Instruction::integer_mma},
+        {"wgmma", &Instruction::wgmma}};
+    for (const auto& [form, text] : forms) {
+      if (!matches(form)) {
+        continue;
+      }
+      if (text.starts_with('!')) {
+        return (this->*functions.at(std::string_view(text).substr(1)))();
+      }
+      if (const std::optional<std::string> filled = filled_in(text)) {
+        return *filled;
       }
     }
-    return (this->*form->second.translate)();
+    throw Unknown{};
   }
 
  private:
-  static constexpr std::string_view ATOMIC =
-      "global shared shared::cta relaxed release acquire acq_rel cta cluster gpu sys add min max and or xor exch cas "
-      "inc "
-      "dec L::";
-
   bool has(std::string_view part) const { return std::ranges::find(parts_, part) != parts_.end(); }
 
-  /// Refuses what stands between the name and the last `last` parts, unless it is among `known`.
-  void allow(std::initializer_list<std::string_view> known, std::size_t last = 1) const {
-    for (std::size_t i = 1; i + last < parts_.size(); ++i) {
-      if (std::ranges::find(known, parts_[i]) == known.end()) {
-        throw Unknown{};
+  /// Whether it is one of "a,I"; notes its type.
+  bool is_one_of(std::string_view alternatives, const std::string& part) {
+    for (const std::string& one : split(alternatives, ',')) {
+      const bool shared = one == "S" && (part == "shared" || part == "shared::cta");
+      const bool is_type = one == "A" || (one == "P" && part == "pred") || (one == "F" && part.starts_with('f')) ||
+                           (one == "I" && std::string_view("bus").find(part[0]) != std::string_view::npos);
+      const bool is_half = part.find("16x2") != part.npos || part.ends_with("f16");
+      if (is_type && known_types().contains(part) && (one == "A" || !is_half)) {
+        types_.push_back(known_types().at(part));
+        return true;
       }
+      if (shared || one == part || (one == "G" && part == "shared::cluster")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool matches(std::string_view form) {
+    types_.clear();
+    chosen_.clear();
+    std::size_t at = 0;
+    const auto is_hint = [&] { return parts_[at].starts_with("L1::") || parts_[at].starts_with("L2::"); };
+    for (std::string_view expected : split(form, '.')) {
+      const bool optional = expected.starts_with('(');
+      if (optional) {
+        expected = expected.substr(1, expected.size() - 2);
+      }
+      if (expected == "L*" || expected == "*") {
+        while (at < parts_.size() && (expected == "*" || is_hint())) {
+          ++at;
+        }
+      } else if (at < parts_.size() && !parts_[at].empty() && is_one_of(expected, parts_[at])) {
+        if (!optional && expected.find(',') != expected.npos) {
+          chosen_.push_back(parts_[at]);
+        }
+        ++at;
+      } else if (!optional) {
+        return false;
+      }
+    }
+    return at == parts_.size();
+  }
+
+  /// The text of a form with what stands for operands, types and parts filled in; nothing where the instruction has
+  /// another number of operands.
+  std::optional<std::string> filled_in(std::string_view text) const {
+    const bool more = text.ends_with("...");
+    text.remove_suffix(more ? 3 : 0);
+    const bool with_predicate = text.starts_with('|');
+    const bool sets = text.starts_with('@') || with_predicate;
+    std::string set_type;
+    if (sets) {
+      const std::size_t space = text.find(' ');
+      set_type = text.substr(1, space - 1);
+      text.remove_prefix(space + 1);
+    }
+    std::size_t operands = sets ? 1 : 0;
+    const auto operand = [&](char digit) {
+      const auto number = static_cast<std::size_t>(digit - '0');
+      operands = std::max(operands, number + 1);
+      return number;
+    };
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto at = [&](std::string_view word) { return text.substr(i).starts_with(word); };
+      if (at("#")) {
+        result += argument(operand(text[++i]));
+      } else if (at("$")) {
+        const char how = std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0 ? ' ' : text[++i];
+        const std::size_t number = operand(text[++i]);
+        if (number >= arguments_.size()) {
+          return std::nullopt;
+        }
+        result += operand_as(how, number);
+      } else if (at("<0>") || at("<1>")) {
+        result += chosen_.at(static_cast<std::size_t>(text[i + 1] - '0'));
+        i += 2;
+      } else if (at("<T>")) {
+        result += "<" + types_.at(0) + ">";
+        i += 2;
+      } else if (at("site")) {
+        result += "simt_site";
+        i += 3;
+      } else if (at("ptx::") && !result.ends_with("simt::")) {
+        result += "simt::ptx::";
+        i += 4;
+      } else {
+        result += text[i];
+      }
+    }
+    if (more ? arguments_.size() < operands : arguments_.size() != operands) {
+      return std::nullopt;
+    }
+    return with_predicate ? assign_with_predicate(result)
+           : sets         ? assign(set_type == "T" ? types_.at(0) : set_type, result)
+                          : result;
+  }
+
+  std::string operand_as(char how, std::size_t index) const {
+    switch (how) {
+      case 'T':
+        return as(types_.at(0), index);
+      case 'U':
+        return as(types_.at(1), index);
+      case 'W':
+        return as("std::make_unsigned_t<" + types_.at(0) + ">", index);
+      case 'u':
+        return as("std::uint32_t", index);
+      case 'l':
+        return as("std::uint64_t", index);
+      case 'h':
+        return as("std::uint16_t", index);
+      case 'n':
+        return "static_cast<unsigned>(" + value(index) + ")";
+      case 's':
+        return shared(index);
+      case 'g':
+        return "simt::ptx::generic_pointer(" + address(index) + ")";
+      case 'p':
+        return pointer(index);
+      default:
+        return value(index);
     }
   }
 
@@ -244,11 +467,8 @@ class Instruction {
   std::string as(const std::string& type, std::size_t index) const {
     return "simt::ptx::as<" + type + ">(" + value(index) + ")";
   }
-  /// As the type that the mnemonic ends with.
-  std::string typed(std::size_t index) const { return as(type_named(parts_.back()), index); }
-
   std::string assign(const std::string& type, const std::string& result) const {
-    return "simt::ptx::set<" + type + ">(" + value(0) + ", " + result + ")";
+    return "simt::ptx::set" + (type.empty() ? "" : "<" + type + ">") + "(" + value(0) + ", " + result + ")";
   }
 
   /// Of "a|p": what `call` gives goes to a, and to the predicate whether it holds, which is `call`'s last argument.
@@ -316,12 +536,6 @@ class Instruction {
                        : "simt::ptx::generic_pointer(" + address(index) + ")";
   }
 
-  std::string nothing() const { return ""; }
-  std::string give_way() const { return "simt::give_way()"; }
-  std::string bra() const { return "goto simt_label_" + argument(0); }
-  std::string policy() const { return assign("std::uint64_t", "std::uint64_t{}"); }
-  std::string selp() const { return assign(type_named(parts_.back()), value(3) + " ? " + typed(1) + " : " + typed(2)); }
-
   std::string mov() const {
     const std::string type = type_named(parts_.back());
     if (argument(1).starts_with('{')) {
@@ -330,7 +544,7 @@ class Instruction {
     if (argument(0).starts_with('{')) {
       return "simt::ptx::unpack<" + type + ">(" + value(1) + ", " + pair(0).substr(1);
     }
-    return assign(type, typed(1));
+    return assign(type, as(type, 1));
   }
   /// "(a, b)"
   std::string pair(std::size_t index) const {
@@ -356,191 +570,41 @@ class Instruction {
     return "simt::ptx::store(" + pointer(0) + ", " + vector_type() + "{" + list(type_named(parts_.back()), 1) + "})";
   }
 
-  std::string copy() const {
-    if (parts_.size() < 3 || parts_[1] != "async") {
-      throw Unknown{};
-    }
-    if (has("bulk")) {
-      return bulk_copy();
-    }
-    if (parts_[2] == "commit_group") {
-      return "simt::commit_copies()";
-    }
-    if (parts_[2] == "wait_group") {
-      return "simt::wait_for_copies(static_cast<unsigned>(" + value(0) + "))";
-    }
-    if (parts_[2] == "wait_all") {
-      return "simt::commit_copies(); simt::wait_for_copies(0)";
-    }
-    if (parts_[2] == "mbarrier" && has("arrive")) {
-      return std::string("simt::mbarrier_") + (has("noinc") ? "arrive_after" : "announce") + "_copies(" + shared(0) +
-             ", simt_site)";
-    }
-    if ((parts_[2] != "ca" && parts_[2] != "cg") || parts_.size() < 5 || !parts_[3].starts_with("shared") ||
-        has("shared::cluster") || parts_[4] != "global") {
-      throw Unknown{};
-    }
-    const std::size_t hints = has("L2::cache_hint") ? 1 : 0;  // the last operand
-    const bool has_source_bytes = arguments_.size() > 3 + hints && !argument(3).empty();
-    return "simt::ptx::cp_async(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), " + value(2) + ", " +
-           (has_source_bytes ? "simt::ptx::source_bytes(" + value(3) + ", " + value(2) + ")" : value(2)) +
-           ", simt_site)";
-  }
-
-  std::string bulk_copy() const {
-    if (has("prefetch") || has("commit_group") || has("wait_group")) {
-      return "";  // copies to global memory are complete when they have started
-    }
-    const auto is = [&](std::initializer_list<std::string_view> spaces) {
-      return parts_.size() >= 3 + spaces.size() &&
-             std::ranges::equal(spaces, std::span(parts_).subspan(3, spaces.size()));
-    };
-    if (is({"global", "shared::cta", "bulk_group"})) {
-      return "simt::ptx::bulk_copy_to_global(simt::ptx::generic_pointer(" + address(0) + "), " + shared(1) +
-             ", static_cast<unsigned>(" + value(2) + "), simt_site)";
-    }
-    // Of a cluster, to the own block.
-    if (!is({"shared::cluster", "global", "mbarrier::complete_tx::bytes"}) &&
-        !is({"shared::cta", "global", "mbarrier::complete_tx::bytes"})) {
-      throw Unknown{};
-    }
-    return "simt::bulk_copy(" + shared(0) + ", simt::ptx::generic_pointer(" + address(1) + "), static_cast<unsigned>(" +
-           value(2) + "), " + shared(3) + ", simt_site)";
-  }
-
-  std::string cvta() const {
-    if (has("to")) {
-      return assign(type_named(parts_.back()), is_shared() ? "simt::ptx::to_shared(" + value(1) + ")" : typed(1));
-    }
-    return assign(type_named(parts_.back()), is_shared() ? "simt::ptx::from_shared(" + value(1) + ")" : typed(1));
-  }
-
-  std::string cvt() const {
-    if (parts_.size() < 3) {
-      throw Unknown{};
-    }
-    const std::string& to = parts_[parts_.size() - 2];
-    const std::string& from = parts_.back();
-    const std::string type = type_named(to);
-    if (to == "tf32" && from == "f32") {
-      allow({"rna"}, 2);
-      return assign(type, "simt::ptx::to_tf32(" + as("float", 1) + ")");
-    }
-    if (from == "f32" && to.find("f16") != to.npos) {
-      allow({"rn"}, 2);
-      return assign(type, to.ends_with("x2")
-                              ? "simt::ptx::packed_" + to + "(" + as("float", 1) + ", " + as("float", 2) + ")"
-                              : "simt::ptx::to_" + to + "(" + as("float", 1) + ")");
-    }
-    if ((from == "f16" || from == "bf16") && to == "f32") {
-      allow({"ftz"}, 2);
-      return assign(type, "simt::ptx::from_" + from + "(" + as("std::uint16_t", 1) + ")");
-    }
-    if (to.find("f16") != to.npos || from.find("f16") != from.npos) {
-      throw Unknown{};
-    }
-    if (from[0] == 'f') {
-      static const std::map<std::string_view, std::string> roundings{
-          {"rni", "__builtin_rint"}, {"rmi", "__builtin_floor"}, {"rpi", "__builtin_ceil"}, {"rzi", "__builtin_trunc"}};
-      const auto rounding = roundings.find(parts_[1]);
-      if (rounding != roundings.end()) {
-        allow({parts_[1], "ftz"}, 2);
-        const std::string whole = rounding->second + "(" + typed(1) + ")";
-        return assign(type, to[0] == 'f' ? "static_cast<" + type + ">(" + whole + ")"
-                                         : "simt::ptx::to_integer<" + type + ">(" + whole + ")");
-      }
-      if (to[0] != 'f') {
-        throw Unknown{};
-      }
-    }
-    allow({"rn", "ftz"}, 2);
-    return assign(type, "static_cast<" + type + ">(" + typed(1) + ")");
-  }
-
-  std::string bar() const {
-    if (has("cluster")) {
-      if (has("arrive") == has("wait")) {
-        throw Unknown{};
-      }
-      return has("wait") ? "simt::cluster_barrier(simt_site)" : "";  // where all threads wait, all have arrived
-    }
-    if (has("warp")) {
-      return "simt::warp_barrier(static_cast<unsigned>(" + value(0) + "), simt_site)";
-    }
-    const std::string threads =
-        arguments_.size() > 1 ? "static_cast<unsigned>(" + value(1) + ")" : "blockDim.x * blockDim.y * blockDim.z";
-    const std::string arguments = "(static_cast<unsigned>(" + value(0) + "), " + threads + ", simt_site)";
-    if (has("arrive")) {
-      return "simt::barrier_arrive" + arguments;
-    }
-    if (!has("sync")) {
-      throw Unknown{};
-    }
-    return "simt::barrier" + arguments;
-  }
-
+  /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
   std::string mma() const {
-    // mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-    if (has("satfinite") && has("s8")) {
-      Instruction plain = *this;
-      std::erase(plain.parts_, "satfinite");
-      return plain.integer_mma(true);
-    }
-    if (has("s8")) {
-      return integer_mma(false);
-    }
-    if (parts_.size() != 10 || parts_[1] != "sync" || parts_[4] != "row" || parts_[5] != "col" ||
-        parts_[7] != parts_[8] || parts_[6] != parts_[9] || !parts_[3].starts_with("m16n8k")) {
-      throw Unknown{};
-    }
-    const std::string k = parts_[3].substr(6);
     const std::string& type = parts_[7];
-    const bool tf32 = type == "tf32" && parts_[6] == "f32" && (k == "4" || k == "8");
-    const bool half = (type == "f16" || (type == "bf16" && parts_[6] == "f32")) && (k == "8" || k == "16") &&
-                      (parts_[6] == "f32" || parts_[6] == "f16");
-    if (!tf32 && !half) {
-      throw Unknown{};
-    }
     const std::string format = type == "tf32" ? "tf32" : type == "f16" ? "fp16" : "bf16";
-    const std::string results = parts_[6] == "f32" ? "float" : "std::uint32_t";
-    const std::string sums = results == "float" ? "simt::ptx::Floats" : "simt::ptx::PackedHalves";
-    if (registers(0).size() != (parts_[6] == "f16" ? 2U : 4U)) {
+    const bool halves = parts_[6] == "f16";
+    const std::string results = halves ? "std::uint32_t" : "float";
+    if (registers(0).size() != (halves ? 2U : 4U)) {
       throw Unknown{};
     }
-    return spread(results, "simt::ptx::mma(simt::MmaFormat::" + format + ", " + k + ", " + list("std::uint32_t", 1) +
-                               ", " + list("std::uint32_t", 2) + ", " + sums + list(results, 3) + ", simt_site)");
+    return spread(results, "simt::ptx::mma(simt::MmaFormat::" + format + ", " + parts_[3].substr(6) + ", " +
+                               list("std::uint32_t", 1) + ", " + list("std::uint32_t", 2) + ", simt::ptx::" +
+                               (halves ? "PackedHalves" : "Floats") + list(results, 3) + ", simt_site)");
   }
 
   /// mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 and the like.
-  std::string integer_mma(bool saturates) const {
+  std::string integer_mma() const {
     static const std::map<std::string_view, std::array<std::size_t, 3>> registers_of{
         {"m8n8k16", {2, 1, 1}}, {"m16n8k16", {4, 2, 1}}, {"m16n8k32", {4, 4, 2}}};
-    const std::vector<std::string> behind{"row", "col", "s32", "s8", "s8", "s32"};
-    const auto shape = registers_of.find(parts_.size() == 10 ? parts_[3] : "");
-    if (shape == registers_of.end() || parts_[1] != "sync" || parts_[2] != "aligned" ||
-        !std::equal(behind.begin(), behind.end(), parts_.begin() + 4)) {
-      throw Unknown{};
-    }
     for (std::size_t i = 0; i < 4; ++i) {
-      if (registers(i).size() != shape->second[i % 3]) {
+      if (registers(i).size() != registers_of.at(parts_[3])[i % 3]) {
         throw Unknown{};
       }
     }
-    std::string extents(shape->first.substr(1));
+    std::string extents = parts_[3].substr(1);
     extents.replace(extents.find('n'), 1, ", ").replace(extents.find('k'), 1, ", ");
     return spread("std::int32_t", "simt::ptx::mma({" + extents + "}, " + list("std::uint32_t", 1) + ", " +
                                       list("std::uint32_t", 2) + ", simt::ptx::Integers" + list("std::int32_t", 3) +
-                                      (saturates ? ", true" : ", false") + ", simt_site)");
+                                      (has("satfinite") ? ", true" : ", false") + ", simt_site)");
   }
 
   /// wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d}, a, b, add, 1, 1, 0, 0, whose result is there at once.
   std::string wgmma() const {
-    if (parts_.size() > 1 && (parts_[1] == "fence" || parts_[1] == "commit_group" || parts_[1] == "wait_group")) {
-      return "";
-    }
     const std::size_t results = registers(0).size();
     const bool half = parts_.size() == 8 && (parts_[6] == "f16" || parts_[6] == "bf16") && parts_[7] == parts_[6];
-    if (!half || parts_[1] != "mma_async" || parts_[5] != "f32" || results == 0 || results % 4 != 0 || results > 128 ||
+    if (!half || parts_[5] != "f32" || results == 0 || results % 4 != 0 || results > 128 ||
         parts_[4] != "m64n" + std::to_string(2 * results) + "k16") {
       throw Unknown{};
     }
@@ -569,7 +633,7 @@ class Instruction {
   std::string matrix() const {
     const bool loads = parts_.front() == "ldmatrix";
     const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
-    if (!has("m8n8") || !has("b16") || !is_shared() || std::to_string(registers(loads ? 0 : 1).size()) != count) {
+    if (std::to_string(registers(loads ? 0 : 1).size()) != count) {
       throw Unknown{};
     }
     const std::string behind = std::string(has("trans") ? ", true" : ", false") + ", simt_site)";
@@ -577,222 +641,11 @@ class Instruction {
                  : "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + behind;
   }
 
-  /// red.global.add.f32 [a], b and atom.global.add.u32 d, [a], b, of one number each.
-  std::string atomic() const {
-    static const std::map<std::string, std::string> operations{
-        {"add", "add"}, {"min", "min"},  {"max", "max"},       {"and", "and_"},
-        {"or", "or_"},  {"xor", "xor_"}, {"exch", "exchange"}, {"cas", "compare_and_swap"},
-        {"inc", "inc"}, {"dec", "dec"}};
-    static const std::map<std::string, std::string> types{{"u32", "u32"}, {"b32", "u32"}, {"s32", "i32"},
-                                                          {"u64", "u64"}, {"b64", "u64"}, {"s64", "i64"},
-                                                          {"f32", "f32"}, {"f64", "f64"}};
-    const auto operation =
-        std::ranges::find_if(parts_, [&](const std::string& part) { return operations.contains(part); });
-    const auto type = types.find(parts_.back());
-    const bool returns = parts_.front() == "atom";
-    const bool swaps = has("cas");
-    if (operation == parts_.end() || type == types.end() ||
-        arguments_.size() != (returns ? 3U : 2U) + (swaps ? 1U : 0U)) {
-      throw Unknown{};
-    }
-    const std::string bits = type->second.ends_with("64") ? "std::uint64_t" : "std::uint32_t";
-    const std::string call = "simt::atomic(simt::AtomicOperation::" + operations.at(*operation) +
-                             ", simt::AtomicType::" + type->second + ", " + pointer(returns ? 1 : 0) + ", " +
-                             as(bits, arguments_.size() - 1) + ", " + (swaps ? as(bits, 2) : "0") + ", simt_site)";
-    return returns ? assign(bits, "static_cast<" + bits + ">(" + call + ")") : call;
-  }
-
-  std::string mbarrier() const {
-    const std::string& what = parts_.size() > 1 ? parts_[1] : throw Unknown{};
-    if (what == "init") {
-      return "simt::mbarrier_init(" + shared(0) + ", static_cast<unsigned>(" + value(1) + "), simt_site)";
-    }
-    if (what == "arrive") {
-      const std::size_t first = argument(0).starts_with('[') ? 0 : 1;
-      if (has("expect_tx")) {
-        return "simt::mbarrier_arrive_expecting(" + shared(first) + ", static_cast<unsigned>(" + value(first + 1) +
-               "), simt_site)";
-      }
-      if (arguments_.size() == first + 1) {
-        return "simt::mbarrier_arrive(" + shared(first) + ", simt_site)";
-      }
-    }
-    if ((what == "try_wait" || what == "test_wait") && has("parity")) {
-      return "simt::mbarrier_wait(" + shared(1) + ", static_cast<unsigned>(" + value(2) + "), simt_site); " +
-             assign("bool", "true");
-    }
-    throw Unknown{};
-  }
-
-  std::string setp() const {
-    // With NaN, comparisons do not hold, those of "u" do.
-    static const std::map<std::string, std::string> comparisons{{"eq", "=="}, {"lt", "<"},  {"le", "<="}, {"gt", ">"},
-                                                                {"ge", ">="}, {"lo", "<"},  {"ls", "<="}, {"hi", ">"},
-                                                                {"hs", ">="}, {"neu", "!="}};
-    static const std::map<std::string, std::string> opposites{
-        {"equ", "ne"}, {"ltu", ">="}, {"leu", ">"}, {"gtu", "<="}, {"geu", "<"}};
-    if (parts_.size() != (has("ftz") ? 4U : 3U)) {
-      throw Unknown{};
-    }
-    const std::string a = typed(1);
-    const std::string b = typed(2);
-    if (const auto found = comparisons.find(parts_[1]); found != comparisons.end()) {
-      return assign("bool", a + " " + found->second + " " + b);
-    }
-    const std::string different = "(" + a + " < " + b + " || " + a + " > " + b + ")";
-    if (parts_[1] == "ne") {
-      return assign("bool", different);
-    }
-    if (parts_[1] == "num" || parts_[1] == "nan") {
-      const std::string sign = parts_[1] == "num" ? " == " : " != ";
-      return assign("bool", a + sign + a + (parts_[1] == "num" ? " && " : " || ") + b + sign + b);
-    }
-    if (const auto found = opposites.find(parts_[1]); found != opposites.end()) {
-      return assign("bool", "!" + (found->second == "ne" ? different : "(" + a + " " + found->second + " " + b + ")"));
-    }
-    throw Unknown{};
-  }
-
-  std::string shuffle() const {
-    // shfl.sync.bfly.b32 d, value, lane, limits, mask
-    if (parts_.size() != 4 || parts_[1] != "sync" || parts_[2] == "sync" || parts_[3] != "b32") {
-      throw Unknown{};
-    }
-    return assign_with_predicate("simt::ptx::shuffle(simt::ptx::Shuffle::" + parts_[2] + ", " + typed(1) + ", " +
-                                 typed(2) + ", " + typed(3) + ", " + typed(4) + ", simt_site");
-  }
-
-  std::string elect() const {
-    return assign_with_predicate("simt::ptx::elect(" + as("std::uint32_t", 1) + ", simt_site");
-  }
-
-  /// vote.sync.ballot.b32 d, p, mask
-  std::string vote() const {
-    if (parts_.size() != 4 || parts_[1] != "sync" || (parts_[2] == "ballot") != (parts_[3] == "b32")) {
-      throw Unknown{};
-    }
-    return assign(type_named(parts_[3]),
-                  "__" + parts_[2] + "_sync(" + as("std::uint32_t", 2) + ", " + value(1) + " ? 1 : 0, simt_site)");
-  }
-
-  std::string mapa() const {
-    if (parts_.size() != 3 || parts_[2] != "u32") {
-      throw Unknown{};
-    }
-    return assign("std::uint32_t", "simt::ptx::in_cluster(" + typed(1) + ", " + typed(2) + ", simt_site)");
-  }
-
-  std::string arithmetic() const {
-    static const std::map<std::string, std::string> operators{{"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"div", "/"},
-                                                              {"rem", "%"}, {"and", "&"}, {"or", "|"},  {"xor", "^"}};
-    static const std::map<std::string, std::string> functions{
-        {"ex2", "__builtin_exp2"},         {"lg2", "__builtin_log2"},  {"sin", "__builtin_sin"},
-        {"cos", "__builtin_cos"},          {"tanh", "__builtin_tanh"}, {"sqrt", "__builtin_sqrt"},
-        {"rsqrt", "1.0 / __builtin_sqrt"}, {"rcp", "1.0 / "},          {"popc", "std::popcount"},
-        {"clz", "std::countl_zero"},       {"brev", "__brev"}};
-    const std::string& base = parts_.front();
-    const std::string& type_name = parts_.back();
-    if (parts_.size() < 2 || type_name.find("f16") != type_name.npos) {
-      throw Unknown{};
-    }
-    const std::string type = type_named(type_name);
-    const bool floats = type == "float" || type == "double";
-    const auto call = [&](const std::string& function, std::size_t operands) {
-      std::string arguments;
-      for (std::size_t i = 1; i <= operands; ++i) {
-        arguments += (i == 1 ? "" : ", ") + typed(i);
-      }
-      return assign(type, "simt::ptx::" + function + "<" + type + ">(" + arguments + ")");
-    };
-    const auto sign = [&](char letter, std::string_view bits) {
-      return std::string("std::") + (letter == 's' ? "" : "u") + "int" + std::string(bits) + "_t";
-    };
-    const bool is_32 = type_name == "u32" || type_name == "s32";
-    if (has("wide") && (base == "mul" || base == "mad") && (is_32 || type_name == "u16" || type_name == "s16")) {
-      allow({"wide"});
-      const std::string result = sign(type_name[0], is_32 ? "64" : "32");
-      const std::string product = "static_cast<" + result + ">(" + typed(1) + ") * " + typed(2);
-      return assign(result, base == "mul" ? product : product + " + " + as(result, 3));
-    }
-    if (base == "mul" && has("hi") && is_32) {
-      allow({"hi"});
-      return assign(type, "static_cast<" + type + ">(static_cast<" + sign(type_name[0], "64") + ">(" + typed(1) +
-                              ") * " + typed(2) + " >> 32)");
-    }
-    if (base == "dp4a") {
-      if (parts_.size() != 3 || (parts_[1] != "u32" && parts_[1] != "s32") || !is_32) {
-        throw Unknown{};
-      }
-      return assign("std::uint32_t", "simt::sum_of_byte_products<" + sign(parts_[1][0], "8") + ", " +
-                                         sign(type_name[0], "8") + ">(" + as("std::uint32_t", 1) + ", " +
-                                         as("std::uint32_t", 2) + ", " + as("std::uint32_t", 3) + ")");
-    }
-    if (base == "shl" || base == "shr") {
-      allow({});
-      return assign(type, "simt::ptx::" + base + "(" + typed(1) + ", " + as("std::uint32_t", 2) + ")");
-    }
-    if (base == "lop3" || base == "prmt") {
-      allow({});
-      return base == "prmt" ? call("prmt", 3)
-                            : assign(type, "simt::ptx::lop3(" + typed(1) + ", " + typed(2) + ", " + typed(3) + ", " +
-                                               value(4) + ")");
-    }
-    if (base == "bfe") {
-      allow({});
-      return assign(type,
-                    "simt::ptx::bfe(" + typed(1) + ", " + as("std::uint32_t", 2) + ", " + as("std::uint32_t", 3) + ")");
-    }
-    if (base == "abs") {
-      allow({"ftz"});
-      return call("abs", 1);
-    }
-    if (base == "bfi") {
-      allow({});
-      return assign(type, "simt::ptx::bfi(" + typed(1) + ", " + typed(2) + ", " + as("std::uint32_t", 3) + ", " +
-                              as("std::uint32_t", 4) + ")");
-    }
-    if (const auto found = functions.find(base); found != functions.end()) {
-      allow(floats ? std::initializer_list<std::string_view>{"rn", "approx", "ftz"}
-                   : std::initializer_list<std::string_view>{});
-      return assign(floats ? type : "std::uint32_t", found->second + "(" + typed(1) + ")");
-    }
-    if (floats) {
-      allow({"rn", "ftz", base == "div" ? "approx" : "rn", base == "div" ? "full" : "rn"});
-    } else {
-      allow({base == "mul" || base == "mad" ? "lo" : ""});
-    }
-    if (const auto found = operators.find(base); found != operators.end()) {
-      // In registers of integers, sums and products wrap around.
-      const bool wraps = !floats && type != "bool" && std::string_view("+-*").find(found->second) != std::string::npos;
-      const std::string operand = wraps ? "std::make_unsigned_t<" + type + ">" : type;
-      return assign(type, "static_cast<" + type + ">(" + (wraps ? "1U * " : "") + as(operand, 1) + " " + found->second +
-                              " " + as(operand, 2) + ")");
-    }
-    if ((base == "fma" || base == "mad") && floats) {
-      return assign(type, "__builtin_fma" + std::string(type == "float" ? "f(" : "(") + typed(1) + ", " + typed(2) +
-                              ", " + typed(3) + ")");
-    }
-    if (base == "mad") {
-      const std::string operand = "std::make_unsigned_t<" + type + ">";
-      return assign(type, "static_cast<" + type + ">(1U * " + as(operand, 1) + " * " + as(operand, 2) + " + " +
-                              as(operand, 3) + ")");
-    }
-    if (base == "min" || base == "max") {
-      return call(base, 2);
-    }
-    if (base == "neg" || base == "not") {
-      return assign(type, "static_cast<" + type + ">(" +
-                              (base == "neg"    ? "-"
-                               : type == "bool" ? "!"
-                                                : "~") +
-                              typed(1) + ")");
-    }
-    throw Unknown{};
-  }
-
   const Names& names_;
   std::vector<std::string> parts_;
   std::vector<std::string> arguments_;
+  std::vector<std::string> types_;   ///< that the form's letters stand for
+  std::vector<std::string> chosen_;  ///< of its alternatives
 };
 
 /// ".reg .b32 a, b" as "std::uint32_t simt_a, simt_b".

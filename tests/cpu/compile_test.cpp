@@ -67,7 +67,7 @@ TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
   std::ofstream("my.cu")
       << "__global__ void k(float* c) { *c = 1; }\n"
          "void sgemm(int M, int N, int K, const float* A, const float* B, float* C) { k<<<1, 1>>>(C); }\n";
-  const UserFile file = read_user_file({"my.cu", ""}, {}, {});
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
   const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90, true}); });
   EXPECT_EQ(message.find("my.cu launches by host code of its own (sgemm(M, N, K, A, B, C);), and the code for GPUs is "
                          "taken alone: give it a line"),

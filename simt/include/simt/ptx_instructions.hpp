@@ -108,6 +108,24 @@ T abs(T x) {
   return x < 0 || x == 0 ? static_cast<T>(T{0} - x) : x;
 }
 
+inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+inline double rni(double x) { return __builtin_rint(x); }
+inline double rmi(double x) { return __builtin_floor(x); }
+inline double rpi(double x) { return __builtin_ceil(x); }
+inline double rzi(double x) { return __builtin_trunc(x); }
+
+using u32 = std::uint32_t;
+using s32 = std::int32_t;
+template <class T>
+using Byte = std::conditional_t<std::is_signed_v<T>, std::int8_t, std::uint8_t>;
+/// In twice as many bits.
+template <class T>
+auto wide(T x) {
+  using Wide = std::conditional_t<sizeof(T) == 2, std::int32_t, std::int64_t>;
+  return static_cast<std::conditional_t<std::is_signed_v<T>, Wide, std::make_unsigned_t<Wide>>>(x);
+}
+
 /// The nearest that the type has; 0 for NaN.
 template <class T>
 T to_integer(double x) {
@@ -138,11 +156,6 @@ inline std::uint32_t lop3(std::uint32_t a, std::uint32_t b, std::uint32_t c, uns
   }
   return result;
 }
-template <class T>
-T prmt(T a, T b, T selector) {
-  return __byte_perm(a, b, selector);
-}
-
 /// `length` bits from `begin` on, of signed types with the sign of the last one.
 template <class T>
 T bfe(T x, std::uint32_t begin, std::uint32_t length) {
@@ -199,6 +212,23 @@ inline void* generic_pointer(std::uint64_t address) { return reinterpret_cast<vo
 inline std::uint64_t to_shared(std::uint64_t generic) { return shared_address(reinterpret_cast<const void*>(generic)); }
 inline std::uint64_t from_shared(std::uint64_t address) {
   return reinterpret_cast<std::uintptr_t>(shared_pointer(static_cast<unsigned>(address)));
+}
+
+constexpr auto op_add = AtomicOperation::add, op_min = AtomicOperation::min, op_max = AtomicOperation::max,
+               op_and = AtomicOperation::and_, op_or = AtomicOperation::or_, op_xor = AtomicOperation::xor_,
+               op_inc = AtomicOperation::inc, op_dec = AtomicOperation::dec, op_exch = AtomicOperation::exchange,
+               op_cas = AtomicOperation::compare_and_swap;
+constexpr auto type_u32 = AtomicType::u32, type_b32 = AtomicType::u32, type_s32 = AtomicType::i32,
+               type_u64 = AtomicType::u64, type_b64 = AtomicType::u64, type_s64 = AtomicType::i64,
+               type_f32 = AtomicType::f32, type_f64 = AtomicType::f64;
+template <class Bits>
+Bits atom(AtomicOperation operation, AtomicType type, void* address, Site site, Bits operand, Bits expected = 0) {
+  return static_cast<Bits>(simt::atomic(operation, type, address, operand, expected, site));
+}
+/// mbarrier.try_wait, which waits until it can say so.
+inline bool mbarrier_ended(unsigned address, unsigned parity, Site site) {
+  mbarrier_wait(address, parity, site);
+  return true;
 }
 
 /// What one instruction loads or stores.
