@@ -233,6 +233,9 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
     const std::size_t c = outputs.size() == 1 ? outputs.front() : static_cast<std::size_t>(named - values.begin());
     Words by_order{"A", "B"};
     by_order.insert(by_order.begin() + static_cast<std::ptrdiff_t>(c), "C");
+    if (outputs.size() != 1 && by_order.back() != "C" && in_lower_case(parameters[c].name) == "y") {
+      return {{{"A", "B", "C"}, by_order}, false};  // x, y and z may be three letters in their order
+    }
     return Choices::of(by_order);
   }
   return {{{"A", "B", "C"}, {"C", "A", "B"}}, false};
@@ -303,11 +306,14 @@ std::vector<std::string> all_matches(const std::string& text, const std::regex& 
 
 const std::regex WORD(R"((\b[A-Za-z_]\w*))");
 
-/// Whether code has a launch, or the call of a library that launches where `libraries` count.
-bool launches_itself(const std::string& code, bool libraries) {
-  static const std::regex LAUNCH(R"(<<<|\b(cuda|cu)(Launch|GraphLaunch))");
+/// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
+/// take no memory: they warm something up.
+bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
+  static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu)(Launch|GraphLaunch))");
   static const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
-  return std::regex_search(code, LAUNCH) || (libraries && std::regex_search(code, LIBRARY));
+  const Words launched = all_matches(code, LAUNCH);
+  return std::ranges::any_of(launched, [&](const std::string& kernel) { return !idle.contains(kernel); }) ||
+         (libraries && std::regex_search(code, LIBRARY));
 }
 
 /// A file's text, for questions about what its functions do.
@@ -316,15 +322,25 @@ class Code {
   explicit Code(const simt::Source& source) : functions_(source.functions), text_(source.code) {
     // Beside a kernel, what calls a library is what the kernel is compared with.
     const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+    std::set<std::string> idle;
+    for (const simt::Function& function : functions_) {
+      const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
+        const std::optional<Type> type = type_of(parameter);
+        return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
+      });
+      if (function.is_kernel && numbers_alone) {
+        idle.insert(base_name(function.name));
+      }
+    }
     std::string rest = text_;
     for (const simt::Function& function : functions_) {
       const std::string body = body_of(function);
-      if (launches_itself(body, libraries)) {
+      if (launches_itself(body, libraries, idle)) {
         launching_.insert(base_name(function.name));
       }
       std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
     }
-    if (launches_itself(rest, libraries)) {  // members of a class: any class may be the one
+    if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
       for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
         launching_.insert(name);
       }
@@ -430,8 +446,10 @@ std::string quoted(const std::string& word) {
   return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
 }
 
-/// The command line of the run with this launch, for operands that lie in memory as `ops` says; "" for plain ones.
-std::string command_with(const LaunchOptions& options, const std::string& launch, const std::string& ops) {
+/// The command line of the run with this launch, for operands that lie in memory as `ops` says, "" for plain ones, and
+/// for what the launch requires, "" for nothing.
+std::string command_with(const LaunchOptions& options, const std::string& launch, const std::string& ops,
+                         const std::string& requirement) {
   Words words;
   bool sized = ops.empty();
   for (const std::string& word : options.command) {
@@ -450,11 +468,17 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
   for (const std::string& word : words) {
     line += quoted(word) + " ";
   }
-  return fmt::format("{}--launch {}", line, quoted(launch));
+  line += fmt::format("--launch {}", quoted(launch));
+  return requirement.empty() || options.requirement ? line : fmt::format("{} --requires {}", line, quoted(requirement));
 }
 
 /// A launch to start from: a thread for each element of C. What it can not fill in begins with a question mark.
-std::string launch_to_start_from(const simt::Function& kernel, const Code& code) {
+struct Start {
+  std::string statement;
+  std::string requirement;  ///< or nothing
+};
+
+Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
   const simt::Function instance = in_single_precision(code.with_plain_types(kernel));
   std::string name = instance.name;
   if (instance.needs_template_arguments()) {
@@ -467,8 +491,10 @@ std::string launch_to_start_from(const simt::Function& kernel, const Code& code)
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
   Words values;
+  std::string requirement;
   if (const Readings readings = readings_of(instance, code.summed_extent(instance)); !readings.all.empty()) {
     values = readings.all.front().values;
+    requirement = readings.all.front().requirement;
   } else {
     for (const simt::Parameter& parameter : instance.parameters) {
       const std::optional<Type> type = type_of(parameter);
@@ -479,7 +505,9 @@ std::string launch_to_start_from(const simt::Function& kernel, const Code& code)
       values.push_back(value.empty() ? "?" + parameter.name : value);
     }
   }
-  return fmt::format("{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})", name, fmt::join(values, ", "));
+  return {
+      fmt::format("{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})", name, fmt::join(values, ", ")),
+      requirement};
 }
 
 [[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why, const Code& code,
@@ -489,7 +517,8 @@ std::string launch_to_start_from(const simt::Function& kernel, const Code& code)
   for (const simt::Function& function : source.functions) {
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
-    if (kernel == nullptr && function.is_kernel) {
+    const auto takes_memory = [](const simt::Function& f) { return std::ranges::any_of(f.parameters, is_pointer); };
+    if (function.is_kernel && (kernel == nullptr || (!takes_memory(*kernel) && takes_memory(function)))) {
       kernel = &function;
     }
   }
@@ -497,12 +526,13 @@ std::string launch_to_start_from(const simt::Function& kernel, const Code& code)
     details = "The file has:\n" + details;
   }
   if (kernel != nullptr) {
-    const std::string launch = launch_to_start_from(*kernel, code);
+    const Start launch = launch_to_start_from(*kernel, code);
     details += fmt::format(
         "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
         "Its names: M N K alpha beta A B C lda ldb ldc batch stream workspace; grid and block are those of the "
         "kernel{}.\n",
-        command_with(options, launch, ""), has(launch, "?") ? ", and what begins with ? has to be filled in" : "");
+        command_with(options, launch.statement, "", launch.requirement),
+        has(launch.statement, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
 }
@@ -512,9 +542,8 @@ std::string launch_to_start_from(const simt::Function& kernel, const Code& code)
                       const LaunchOptions& options) {
   std::string lines = fmt::format("  {}:{}: {}\nChoose what it means:\n", path, function.line, function.signature());
   for (const Reading& reading : readings.all) {
-    lines += fmt::format(
-        "  {}\n",
-        command_with(options, fmt::format("{}({})", function.name, fmt::join(reading.values, ", ")), reading.ops));
+    const std::string call = fmt::format("{}({})", function.name, fmt::join(reading.values, ", "));
+    lines += fmt::format("  {}\n", command_with(options, call, reading.ops, reading.requirement));
   }
   throw UsageError(fmt::format("{}: the names of {}'s parameters do not say which is which", path, function.name),
                    lines);

@@ -96,6 +96,8 @@ TEST(Arguments, AreSummedOverWhatIsKnownToBe) {
 TEST(Arguments, AreNotGuessedWhereNamesDoNotTell) {
   EXPECT_EQ(arguments("float* out, const float* p, const float* q, int x, int y, int z"),
             "C, A, B, M, N, K | alpha == 1 && beta == 0 or C, A, B, M, K, N | alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("float* X, float* Y, float* Z, int m, int n, int k"),
+            "A, B, C, M, N, K | alpha == 1 && beta == 0 or A, C, B, M, N, K | alpha == 1 && beta == 0");
   EXPECT_EQ(arguments("float* p, float* q, float* r, int M, int N, int K"),
             "A, B, C, M, N, K | alpha == 1 && beta == 0 or C, A, B, M, N, K | alpha == 1 && beta == 0");
 }

@@ -304,6 +304,30 @@ CASES = [
     ),
     Case("a_reference_alone", CPU_REFERENCE, "status 2", ("cpuSgemm launches nothing of it", "no kernel in it")),
     Case(
+        "a_reference_that_warms_up",
+        "__global__ void warm() {}\n"
+        + CPU_REFERENCE.replace("float sum", "warm<<<1, 1>>>(); float sum", 1)
+        + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
+        "status 2",
+        ("cpuSgemm launches nothing of it", "--launch 'mm<<<"),
+    ),
+    Case(
+        "three_letters_in_their_order",
+        launching()
+        .replace("run(const float* A, const float* B, float* C,", "run(float* X, float* Y, float* Z,")
+        .replace("(A, B, C, M, N, K)", "(X, Y, Z, M, N, K)"),
+        "asks",
+        ("run(A, B, C, M, N, K)",),
+    ),
+    Case(
+        "a_square_that_does_not_say_which_is_which",
+        naive("float* M, float* N, float* P, int Width", "Width", "Width", "Width", a="M", b="N", c="P")
+        + "void run(float* M, float* N, float* P, int Width) "
+        "{ mm<<<dim3((Width + 15) / 16, (Width + 15) / 16), dim3(16, 16)>>>(M, N, P, Width); }",
+        "asks",
+        ("--requires 'M == N && N == K && alpha == 1 && beta == 0'",),
+    ),
+    Case(
         "a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "executed", launch="multiply(A, B, C, M, N, K);"
     ),
     Case(
