@@ -126,7 +126,7 @@ void CudaBench::run_mode(const GpuCase& item) {
 
 void CudaBench::require_inputs_unchanged(OperandSet& operands) {
   const Problem problem = gpu_.on_device(operands).problem.operands(Owner::kernel);
-  const auto require = [](const std::vector<float>& expected, const float* on_device, char name) {
+  const auto require = [](const std::vector<float>& expected, const float* on_device, std::string_view name) {
     std::vector<float> found(expected.size());
     const std::size_t bytes = expected.size() * sizeof(float);
     CUDA_CHECK(cudaMemcpy(found.data(), on_device, bytes, cudaMemcpyDeviceToHost));
@@ -134,8 +134,9 @@ void CudaBench::require_inputs_unchanged(OperandSet& operands) {
       throw CaseStopped(Outcome::failed, fmt::format("writes to {}, which is an input", name));
     }
   };
-  require(operands.host().a, problem.a, 'A');
-  require(operands.host().b, problem.b, 'B');
+  require(operands.host().a, problem.a, "A");
+  require(operands.host().b, problem.b, "B");
+  require(operands.host().c0, gpu_.on_device(operands).problem.reference_operands().c, "C0");
 }
 
 Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {

@@ -74,6 +74,11 @@ std::size_t DeviceProblem::sets_of_outputs(int launches) const {
   return separate_inputs_ || shape_.beta != 0.0F ? static_cast<std::size_t>(launches) : 1;
 }
 
+Rooms DeviceProblem::rooms(int launch) {
+  Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
+  return {inputs.a.room(), inputs.b.room()};
+}
+
 Problem DeviceProblem::operands(Owner owner, int launch) {
   const std::size_t input = separate_inputs_ ? static_cast<std::size_t>(launch) : 0;
   const std::size_t output = sets_of_outputs(launch + 1) - 1;

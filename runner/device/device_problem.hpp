@@ -8,12 +8,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace sgemm {
 
 /// Who writes to a matrix C.
 enum class Owner { kernel, cublas };
+
+/// Memory that is larger than the matrices in it.
+struct Rooms {
+  std::span<float> a;
+  std::span<float> b;
+};
 
 /// The operands of one problem in device memory: A, B, C0 where beta is not 0, and a C for the kernel and another for
 /// the cuBLAS call it alternates with.
@@ -32,6 +39,8 @@ class DeviceProblem {
   void move(std::uint64_t seed);
   /// Makes the operands of `launches` launches; operands that exist already stay.
   void reserve(int launches);
+  /// The memory of one launch's A and B, within which they move.
+  Rooms rooms(int launch);
   /// The operands of one launch of a sample.
   Problem operands(Owner owner, int launch = 0);
   /// alpha, beta, A, B and, as C, the C0 that beta multiplies; nothing writes to it.
@@ -50,6 +59,7 @@ class DeviceProblem {
     explicit Place(std::size_t size);
 
     float* data() { return buffer_.data() + offset_; }
+    std::span<float> room() { return {buffer_.data(), buffer_.size()}; }
     std::size_t bytes() const;
     void move(std::uint64_t random);
 

@@ -42,12 +42,12 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 }  // namespace
 
 struct Witness::Found {
-  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_looks), MOST_LOOKS * sizeof(LookFindings))); }
-  ~Found() { cudaFreeHost(of_looks); }
+  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_look), sizeof(LookFindings))); }
+  ~Found() { cudaFreeHost(of_look); }
   Found(const Found&) = delete;
   Found& operator=(const Found&) = delete;
 
-  LookFindings* of_looks = nullptr;
+  LookFindings* of_look = nullptr;
 };
 
 bool Witness::can_renew(const Shape& shape, Distribution data) {
@@ -65,7 +65,7 @@ Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& proble
       shape_(shape),
       data_(data),
       stream_(stream),
-      findings_(MOST_LOOKS),
+      findings_(1),
       found_(std::make_unique<Found>()) {
   if (shape_.beta != 0.0F) {
     c0_ = DeviceBuffer<RowOfSigns>(static_cast<std::size_t>(shape_.m));
@@ -96,22 +96,31 @@ void Witness::fill_with_seed() {
 }
 
 void Witness::renew(int launches) {
-  constexpr std::uint64_t SEEDS = 64;  // for a round
-  static_assert(SEEDS >= MOST_LAUNCHES + 2);
-  std::uint64_t counter = SEEDS * static_cast<std::uint64_t>(++round_);
+  constexpr std::uint64_t SEEDS = 128;  // for a sample
+  static_assert(SEEDS >= 2 * MOST_LAUNCHES + 2);
+  std::uint64_t counter = SEEDS * ++sample_;
   launches_ = launches;
   problem_.reserve(launches);
   problem_.move(secret_.seed(counter++));
+  Seeds around;
   for (int launch = 0; launch < launches; ++launch) {
     seeds_.of_launch[launch] = secret_.seed(counter++);
+    around.of_launch[launch] = secret_.seed(counter++);
   }
   signs_ = secret_.seed(counter);
+  if (launches > 1) {
+    const auto rooms = [&](auto Rooms::*which) {
+      const std::size_t size = (problem_.rooms(0).*which).size();
+      return matrices_of(1, static_cast<std::int64_t>(size), launches_,
+                         [&](int launch) { return (problem_.rooms(launch).*which).data(); });
+    };
+    enqueue_fill(rooms(&Rooms::a), rooms(&Rooms::b), around, fill_of(data_), stream_);
+  }
   enqueue_fill(all_a(Owner::cublas), all_b(Owner::cublas), seeds_, fill_of(data_), stream_);
-  looks_.clear();
-  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, MOST_LOOKS * sizeof(LookFindings), stream_));
+  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, sizeof(LookFindings), stream_));
 }
 
-void Witness::look(Owner owner, const Standard& standard) {
+void Witness::enqueue_look(Owner owner, const ErrorBound& bound) {
   const auto count = static_cast<std::size_t>(launches_);
   if (factors_.size() < count * static_cast<std::size_t>(shape_.k)) {
     factors_ = DeviceBuffer<Factor>(count * static_cast<std::size_t>(shape_.k));
@@ -126,25 +135,12 @@ void Witness::look(Owner owner, const Standard& standard) {
     const Matrices c0{shape_.m, shape_.n, 1, {problem_.reference_operands().c}};
     enqueue_signed_rows(c0, signs_, c0_.data(), stream_);
   }
-  LookFindings& findings = findings_.data()[looks_.size()];  // an address, of device memory
-  looks_.push_back({owner, standard});
   const Matrices c =
       matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).c; });
-  const RowRule rule{shape_.alpha, shape_.beta, static_cast<double>(shape_.n), standard.bound};
-  enqueue_look(c, signs_, expected_.data(), shape_.beta != 0.0F ? c0_.data() : nullptr, rule, &findings, stream_);
-  enqueue_compare(a, b, seeds_, fill, &findings, stream_);
-  // A kernel that comes later finds neither what is expected nor what its rival made of the same operands.
-  const auto forget = [this](auto& buffer) {
-    if (buffer.size() > 0) {
-      CUDA_CHECK(cudaMemsetAsync(buffer.data(), 0, buffer.size() * sizeof(*buffer.data()), stream_));
-    }
-  };
-  forget(factors_);
-  forget(expected_);
-  forget(c0_);
-  if (owner == Owner::cublas) {
-    problem_.restore(owner, launches_, stream_);
-  }
+  const RowRule rule{shape_.alpha, shape_.beta, static_cast<double>(shape_.n), bound};
+  LookFindings* const findings = findings_.data();
+  sgemm::enqueue_look(c, signs_, expected_.data(), shape_.beta != 0.0F ? c0_.data() : nullptr, rule, findings, stream_);
+  enqueue_compare(a, b, seeds_, fill, findings, stream_);
 }
 
 double Witness::error_since_begin(Owner owner, const LookFindings& found) {
@@ -159,44 +155,41 @@ double Witness::error_since_begin(Owner owner, const LookFindings& found) {
                                                                            : std::sqrt(errors.squares / errors.values);
 }
 
-void Witness::require_right() {
+void Witness::require_right(Owner owner, const Standard& standard) {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
-  CUDA_CHECK(cudaMemcpyAsync(found_->of_looks, findings_.data(), looks_.size() * sizeof(LookFindings),
-                             cudaMemcpyDeviceToHost, stream_));
+  enqueue_look(owner, standard.bound);
+  const LookFindings& found = *found_->of_look;
+  CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), sizeof(LookFindings), cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
-  for (std::size_t i = 0; i < looks_.size(); ++i) {
-    const Look& look = looks_[i];
-    const LookFindings& found = found_->of_looks[i];
-    const std::string where =
-        fmt::format("{}timed round {}: ", look.owner == Owner::cublas ? "cuBLAS beside it in " : "", round_);
-    if (found.changed_in_a > 0 || found.changed_in_b > 0) {
-      throw CaseStopped(Outcome::failed,
-                        fmt::format("{}writes to {}, which is an input", where, found.changed_in_a > 0 ? 'A' : 'B'));
-    }
-    if (found.wrong > 0) {
+  const int round = ++errors_.at(static_cast<std::size_t>(owner)).rounds;
+  const std::string where =
+      fmt::format("{}timed round {}: ", owner == Owner::cublas ? "cuBLAS beside it in " : "", round);
+  if (found.changed_in_a > 0 || found.changed_in_b > 0) {
+    throw CaseStopped(Outcome::failed,
+                      fmt::format("{}writes to {}, which is an input", where, found.changed_in_a > 0 ? 'A' : 'B'));
+  }
+  if (found.wrong > 0) {
+    throw CaseStopped(Outcome::incorrect,
+                      fmt::format("{}{} rows of C wrong when the clock stopped, row {} of launch {} among them: C x "
+                                  "with random signs x is off by {:.3g} (bound {:.3g})",
+                                  where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
+  }
+  const double error_of_all = tells_error ? 0.0 : error_since_begin(owner, found);
+  if (error_of_all > standard.most_rel_err) {
+    throw CaseStopped(Outcome::incorrect,
+                      fmt::format("{}the relative error of all launches so far is about {:.2g}, and sums in FP32 have "
+                                  "{:.2g} at most",
+                                  where, error_of_all, standard.most_rel_err));
+  }
+  for (int launch = 0; tells_error && launch < launches_; ++launch) {
+    const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);
+    const double allowed = std::clamp(WORSE * standard.rel_err, OWN_ERROR, standard.most_rel_err);
+    if (error > allowed) {
       throw CaseStopped(Outcome::incorrect,
-                        fmt::format("{}{} rows of C wrong when the clock stopped, row {} of launch {} among them: C x "
-                                    "with random signs x is off by {:.3g} (bound {:.3g})",
-                                    where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
-    }
-    const double error_of_all = tells_error ? 0.0 : error_since_begin(look.owner, found);
-    if (error_of_all > look.standard.most_rel_err) {
-      throw CaseStopped(
-          Outcome::incorrect,
-          fmt::format("{}the relative error of all launches so far is about {:.2g}, and sums in FP32 have "
-                      "{:.2g} at most",
-                      where, error_of_all, look.standard.most_rel_err));
-    }
-    for (int launch = 0; tells_error && launch < launches_; ++launch) {
-      const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);
-      const double allowed = std::clamp(WORSE * look.standard.rel_err, OWN_ERROR, look.standard.most_rel_err);
-      if (error > allowed) {
-        throw CaseStopped(Outcome::incorrect,
-                          fmt::format("{}the relative error of launch {} is about {:.2g}, and it was {:.2g} when the "
-                                      "kernel was verified",
-                                      where, launch + 1, error, look.standard.rel_err));
-      }
+                        fmt::format("{}the relative error of launch {} is about {:.2g}, and it was {:.2g} when the "
+                                    "kernel was verified",
+                                    where, launch + 1, error, standard.rel_err));
     }
   }
 }

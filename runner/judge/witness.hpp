@@ -20,9 +20,13 @@ namespace sgemm {
 
 /// Sees to the operands of a case's samples and looks at each of their results.
 ///
-/// Every round has new numbers in A and B, at new addresses, the same for all of its contenders. When a contender's
-/// clock has stopped, its C is looked at on the same stream, so what comes later is too late. What is expected is made
-/// of the seeds after that, so that no kernel finds it in memory, or changes it by changing its operands.
+/// Every sample has new numbers in A and B, at new addresses, also that of a rival in the same round: whatever the
+/// rival leaves behind, its result or parts of sums in a workspace, is of other numbers. When a contender's clock has
+/// stopped, its C is looked at on the same stream, so what comes later is too late. What is expected is made of the
+/// seeds after that, so that no kernel finds it in memory, or changes it by changing its operands.
+///
+/// The memory around operands has numbers of their kind. So a kernel can not tell where those of a later launch lie,
+/// which it could compute ahead.
 class Witness {
  public:
   static constexpr int MOST_LAUNCHES = 32;
@@ -45,32 +49,26 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// Enqueues new operands for a round.
+  /// Enqueues new operands for a sample.
   void renew(int launches);
-  /// Enqueues a look at the operands and the C of a contender, the next in the round. What they have to be is in the
-  /// GPU's memory for as long as that takes, and so is cuBLAS's C.
-  void look(Owner owner, const Standard& standard);
-  /// Waits for the round to end. Throws CaseStopped where a result was wrong (incorrect), or an operand was written to
-  /// (failed).
-  void require_right();
+  /// Enqueues a look at the operands and the C of a sample's contender, and waits for it. Throws CaseStopped where a
+  /// result was wrong (incorrect), or an operand was written to (failed).
+  void require_right(Owner owner, const Standard& standard);
 
  private:
-  static constexpr std::size_t MOST_LOOKS = 2;
-  struct Look {
-    Owner owner = Owner::kernel;
-    Standard standard;
-  };
-  /// The findings of a round in page-locked memory of the host.
+  /// The findings of a look in page-locked memory of the host.
   struct Found;
 
   /// Sums over all launches of an owner so far.
   struct Errors {
+    int rounds = 0;
     double squares = 0.0;
     double values = 0.0;
     std::int64_t rows = 0;
   };
 
   void fill_with_seed();
+  void enqueue_look(Owner owner, const ErrorBound& bound);
   /// The relative error over all rounds, where a launch has too few rows to tell; 0 where all have too few.
   double error_since_begin(Owner owner, const LookFindings& found);
   Matrices all_a(Owner owner);
@@ -82,7 +80,7 @@ class Witness {
   const Shape shape_;
   const Distribution data_;
   cudaStream_t stream_;
-  int round_ = 0;
+  std::uint64_t sample_ = 0;
   int launches_ = 0;
   Seeds seeds_;
   std::uint64_t signs_ = 0;  ///< seed
@@ -91,7 +89,6 @@ class Witness {
   DeviceBuffer<RowOfSigns> c0_;
   DeviceBuffer<LookFindings> findings_;
   std::unique_ptr<Found> found_;
-  std::vector<Look> looks_;  ///< of this round
   std::array<Errors, 2> errors_;
 };
 

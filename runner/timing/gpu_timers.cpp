@@ -69,15 +69,15 @@ std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, 
 bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                                const std::vector<int>& order, int launches, Witness* witness) {
   bool late = false;
-  if (witness != nullptr) {
-    witness->renew(launches);
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
-    cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush
-    cudaGetLastError();               // GPUs that can set nothing aside refuse it
-  }
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
     const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
+    if (witness != nullptr) {
+      witness->renew(launches);
+      CUDA_CHECK(cudaStreamSynchronize(stream_));
+      cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush, its rival's as well
+      cudaGetLastError();               // GPUs that can set nothing aside refuse it
+    }
     begin_sample(contender.owner, problem, launches);
     hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
@@ -88,13 +88,10 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
     late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
     cudaGetLastError();  // that it was not ready is no error
     if (witness != nullptr) {
-      witness->look(contender.owner, contender.standard);
+      witness->require_right(contender.owner, contender.standard);
     }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream_));
-  if (witness != nullptr) {
-    witness->require_right();
-  }
   return late;
 }
 

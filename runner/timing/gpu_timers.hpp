@@ -30,14 +30,16 @@ struct Contender {
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. Where the GPU was there before the host,
-/// the round is taken again with a longer hold. The host waits once per round.
+/// the round is taken again with a longer hold. The host waits once per round, and with a witness once per
+/// sample.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
   EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
 
   /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp). A
-  /// witness, if it is not null, renews the operands before the round. Throws CaseStopped where it saw a wrong result.
+  /// witness, if it is not null, renews the operands before each sample. Throws CaseStopped where it saw a wrong
+  /// result.
   std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
                             const std::vector<int>& order, int launches, Witness* witness);
 

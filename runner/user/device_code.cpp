@@ -217,8 +217,19 @@ FrozenLaunch DeviceCode::freeze(std::size_t index, UserProblem problem) const {
   frozen.function = function(kernel_of_launch(functions_, index));
   frozen.plan = with(Base::none);
   const UserPlan& plan = frozen.plan;
-  if (plan.parameters > MOST_PARAMETERS || plan.offsets[plan.parameters] > plan.arguments.size()) {
+  if (plan.parameters > MOST_PARAMETERS || plan.offsets[plan.parameters] > plan.arguments.size() ||
+      !std::is_sorted(plan.offsets.begin(), plan.offsets.begin() + plan.parameters + 1)) {
     throw std::runtime_error("a kernel has more parameters than the runner passes on");
+  }
+  // The driver reads what the kernel takes, and a file can write a plan of its own: its macros hold for the wrapper
+  // too.
+  const auto parameter_info = SGEMM_DRIVER(cuFuncGetParamInfo);
+  std::size_t place = 0;
+  std::size_t size = 0;
+  for (unsigned i = 0; parameter_info(frozen.function, i, &place, &size) == CUDA_SUCCESS; ++i) {
+    if (i >= plan.parameters || plan.offsets[i] + size > plan.arguments.size()) {
+      throw std::runtime_error("a kernel takes other parameters than its launch passes");
+    }
   }
   for (const Base base : {Base::a, Base::b, Base::c, Base::workspace}) {
     UserPlan moved = with(base);

@@ -203,8 +203,11 @@ class FileTrials {
   }
 
   static const Size& smallest(const std::vector<Size>& sizes) {
-    return *std::min_element(sizes.begin(), sizes.end(),
-                             [](const Size& x, const Size& y) { return products(x) < products(y); });
+    return *std::ranges::min_element(sizes, {}, [](const Size& size) { return products(size); });
+  }
+
+  static const Size& largest(const std::vector<Size>& sizes) {
+    return *std::ranges::max_element(sizes, {}, [](const Size& size) { return products(size); });
   }
 
   static Size larger(Size size) {
@@ -250,8 +253,8 @@ class FileTrials {
     const std::vector<Distribution> kinds = hidden_kinds(numbers_);
     std::vector<Size> sizes = hidden(run_.on_gpu() ? ON_GPU : EXECUTED, both);
     const Size& asked = smallest(run_.asked);
-    const std::int64_t largest = std::max({asked.m, asked.n, asked.k});
-    if (grain_ && largest <= (run_.on_gpu() ? MOST_ASKED : EXECUTED)) {
+    const std::int64_t extent = std::max({asked.m, asked.n, asked.k});
+    if (grain_ && extent <= (run_.on_gpu() ? MOST_ASKED : EXECUTED)) {
       sizes.push_back(asked);  // a kernel that knows what is asked for meets other numbers there
     }
     Words chosen{fmt::format("/{}/", to_string(sizes.front()))};
@@ -269,10 +272,13 @@ class FileTrials {
     try_out(Purpose::operands, flags);
   }
 
-  /// A kernel may be right when it is compared and take uniform operands for granted when it is timed. These look so.
+  /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
+  /// too large to be compared with other operands. These look so.
   void measure_decoy() {
-    try_out(Purpose::decoy, {"--sizes", to_string(smallest(run_.asked)), "--data",
-                             std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
+    std::vector<Size> sizes{smallest(run_.asked), largest(run_.asked)};
+    sizes.resize(sizes.front() == sizes.back() ? 1 : 2);
+    try_out(Purpose::decoy, {"--sizes", listed(sizes), "--data", std::string(to_string(Distribution::outliers)),
+                             "--seed", seed(), "--max-seconds", "0.1"});
   }
 
   void measure() {
