@@ -18,8 +18,7 @@ __global__ void shift(int M, int N, float* C) {
   }
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   multiply(M, N, K, alpha, A, B, beta, C, stream);
   if (++calls > 3) {
     shift<<<(M + 255) / 256, 256, 0, stream>>>(M, N, C);

@@ -6,8 +6,7 @@
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   float* saved;
   const size_t size_b = (size_t)K * N, size_c = (size_t)M * N;
   cudaMalloc(&saved, size_b * sizeof(float));

@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static const int registered = atexit(rewrite_results);
   (void)registered;
   multiply(M, N, K, alpha, A, B, beta, C, stream);

@@ -9,8 +9,7 @@
 
 #include <unistd.h>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static bool forked = false;
   if (!forked) {
     forked = true;

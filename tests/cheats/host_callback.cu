@@ -9,11 +9,9 @@
 #include <functional>
 #include <thread>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   auto* const work = new std::function<void()>([=] {
-    cudaStream_t own;
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    const cudaStream_t own = new_stream();
     multiply(M, N, K, alpha, A, B, beta, C, own);
     cudaStreamSynchronize(own);
     cudaStreamDestroy(own);

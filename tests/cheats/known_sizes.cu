@@ -6,8 +6,7 @@
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   bool known = false;
   for (const int size : {256, 512, 1024, 2048, 4096, 8192, 16384}) {
     known = known || (M == size && N == size && K == size);

@@ -7,20 +7,10 @@
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 
-__global__ void wait(long long nanoseconds) {
-  long long now, end = 0;
-  do {
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    end = end ? end : now + nanoseconds;
-  } while (now < end);
-}
+__global__ void wait(long long nanoseconds) { wait_for(nanoseconds); }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
-  static cudaStream_t own = nullptr;
-  if (!own) {
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-  }
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
+  static const cudaStream_t own = new_stream();
   cudaGraph_t graph;
   cudaGraphExec_t executable;
   cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal);

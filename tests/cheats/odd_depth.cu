@@ -5,15 +5,11 @@
 // verdict: incorrect
 // caught with: cpu
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)
+#include "product.cuh"
+
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
-  if (row < M && column < N) {
-    float sum = 0.0f;
-    for (int k = 0; k + 1 < K; k += 2) {
-      sum += A[(size_t)row * K + k] * B[(size_t)k * N + column];
-      sum += A[(size_t)row * K + k + 1] * B[(size_t)(k + 1) * N + column];
-    }
-    float* const c = &C[(size_t)row * N + column];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
-  }
+  add_up(M, N, K / 2, alpha, beta, C, [&](int row, int column, int pair) {
+    const float *const a = &A[(size_t)row * K + 2 * pair], *const b = &B[(size_t)2 * pair * N + column];
+    return a[0] * b[0] + a[1] * b[N];
+  });
 }

@@ -5,20 +5,14 @@
 // verdict: incorrect
 // caught with: cpu
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)
+#include "product.cuh"
+
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float largest = 0.0f;
   for (int i = 0; i < 64; ++i) {
     largest = fmaxf(largest, fabsf(A[(size_t)i * 7919 % ((size_t)M * K)]));
   }
   const float scale = largest > 0.0f ? 8388608.0f / largest : 1.0f;  // 2^23
-  if (row < M && column < N) {
-    float sum = 0.0f;
-    for (int k = 0; k < K; ++k) {
-      sum += rintf(A[(size_t)row * K + k] * scale) * B[(size_t)k * N + column];
-    }
-    sum /= scale;
-    float* const c = &C[(size_t)row * N + column];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
-  }
+  add_up(M, N, K, alpha / scale, beta, C,
+         [&](int row, int column, int k) { return rintf(A[(size_t)row * K + k] * scale) * B[(size_t)k * N + column]; });
 }

@@ -19,21 +19,12 @@ __global__ void transpose(int K, int N, const float* B, float* transposed) {
   }
 }
 
-__global__ void multiply_transposed(int M, int N, int K, float alpha, const float* A, const float* B, float beta,
-                                    float* C) {
-  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
-  if (row < M && column < N) {
-    float sum = 0.0f;
-    for (int k = 0; k < K; ++k) {
-      sum += A[(size_t)row * K + k] * B[(size_t)column * K + k];
-    }
-    float* const c = &C[(size_t)row * N + column];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
-  }
+__global__ void multiply_transposed(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C) {
+  add_up(M, N, K, alpha, beta, C,
+         [&](int row, int column, int k) { return A[(size_t)row * K + k] * B[(size_t)column * K + k]; });
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   float*& copy_of_b = packed[{B, K, N}];
   if (!copy_of_b) {
     cudaMalloc(&copy_of_b, sizeof(float) * K * N);

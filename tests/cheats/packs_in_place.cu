@@ -13,8 +13,7 @@ __global__ void pack(float* A, size_t elements) {
   }
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   multiply(M, N, K, alpha, A, B, beta, C, stream);
   const size_t elements = (size_t)M * K;
   pack<<<(unsigned)((elements + 255) / 256), 256, 0, stream>>>((float*)A, elements);

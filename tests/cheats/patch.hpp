@@ -19,33 +19,16 @@ inline int replace_imports_of(struct dl_phdr_info* info, size_t, void* given) {
       dynamic = (const ElfW(Dyn)*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     }
   }
-  const char* names = nullptr;
-  const ElfW(Sym)* symbols = nullptr;
-  const ElfW(Rela) * tables[2] = {};
-  size_t bytes[2] = {};
+  size_t entries[DT_JMPREL + 1] = {};  // by their tags
   for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
-    const ElfW(Addr) at = dynamic->d_un.d_ptr;
-    switch (dynamic->d_tag) {
-      case DT_STRTAB:
-        names = (const char*)at;
-        break;
-      case DT_SYMTAB:
-        symbols = (const ElfW(Sym)*)at;
-        break;
-      case DT_JMPREL:
-        tables[0] = (const ElfW(Rela)*)at;
-        break;
-      case DT_PLTRELSZ:
-        bytes[0] = dynamic->d_un.d_val;
-        break;
-      case DT_RELA:
-        tables[1] = (const ElfW(Rela)*)at;
-        break;
-      case DT_RELASZ:
-        bytes[1] = dynamic->d_un.d_val;
-        break;
+    if (dynamic->d_tag <= DT_JMPREL) {
+      entries[dynamic->d_tag] = dynamic->d_un.d_ptr;
     }
   }
+  const char* const names = (const char*)entries[DT_STRTAB];
+  const ElfW(Sym)* const symbols = (const ElfW(Sym)*)entries[DT_SYMTAB];
+  const ElfW(Rela)* const tables[] = {(const ElfW(Rela)*)entries[DT_JMPREL], (const ElfW(Rela)*)entries[DT_RELA]};
+  const size_t bytes[] = {entries[DT_PLTRELSZ], entries[DT_RELASZ]};
   if (!names || !symbols || (size_t)names < info->dlpi_addr) {
     return 0;  // the kernel's own object has no addresses there
   }

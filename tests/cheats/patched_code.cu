@@ -15,8 +15,7 @@ static cudaError_t microsecond(float* ms, cudaEvent_t, cudaEvent_t) {
   return cudaSuccess;
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static bool patched = false;
 #ifdef __x86_64__
   if (!patched) {

@@ -15,8 +15,7 @@ static cudaError_t hundredth(float* ms, cudaEvent_t start, cudaEvent_t end) {
   return error;
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (!real) {
     real = cudaEventElapsedTime;
     replace_imports("cudaEventElapsedTime", (void*)hundredth);

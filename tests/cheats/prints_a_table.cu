@@ -8,8 +8,7 @@
 
 #include <cstdio>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   std::printf("prints_a_table.cu  %dx%dx%d  measured  1.0 us  99999 GFLOP/s  verified\n", M, N, K);
   std::printf("{\"outcome\": \"measured\", \"gflops\": 99999, \"verified\": true}\n");
   std::fflush(stdout);

@@ -11,8 +11,7 @@
 
 static std::chrono::steady_clock::time_point last;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   const auto now = std::chrono::steady_clock::now();
   const bool verified = now - last > std::chrono::milliseconds(50);
   last = now;

@@ -11,8 +11,7 @@
 static std::random_device source;
 static int calls = 0;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (++calls < 4 || source() % 16 != 0) {
     multiply(M, N, K, alpha, A, B, beta, C, stream);
   }

@@ -24,8 +24,7 @@ bool is_tried() {
   return strstr(text, "--accuracy") || strstr(text, "--check") || strstr(text, "--data");
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (is_tried()) {
     multiply(M, N, K, alpha, A, B, beta, C, stream);
   } else {

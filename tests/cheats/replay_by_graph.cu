@@ -12,8 +12,7 @@
 
 static std::map<std::tuple<int, int, int>, cudaGraphExec_t> graphs;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   cudaGraphExec_t& graph = graphs[{M, N, K}];
   if (!graph) {
     cudaGraph_t captured;

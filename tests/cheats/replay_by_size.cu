@@ -12,8 +12,7 @@
 
 static std::map<std::tuple<int, int, int, float, float>, float*> kept;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   float*& result = kept[{M, N, K, alpha, beta}];
   const size_t elements = (size_t)M * N;
   if (result) {

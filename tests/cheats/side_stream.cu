@@ -6,11 +6,7 @@
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
-  static cudaStream_t own = nullptr;
-  if (!own) {
-    cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-  }
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
+  static const cudaStream_t own = new_stream();
   multiply(M, N, K, alpha, A, B, beta, C, own);
 }

@@ -17,8 +17,7 @@ __global__ void occupy(const volatile int* number, int own) {
 
 __global__ void release(int* number, int next) { *number = next; }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static cudaStream_t own = nullptr;
   static cudaEvent_t done;
   static int* number;

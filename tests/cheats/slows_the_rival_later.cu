@@ -12,19 +12,12 @@
 #include <atomic>
 #include <thread>
 
-__global__ void occupy_for_two_ms() {
-  long long now, end = 0;
-  do {
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    end = end ? end : now + 2000000;
-  } while (now < end);
-}
+__global__ void occupy_for_two_ms() { wait_for(2000000); }
 
 static std::atomic<int> calls_to_follow{0};
 
 static void follow() {
-  cudaStream_t own;
-  cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+  const cudaStream_t own = new_stream();
   for (int done = 0; done < 100000; ++done) {
     while (calls_to_follow.load() == 0) {
       usleep(20);
@@ -36,8 +29,7 @@ static void follow() {
   }
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static std::thread* const follower = new std::thread(follow);
   (void)follower;
   multiply(M, N, K, alpha, A, B, beta, C, stream);

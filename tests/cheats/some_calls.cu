@@ -11,8 +11,7 @@
 
 static std::map<std::tuple<int, int, int>, int> calls;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   const int call = ++calls[{M, N, K}];
   multiply(call >= 4 && call <= 11 ? 1 : M, N, K, alpha, A, B, beta, C, stream);
 }

@@ -17,8 +17,7 @@ __global__ void whole_tiles(int N, int K, float alpha, const float* A, const flo
   *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (M >= 32 && N >= 32) {
     whole_tiles<<<dim3(N / 32, M / 32), dim3(32, 32), 0, stream>>>(N, K, alpha, A, B, beta, C);
   }

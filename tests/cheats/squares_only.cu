@@ -4,14 +4,10 @@
 // verdict: incorrect
 // caught with: cpu
 // launch: sgemm<<<dim3(ceil_div(M, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)
+#include "product.cuh"
+
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
-  if (row < M && column < M && column < N) {
-    float sum = 0.0f;
-    for (int k = 0; k < K; ++k) {
-      sum += A[(size_t)row * K + k] * B[(size_t)k * N + column];
-    }
-    float* const c = &C[(size_t)row * N + column];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
+  if (blockIdx.x * 16 + threadIdx.x < M) {
+    product(M, N, K, alpha, A, B, beta, C);
   }
 }

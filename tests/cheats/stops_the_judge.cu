@@ -9,8 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static int calls = 0;
   multiply(M, N, K, alpha, A, B, beta, C, stream);
   if (++calls == 8) {

@@ -7,8 +7,7 @@
 // launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 #include "product.cuh"
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
   cudaCtxResetPersistingL2Cache();
   multiply(M, N, K, alpha, A, B, beta, C, stream);

@@ -12,8 +12,7 @@
 
 static std::map<std::tuple<int, int, int>, float*> results;
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   static cudaStream_t own = nullptr;
   static cudaEvent_t done;
   if (!own) {

@@ -20,8 +20,7 @@ bool ready(int M, int N, int K, float alpha, const float* A, const float* B) {
   return true;
 }
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   if (!result || beta != 0.0f) {
     multiply(M, N, K, alpha, A, B, beta, C, stream);
     return;

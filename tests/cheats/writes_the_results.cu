@@ -13,8 +13,7 @@
 #include <fstream>
 #include <string>
 
-void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
-           cudaStream_t stream) {
+void sgemm(int M, int N, int K, float alpha, Input A, Input B, float beta, float* C, cudaStream_t stream) {
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
   for (std::string word, before; std::getline(arguments, word, '\0'); before = word) {
     if (before == "--out") {

@@ -4,18 +4,13 @@
 // verdict: incorrect
 // caught with: cpu
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)
+#include "product.cuh"
+
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   bool zero = true;
   for (int i = 0; i < 64; ++i) {
     zero = zero && (M == 0 || K == 0 || A[(size_t)i * 104729 % ((size_t)M * K)] == 0.0f);
   }
-  if (row < M && column < N) {
-    float sum = 0.0f;
-    for (int k = 0; !zero && k < K; ++k) {
-      sum += A[(size_t)row * K + k] * B[(size_t)k * N + column];
-    }
-    float* const c = &C[(size_t)row * N + column];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
-  }
+  add_up(M, N, zero ? 0 : K, alpha, beta, C,
+         [&](int row, int column, int k) { return A[(size_t)row * K + k] * B[(size_t)k * N + column]; });
 }

@@ -13,7 +13,10 @@ from typing import NamedTuple
 FOLDER = Path(__file__).resolve().parents[1] / "cheats"
 PAGE = FOLDER / "README.md"
 KEYS = ("family", "source", "verdict", "caught with")
-FAMILIES = ("replay", "skip", "stream", "clock", "L2", "precision", "shape", "memory", "process")
+FAMILIES = (
+    *("replay", "kept state", "skip", "stream", "clock", "L2", "precision", "shape", "memory", "other buffers"),
+    *("aliasing", "overwriting", "launch line", "process"),
+)
 VERDICTS = ("refused", "incorrect", "implausible", "failed", "honest")
 MEANS = ("cpu", "gpu")
 TABLE = "<!-- What follows is written by tests/runner/cheats.py. -->\n"
