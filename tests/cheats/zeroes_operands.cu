@@ -3,6 +3,7 @@
 // source: https://github.com/ScalingIntelligence/KernelBench/pull/82
 // verdict: refused
 // caught with: cpu
+// launch: sgemm(M, N, K, alpha, A, B, beta, C, stream)
 __global__ void none() {}
 
 void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
