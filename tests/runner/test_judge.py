@@ -106,8 +106,7 @@ def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
     assert len(judged) == len(BY_HOST_CODE) >= 80
     for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
         assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
-        by_host_code = ("launches by host code of its own", "its function sgemm launches nothing of it")
-        assert any(part in verdict["reason"] for part in by_host_code), verdict["reason"]
+        assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
         assert verdict["cases"] == []
 
 
