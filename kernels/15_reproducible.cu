@@ -1,10 +1,10 @@
 // Chapter 15: an element of C has the same bits wherever it is computed
 //
-// Against 13: the sums of digits are exact in 13 already, but a tile that stream-k or long k divides becomes floats
-// before its parts meet, and those are rounded one after the other. Here parts stay integers until the whole sum is
-// there. Then one number is rounded once:
+// Against 13: digits, operand tiles and the main loop are the same, and sums of digits are exact in 13 already. But 13
+// makes floats of them by two roundings, and adds up the pieces of a long sum as floats. Here sums stay integers until
+// all of k is there. Then one number is rounded once:
 //
-//   sums[0], sums[1], sums[2]     INT32, exact: T0, T1, T2 of a part along k
+//   sums[0], sums[1], sums[2]     INT32, exact: T0, T1, T2 of up to 43648 k
 //        |
 //   S = T0 2^16 + T1 2^8 + T2     INT64, exact for any k; parts add up in any order
 //        |
@@ -22,169 +22,363 @@
 // Rows and columns with Inf, NaN, numbers near FLT_MAX, or denormal numbers alone have no integers, as in 13. Their
 // elements are sums in FP64, in the order of k.
 //
-// Traffic: that of 13. A part of a tile takes 128 KB in place of 64.
-// Limit: that of 13, and some 2000 cycles more at the end of each tile.
+// Traffic: that of 13.
+// Limit: that of 13, and the arithmetic in FP64 at the end of each tile.
 
+#include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
 #include "common/problem.hpp"
+#include "common/split_lines.cuh"
+#include "common/stage.cuh"
 #include "common/target.hpp"
-#include "common/vector_access.cuh"
-#include "engine/int8_operands.cuh"
-#include "engine/int8_product.cuh"
-#include "engine/reproducible.cuh"
-#include "engine/reproducible_tile.cuh"
-#include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
-#include "engine/stream_k.cuh"
 #include "host/chapter.cuh"
-#include "host/int8_launch.cuh"
-#include "host/launch.cuh"
+#include "ptx/cp_async_bulk.cuh"
+#include "ptx/griddepcontrol.cuh"
 #include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace reproducible {
+namespace {
 
-/// The main loop, for the kernels below and for those of the library (library/main_loops.cuh).
-struct Loop {
-  using Scheme = Int8x6;
-  using Rings = split_product::Rings<Scheme>;
+constexpr int WARP = 32;
+constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
+constexpr int BK = 128;           // its k: a byte of each digit
+using Digits = Int8Digits;
+static_assert(BK == Digits::BK);
+constexpr int DIGITS = Digits::TERMS;
+constexpr int DIGIT_BYTES = TILE * WGMMA_ROW_BYTES;
 
-  /// Starts the six products of digits of 64 rows of a tile of A by a tile of B, as 13 does. Those of digits i and j
-  /// are added to sum i + j.
-  __device__ __forceinline__ static void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
-    constexpr split_product::TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
-    constexpr int DIGIT_BYTES = split_product::OperandTile<Scheme>::TERM_BYTES;
-    const std::uint64_t a = wgmma_descriptor(a_tile);
-    const std::uint64_t b = wgmma_descriptor(b_tile);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
-#pragma unroll
-      for (int k = 0; k < Scheme::BK / WGMMA_INTEGER_K; ++k) {
-        wgmma_m64n128k32(sums[ORDER[i].a + ORDER[i].b],
-                         wgmma_descriptor_at(a, ORDER[i].a * DIGIT_BYTES + k * WGMMA_INTEGER_K),
-                         wgmma_descriptor_at(b, ORDER[i].b * DIGIT_BYTES + k * WGMMA_INTEGER_K), true);
-      }
-    }
-    wgmma_commit_group();
+/// What follows an operand tile's digits: the codes of its lines' scales, and its number along M or N.
+struct alignas(128) Scales {  // so that tiles begin with a line of the L2
+  unsigned char codes[TILE];
+  int tile;
+};
+constexpr int TILE_BYTES = DIGITS * DIGIT_BYTES + static_cast<int>(sizeof(Scales));
+
+constexpr int CONSUMERS = 2 * WARPGROUP;
+constexpr int THREADS = CONSUMERS + WARPGROUP;
+// 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
+constexpr int PRODUCER_REGISTERS = 40;
+constexpr int CONSUMER_REGISTERS = 232;
+
+// In a stage, the tile of B lies behind that of A.
+constexpr int B_AT = ceil_div(TILE_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
+using Ring = Stage<2, 2 * B_AT>;
+
+/// How many k-tiles can be summed before a sum might leave INT32's range. A product of digits is at most 2^14, and the
+/// last sum takes three of them for each k.
+constexpr int MOST_K_TILES = 341;
+static_assert(std::int64_t{MOST_K_TILES} * BK * 3 * 128 * 128 <= INT32_MAX);
+
+/// The operand tiles. Those of the same lines follow one another along k, and those of B come after those of A.
+struct Operands {
+  int a_tiles;
+  int b_tiles;
+  int k_tiles;  ///< at least one, of zeros where K is 0
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t lines) { return static_cast<int>(ceil_div<std::int64_t>(lines, TILE)); };
+    return {tiles(p.m), tiles(p.n), std::max(tiles(p.k), 1), static_cast<unsigned char*>(memory)};
   }
-
-  /// digits += A * B for `k_tiles` k-tiles of a tile of C. Returns the place of that tile, which the operand tiles
-  /// tell.
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings& rings, DigitSums& digits) {
-    const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-    TilePlace tile{};
-#pragma unroll 1
-    for (; k_tiles > 0; --k_tiles) {
-      rings.a.wait_until_full();
-      rings.b.wait_until_full();
-      start_products(digits, rings.a.tile() + rows_of_group, rings.b.tile());
-      tile = {split_product::scaling_at(rings.a.scaling()).tile, split_product::scaling_at(rings.b.scaling()).tile};
-      wgmma_wait_group<0>(digits);
-
-      // Tensor cores have read the slots, which producers may fill again.
-      __syncwarp();
-      if (threadIdx.x % split_product::WARP == 0) {
-        mbarrier_arrive(rings.a.empty());
-        mbarrier_arrive(rings.b.empty());
-      }
-      rings.a.advance();
-      rings.b.advance();
-    }
-    return tile;
+  __host__ __device__ std::int64_t count() const { return (std::int64_t{a_tiles} + b_tiles) * k_tiles; }
+  __device__ unsigned char* tile(std::int64_t number) const { return memory + number * TILE_BYTES; }
+  /// How many k-tiles all blocks together have begun to copy.
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(tile(count())); }
+  /// Sums of MOST_K_TILES k-tiles and more: 64 for each consumer thread of a block.
+  __device__ long long* part() const {
+    return reinterpret_cast<long long*>(tile(count()) + 16) + std::int64_t{blockIdx.x} * 64 * CONSUMERS + threadIdx.x;
   }
-
-  /// The exact sums of a segment, a tile of C or, by stream-k, a part of one along k. INT32 has room for MOST_K_TILES.
-  /// Sums of more are cut into pieces, which add up in the workspace. Returns the codes of the tile.
-  __device__ __forceinline__ static CodesOfWarp multiply_segment(const Workspace& workspace, const Schedule& schedule,
-                                                                 const Segment& segment, Rings& rings, Sums& sums) {
-    constexpr int MOST_K_TILES = split_product::int8::MOST_K_TILES;
-    const Partial pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
-    CodesOfWarp codes;
-#pragma unroll 1
-    for (int done = 0; done < segment.count; done += MOST_K_TILES) {
-      const int left = segment.count - done;
-      DigitSums digits = {};
-      codes = CodesOfWarp(workspace, multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, digits));
-      add_up(digits, sums);
-      if (done > 0) {
-        add_part(sums, pieces);
-      }
-      if (left > MOST_K_TILES) {
-        put_part(sums, pieces);
-      }
-    }
-    return codes;
-  }
-
-  /// A consumer warpgroup: it multiplies segment after segment, and stores a tile when all of its parts are there.
-  template <class Policy>
-  __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Workspace& workspace,
-                                                 const Schedule& schedule, Rings rings) {
-    Work work(schedule);
-#pragma unroll 1
-    while (!work.done(schedule)) {
-      const Segment segment = work.next(schedule);
-      Sums sums;
-      const CodesOfWarp codes = multiply_segment(workspace, schedule, segment, rings, sums);
-      if (collect(schedule, segment, sums)) {
-        Policy::store(p, workspace, codes, sums);
-      }
-    }
+  std::size_t bytes(int blocks) const {
+    const std::size_t parts = k_tiles > MOST_K_TILES ? blocks : 0;
+    return static_cast<std::size_t>(count()) * TILE_BYTES + 16 + parts * 64 * CONSUMERS * sizeof(long long);
   }
 };
 
-}  // namespace reproducible
-}  // namespace SGEMM_TARGET
-
-#ifndef SGEMM_MAIN_LOOP_ONLY
-namespace {
-
-namespace int8 = split_product::int8;
-using split_product::SPLIT_BLOCKS_PER_SM;
-using split_product::SPLIT_THREADS;
-
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS) reproducible_maxima_kernel(Problem p, void* maxima) {
-  int8::find_maxima<ACCESS>(p, maxima);
+/// A block for each eight lines, which writes their digits.
+__global__ void __launch_bounds__(SPLIT_THREADS, 1) reproducible_split_kernel(Problem p, Operands operands) {
+  griddepcontrol_launch_dependents();
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *operands.progress() = 0;
+  }
+  split_lines<Digits>(
+      p, operands.a_tiles, operands.k_tiles, dynamic_smem(),
+      [&](const Group& at, unsigned code, const uint4(&digits)[DIGITS]) {
+        unsigned char* const to = operands.tile(std::int64_t{at.tile} * operands.k_tiles + at.k_tile);
+#pragma unroll
+        for (int digit = 0; digit < DIGITS; ++digit) {
+          *reinterpret_cast<uint4*>(to + digit * DIGIT_BYTES + swizzled(at.row * WGMMA_ROW_BYTES + at.number * 16)) =
+              digits[digit];
+        }
+        Scales& scales = *reinterpret_cast<Scales*>(to + DIGITS * DIGIT_BYTES);
+        if (at.number == 0) {
+          scales.codes[at.row] = static_cast<unsigned char>(code);
+          if (at.row == 0) {
+            scales.tile = at.of_a ? at.tile : at.tile - operands.a_tiles;
+          }
+        }
+      });
 }
 
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    reproducible_split_kernel(Problem p, void* maxima, void* workspace) {
-  int8::split<ACCESS>(p, maxima, workspace);
+// ---- The ring and the main loop: as in 13 ----
+
+/// Gives a stage back, which tensor cores have read.
+__device__ __forceinline__ void release(Ring& stage) {
+  __syncwarp();
+  if (threadIdx.x % WARP == 0) {
+    mbarrier_arrive(stage.empty());
+  }
+  stage.advance();
 }
 
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    reproducible_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
-  int8::split_lines<ACCESS>(p, workspace, share);
+/// The producer thread. Every other round of tiles goes back along k: its first k-tiles are in the L2 still.
+__device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
+  const int tiles = operands.a_tiles * operands.b_tiles;
+  const int blocks = static_cast<int>(gridDim.x);
+  // Blocks of a round share operand tiles. They wait while they are more than two k-tiles ahead of the average, or else
+  // the L2 has lost a tile when the last of them asks for it. Few rounds end before blocks are far apart. The
+  // executor's blocks take turns.
+  const int rounds = TARGET == Target::for_gpu ? tiles / blocks : 0;
+  int in_window = rounds < 8 ? 0 : rounds * operands.k_tiles;
+  unsigned even = 0;  // what all blocks together have begun when all are where this one is
+  bool back = false;
+  griddepcontrol_wait();
+  for (int i = static_cast<int>(blockIdx.x); i < tiles; i += blocks, back = !back) {
+    const TileIndex tile = hilbert_tile(i, operands.a_tiles, operands.b_tiles);
+    const unsigned char* const a = operands.tile(std::int64_t{tile.row} * operands.k_tiles);
+    const unsigned char* const b = operands.tile((std::int64_t{operands.a_tiles} + tile.col) * operands.k_tiles);
+    for (int step = 0; step < operands.k_tiles; ++step) {
+      if (in_window > 0) {
+        even += gridDim.x;
+        int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
+        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
+          all = atomicAdd(operands.progress(), 0U);
+        }
+        in_window = looks > 0 ? in_window - 1 : 0;
+      }
+      const std::int64_t at = std::int64_t{back ? operands.k_tiles - 1 - step : step} * TILE_BYTES;
+      mbarrier_wait(stage.empty(), stage.parity ^ 1U);
+      mbarrier_arrive_expect_tx(stage.full(), 2 * TILE_BYTES);
+      cp_async_bulk(stage.data(), a + at, TILE_BYTES, stage.full());
+      cp_async_bulk(stage.data() + B_AT, b + at, TILE_BYTES, stage.full());
+      stage.advance();
+    }
+  }
 }
 
-template <Access ACCESS>
-__global__ void __launch_bounds__(int8::Shape::THREADS, 1)
-    reproducible_kernel(Problem p, void* maxima_memory, void* memory, Schedule schedule) {
-  using Policy = reproducible::OneProduct<int8::Shape, ACCESS>;
-  const reproducible::Workspace workspace(p, memory);
-  split_product::produce_and_consume<Policy>(p, workspace, schedule, [&](const reproducible::Loop::Rings& rings) {
-    const int8::Maxima maxima(p, maxima_memory);
-    reproducible::Loop::consume<Policy>(p, workspace, schedule, rings);
-    int8::reset(maxima);
-  });
+/// Starts the products of 64 rows of a tile of A by a tile of B. Those of digits i and j are added to sums[i + j].
+__device__ __forceinline__ void start_products(int (&sums)[3][64], unsigned a_tile, unsigned b_tile) {
+  constexpr int PRODUCTS[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};  // digits of A and B, from 0 on
+  const std::uint64_t a = wgmma_descriptor(a_tile);
+  const std::uint64_t b = wgmma_descriptor(b_tile);
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+#pragma unroll
+    for (int k = 0; k < BK; k += WGMMA_INTEGER_K) {
+      wgmma_m64n128k32(sums[PRODUCTS[i][0] + PRODUCTS[i][1]], wgmma_descriptor_at(a, PRODUCTS[i][0] * DIGIT_BYTES + k),
+                       wgmma_descriptor_at(b, PRODUCTS[i][1] * DIGIT_BYTES + k), true);
+    }
+  }
+  wgmma_commit_group();
 }
 
-constexpr int8::Kernels KERNELS{reproducible_maxima_kernel<Access::float4>,
-                                reproducible_maxima_kernel<Access::float1>,
-                                reproducible_split_kernel<Access::float4>,
-                                reproducible_split_kernel<Access::float1>,
-                                reproducible_split_lines_kernel<Access::float4>,
-                                reproducible_split_lines_kernel<Access::float1>,
-                                int8::LARGEST_CLUSTER,
-                                reproducible_kernel<Access::float2>,
-                                reproducible_kernel<Access::float1>};
+// ---- The end of a tile ----
+
+/// A thread's sums, in halves: whole ones would need pairs of registers side by side.
+struct Sums {
+  int high[64];
+  unsigned low[64];
+};
+
+/// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
+/// carried into the next larger one.
+__device__ __forceinline__ void add_up(const int (&digits)[3][64], Sums& sums) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    const int middle = digits[1][i] + (digits[2][i] >> 8);
+    const int high = digits[0][i] + (middle >> 8);
+    sums.high[i] = high >> 16;
+    sums.low[i] = static_cast<unsigned>(high) << 16U | (static_cast<unsigned>(middle) & 0xFFU) << 8U |
+                  (static_cast<unsigned>(digits[2][i]) & 0xFFU);
+  }
+}
+
+__device__ __forceinline__ double double_of_bits(unsigned high, unsigned low) {
+  return __longlong_as_double(static_cast<long long>(static_cast<unsigned long long>(high) << 32U | low));
+}
+
+/// A sum as a double, rounded to the nearest. A conversion instruction gives the same at a quarter of the speed. Here
+/// both halves become doubles by their place in a mantissa, and only the last addition rounds.
+__device__ __forceinline__ double to_double(int high, unsigned low) {
+  const double units = double_of_bits(0x43300000, low);                                        // 2^52 more
+  const double upper = double_of_bits(0x45300000, static_cast<unsigned>(high) ^ 0x80000000U);  // 2^84 + 2^63 more
+  return (upper - (0x1p84 + 0x1p63 + 0x1p52)) + units;
+}
+
+/// The factor of a line that, with another one's, undoes their scaling in sums, which are in units of 2^16.
+__device__ __forceinline__ double factor(unsigned code) { return double_of_bits((1023U - 141U + code) << 20U, 0); }
+
+/// What is stored in place of `c`, which does not count where beta is 0.
+__device__ __forceinline__ float updated(double product, float beta, const float& c) {
+  const double value = beta == 0.0F ? product : fma(static_cast<double>(beta), static_cast<double>(c), product);
+  return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);
+}
+
+/// The codes of a thread's two rows and 32 columns.
+struct Codes {
+  unsigned rows[2];
+  unsigned columns[32];
+
+  __device__ unsigned row_of(int element) const { return rows[element / 2 % 2]; }
+  __device__ unsigned column_of(int element) const { return columns[element / 4 * 2 + element % 2]; }
+};
+
+/// Stores a thread's elements, as wgmma leaves them: pairs in columns 8 apart, of two rows 8 apart, the first at
+/// (row, col).
+__device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, const Codes& codes,
+                                      const Sums& sums) {
+  constexpr unsigned NONE = Digits::UNSCALABLE;
+  const auto row_at = [](int i) { return i / 2 % 2 * 8; };  // of number i
+  const auto col_at = [](int i) { return i / 4 * 8 + i % 2; };
+  const double row_factors[2] = {p.alpha * factor(codes.rows[0]), p.alpha * factor(codes.rows[1])};
+  const auto product = [&](int i) {  // only alpha * sum is rounded, because all other factors are powers of two
+    return to_double(sums.high[i], sums.low[i]) * factor(codes.column_of(i)) * row_factors[i / 2 % 2];
+  };
+  unsigned largest_code = max(codes.rows[0], codes.rows[1]);
+#pragma unroll
+  for (const unsigned code : codes.columns) {
+    largest_code = max(largest_code, code);
+  }
+  float* const c = p.c + row * p.ldc + col;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(p.c) % sizeof(float2) == 0 && p.ldc % 2 == 0;
+  const bool whole = row + 8 < p.m && col + col_at(63) < p.n;
+  if (p.beta == 0.0F && std::fabs(p.alpha) < INFINITY && largest_code < NONE && aligned && whole) {
+#pragma unroll
+    for (int i = 0; i < 64; i += 2) {
+      *reinterpret_cast<float2*>(c + row_at(i) * p.ldc + col_at(i)) =
+          float2{static_cast<float>(product(i)), static_cast<float>(product(i + 1))};
+    }
+    return;
+  }
+  std::uint64_t in_order = 0;  // a bit for each element that has no sum
+#pragma unroll
+  for (int i = 0; i < 64; ++i) {
+    float& to = c[row_at(i) * p.ldc + col_at(i)];
+    if (row + row_at(i) < p.m && col + col_at(i) < p.n) {
+      if (codes.row_of(i) != NONE && codes.column_of(i) != NONE) {
+        to = updated(product(i), p.beta, to);
+      } else {
+        in_order |= std::uint64_t{1} << static_cast<unsigned>(i);
+      }
+    }
+  }
+#pragma unroll 1
+  for (int i = 0; in_order != 0; ++i, in_order >>= 1U) {
+    if (in_order % 2 == 1) {
+      const float* const a = p.a + (row + row_at(i)) * p.lda;
+      const float* const b = p.b + col + col_at(i);
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        sum = fma(static_cast<double>(a[k]), static_cast<double>(b[k * p.ldb]), sum);
+      }
+      float& to = c[row_at(i) * p.ldc + col_at(i)];
+      to = updated(p.alpha * sum, p.beta, to);
+    }
+  }
+}
+
+__global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
+  Ring stage{shared_address(dynamic_smem())};
+  if (threadIdx.x == 0) {
+    for (Ring each = stage; each.parity == 0; each.advance()) {
+      mbarrier_init(each.full(), 1);
+      mbarrier_init(each.empty(), CONSUMERS / WARP);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (thread >= CONSUMERS) {
+    setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (thread == CONSUMERS) {
+      produce(operands, stage);
+    }
+    return;  // the consumers wait for every copy, and the block lasts as long as they do
+  }
+
+  setmaxnreg_inc<CONSUMER_REGISTERS>();
+  const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
+  const int row = thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element in a tile of C
+  const int col = thread % 4 * 2;
+#pragma unroll 1
+  for (int i = blockIdx.x; i < operands.a_tiles * operands.b_tiles; i += gridDim.x) {
+    Sums sums;
+#pragma unroll 1
+    for (int done = 0;; release(stage)) {
+      int digits[3][64] = {};
+      const int end = min(done + MOST_K_TILES, operands.k_tiles);
+#pragma unroll 1
+      for (int k_tile = done;; release(stage)) {
+        mbarrier_wait(stage.full(), stage.parity);
+        start_products(digits, stage.data() + rows_of_group, stage.data() + B_AT);
+        wgmma_wait_group<0>(digits);
+        if (++k_tile == end) {
+          break;
+        }
+      }
+      add_up(digits, sums);
+      if (operands.k_tiles > MOST_K_TILES) {
+#pragma unroll
+        for (int j = 0; j < 64; ++j) {
+          long long& part = operands.part()[j * CONSUMERS];
+          part = (static_cast<long long>(sums.high[j]) << 32 | sums.low[j]) + (done > 0 ? part : 0);
+          sums.high[j] = static_cast<int>(part >> 32);
+          sums.low[j] = static_cast<unsigned>(part);
+        }
+      }
+      done = end;
+      if (done == operands.k_tiles) {
+        break;
+      }
+    }
+    // The last stage is kept until its scales have been read.
+    const auto* const of_a = static_cast<const Scales*>(from_shared_address(stage.data() + DIGITS * DIGIT_BYTES));
+    const auto* const of_b =
+        static_cast<const Scales*>(from_shared_address(stage.data() + B_AT + DIGITS * DIGIT_BYTES));
+    Codes codes{{of_a->codes[row], of_a->codes[row + 8]}, {}};
+#pragma unroll
+    for (int j = 0; j < 32; ++j) {
+      codes.columns[j] = of_b->codes[col + j / 2 * 8 + j % 2];
+    }
+    const std::int64_t to_row = std::int64_t{of_a->tile} * TILE + row;
+    const std::int64_t to_col = std::int64_t{of_b->tile} * TILE + col;
+    release(stage);
+    store(p, to_row, to_col, codes, sums);
+  }
+}
+
+// ---- The launch ----
+
+/// Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
+int blocks_of(const Operands& operands) {
+  const int tiles = operands.a_tiles * operands.b_tiles;
+  return ceil_div(tiles, ceil_div(tiles, current_device().multiprocessors));
+}
+
+void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
+  const Operands operands = Operands::of(p, memory);
+  launch(reproducible_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
+         operands.k_tiles > SPLIT_CHUNK<Digits> ? KEPT_BYTES : 0, stream, p, operands);
+  launch_dependent(reproducible_kernel, blocks_of(operands), dim3(THREADS), Ring::SMEM_BYTES, stream, p, operands);
+}
 
 const Registration registered =
     Chapter(15, "reproducible")
@@ -194,14 +388,13 @@ const Registration registered =
         .max_compute_capability(90)  // wgmma is gone from later ones
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .configurations([](const Problem& p) { return int8::configurations<reproducible::Sum>(p, KERNELS); })
-        .blocks_per_sm(1)
-        .resources([] {
-          return resources_of(reproducible_kernel<Access::float2>, int8::Shape::THREADS,
-                              reproducible::Loop::Rings::SMEM_BYTES);
+        .configuration([](const Problem& p) {
+          const Operands operands = Operands::of(p, nullptr);
+          return Configuration{"", operands.bytes(blocks_of(operands)), launch_both, 0};
         })
+        .blocks_per_sm(1)
+        .resources([] { return resources_of(reproducible_kernel, THREADS, Ring::SMEM_BYTES); })
         .registration();
 
 }  // namespace
-#endif
 }  // namespace sgemm

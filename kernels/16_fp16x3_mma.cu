@@ -1,122 +1,198 @@
 // Chapter 16: each FP32 product becomes three FP16 products, by mma.sync on every GPU since Ampere
 //
-// Against 10: operands are split once, by a kernel of their own, into the scaled FP16 terms of 12. The loop copies
-// terms, loads them as mma.sync wants them, and multiplies:
+// Against 10: operands are split once, by a kernel of their own, into two FP16 terms as in 12. The loop copies terms,
+// loads them as mma.sync wants them, and multiplies:
 //
-//   global memory    operand tiles of 128 rows or columns by 64 k, two terms of 16 KB each, split and scaled as in 12
-//        |           cp.async, half a k-tile at a time
-//   shared memory    a ring of slots, each with the same 32 k of all operand tiles of the block, and two barriers
+//   global memory    operand tiles of 128 rows or columns by 32 k, two terms of 8 KB each
+//        |           cp.async
+//   shared memory    a ring of stages, each with the same k of all operand tiles of the block, and two barriers
 //        |           ldmatrix: four matrices of 8 x 8 terms in one instruction
 //   registers        the terms of 64 rows of A and of 16 columns of B
 //        |           mma.sync: a2 b1, a1 b2 and a1 b1 for 32 k, from 0 on
 //   products         FP32 units add them to the sums over all k
 //
-//   block 128 x 256           warp 64 x 64: 4 x 8 tiles of 16 x 8      mma 16 x 8 x 16, lane = 4 r + q
-//   +----+----+----+----+     128 sums a thread                        A  rows r, r + 8   k 2q, 2q + 1, and 8 more
-//   | w0 | w1 | w2 | w3 |     for 16 of 32 k: 96 mma,                  B  columns r       k 2q, 2q + 1, and 8 more
-//   +----+----+----+----+     8 ldmatrix of A, 8 of B                  C  rows r, r + 8   columns 2q, 2q + 1
-//   | w4 | w5 | w6 | w7 |
-//   +----+----+----+----+     or two blocks of 128 x 128 on an SM, by four such warps each
+//   block 128 x 128           warp 64 x 64: 4 x 8 tiles of 16 x 8      mma 16 x 8 x 16, lane = 4 r + q
+//   +----+----+               128 sums a thread                        A  rows r, r + 8   k 2q, 2q + 1, and 8 more
+//   | w0 | w1 |               for 16 of 32 k: 96 mma,                  B  columns r       k 2q, 2q + 1, and 8 more
+//   +----+----+               8 ldmatrix of A, 8 of B                  C  rows r, r + 8   columns 2q, 2q + 1
+//   | w2 | w3 |
+//   +----+----+               two blocks on an SM, or one of 128 x 256 where it has no room for two
 //
+//   scales     as in 13: one power of two for a whole line, a row of A or a column of B, brings its largest number to
+//              between 2^14 and 2^15. So the loop knows nothing of scales. Two terms are off by 2^-22 of a number, or
+//              by 2^-25, whichever is more: 2^-39 of the line's largest.
 //   order      the kernel that splits writes terms as they will lie in shared memory. ldmatrix reads the same 16 bytes
 //              of eight rows at a time, which lie in distinct banks, because groups of 16 bytes change places in a row.
-//   scales     mostly the sums have the power of two of the next products. Otherwise they are multiplied before a
-//              k-tile and after it, so that the loop itself knows nothing of scales.
-//   Inf, NaN   and what else has no terms: as in 12, these elements of C are computed again without tensor cores.
+//   Inf, NaN   and lines of numbers below 2^-112 alone have no terms: their elements of C are computed again by FMAs.
 //
-// Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, two terms of 2 bytes each; k / 64
-// of each from shared memory.
+// Elements of C that are made of small numbers of their lines alone lose bits: no promise where lines span many
+// decades.
+//
+// Traffic per element of C: k / 128 numbers of A and of B from global memory, two terms of 2 bytes each; k / 64 of each
+// from shared memory.
 // Limit: tensor cores, three products for each one in FP32, at the rate of mma.sync.
 
 #include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
 #include "common/problem.hpp"
-#include "common/vector_access.cuh"
-#include "engine/mma_operands.cuh"
-#include "engine/product_policy.cuh"
-#include "engine/split_operands.cuh"
-#include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
-#include "engine/sums_scale.cuh"
-#include "host/alignment.hpp"
+#include "common/split_lines.cuh"
+#include "common/stage.cuh"
+#include "common/store_accumulators.cuh"
 #include "host/chapter.cuh"
-#include "host/cost_model.cuh"
-#include "host/launch.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/cvt.cuh"
 #include "ptx/ldmatrix.cuh"
+#include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
-#include <vector>
+#include <utility>
 
 namespace sgemm {
 namespace {
 
-using namespace split_product;
-using Scheme = Fp16x3;  // two FP16 terms
-using Half = HalfTile<Scheme>;
+constexpr int WARP = 32;
+constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
+constexpr int BK = 32;            // its k: two bytes of each term
+constexpr int ROW_BYTES = 2 * BK;
+constexpr int TERMS = 2;
+constexpr int TERM_BYTES = TILE * ROW_BYTES;
+constexpr int TILE_BYTES = TERMS * TERM_BYTES;
 
-constexpr int WM = 64;  // rows of a warp tile
-constexpr int TILES_M = WM / MMA_M;
+/// The operand tiles, and behind them the codes of the scales of all lines. Tiles of the same lines follow one another
+/// along k, and those of B come after those of A.
+struct Operands {
+  int a_tiles;
+  int b_tiles;
+  int k_tiles;  ///< an even number: lines are split for two of them together. Zeros follow the last k
+  unsigned char* memory;
 
-/// A block's tile: an operand tile of A by B_TILES of B, warp tiles of 64 x WN, and a ring of SLOTS slots, each for
-/// half a k-tile.
-template <int B_TILES_, int WN_, int SLOTS, int BLOCKS_PER_SM_>
-struct MmaTile {
-  static constexpr int B_TILES = B_TILES_;
-  static constexpr int WN = WN_;
-  static constexpr int BLOCKS_PER_SM = BLOCKS_PER_SM_;
-  static constexpr int BM = TILE_ROWS;
-  static constexpr int BN = TILE_ROWS * B_TILES;
-  static constexpr int WARPS_N = BN / WN;
-  static constexpr int TILES_N = WN / MMA_N;
-  static constexpr int WARPS = BM / WM * WARPS_N;
-  static constexpr int THREADS = WARPS * WARP;
-  using Copies = HalfTileCopies<Scheme, 1 + B_TILES, SLOTS, THREADS>;
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t x, int size) { return static_cast<int>(ceil_div<std::int64_t>(x, size)); };
+    return {tiles(p.m, TILE), tiles(p.n, TILE), 2 * std::max(tiles(p.k, 2 * BK), 1),
+            static_cast<unsigned char*>(memory)};
+  }
+  __host__ __device__ std::size_t codes_at() const {
+    return (std::size_t{0} + a_tiles + b_tiles) * k_tiles * TILE_BYTES;
+  }
+  /// The first one along k of tile number `tile` of both matrices, and the codes of its lines.
+  __device__ unsigned char* tile(int tile) const { return memory + std::int64_t{tile} * k_tiles * TILE_BYTES; }
+  __device__ unsigned char* codes(int tile) const { return memory + codes_at() + tile * TILE; }
+  std::size_t bytes() const { return codes_at() + (a_tiles + b_tiles) * TILE; }
 };
 
-/// A thread's sums of a warp tile, in TILES_M x TILES_N tiles as mma.sync holds D.
-template <int TILES_N>
+/// Where a term has 16 bytes of a row. Two rows fill all banks once, so that groups change places by the number of the
+/// pair of rows: ldmatrix reads the same group of eight rows from distinct banks.
+__device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned group) {
+  return row * ROW_BYTES + (group ^ row / 2 % 4) * 16;
+}
+
+// ---- The kernel that splits ----
+
+/// Two FP16 terms. A line is multiplied by 2^(127 - code), which brings its largest number to between 2^14 and 2^15.
+struct Fp16Terms {
+  static constexpr int BK = ROW_BYTES;  // two k-tiles together
+  static constexpr int GROUP = 8;
+  static constexpr int TERMS = 2;
+  static constexpr unsigned UNSCALABLE = 255;
+
+  /// The exponent's bits less 14. Sums are in units of the product of both scales then.
+  __device__ __forceinline__ static unsigned scale_code(unsigned largest) {
+    const unsigned exponent = largest >> 23U;
+    return largest == 0 ? 127 : exponent > 14 && exponent < 255 ? exponent - 14 : UNSCALABLE;
+  }
+
+  /// The second term is what the first one leaves, rounded. The lower half of a word has the first of two numbers.
+  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, uint4 (&terms)[TERMS]) {
+    const float scale = power_of_2(127 - static_cast<int>(code));
+    unsigned words[TERMS][GROUP / 2];
+#pragma unroll
+    for (int i = 0; i < GROUP; i += 2) {
+      const float low = code == UNSCALABLE ? 0.0F : x[i] * scale;
+      const float high = code == UNSCALABLE ? 0.0F : x[i + 1] * scale;
+      words[0][i / 2] = Fp16::pack(low, high);
+      const float2 first = Fp16::unpack(words[0][i / 2]);
+      words[1][i / 2] = Fp16::pack(low - first.x, high - first.y);
+    }
+#pragma unroll
+    for (int term = 0; term < TERMS; ++term) {
+      terms[term] = uint4{words[term][0], words[term][1], words[term][2], words[term][3]};
+    }
+  }
+};
+
+/// A block for each eight lines, which writes their terms.
+__global__ void __launch_bounds__(SPLIT_THREADS, 1) fp16x3_mma_split_kernel(Problem p, Operands operands, bool keeps) {
+  split_lines<Fp16Terms>(
+      p, operands.a_tiles, operands.k_tiles / 2, keeps ? dynamic_smem() : nullptr,
+      [&](const Group& at, unsigned code, const uint4(&terms)[TERMS]) {
+        unsigned char* const to = operands.tile(at.tile) + std::int64_t{2 * at.k_tile + at.number / 4} * TILE_BYTES;
+#pragma unroll
+        for (int term = 0; term < TERMS; ++term) {
+          *reinterpret_cast<uint4*>(to + term * TERM_BYTES + place_in_tile(at.row, at.number % 4)) = terms[term];
+        }
+        if (at.k_tile == 0 && at.number == 0) {
+          operands.codes(at.tile)[at.row] = static_cast<unsigned char>(code);
+        }
+      });
+}
+
+// ---- The kernel that multiplies ----
+
+constexpr int WM = 64;  // warp tile
+constexpr int WN = 64;
+constexpr int MMA_M = 16;
+constexpr int MMA_N = 8;
+constexpr int MMA_BYTES = 32;  // of a row
+constexpr int MMAS = ROW_BYTES / MMA_BYTES;
+constexpr int TILES_M = WM / MMA_M;
+constexpr int TILES_N = WN / MMA_N;
+template <int B_TILES>
+constexpr int WARPS_N = B_TILES* TILE / WN;
+template <int B_TILES>
+constexpr int THREADS = TILE / WM* WARPS_N<B_TILES>* WARP;
+
+/// A thread's sums of 64 x 64 elements of C, in 4 x 8 tiles as mma.sync holds D.
 using Sums = float[TILES_M][4 * TILES_N];
 
-/// sums += A * B for a warp and half a k-tile. `a` and `b` are this lane's rows of the half.
-template <int TILES_N>
-__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& sums) {
-  constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};  // the smallest first
-  unsigned a_terms[MMAS_OF_HALF][Scheme::TERMS][TILES_M][4];
+/// sums += A * B for a warp and a stage. `a` and `b` are this lane's rows.
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums& sums) {
+  constexpr int PRODUCTS[3][2] = {{1, 0}, {0, 1}, {0, 0}};  // terms of A and B, the smallest first
+  unsigned a_terms[MMAS][TERMS][TILES_M][4];
 #pragma unroll
-  for (int k = 0; k < MMAS_OF_HALF; ++k) {
+  for (int k = 0; k < MMAS; ++k) {
 #pragma unroll
-    for (int term = 0; term < Scheme::TERMS; ++term) {
+    for (int term = 0; term < TERMS; ++term) {
 #pragma unroll
       for (int i = 0; i < TILES_M; ++i) {
-        ldmatrix_x4(a_terms[k][term][i], (a ^ k * MMA_BYTES) + term * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
+        ldmatrix_x4(a_terms[k][term][i], (a ^ k * MMA_BYTES) + term * TERM_BYTES + i * MMA_M * ROW_BYTES);
       }
     }
   }
 #pragma unroll
   for (int pair = 0; pair < TILES_N / 2; ++pair) {
-    unsigned b_terms[MMAS_OF_HALF][Scheme::TERMS][4];
+    unsigned b_terms[MMAS][TERMS][4];
 #pragma unroll
-    for (int k = 0; k < MMAS_OF_HALF; ++k) {
+    for (int k = 0; k < MMAS; ++k) {
 #pragma unroll
-      for (int term = 0; term < Scheme::TERMS; ++term) {
-        ldmatrix_x4(b_terms[k][term],
-                    (b ^ k * MMA_BYTES) + term * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
+      for (int term = 0; term < TERMS; ++term) {
+        ldmatrix_x4(b_terms[k][term], (b ^ k * MMA_BYTES) + term * TERM_BYTES + pair * 2 * MMA_N * ROW_BYTES);
       }
     }
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       float products[TILES_M][4] = {};
 #pragma unroll
-      for (int k = 0; k < MMAS_OF_HALF; ++k) {
+      for (int k = 0; k < MMAS; ++k) {
 #pragma unroll
-        for (const TermsOfProduct terms : PRODUCTS) {
-          const unsigned(&b_term)[4] = b_terms[k][terms.b];
+        for (const auto& [a_term, b_term] : PRODUCTS) {
+          const unsigned(&of_b)[4] = b_terms[k][b_term];
 #pragma unroll
           for (int i = 0; i < TILES_M; ++i) {
-            mma_m16n8k16_fp16(products[i], a_terms[k][terms.a][i], b_term[2 * j], b_term[2 * j + 1], products[i]);
+            mma_m16n8k16_fp16(products[i], a_terms[k][a_term][i], of_b[2 * j], of_b[2 * j + 1], products[i]);
           }
         }
       }
@@ -131,148 +207,134 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums<TILES_N>& 
   }
 }
 
-#ifndef SGEMM_MAIN_LOOP_ONLY
+template <int B_TILES, int STAGES>
+using Ring = Stage<STAGES, (1 + B_TILES) * TILE_BYTES>;  // of a tile of A, and those of B
 
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM) fp16x3_mma_split_kernel(Problem p, void* memory) {
-  split<Scheme, ACCESS, HalvesOrder>(p, memory);
+/// Starts a thread's copies of an operand tile. Their distances are constants of the instructions and need no
+/// registers.
+template <int THREADS, int... NUMBER>
+__device__ __forceinline__ void copy_tile(unsigned to, const unsigned char* from,
+                                          std::integer_sequence<int, NUMBER...>) {
+  (cp_async<16, NUMBER * THREADS * 16>(to, from), ...);
 }
 
-template <class BlockTile, Access ACCESS>
-__global__ void __launch_bounds__(BlockTile::THREADS, BlockTile::BLOCKS_PER_SM)
-    fp16x3_mma_kernel(Problem p, void* memory) {
-  using Policy = OneProduct<BlockTile, ACCESS>;
-  const Workspace<Scheme> workspace(p, memory);
-  const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
-  const int lane = threadIdx.x % WARP;
-  const int warp_row = static_cast<int>(threadIdx.x) / WARP / BlockTile::WARPS_N * WM;
-  const int warp_column = static_cast<int>(threadIdx.x) / WARP % BlockTile::WARPS_N * BlockTile::WN;
-
-  // The block's operand tiles along k. At the right edge of C there may be one of B only, which is taken twice.
-  const int k_tiles = workspace.k_tiles();
-  const int halves = k_tiles * HALVES;
-  const auto a_tile = std::int64_t{tile.a} * k_tiles;
-  const auto b_tile = [&](int i) {
-    return (std::int64_t{workspace.a_tiles()} + tile.b + (i < tile.b_tiles ? i : 0)) * k_tiles;
-  };
-  const unsigned char* first[1 + BlockTile::B_TILES];
-  first[0] = workspace.terms(a_tile);
-#pragma unroll
-  for (int i = 0; i < BlockTile::B_TILES; ++i) {
-    first[1 + i] = workspace.terms(b_tile(i));
-  }
-  typename BlockTile::Copies copies(shared_address(dynamic_smem()), first, halves);
-
-  const Scaling* a_scaling = workspace.scaling(a_tile);
-  const Scaling* b_scaling = workspace.scaling(b_tile(warp_column / TILE_ROWS));
-  const unsigned a_lane = lane_in_a(warp_row, lane);
-  const unsigned b_lane = (1 + warp_column / TILE_ROWS) * Half::BYTES + lane_in_b(warp_column % TILE_ROWS, lane);
-  Sums<BlockTile::TILES_N> sums = {};
-  SumsScale<Scheme, TILES_M, BlockTile::TILES_N> scale(warp_row + lane / 4, warp_column % TILE_ROWS + 2 * (lane % 4));
-  int uniform = a_scaling->uniform + b_scaling->uniform;
-#pragma unroll 1
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    scale.change(sums, uniform, a_scaling[k_tile], b_scaling[k_tile]);
-    const int next = k_tile + 1 < k_tiles ? k_tile + 1 : k_tile;
-    uniform = a_scaling[next].uniform + b_scaling[next].uniform;
-#pragma unroll 1
-    for (int half = 0; half < HALVES; ++half) {
-      copies.start_next();
-      const unsigned slot = copies.wait();
-      multiply<BlockTile::TILES_N>(slot + a_lane, slot + b_lane, sums);
-      copies.release();
+/// A block for each tile of C, of an operand tile of A by B_TILES of B.
+template <int B_TILES, int STAGES>
+__global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kernel(Problem p, Operands operands) {
+  Ring<B_TILES, STAGES> reading{shared_address(dynamic_smem())};
+  Ring<B_TILES, STAGES> writing = reading;
+  if (threadIdx.x == 0) {
+    for (Ring<B_TILES, STAGES> each = reading; each.parity == 0; each.advance()) {
+      mbarrier_init(each.full(), THREADS<B_TILES>);
+      mbarrier_init(each.empty(), THREADS<B_TILES> / WARP);
     }
-    scale.restore(sums, a_scaling[k_tile], b_scaling[k_tile]);
   }
-  scale.undo(sums);
+  __syncthreads();
+  const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
+  // At the right edge of C there may be one tile of B only, which is taken twice.
+  const auto b_tile = [&](int i) { return operands.a_tiles + min(tile.col * B_TILES + i, operands.b_tiles - 1); };
+  const unsigned char* source[1 + B_TILES];
+  source[0] = operands.tile(tile.row) + threadIdx.x * 16;
+#pragma unroll
+  for (int i = 0; i < B_TILES; ++i) {
+    source[1 + i] = operands.tile(b_tile(i)) + threadIdx.x * 16;
+  }
+  int left = operands.k_tiles;  // without copies
+  // This thread's part of the copies of the next operand tiles, when all warps have read what is in their stage.
+  const auto start_copies = [&] {
+    if (left > 0) {
+      mbarrier_wait(writing.empty(), writing.parity ^ 1U);
+#pragma unroll
+      for (int i = 0; i < 1 + B_TILES; ++i) {
+        constexpr int COPIES = TILE_BYTES / (THREADS<B_TILES> * 16);
+        copy_tile<THREADS<B_TILES>>(writing.data() + i * TILE_BYTES + threadIdx.x * 16, source[i],
+                                    std::make_integer_sequence<int, COPIES>());
+        source[i] += TILE_BYTES;
+      }
+      cp_async_mbarrier_arrive_noinc(writing.full());
+      writing.advance();
+      --left;
+    }
+  };
+  start_copies();  // of one: a third stage lets warps drift apart
 
-  const std::int64_t row = std::int64_t{tile.a} * TILE_ROWS + warp_row + lane / 4;
-  const std::int64_t col = std::int64_t{tile.b} * TILE_ROWS + warp_column + 2 * (lane % 4);
+  const unsigned lane = threadIdx.x % WARP;
+  const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N<B_TILES> * WM;
+  const int warp_col = static_cast<int>(threadIdx.x) / WARP % WARPS_N<B_TILES> * WN;
+  const unsigned a = place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
+  const unsigned b =
+      (1 + warp_col / TILE) * TILE_BYTES + place_in_tile(warp_col % TILE + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  Sums sums = {};
+#pragma unroll 1
+  for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
+    start_copies();
+    mbarrier_wait(reading.full(), reading.parity);
+    multiply(reading.data() + a, reading.data() + b, sums);
+    __syncwarp();
+    if (lane == 0) {
+      mbarrier_arrive(reading.empty());
+    }
+    reading.advance();
+  }
+
+  const int row = warp_row + static_cast<int>(lane) / 4;
+  const int col = warp_col + static_cast<int>(lane) % 4 * 2;
+  const unsigned char* const rows = operands.codes(tile.row) + row;
+  const unsigned char* const columns = operands.codes(b_tile(warp_col / TILE)) + col % TILE;
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
-    store_sums<Policy, ACCESS>(p, row + i * MMA_M, col, sums[i]);
+    undo_scaling(rows + i * MMA_M, columns, sums[i]);
+    store_or_recompute(p, std::int64_t{tile.row} * TILE + row + i * MMA_M,
+                       std::int64_t{tile.col} * B_TILES * TILE + col, sums[i]);
   }
 }
 
-// Tiles, the narrow ones for GPUs whose SMs have room for two of their blocks. One waits while the other multiplies.
-using WideOfThreeSlots = MmaTile<2, 64, 3, 1>;
-using Wide = MmaTile<2, 64, 2, 1>;
-using Narrow = MmaTile<1, 64, 2, 2>;
-using NarrowOfThreeSlots = MmaTile<1, 64, 3, 2>;
-using ManyWarps = MmaTile<1, 32, 2, 1>;  // where C has few tiles
+// ---- The launch ----
 
-/// Whether an SM has room for as many of its blocks as it is made for. A block may have nearly all of the shared
-/// memory.
-template <class BlockTile>
+/// Whether an SM has room for the blocks that it is to hold.
+template <int B_TILES, int STAGES>
 bool fits() {
-  return BlockTile::BLOCKS_PER_SM * BlockTile::Copies::SMEM_BYTES <= current_device().smem_bytes;
+  return 2 / B_TILES * Ring<B_TILES, STAGES>::SMEM_BYTES <= current_device().smem_bytes;
 }
 
-// Times relative to that of a narrow tile where two blocks share an SM, measured on an H100: docs/lab/16-mma.md.
-constexpr double NARROW_ALONE = 1.7;
-constexpr double MANY_WARPS = 1.4;
-constexpr double WIDE = 2.3;
-
-/// The time of all tiles, if an SM has one at a time.
-template <class BlockTile>
-double one_at_a_time(const Problem& p, int multiprocessors, double tile) {
-  return tile * static_cast<double>(ceil_div<std::int64_t>(tile_count<BlockTile>(p), multiprocessors));
-}
-
-/// The same for narrow tiles, of which an SM may have two.
-double narrow_time(const Problem& p, int multiprocessors, bool two) {
-  if (!two) {
-    return one_at_a_time<Narrow>(p, multiprocessors, NARROW_ALONE);
+/// `use` gets a kernel, its threads, its shared memory and its B_TILES. Two blocks, and three stages, where they fit.
+template <class Use>
+auto with_kernel(const Use& use) {
+  if (fits<1, 3>()) {
+    return use(fp16x3_mma_kernel<1, 3>, THREADS<1>, Ring<1, 3>::SMEM_BYTES, 1);
   }
-  const std::int64_t rest = tile_count<Narrow>(p) % (2 * multiprocessors);
-  const auto rounds = static_cast<double>(tile_count<Narrow>(p) / (2 * multiprocessors));
-  return 2.0 * rounds + (rest == 0 ? 0.0 : rest <= multiprocessors ? NARROW_ALONE : 2.0);
+  if (fits<1, 2>()) {
+    return use(fp16x3_mma_kernel<1, 2>, THREADS<1>, Ring<1, 2>::SMEM_BYTES, 1);
+  }
+  return use(fp16x3_mma_kernel<2, 2>, THREADS<2>, Ring<2, 2>::SMEM_BYTES, 2);
 }
 
-template <class BlockTile>
-Configuration configuration(const Problem& p, const std::string& name) {
-  const auto run = [](const Problem& problem, void* workspace, cudaStream_t stream) {
-    const bool vector_access = rows_split_into_float4(problem.a, problem.k, problem.lda);
-    launch(vector_access ? fp16x3_mma_split_kernel<Access::float4> : fp16x3_mma_split_kernel<Access::float1>,
-           Workspace<Scheme>(problem, workspace).count(), dim3(SPLIT_THREADS), 0, stream, problem, workspace);
-    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    launch(pairs ? fp16x3_mma_kernel<BlockTile, Access::float2> : fp16x3_mma_kernel<BlockTile, Access::float1>,
-           tile_count<BlockTile>(problem), dim3(BlockTile::THREADS), BlockTile::Copies::SMEM_BYTES, stream, problem,
-           workspace);
-  };
-  return {name, Workspace<Scheme>(p, nullptr).bytes(), run, 0};
-}
-
-std::vector<Configuration> configurations(const Problem& p) {
-  const int multiprocessors = current_device().multiprocessors;
-  const bool two = fits<Narrow>();
-  return fastest_first(
-      {{fits<NarrowOfThreeSlots>() ? configuration<NarrowOfThreeSlots>(p, "128x128")
-                                   : configuration<Narrow>(p, "128x128"),
-        narrow_time(p, multiprocessors, two)},
-       {configuration<ManyWarps>(p, "128x128 by 8 warps"), one_at_a_time<ManyWarps>(p, multiprocessors, MANY_WARPS)},
-       {fits<WideOfThreeSlots>() ? configuration<WideOfThreeSlots>(p, "128x256") : configuration<Wide>(p, "128x256"),
-        one_at_a_time<Wide>(p, multiprocessors, WIDE)}},
-      std::numeric_limits<double>::infinity());
-}
-
-template <class BlockTile>
-Resources resources() {
-  return resources_of(fp16x3_mma_kernel<BlockTile, Access::float2>, BlockTile::THREADS, BlockTile::Copies::SMEM_BYTES);
+void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
+  const Operands operands = Operands::of(p, memory);
+  const bool keeps = operands.k_tiles / 2 > SPLIT_CHUNK<Fp16Terms> && KEPT_BYTES <= current_device().smem_bytes;
+  launch(fp16x3_mma_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
+         keeps ? KEPT_BYTES : 0, stream, p, operands, keeps);
+  with_kernel([&](auto kernel, int threads, int smem_bytes, int b_tiles) {
+    launch(kernel, std::int64_t{operands.a_tiles} * ceil_div(operands.b_tiles, b_tiles), dim3(threads), smem_bytes,
+           stream, p, operands);
+  });
 }
 
 const Registration registered =
     Chapter(16, "fp16x3_mma")
-        .summary("three FP16 products by mma.sync for each FP32 product, the terms of 12")
+        .summary("three FP16 products by mma.sync for each FP32 product, two terms with one scale per row")
         .source("Ootomo and Yokota; Markidis et al.")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::fp16_split)
-        .configurations(configurations)
-        .blocks_per_sm(NarrowOfThreeSlots::BLOCKS_PER_SM)
-        .resources([] { return fits<NarrowOfThreeSlots>() ? resources<NarrowOfThreeSlots>() : resources<Narrow>(); })
+        .configuration([](const Problem& p) {
+          return Configuration{"", Operands::of(p, nullptr).bytes(), launch_both, 0};
+        })
+        .blocks_per_sm(2)
+        .resources([] {
+          return with_kernel(
+              [](auto kernel, int threads, int smem_bytes, int) { return resources_of(kernel, threads, smem_bytes); });
+        })
         .registration();
-
-#endif
 
 }  // namespace
 }  // namespace sgemm

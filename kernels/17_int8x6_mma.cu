@@ -1,8 +1,8 @@
 // Chapter 17: each FP32 product becomes six INT8 products, by mma.sync on every GPU since Ampere
 //
-// Against 16: the numbers are the digits of 13, three of 8 bits, and sums of their products are exact integers. So the
-// loop has no scales, and no FP32 unit adds. But there are three sums for each element of C, one for each power of 256,
-// and a warp has room for half as many elements:
+// Against 16: the numbers are the digits of 13, three of 8 bits, and sums of their products are exact integers. So no
+// FP32 unit adds. But there are three sums for each element of C, one for each power of 256, and a warp has room for
+// half as many elements:
 //
 //   block 128 x 128           warp 64 x 32: 4 x 4 tiles of 16 x 8      mma 16 x 8 x 32, lane = 4 r + q
 //   +----+----+----+----+     192 sums a thread                        A  rows r, r + 8   k 4q to 4q + 3, and 16 more
@@ -11,31 +11,24 @@
 //   | w4 | w5 | w6 | w7 |
 //   +----+----+----+----+
 //
-//   digits     by the kernels of 13, in the order of 16. A row of a slot has 64 bytes in both chapters.
+//   split      as in 13, but for the order: an operand tile has 128 lines by 64 k here, rows of 64 bytes as in 16.
 //   registers  hold the digits of a warp's 32 columns, 24 of them. The rows of A come 16 at a time.
-//   bits       are those of 13's whole tiles: integers add up to the same in any order, and 13's code makes floats of
-//              them. INT32 has room for 43648 k. More take several launches, which add up in memory.
+//   bits       are those of 13: integers add up to the same in any order, and the same steps make floats of them.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each; k / 32 of A
 // and k / 64 of B from shared memory.
 // Limit: tensor cores, six products for each one in FP32, at the rate of mma.sync.
 
+#include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
 #include "common/problem.hpp"
-#include "common/vector_access.cuh"
-#include "engine/int8_operands.cuh"
-#include "engine/int8_product.cuh"
-#include "engine/mma_operands.cuh"
-#include "engine/product_policy.cuh"
-#include "engine/split_operands.cuh"
-#include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
-#include "engine/stream_k.cuh"
-#include "host/alignment.hpp"
+#include "common/split_lines.cuh"
+#include "common/stage.cuh"
+#include "common/store_accumulators.cuh"
 #include "host/chapter.cuh"
-#include "host/int8_launch.cuh"
-#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/ldmatrix.cuh"
+#include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
@@ -46,182 +39,213 @@
 namespace sgemm {
 namespace {
 
-using namespace split_product;
-using int8::SUMS;
-using Scheme = Int8x6;  // three digits
-using Half = HalfTile<Scheme>;
-using BlockTile = int8::Shape;  // 128x128
+constexpr int WARP = 32;
+constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
+constexpr int BK = 64;            // its k: a byte of each digit
+constexpr int ROW_BYTES = BK;     // of a digit
+constexpr int DIGITS = 3;
+constexpr int DIGIT_BYTES = TILE * ROW_BYTES;
+constexpr int TILE_BYTES = DIGITS * DIGIT_BYTES;
+
+/// The operand tiles, and behind them the codes of the scales of all lines. Tiles of the same lines follow one another
+/// along k, and those of B come after those of A.
+struct Operands {
+  int a_tiles;
+  int b_tiles;
+  int k_tiles;  ///< an even number: lines are split for two of them together. Zeros follow the last k
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t x, int size) { return static_cast<int>(ceil_div<std::int64_t>(x, size)); };
+    return {tiles(p.m, TILE), tiles(p.n, TILE), 2 * std::max(tiles(p.k, 2 * BK), 1),
+            static_cast<unsigned char*>(memory)};
+  }
+  __host__ __device__ std::size_t codes_at() const {
+    return (std::size_t{0} + a_tiles + b_tiles) * k_tiles * TILE_BYTES;
+  }
+  /// The first one along k of tile number `tile` of both matrices, and the codes of its lines.
+  __device__ unsigned char* tile(int tile) const { return memory + std::int64_t{tile} * k_tiles * TILE_BYTES; }
+  __device__ unsigned char* codes(int tile) const { return memory + codes_at() + tile * TILE; }
+  std::size_t bytes() const { return codes_at() + (a_tiles + b_tiles) * TILE; }
+};
+
+/// Where a digit has 16 bytes of a row. Two rows fill all banks once, so that groups change places by the number of the
+/// pair of rows: ldmatrix reads the same group of eight rows from distinct banks.
+__device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned group) {
+  return row * ROW_BYTES + (group ^ row / 2 % 4) * 16;
+}
+
+/// A block for each eight lines, which writes their digits.
+__global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x6_mma_split_kernel(Problem p, Operands operands, bool keeps) {
+  split_lines<Int8Digits>(
+      p, operands.a_tiles, operands.k_tiles / 2, keeps ? dynamic_smem() : nullptr,
+      [&](const Group& at, unsigned code, const uint4(&digits)[DIGITS]) {
+        unsigned char* const to = operands.tile(at.tile) + std::int64_t{2 * at.k_tile + at.number / 4} * TILE_BYTES;
+#pragma unroll
+        for (int digit = 0; digit < DIGITS; ++digit) {
+          *reinterpret_cast<uint4*>(to + digit * DIGIT_BYTES + place_in_tile(at.row, at.number % 4)) = digits[digit];
+        }
+        if (at.k_tile == 0 && at.number == 0) {
+          operands.codes(at.tile)[at.row] = static_cast<unsigned char>(code);
+        }
+      });
+}
+
+// ---- The kernel that multiplies ----
 
 constexpr int WM = 64;  // warp tile
 constexpr int WN = 32;
-constexpr int WARPS_N = BlockTile::BN / WN;
-constexpr int WARPS = BlockTile::BM / WM * WARPS_N;
-constexpr int THREADS = WARPS * WARP;
-static_assert(THREADS == BlockTile::CONSUMER_THREADS);  // as int8::reset() expects
+constexpr int WARPS_N = TILE / WN;
+constexpr int THREADS = TILE / WM * WARPS_N * WARP;
+constexpr int MMA_M = 16;
+constexpr int MMA_N = 8;
+constexpr int MMA_BYTES = 32;  // of a row
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
-/// Of an operand tile of A and one of B.
-template <int SLOTS>
-using Copies = HalfTileCopies<Scheme, 2, SLOTS, THREADS>;
 
-/// A thread's sums of 64 x 32 elements of C, in 4 x 4 tiles as mma.sync holds D: of each 16 rows one for each power of
-/// 256, the largest power first.
-using Sums = int[TILES_M][SUMS][4 * TILES_N];
+/// A thread's sums of 64 x 32 elements of C: of each 16 rows one for each power of 256, the largest power first.
+using Sums = int[TILES_M][3][4 * TILES_N];
 
-/// sums += A * B for a warp and number `k` of the instructions along k of half a k-tile. `a` and `b` are this lane's
-/// rows of the half.
-__device__ __forceinline__ void multiply(unsigned a, unsigned b, int k, Sums& sums) {
-  // Digits i and j of numbers from 0 on, the largest first. Neighbours go to different sums.
-  constexpr TermsOfProduct PRODUCTS[Scheme::PRODUCTS] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}};
-  unsigned b_digits[Scheme::TERMS][TILES_N / 2][4];
+/// sums += A * B for a warp and 32 of the k of a stage. `a` and `b` are this lane's rows.
+__device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums& sums) {
+  // Digits of A and B from 0 on, the largest first. Neighbours go to different sums.
+  constexpr int PRODUCTS[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}};
+  unsigned b_digits[DIGITS][TILES_N / 2][4];
 #pragma unroll
-  for (int digit = 0; digit < Scheme::TERMS; ++digit) {
+  for (int digit = 0; digit < DIGITS; ++digit) {
 #pragma unroll
     for (int pair = 0; pair < TILES_N / 2; ++pair) {
-      ldmatrix_x4(b_digits[digit][pair],
-                  (b ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + pair * 2 * MMA_N * HALF_ROW_BYTES);
+      ldmatrix_x4(b_digits[digit][pair], b + digit * DIGIT_BYTES + pair * 2 * MMA_N * ROW_BYTES);
     }
   }
 #pragma unroll
   for (int i = 0; i < TILES_M; ++i) {
-    unsigned a_digits[Scheme::TERMS][4];
+    unsigned a_digits[DIGITS][4];
 #pragma unroll
-    for (int digit = 0; digit < Scheme::TERMS; ++digit) {
-      ldmatrix_x4(a_digits[digit], (a ^ k * MMA_BYTES) + digit * Half::TERM_BYTES + i * MMA_M * HALF_ROW_BYTES);
+    for (int digit = 0; digit < DIGITS; ++digit) {
+      ldmatrix_x4(a_digits[digit], a + digit * DIGIT_BYTES + i * MMA_M * ROW_BYTES);
     }
 #pragma unroll
-    for (const TermsOfProduct digits : PRODUCTS) {
+    for (const auto& [a_digit, b_digit] : PRODUCTS) {
 #pragma unroll
       for (int j = 0; j < TILES_N; ++j) {
-        const unsigned* const b_digit = &b_digits[digits.b][j / 2][j % 2 * 2];
-        mma_m16n8k32_s8(&sums[i][digits.a + digits.b][4 * j], a_digits[digits.a], b_digit[0], b_digit[1]);
+        const unsigned* const of_b = &b_digits[b_digit][j / 2][j % 2 * 2];
+        mma_m16n8k32_s8(&sums[i][a_digit + b_digit][4 * j], a_digits[a_digit], of_b[0], of_b[1]);
       }
     }
   }
 }
 
-#ifndef SGEMM_MAIN_LOOP_ONLY
+template <int STAGES>
+using Ring = Stage<STAGES, 2 * TILE_BYTES>;  // of a tile of A and one of B
 
-/// Makes elements of C of the sums of `piece` k-tiles...
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS) int8x6_mma_maxima_kernel(Problem p, void* maxima) {
-  int8::find_maxima<ACCESS>(p, maxima);
-}
-
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    int8x6_mma_split_kernel(Problem p, void* maxima, void* workspace) {
-  int8::split<ACCESS, HalvesOrder>(p, maxima, workspace);
-}
-
-template <Access ACCESS>
-__global__ void __launch_bounds__(SPLIT_THREADS, int8::LINES_BLOCKS_PER_SM)
-    int8x6_mma_split_lines_kernel(Problem p, void* workspace, int8::LinesOfCluster share) {
-  int8::split_lines<ACCESS, HalvesOrder>(p, workspace, share);
-}
-
-/// The k-tiles that one launch multiplies. Where K is so long that a sum might leave INT32's range, there are several
-/// launches, which add up in memory.
-struct Piece {
-  int first;
-  int end;
-  Schedule memory;
-};
-
-template <int SLOTS, Access ACCESS>
-__global__ void __launch_bounds__(THREADS, 1)
-    int8x6_mma_kernel(Problem p, void* maxima_memory, void* memory, Piece piece) {
-  using Policy = OneProduct<BlockTile, ACCESS>;
-  const Workspace<Scheme> workspace(p, memory);
-  const Tile tile = Policy::tile_at(p, static_cast<int>(blockIdx.x));
-  const int lane = threadIdx.x % WARP;
-  const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N * WM;
-  const int warp_column = static_cast<int>(threadIdx.x) / WARP % WARPS_N * WN;
-
-  const int halves = (piece.end - piece.first) * HALVES;
-  const std::int64_t a_tile = std::int64_t{tile.a} * workspace.k_tiles() + piece.first;
-  const std::int64_t b_tile = (std::int64_t{workspace.a_tiles()} + tile.b) * workspace.k_tiles() + piece.first;
-  Copies<SLOTS> copies(shared_address(dynamic_smem()), {workspace.terms(a_tile), workspace.terms(b_tile)}, halves);
-
-  const unsigned a_lane = lane_in_a(warp_row, lane);
-  const unsigned b_lane = Half::BYTES + lane_in_b(warp_column, lane);
-  const int row = warp_row + lane / 4;  // of this thread's first sum
-  const int column = warp_column + 2 * (lane % 4);
-  Sums sums = {};
-#pragma unroll 1
-  for (int half = 0; half < halves; ++half) {
-    copies.start_next();
-    const unsigned slot = copies.wait();
+/// The three sums of each element become one, in units of 2^28. Carries leave a byte of each of the two smaller sums,
+/// so that a total of 24 bits or fewer is not rounded, and any other total is rounded twice.
+__device__ __forceinline__ void add_up(const int (&sums)[3][16], float (&totals)[16]) {
 #pragma unroll
-    for (int k = 0; k < MMAS_OF_HALF; ++k) {
-      multiply(slot + a_lane, slot + b_lane, k, sums);
+  for (int i = 0; i < 16; ++i) {
+    const int middle = sums[1][i] + (sums[2][i] >> 8);
+    const int high = sums[0][i] + (middle >> 8);
+    // The two bytes that are left become the lowest ones of 2^23 as a float, which is 2^23 more than they are.
+    const unsigned low = __byte_perm(__byte_perm(sums[2][i], middle, 0x40), __float_as_uint(0x1p23F), 0x7610);
+    totals[i] = fmaf(static_cast<float>(high), 0x1p-12F, fmaf(__uint_as_float(low), 0x1p-28F, -0x1p-5F));
+  }
+}
+
+/// A block for each tile of C.
+template <int STAGES>
+__global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Operands operands) {
+  Ring<STAGES> reading{shared_address(dynamic_smem())};
+  Ring<STAGES> writing = reading;
+  if (threadIdx.x == 0) {
+    for (Ring<STAGES> each = reading; each.parity == 0; each.advance()) {
+      mbarrier_init(each.full(), THREADS);
+      mbarrier_init(each.empty(), THREADS / WARP);
     }
-    copies.release();
   }
-
-  const unsigned char* const rows = workspace.scaling(a_tile)->rows + row;
-  const unsigned char* const columns = workspace.scaling(b_tile)->rows + column;
-  float totals[TILES_M][4 * TILES_N];
+  __syncthreads();
+  const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
+  const unsigned char* a_source = operands.tile(tile.row) + threadIdx.x * 16;
+  const unsigned char* b_source = operands.tile(operands.a_tiles + tile.col) + threadIdx.x * 16;
+  int left = operands.k_tiles;  // without copies
+  // This thread's part of the copies of the next operand tiles, when all warps have read what is in their stage.
+  const auto start_copies = [&] {
+    if (left > 0) {
+      mbarrier_wait(writing.empty(), writing.parity ^ 1U);
+      const unsigned to = writing.data() + threadIdx.x * 16;
 #pragma unroll
-  for (int i = 0; i < TILES_M; ++i) {
-    int8::add_up(sums[i], totals[i]);
-    int8::undo_scaling(int8::LineCodes<4 * TILES_N>(rows + i * MMA_M, columns), totals[i]);
-  }
-  const PartialSums<THREADS / WARP, TILES_M, 4 * TILES_N> other_pieces(piece.memory, static_cast<int>(blockIdx.x));
-  if (piece.first > 0) {
-    other_pieces.add_to(totals);
-  }
-  if (piece.end < workspace.k_tiles()) {
-    other_pieces.put(totals);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < TILES_M; ++i) {
-    store_sums<Policy, ACCESS>(p, std::int64_t{tile.a} * TILE_ROWS + row + i * MMA_M,
-                               std::int64_t{tile.b} * TILE_ROWS + column, totals[i]);
-  }
-  int8::reset(int8::Maxima(p, maxima_memory));
-}
-
-constexpr int8::SplitKernels SPLIT{
-    int8x6_mma_maxima_kernel<Access::float4>,      int8x6_mma_maxima_kernel<Access::float1>,
-    int8x6_mma_split_kernel<Access::float4>,       int8x6_mma_split_kernel<Access::float1>,
-    int8x6_mma_split_lines_kernel<Access::float4>, int8x6_mma_split_lines_kernel<Access::float1>};
-
-template <int SLOTS>
-Configuration configuration_with(const Problem& p) {
-  using Memory = SharesMemory<THREADS / WARP, TILES_M, 4 * TILES_N>;
-  const bool cut = k_tiles_of<Scheme>(p) > int8::MOST_K_TILES;
-  const int tiles = static_cast<int>(tile_count<BlockTile>(p));
-  const std::size_t maxima_at = cut ? Memory::bytes(tiles) : 0;
-  const std::size_t operands_at = maxima_at + int8::Maxima(p, nullptr).bytes();
-  const auto run = [=](const Problem& problem, void* workspace, cudaStream_t stream) {
-    void* const maxima = static_cast<char*>(workspace) + maxima_at;
-    void* const operands = static_cast<char*>(workspace) + operands_at;
-    int8::launch_split(SPLIT, problem, maxima, operands, stream, [](auto... arguments) { launch(arguments...); });
-    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    const auto k_tiles = static_cast<int>(k_tiles_of<Scheme>(problem));
-    Piece piece{};
-    Memory::place(piece.memory, workspace, tiles);
-    for (; piece.first < k_tiles; piece.first = piece.end) {
-      piece.end = std::min(piece.first + int8::MOST_K_TILES, k_tiles);
-      launch(pairs ? int8x6_mma_kernel<SLOTS, Access::float2> : int8x6_mma_kernel<SLOTS, Access::float1>, tiles,
-             dim3(THREADS), Copies<SLOTS>::SMEM_BYTES, stream, problem, maxima, operands, piece);
+      for (int at = 0; at < TILE_BYTES; at += THREADS * 16) {
+        cp_async<16>(to + at, a_source + at);
+        cp_async<16>(to + TILE_BYTES + at, b_source + at);
+      }
+      cp_async_mbarrier_arrive_noinc(writing.full());
+      writing.advance();
+      a_source += TILE_BYTES;
+      b_source += TILE_BYTES;
+      --left;
     }
   };
-  return {"", operands_at + Workspace<Scheme>(p, nullptr).bytes(), run, operands_at};
+  start_copies();  // of one: a third stage lets warps drift apart
+
+  const unsigned lane = threadIdx.x % WARP;
+  const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N * WM;
+  const int warp_col = static_cast<int>(threadIdx.x) / WARP % WARPS_N * WN;
+  const unsigned a = place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
+  const unsigned b = TILE_BYTES + place_in_tile(warp_col + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  Sums sums = {};
+#pragma unroll 1
+  for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
+    start_copies();
+    mbarrier_wait(reading.full(), reading.parity);
+#pragma unroll
+    for (int k = 0; k < ROW_BYTES; k += MMA_BYTES) {
+      multiply((reading.data() + a) ^ k, (reading.data() + b) ^ k, sums);
+    }
+    __syncwarp();
+    if (lane == 0) {
+      mbarrier_arrive(reading.empty());
+    }
+    reading.advance();
+  }
+
+  const int row = warp_row + static_cast<int>(lane) / 4;
+  const int col = warp_col + static_cast<int>(lane) % 4 * 2;
+  const unsigned char* const rows = operands.codes(tile.row) + row;
+  const unsigned char* const columns = operands.codes(operands.a_tiles + tile.col) + col;
+#pragma unroll
+  for (int i = 0; i < TILES_M; ++i) {
+    float totals[4 * TILES_N];
+    add_up(sums[i], totals);
+    undo_scaling(rows + i * MMA_M, columns, totals);
+    store_or_recompute(p, std::int64_t{tile.row} * TILE + row + i * MMA_M, std::int64_t{tile.col} * TILE + col, totals);
+  }
 }
 
-/// Three slots let warps drift apart by half a k-tile. Where an SM has no room for them, there are two.
-bool fits_three_slots() { return Copies<3>::SMEM_BYTES <= current_device().smem_bytes; }
+// ---- The launch ----
 
-Configuration configuration(const Problem& p) {
-  return fits_three_slots() ? configuration_with<3>(p) : configuration_with<2>(p);
-}
+constexpr std::int64_t MOST_K = 341 * 128;  // that INT32 has room for: see 13
+static_assert(MOST_K * 3 * 128 * 128 <= INT32_MAX);
 
-template <int SLOTS>
-Resources resources() {
-  return resources_of(int8x6_mma_kernel<SLOTS, Access::float2>, THREADS, Copies<SLOTS>::SMEM_BYTES);
+/// Three stages where an SM has room for them.
+bool has_three_stages() { return Ring<3>::SMEM_BYTES <= current_device().smem_bytes; }
+
+/// Longer sums are sums of pieces, which C adds up.
+void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
+  const bool three = has_three_stages();
+  std::int64_t left = p.k;
+  do {
+    p.k = std::min(left, MOST_K);
+    const Operands operands = Operands::of(p, memory);
+    const bool keeps = operands.k_tiles / 2 > SPLIT_CHUNK<Int8Digits> && KEPT_BYTES <= current_device().smem_bytes;
+    launch(int8x6_mma_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
+           keeps ? KEPT_BYTES : 0, stream, p, operands, keeps);
+    launch(three ? int8x6_mma_kernel<3> : int8x6_mma_kernel<2>, std::int64_t{operands.a_tiles} * operands.b_tiles,
+           dim3(THREADS), three ? Ring<3>::SMEM_BYTES : Ring<2>::SMEM_BYTES, stream, p, operands);
+    left -= p.k;
+    p.a += p.k;
+    p.b += p.k * p.ldb;
+    p.beta = 1.0F;
+  } while (left > 0);
 }
 
 const Registration registered =
@@ -230,12 +254,16 @@ const Registration registered =
         .source("Ootomo, Ozaki and Yokota")
         .min_compute_capability(80)
         .accuracy(AccuracyClass::int8_split)
-        .configuration(configuration)
+        .configuration([](Problem p) {
+          p.k = std::min(p.k, MOST_K);
+          return Configuration{"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
+        })
         .blocks_per_sm(1)
-        .resources([] { return fits_three_slots() ? resources<3>() : resources<2>(); })
+        .resources([] {
+          return has_three_stages() ? resources_of(int8x6_mma_kernel<3>, THREADS, Ring<3>::SMEM_BYTES)
+                                    : resources_of(int8x6_mma_kernel<2>, THREADS, Ring<2>::SMEM_BYTES);
+        })
         .registration();
-
-#endif
 
 }  // namespace
 }  // namespace sgemm

@@ -7,7 +7,9 @@
 #include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/int8_product.cuh"
+#include "engine/int8x6_loop.cuh"
 #include "engine/reproducible.cuh"
+#include "engine/reproducible_loop.cuh"
 #include "engine/reproducible_tile.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -16,10 +18,8 @@
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
-#include "host/int8_launch.cuh"
 #include "host/launch.cuh"
 #include "host/split_launch.cuh"
-#include "main_loops.cuh"
 #include "operand_places.cuh"
 #include "packed.hpp"
 #include "predicted_time.hpp"
@@ -219,6 +219,25 @@ struct ReproducibleChapter {
     return reproducible_gemm_kernel<ReproducibleGemm<Shape, ACCESS>>;
   }
 };
+
+/// Enqueues a kernel that splits whole lines.
+template <class... Parameters, class... Arguments>
+void launch_lines(const LinesOfCluster& share, const Problem& p, cudaStream_t stream, void (*kernel)(Parameters...),
+                  Arguments... arguments) {
+  const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
+  if (share.blocks == 1) {
+    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, arguments...);
+  } else {
+    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream).enqueue(kernel, arguments...);
+  }
+}
+
+/// Partial sums of C that blocks may have in the workspace. Sums that are cut into pieces take a place of their own
+/// beside each block's share.
+int share_count(const Problem& p, int multiprocessors, bool streamed) {
+  const bool cut = k_tiles_of<Int8x6>(p) > MOST_K_TILES;
+  return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
+}
 
 /// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
 LinesOfCluster whole_lines(const GemmProblem& p) { return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER); }

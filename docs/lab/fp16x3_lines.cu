@@ -1,6 +1,6 @@
 // A prototype of chapter 12 that keeps small numbers: three FP16 products, one scale for each row of A and column of B
-// over all of k, and residual tiles. Lab note: 11-split-products.md. As kernels/18_fp16x3_lines.cu, with its line in
-// kernels/CMakeLists.txt, it is a kernel of the runner, on a GPU and on the executor.
+// over all of k, and residual tiles. Lab note: 11-split-products.md. At commit 8581f7c6, as kernels/18_fp16x3_lines.cu
+// with its line in kernels/CMakeLists.txt, it is a kernel of the runner, on a GPU and on the executor.
 
 #include "common/problem.hpp"
 #include "common/target.hpp"

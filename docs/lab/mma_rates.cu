@@ -1,9 +1,9 @@
 // How fast mma.sync goes on one GPU: fed from registers, and fed from shared memory by the main loops of chapters 16
 // and 17 without copies, barriers and anything else. Lab note: 16-mma.md. Compile and run in the repository's folder:
 //
-//   nvcc -std=c++17 -O3 -arch=native -I kernels docs/lab/mma_rates.cu -o mma_rates && ./mma_rates
+//   nvcc -std=c++20 -O3 -arch=native -I kernels docs/lab/mma_rates.cu kernels/host/registry.cpp -o mma_rates
+//   ./mma_rates
 
-#define SGEMM_MAIN_LOOP_ONLY
 #include "16_fp16x3_mma.cu"
 
 #include <algorithm>
@@ -14,6 +14,13 @@ namespace sgemm {
 namespace {
 
 constexpr int SMEM_BYTES = 96 * 1024;
+
+/// A lane's row for ldmatrix: of 16 rows of A, or of 16 columns of B.
+__device__ unsigned lane_in_a(unsigned row, unsigned lane) { return place_in_tile(row + lane % 16, lane / 16); }
+__device__ unsigned lane_in_b(unsigned column, unsigned lane) {
+  return place_in_tile(column + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+}
+
 __device__ long long cycles_of_block;
 
 /// Numbers in shared memory: FP16 from -1 to 1, or digits.
@@ -79,18 +86,16 @@ __global__ void int8_from_registers(int rounds, float* out) {
 /// Chapter 16's products and additions of half a k-tile, over and over.
 template <int WARPS_N>
 __global__ void __launch_bounds__(WARPS_N * 2 * WARP, 4 / WARPS_N) fp16x3_fed(int rounds, float* out) {
-  constexpr unsigned WN = 64;
   fill_fp16();
   const unsigned warp = threadIdx.x / WARP;
   const unsigned lane = threadIdx.x % WARP;
   const unsigned smem = shared_address(dynamic_smem());
   const unsigned a = smem + lane_in_a(warp / WARPS_N * WM, lane);
-  const unsigned b =
-      smem + (1 + warp % WARPS_N * WN / TILE_ROWS) * Half::BYTES + lane_in_b(warp % WARPS_N * WN % TILE_ROWS, lane);
-  Sums<8> sums = {};
+  const unsigned b = smem + (1 + warp % WARPS_N * WN / TILE) * TILE_BYTES + lane_in_b(warp % WARPS_N * WN % TILE, lane);
+  Sums sums = {};
   timed(rounds, [&](int round) {
     const unsigned slot = round % 2 * (48 * 1024);
-    multiply<8>(a + slot, b + slot, sums);
+    multiply(a + slot, b + slot, sums);
   });
   float sum = 0;
   for (const auto& each : sums) {

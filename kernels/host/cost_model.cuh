@@ -4,12 +4,10 @@
 // and the library supply the times that were measured for them.
 
 #include "common/ceil_div.hpp"
-#include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"
 #include "host/kernel.hpp"
-
-#include <cuda_runtime.h>
+#include "host/launch.cuh"
 
 #include <algorithm>
 #include <string>
@@ -17,26 +15,6 @@
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
-
-/// The facts about a device that a choice depends on, besides the problem.
-struct Device {
-  int multiprocessors = 0;
-  int compute_capability = 0;
-  int smem_bytes = 0;  ///< of a block, at most
-};
-
-inline Device current_device() {
-  int index = 0;
-  CUDA_CHECK(cudaGetDevice(&index));
-  const auto attribute = [&](cudaDeviceAttr which) {
-    int value = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, index));
-    return value;
-  };
-  return {attribute(cudaDevAttrMultiProcessorCount),
-          10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
-          attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
-}
 
 /// A number of persistent blocks, and the division of the work among them.
 struct Plan {

@@ -120,6 +120,26 @@ inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   return workspace;
 }
 
+/// The facts about a device that a choice depends on, besides the problem.
+struct Device {
+  int multiprocessors = 0;
+  int compute_capability = 0;
+  int smem_bytes = 0;  ///< of a block, at most
+};
+
+inline Device current_device() {
+  int index = 0;
+  CUDA_CHECK(cudaGetDevice(&index));
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, index));
+    return value;
+  };
+  return {attribute(cudaDevAttrMultiProcessorCount),
+          10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor),
+          attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
+}
+
 /// Registers, shared memory, spills and occupancy of `kernel` on the current device.
 template <class... Parameters>
 Resources resources_of(void (*kernel)(Parameters...), int threads_per_block, std::size_t dynamic_smem = 0) {

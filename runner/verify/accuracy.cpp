@@ -29,8 +29,9 @@ bool promises(AccuracyClass accuracy, Distribution data) {
       // hold numbers that are smaller by 2^-117.
       return true;
     case AccuracyClass::fp16_split:
-      // FP16 ends at 2^-24 with any scaling. Numbers lose bits if they are small beside the largest of 64 neighbours
-      // along k, in a row of A or a column of B. Some elements of C are sums of such numbers alone.
+      // FP16 ends at 2^-24 with any scaling. Numbers lose bits if they are small beside the largest of their row of A
+      // or column of B, or where kernels scale piece by piece of 64 neighbours along k. Some elements of C are sums of
+      // such numbers alone.
       return data != Distribution::lognormal4;
     case AccuracyClass::int8_split:
       // The bound looks at the largest numbers of a row and a column. It is a loose one where others are far smaller.

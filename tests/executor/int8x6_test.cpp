@@ -128,7 +128,7 @@ void scale_lines(HostCase& host) {
   }
 }
 
-/// By K: how many blocks share whole lines, how many lines they have, and maxima and digits by kernels of their own.
+/// By K: numbers of a line that are all in registers, or in shared memory too, or read twice.
 class Int8x6LinesTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
 
 TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
@@ -136,30 +136,21 @@ TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
   product.change = {"scaled", scale_lines};
   HostCase host(product);
   const std::vector<double> expected = model(host);
-  for (const Configuration& each : int8x6().build(Target::for_executor).configurations(host.shape)) {
-    SCOPED_TRACE(each.name);
-    // Whole sums are rounded twice, and one more partial sum may be added in each k-tile.
-    const double roundings = each.name == "128x128" ? 2.0 : 2.0 + 2.0 * std::ceil(static_cast<double>(product.k) / 128);
-    Matrix c = host.c;
-    int8x6().build(Target::for_executor).prepare(each)(host.problem(c), nullptr);
-    std::size_t element = 0;
-    for (std::int64_t row = 0; row < product.m; ++row) {
-      double largest = 0.0;  // of the row: partial sums may be larger than their total
-      for (std::int64_t col = 0; col < product.n; ++col) {
-        largest = std::max(largest, std::fabs(expected[element + static_cast<std::size_t>(col)]));
-      }
-      for (std::int64_t col = 0; col < product.n; ++col, ++element) {
-        const double scale = each.name == "128x128" ? std::fabs(expected[element]) : largest;
-        ASSERT_NEAR(c.at(row, col), expected[element], roundings * 0x1p-24 * scale) << row << ' ' << col;
-      }
+  Matrix c = host.c;
+  int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  std::size_t element = 0;
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    for (std::int64_t col = 0; col < product.n; ++col, ++element) {
+      // Sums are rounded twice.
+      ASSERT_NEAR(c.at(row, col), expected[element], 0x1p-23 * std::fabs(expected[element])) << row << ' ' << col;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(LinesOfABlock, Int8x6LinesTest,
                          testing::Values(ProductCase{70, 140, 300}, ProductCase{20, 26, 1100},
-                                         ProductCase{20, 26, 4300}, ProductCase{20, 26, 8300}, ProductCase{5, 7, 16500},
-                                         ProductCase{5, 7, 32900}),
+                                         ProductCase{20, 26, 2048}, ProductCase{20, 26, 4300},
+                                         ProductCase{5, 7, 16500}),
                          [](const auto& info) { return std::to_string(info.param.k); });
 
 TEST_F(Int8x6Test, BoundFindsWrongKernels) {
@@ -200,8 +191,7 @@ TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
   }
 }
 
-/// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151. One block
-/// takes all of it.
+/// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151.
 TEST_F(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   constexpr float NUMBER = -8290432.0F;
   ProductCase product{1, 2, 44500};
@@ -211,7 +201,7 @@ TEST_F(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
                     }};
   const HostCase host(product);
   const double expected = 44500.0 * NUMBER * NUMBER;
-  for (const Prepared& whole : {prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128"),
+  for (const Prepared& whole : {int8x6().build(Target::for_executor).prepare(host.shape),
                                 int8x6_mma().build(Target::for_executor).prepare(host.shape)}) {
     for (int launch = 0; launch < 2; ++launch) {
       Matrix c = host.c;
@@ -223,16 +213,16 @@ TEST_F(Int8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   }
 }
 
-/// Both ways to split, and sums that are cut.
+/// Lines that the registers of a block hold and others, and sums that are cut.
 class SameBitsTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
 
-TEST_P(SameBitsTest, AreThoseOfWholeTilesOfChapter13) {
+TEST_P(SameBitsTest, AreThoseOfChapter13) {
   ProductCase product = GetParam();
   product.change = {"scaled", scale_lines};
   const HostCase host(product);
   Matrix expected = host.c;
   Matrix c = host.c;
-  prepare_named(int8x6().build(Target::for_executor), host.shape, "128x128")(host.problem(expected), nullptr);
+  int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(expected), nullptr);
   int8x6_mma().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
   for (std::int64_t row = 0; row < product.m; ++row) {
     for (std::int64_t col = 0; col < product.n; ++col) {

@@ -502,7 +502,7 @@ def test_kernels_on_the_executor_have_these_digests(tmp_path):
     (tmp_path / "small.txt").write_text("\n".join(small), encoding="utf-8")
     done = digest("--against", str(tmp_path / "small.txt"), "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "15_reproducible on the executor, 15_reproducible:mma on the executor: the same bits" in done.stdout
+    assert "15_reproducible on the executor: the same bits" in done.stdout
 
 
 def test_processes_at_the_same_time_have_the_same_digests():

@@ -325,6 +325,13 @@ inline Integers mma(const MmaExtents& extents, const std::array<std::uint32_t, 4
   return d;
 }
 
+// The linker must not take a function of a build that observes every access for that of another one.
+#ifdef SIMT_CHECKED
+inline namespace checked {
+#else
+inline namespace unchecked {
+#endif
+
 /// Where the rows of 8 x 8 matrices lie, of which lanes 8 i to 8 i + 7 give those of matrix i. A lane has two elements
 /// of each: neighbours in a row, or of transposed matrices in a column.
 class MatrixRows {
@@ -380,6 +387,8 @@ void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs, bool 
     rows.store_pair(matrix, pairs[matrix]);
   }
 }
+
+}  // inline namespace
 
 // ---- wgmma ----
 

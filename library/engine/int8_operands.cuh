@@ -2,7 +2,8 @@
 
 // FP32 products on 8-bit tensor cores (sm_90a), first half: a kernel finds the largest number of each row of A and each
 // column of B, and another one writes all numbers as signed digits, operand tile by operand tile. One kernel does both
-// where the registers of a block hold whole rows and columns. Chapter 13 explains this code.
+// where the registers of a block, or of a cluster of blocks, hold whole rows and columns. Chapter 13 explains the
+// digits.
 
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
@@ -229,19 +230,6 @@ __device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxi
   }
 }
 
-/// find_maxima_of_tile() for row-major operands. float4: rows of A split into aligned groups of four.
-template <Access ACCESS>
-__device__ __forceinline__ void find_maxima(const Problem& p, void* maxima_memory) {
-  find_maxima_of_tile(
-      p, maxima_memory,
-      [&](std::int64_t first_row, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima_of_rows<ACCESS>({p.a, p.lda, p.m, p.k}, first_row, first_k, maxima);
-      },
-      [&](std::int64_t first_column, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima_of_columns({p.b, p.ldb, p.n, p.k}, first_column, first_k, maxima);
-      });
-}
-
 // ---- The kernel that writes digits ----
 
 /// The digits of a group: 16 bytes for each digit, the largest digit first.
@@ -360,20 +348,6 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory
   } else {
     split_b(first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
   }
-}
-
-/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
-template <Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split(const Problem& p, void* maxima_memory, void* memory) {
-  split_tile(
-      p, maxima_memory, memory,
-      [&](std::int64_t first_row, std::int64_t first_k, const unsigned char* codes, unsigned char* to, unsigned char*) {
-        split_rows<ACCESS, Order>({p.a, p.lda, p.m, p.k}, first_row, first_k, codes, to);
-      },
-      [&](std::int64_t first_column, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) {
-        split_columns<Order>({p.b, p.ldb, p.n, p.k}, first_column, first_k, codes, to, shared);
-      });
 }
 
 // ---- The kernel that does both ----
@@ -528,21 +502,6 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
   if (share.blocks > 1) {
     cluster_meet();  // nobody reads this block's maxima any more
   }
-}
-
-/// split_whole_lines() for row-major operands. The maxima in the workspace stay 0. float4: rows of A split into
-/// aligned groups of four.
-template <Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split_lines(const Problem& p, void* memory, const LinesOfCluster& share) {
-  split_whole_lines<Order>(
-      p, memory, share,
-      LineReader{true,
-                 [&](std::int64_t row, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                   load_along_k<ACCESS>({p.a, p.lda, p.m, p.k}, row, first_k, group, x);
-                 }},
-      LineReader{false, [&](std::int64_t column, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                   load_across_k({p.b, p.ldb, p.n, p.k}, column, first_k, group, x);
-                 }});
 }
 
 }  // namespace int8

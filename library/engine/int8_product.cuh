@@ -1,7 +1,7 @@
 #pragma once
 
 // FP32 products on 8-bit tensor cores (sm_90a), second half: what kernels that multiply operand tiles of digits have
-// around their main loop, which is in chapter 13's file. Chapter 13 explains this code.
+// around their main loop, which is in int8x6_loop.cuh.
 
 #include "common/problem.hpp"
 #include "engine/int8_operands.cuh"
@@ -9,7 +9,6 @@
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
-#include "ptx/griddepcontrol.cuh"
 
 #include <cmath>
 #include <cstdint>
@@ -99,16 +98,6 @@ __device__ __forceinline__ void undo_scaling(const LineCodes<VALUES>& codes, flo
   for (int i = 0; i < VALUES; ++i) {
     const float factor = of_rows[i / 2 % 2] * of_columns[i / 4 * 2 + i % 2];
     totals[i] *= factor >= SMALLEST_NORMAL ? factor : NAN;
-  }
-}
-
-/// Puts the maxima back to 0, each consumer a part of them.
-__device__ __forceinline__ void reset(const Maxima& maxima) {
-  griddepcontrol_wait();  // until the kernel that reads them has ended
-#pragma unroll 1
-  for (std::int64_t line = std::int64_t{blockIdx.x} * Shape::CONSUMER_THREADS + threadIdx.x; line < maxima.count();
-       line += std::int64_t{gridDim.x} * Shape::CONSUMER_THREADS) {
-    maxima.of_a()[line] = 0;
   }
 }
 

@@ -1,0 +1,69 @@
+#pragma once
+
+// C from what tensor cores have summed, for chapters that split operands into terms or digits.
+
+#include "common/problem.hpp"
+#include "common/target.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+/// C = alpha * sums + beta * C for a thread's elements. They lie as wgmma and mma.sync leave them: pairs of neighbours
+/// in columns 8 apart, in two rows 8 apart, from (first_row, first_col) on. Elements whose sums are not finite are
+/// computed again without tensor cores: no terms add up to Inf or NaN.
+template <int VALUES>
+__device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_t first_row, std::int64_t first_col,
+                                                   const float (&sums)[VALUES]) {
+  const auto row_of = [](int i) { return i / 2 % 2 * 8; };  // of number i, from the first one on
+  const auto column_of = [](int i) { return i / 4 * 8 + i % 2; };
+  const auto update = [&](float& c, float sum) { c = p.beta == 0.0F ? p.alpha * sum : fmaf(p.beta, c, p.alpha * sum); };
+  float* const c = p.c + first_row * p.ldc + first_col;
+  float* const rows[2] = {c, c + 8 * p.ldc};
+  const auto width = static_cast<int>(p.n - first_col < VALUES * 2 ? p.n - first_col : VALUES * 2);
+  const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+  float zero = 0.0F;
+#pragma unroll
+  for (int i = 0; i < VALUES; i += 2) {
+    zero = fmaf(sums[i] + sums[i + 1], 0.0F, zero);  // NaN from the first pair on that is not finite
+  }
+  const bool aligned = reinterpret_cast<std::uintptr_t>(p.c) % sizeof(float2) == 0 && p.ldc % 2 == 0;
+  constexpr int LAST = VALUES / 4 * 8 - 7;  // column of the last one
+  if (p.beta == 0.0F && aligned && columns[0] > LAST && columns[1] > LAST && zero == 0.0F) {
+#pragma unroll
+    for (int i = 0; i < VALUES; i += 2) {  // no store waits for a branch
+      *reinterpret_cast<float2*>(rows[i / 2 % 2] + column_of(i)) = float2{p.alpha * sums[i], p.alpha * sums[i + 1]};
+    }
+    return;
+  }
+  std::uint64_t again = 0;  // a bit for each
+#pragma unroll
+  for (int i = 0; i < VALUES; ++i) {
+    if (column_of(i) < columns[i / 2 % 2]) {
+      if (std::fabs(sums[i]) < INFINITY) {
+        update(rows[i / 2 % 2][column_of(i)], sums[i]);
+      } else {
+        again |= std::uint64_t{1} << static_cast<unsigned>(i);
+      }
+    }
+  }
+#pragma unroll 1
+  for (int i = 0; again != 0; ++i, again >>= 1U) {
+    if (again % 2 == 1) {
+      const float* const a = p.a + (first_row + row_of(i)) * p.lda;
+      const float* const b = p.b + first_col + column_of(i);
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        sum = fmaf(a[k], b[k * p.ldb], sum);
+      }
+      update(c[row_of(i) * p.ldc + column_of(i)], sum);
+    }
+  }
+}
+
+}  // namespace SGEMM_TARGET
+}  // namespace sgemm
