@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
@@ -43,6 +44,29 @@ cudaError_t refuse(const char* what) {
   return last_error = cudaErrorInvalidValue;
 }
 
+struct AboutError {
+  cudaError_t error;
+  const char* name;
+  const char* text;
+};
+#define SIMT_ERROR(error, text) \
+  AboutError { error, #error, text }
+constexpr std::array ERRORS{SIMT_ERROR(cudaSuccess, "no error"),
+                            SIMT_ERROR(cudaErrorInvalidValue, "invalid argument"),
+                            SIMT_ERROR(cudaErrorMemoryAllocation, "out of memory"),
+                            SIMT_ERROR(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+                            SIMT_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
+                            SIMT_ERROR(cudaErrorNotReady, "device not ready"),
+                            SIMT_ERROR(cudaErrorNotSupported, "operation not supported"),
+                            SIMT_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
+                            SIMT_ERROR(cudaErrorUnknown, "unknown error")};
+#undef SIMT_ERROR
+
+AboutError about(cudaError_t error) {
+  const auto* const found = std::ranges::find(ERRORS, error, &AboutError::error);
+  return found != ERRORS.end() ? *found : AboutError{error, "unrecognized error code", "unrecognized error code"};
+}
+
 /// What a launch of plain CUDA may have: more than this only after cudaFuncSetAttribute().
 std::size_t most_dynamic_smem = std::size_t{48} * 1024;
 
@@ -64,52 +88,10 @@ void tell_observer(const void* begin, std::size_t bytes) {
 
 }  // namespace
 
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration:
-      return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorNotSupported:
-      return "cudaErrorNotSupported";
-    case cudaErrorInvalidClusterSize:
-      return "cudaErrorInvalidClusterSize";
-    case cudaErrorUnknown:
-      return "cudaErrorUnknown";
-  }
-  return "unrecognized error code";
-}
+const char* cudaGetErrorName(cudaError_t error) { return about(error).name; }
 
 const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return invalid_value;
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorInvalidDevice:
-      return "invalid device ordinal";
-    case cudaErrorNotReady:
-      return "device not ready";
-    case cudaErrorNotSupported:
-      return "operation not supported";
-    case cudaErrorInvalidClusterSize:
-      return "cluster misconfiguration";
-    case cudaErrorUnknown:
-      return "unknown error";
-  }
-  return "unrecognized error code";
+  return error == cudaErrorInvalidValue ? invalid_value : about(error).text;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }

@@ -1,5 +1,6 @@
 // Every access to memory checked: each of the wrong ones is found and placed.
 
+#include "complaint.hpp"
 #include "guarded_array.hpp"
 #include "wrong_accesses.hpp"
 
@@ -26,12 +27,7 @@ std::string complaint(WrongAccess kernel) {
   simt::GlobalArray bytes_of_out = simt::in_out("OUT", out.data(), ELEMENTS);
   bytes_of_out.unit = 1;
   const simt::CheckedArrays arrays({simt::input("IN", aligned_in, ELEMENTS), bytes_of_out});
-  try {
-    kernel(aligned_in, out.data());
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { kernel(aligned_in, out.data()); });
 }
 
 struct Expectation {

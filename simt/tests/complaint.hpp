@@ -2,12 +2,25 @@
 
 // Complaints of the checks, and what they have to say.
 
+#include "simt/executor.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 namespace simt::test {
+
+/// What `run` ends with; empty where it ends well.
+template <class Run>
+std::string message_of(const Run& run) {
+  try {
+    run();
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 /// Expects the block, a thread and a line of `file` in the message, and all `parts`.
 inline void expect_message(const std::string& message, const std::string& file, const std::vector<std::string>& parts) {

@@ -4,6 +4,7 @@
 #include "simt/device_memory.hpp"
 
 #include "clusters.hpp"
+#include "complaint.hpp"
 #include "single_block.hpp"
 
 #include <gtest/gtest.h>
@@ -25,12 +26,7 @@ std::vector<float> threads(std::size_t count) { return std::vector<float>(count,
 /// The message of the simt::Error that `kernel` ends with.
 std::string error_of(void (*kernel)(float*)) {
   std::vector<float> out = threads(2048);
-  try {
-    kernel(out.data());
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { kernel(out.data()); });
 }
 
 void expect_parts(const std::string& message, const std::vector<std::string>& parts) {

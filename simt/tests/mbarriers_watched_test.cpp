@@ -28,12 +28,7 @@ std::string complaint(Which which) {
   GuardedArray in(ELEMENTS, 1.0F);
   GuardedArray out(ELEMENTS, 0.0F);
   const simt::CheckedArrays arrays({simt::input("IN", in.data(), ELEMENTS), simt::in_out("OUT", out.data(), ELEMENTS)});
-  try {
-    execute_watched(which, in.data(), out.data());
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { execute_watched(which, in.data(), out.data()); });
 }
 
 template <class Which>

@@ -58,23 +58,13 @@ constexpr WgmmaForm FORMS[] = {WgmmaForm::shared_128, WgmmaForm::registers_128, 
 std::string complaint(Wgmma which, WgmmaForm form) {
   ProductArrays product{form};
   const simt::CheckedArrays arrays(product.all());
-  try {
-    product.run(which);
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { product.run(which); });
 }
 
 std::string complaint(BulkRing which) {
   RingArrays ring;
   const simt::CheckedArrays arrays(ring.all());
-  try {
-    ring.run(which);
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { ring.run(which); });
 }
 
 std::string complaint(NamedArrival which) {
@@ -82,12 +72,7 @@ std::string complaint(NamedArrival which) {
   GuardedArray out(NAMED_ELEMENTS, 0.0F);
   const simt::CheckedArrays arrays(
       {simt::input("IN", in.data(), NAMED_ELEMENTS), simt::in_out("OUT", out.data(), NAMED_ELEMENTS)});
-  try {
-    hand_over_watched(which, in.data(), out.data());
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { hand_over_watched(which, in.data(), out.data()); });
 }
 
 template <class Which>

@@ -372,30 +372,18 @@ class Instruction {
   }
 
   std::string operand_as(char how, std::size_t index) const {
-    switch (how) {
-      case 'T':
-        return as(types_.at(0), index);
-      case 'U':
-        return as(types_.at(1), index);
-      case 'W':
-        return as("std::make_unsigned_t<" + types_.at(0) + ">", index);
-      case 'u':
-        return as("std::uint32_t", index);
-      case 'l':
-        return as("std::uint64_t", index);
-      case 'h':
-        return as("std::uint16_t", index);
-      case 'n':
-        return "static_cast<unsigned>(" + value(index) + ")";
-      case 's':
-        return shared(index);
-      case 'g':
-        return "simt::ptx::generic_pointer(" + address(index) + ")";
-      case 'p':
-        return pointer(index);
-      default:
-        return value(index);
-    }
+    static const std::map<char, std::string> unsigned_types{
+        {'u', "std::uint32_t"}, {'l', "std::uint64_t"}, {'h', "std::uint16_t"}};
+    const auto bits = unsigned_types.find(how);
+    return bits != unsigned_types.end() ? as(bits->second, index)
+           : how == 'T'                 ? as(types_.at(0), index)
+           : how == 'U'                 ? as(types_.at(1), index)
+           : how == 'W'                 ? as("std::make_unsigned_t<" + types_.at(0) + ">", index)
+           : how == 'n'                 ? "static_cast<unsigned>(" + value(index) + ")"
+           : how == 's'                 ? shared(index)
+           : how == 'g'                 ? "simt::ptx::generic_pointer(" + address(index) + ")"
+           : how == 'p'                 ? pointer(index)
+                                        : value(index);
   }
 
   const std::string& argument(std::size_t index) const {
@@ -438,26 +426,20 @@ class Instruction {
   static std::string special(const std::string& name) {
     static const std::map<std::string, std::string> registers{{"laneid", "simt::lane()"},
                                                               {"smid", "0U"},
-                                                              {"tid.x", "threadIdx.x"},
-                                                              {"tid.y", "threadIdx.y"},
-                                                              {"tid.z", "threadIdx.z"},
-                                                              {"ctaid.x", "blockIdx.x"},
-                                                              {"ctaid.y", "blockIdx.y"},
-                                                              {"ctaid.z", "blockIdx.z"},
-                                                              {"ntid.x", "blockDim.x"},
-                                                              {"ntid.y", "blockDim.y"},
-                                                              {"ntid.z", "blockDim.z"},
-                                                              {"nctaid.x", "gridDim.x"},
-                                                              {"nctaid.y", "gridDim.y"},
-                                                              {"nctaid.z", "gridDim.z"},
+                                                              {"tid.", "threadIdx."},
+                                                              {"ctaid.", "blockIdx."},
+                                                              {"ntid.", "blockDim."},
+                                                              {"nctaid.", "gridDim."},
                                                               {"clock", "static_cast<unsigned>(clock64())"},
                                                               {"clock64", "static_cast<std::uint64_t>(clock64())"},
                                                               {"globaltimer", "static_cast<std::uint64_t>(clock64())"}};
-    const auto found = registers.find(name);
-    if (found == registers.end()) {
+    const std::size_t point = name.find('.');
+    const std::string axis = point == name.npos ? "" : name.substr(point + 1);
+    const auto found = registers.find(name.substr(0, name.size() - axis.size()));
+    if (found == registers.end() || (point != name.npos && axis != "x" && axis != "y" && axis != "z")) {
       throw Unknown{};
     }
-    return found->second;
+    return found->second + axis;
   }
 
   std::string value(std::size_t index) const {

@@ -104,6 +104,25 @@ SIMT_HALF bool __hgt(simt::Half<F> x, simt::Half<F> y) { return x > y; }
 SIMT_HALF bool __hle(simt::Half<F> x, simt::Half<F> y) { return x <= y; }
 SIMT_HALF bool __hge(simt::Half<F> x, simt::Half<F> y) { return x >= y; }
 
+// As exact as the host's.
+#define SIMT_HALF_FUNCTION(name, expression)            \
+  SIMT_HALF simt::Half<F> h##name(simt::Half<F> half) { \
+    const float x = half.value();                       \
+    return simt::Half<F>(expression);                   \
+  }                                                     \
+  SIMT_HALF simt::Half2<F> h2##name(simt::Half2<F> a) { return {h##name(a.x), h##name(a.y)}; }
+SIMT_HALF_FUNCTION(exp, __builtin_expf(x))
+SIMT_HALF_FUNCTION(exp2, __builtin_exp2f(x))
+SIMT_HALF_FUNCTION(log, __builtin_logf(x))
+SIMT_HALF_FUNCTION(log2, __builtin_log2f(x))
+SIMT_HALF_FUNCTION(sin, __builtin_sinf(x))
+SIMT_HALF_FUNCTION(cos, __builtin_cosf(x))
+SIMT_HALF_FUNCTION(tanh, __builtin_tanhf(x))
+SIMT_HALF_FUNCTION(sqrt, __builtin_sqrtf(x))
+SIMT_HALF_FUNCTION(rsqrt, 1 / __builtin_sqrtf(x))
+SIMT_HALF_FUNCTION(rcp, 1 / x)
+#undef SIMT_HALF_FUNCTION
+
 SIMT_HALF simt::Half2<F> __hadd2(simt::Half2<F> a, simt::Half2<F> b) { return a + b; }
 SIMT_HALF simt::Half2<F> __hsub2(simt::Half2<F> a, simt::Half2<F> b) { return a - b; }
 SIMT_HALF simt::Half2<F> __hmul2(simt::Half2<F> a, simt::Half2<F> b) { return a * b; }
