@@ -172,7 +172,8 @@ TEST(Translation, RefusesWhatIsNotUnderstood) {
            {"void f() { k<<<1, 1>>; }", "my.cu:1: this launch has no >>>( that ends its configuration"},
            {"\nvoid f() { __shared__ }", "my.cu:2: __shared__ is understood where a whole declaration stands"},
            {"__shared__ float a[4];", "my.cu:1: a __shared__ variable outside of functions is not supported"},
-           {"void f() { extern __shared__ float a; }", "my.cu:1: dynamic shared memory is declared as an array"},
+           {"extern __shared__ float a;",
+            "my.cu:1: dynamic shared memory outside of functions is declared as an array"},
        }) {
     EXPECT_NE(refusal_of(source).find(message), std::string::npos) << source;
   }

@@ -421,8 +421,8 @@ class Translator {
         token = behind - 1;
       }
     }
-    if (!is(solid(name + 1), "[")) {
-      fail(name, "dynamic shared memory is declared as an array: extern __shared__ float " +
+    if (in_namespace() && !is(solid(name + 1), "[")) {
+      fail(name, "dynamic shared memory outside of functions is declared as an array: extern __shared__ float " +
                      std::string(tokens_[name].text) + "[];");
     }
     before_[begin] += "using " + type + " = ";
