@@ -15,7 +15,7 @@ struct Flag {
   std::string description;  ///< with its default in brackets
   std::vector<Mode> modes;  ///< besides `list`; in all others it is an error. Empty for all
   std::function<void(const std::string& text)> store;  ///< of a flag without a value, gets none; null for a mode
-  bool repeats = false;  ///< given again, it adds to what it said before
+  bool repeats = false;                                ///< given again, it adds to what it said before
 };
 
 struct FlagGroup {
