@@ -16,7 +16,7 @@
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
-#include "host/split_launch.cuh"
+#include "engine/split_launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
 #include "ptx/griddepcontrol.cuh"

@@ -1,7 +1,7 @@
 #pragma once
 
-// kernels/engine/split_terms.cuh, and scales and digits of library/engine/int8_operands.cuh, for tests that are not
-// compiled for the executor.
+// library/engine/split_terms.cuh, and scales and digits of int8_operands.cuh, for tests that are not compiled for the
+// executor.
 
 #include <array>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // FP32 products on 16-bit tensor cores, first half: a kernel of its own splits A and B into terms, operand tile by
-// operand tile, for chapter 16 and the library. Schemes differ in the number and format of the terms, and in the
+// operand tile. Schemes differ in the number and format of the terms, and in the
 // products of terms that count. Chapters 11 and 12 explain the idea, docs/11_bf16x6.md what is more here.
 
 #include "common/ceil_div.hpp"

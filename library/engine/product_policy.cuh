@@ -1,8 +1,8 @@
 #pragma once
 
 // What kernels that multiply operand tiles (split_product.cuh) do beside multiplying: which tile of C comes next, how
-// far blocks may drift apart, how C is stored, and who computes elements that tensor cores can not. Chapters 11, 12 and
-// 13 have the policy of this file. The library (library/) has others, with the same members.
+// far blocks may drift apart, how C is stored, and who computes elements that tensor cores can not. The library's other
+// policies have the same members.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -111,7 +111,7 @@ __device__ __forceinline__ void store_sums(const typename Policy::Problem& p, st
   Policy::recompute(p, first_row, first_col, not_finite, scalars);
 }
 
-/// The policy of the chapters: one product, whose scalars are arguments of the kernel. float2: rows of C split into
+/// The plain policy: one product, whose scalars are arguments of the kernel. float2: rows of C split into
 /// aligned pairs.
 template <class Shape_, Access ACCESS>
 struct OneProduct {

@@ -1,6 +1,7 @@
 #pragma once
 
-// Persistent blocks that stay within a window of one another along k. Chapter 13 and the library use it.
+// Persistent blocks that stay within a window of one another along k. Chapters 11 to 15 have a window
+// of their own.
 
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"

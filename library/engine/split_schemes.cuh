@@ -1,7 +1,7 @@
 #pragma once
 
 // What makes kernels that split differ: the number and format of the terms that a number becomes, how many products of
-// terms count, and the slots of the rings. The library multiplies by these schemes; chapter 13 has one of them.
+// terms count, and the slots of the rings. Chapters 11, 12 and 13 explain them.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"

@@ -1,8 +1,7 @@
 #pragma once
 
 // FP32 products on tensor cores (sm_90a), second half: what kernels that multiply operand tiles have around their main
-// loops: those of the library (library/engine/terms_loop.cuh) and of chapter 13. They differ by their scheme as well:
-// the number and format of the terms.
+// loops (terms_loop.cuh, int8x6_loop.cuh). They differ by their scheme as well: the number and format of the terms.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
