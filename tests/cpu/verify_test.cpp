@@ -260,7 +260,7 @@ TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
       EXPECT_EQ(product.m > 129 && std::isinf(fixture.c.at(129, 0)), product.change.name == "sums_beyond_flt_max");
     }
   }
-  EXPECT_EQ(groups, 7U);
+  EXPECT_EQ(groups, 8U);
   EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS, shapes_of_this_run()).size(), groups - 1);
   EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS, shapes_of_this_run()).empty());
 }
