@@ -26,7 +26,7 @@
 #include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
-#include "common/store_accumulators.cuh"
+#include "common/wgmma_store.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cvt.cuh"
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
       sums[i] += products[i];
     }
   }
-  store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
+  store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
 }
 
 const Registration registered =

@@ -65,12 +65,5 @@ __device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_
   }
 }
 
-/// The same for a thread's part of the 128 x 128 elements of C from (tile_row, tile_col) on, of which each of eight
-/// warps has 16 rows (ptx/wgmma.cuh).
-__device__ __forceinline__ void store_tile_or_recompute(const Problem& p, std::int64_t tile_row, std::int64_t tile_col,
-                                                        const float (&sums)[64]) {
-  store_or_recompute(p, tile_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, tile_col + threadIdx.x % 4 * 2, sums);
-}
-
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm
