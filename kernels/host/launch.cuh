@@ -16,7 +16,7 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 
 /// Blocks and shared memory above this need the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
-constexpr std::size_t DEFAULT_DYNAMIC_SMEM_LIMIT = 48 * 1024;
+constexpr std::size_t DEFAULT_DYNAMIC_SMEM_LIMIT = std::size_t{48} * 1024;
 
 template <class... Parameters>
 void allow_dynamic_smem(void (*kernel)(Parameters...), std::size_t bytes) {

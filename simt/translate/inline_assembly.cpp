@@ -481,7 +481,8 @@ class Instruction {
     std::string text = "{ const auto simt_array = " + array + ";";
     const std::vector<std::string> targets = registers(0);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      text += " simt::ptx::set<" + type + ">(" + targets[i] + ", simt_array" + member + "[" + std::to_string(i) + "]);";
+      text.append(" simt::ptx::set<").append(type).append(">(").append(targets[i]).append(", simt_array");
+      text.append(member).append("[").append(std::to_string(i)).append("]);");
     }
     return text + " }";
   }

@@ -332,7 +332,7 @@ Source read_source(std::string_view text) {
     }
   }
   std::ranges::sort(source.words);
-  source.words.erase(std::ranges::unique(source.words).begin(), source.words.end());
+  source.words.erase(std::unique(source.words.begin(), source.words.end()), source.words.end());
   return source;
 }
 
