@@ -23,10 +23,10 @@
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, 6 bytes each.
 // Limit: the tensor cores wait for a barrier, for copies and for 64 FADDs a thread between two k-tiles.
 
-#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/wgmma_store.cuh"
+#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/fence.cuh"

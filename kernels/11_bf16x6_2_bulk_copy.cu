@@ -15,10 +15,10 @@
 //
 // Limit: a barrier of the block for each k-tile; both warpgroups add at the same time.
 
-#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/wgmma_store.cuh"
+#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"

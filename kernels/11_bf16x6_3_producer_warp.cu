@@ -10,10 +10,10 @@
 //
 // Limit: power, of which copies take a part.
 
-#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/wgmma_store.cuh"
+#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"
