@@ -31,8 +31,8 @@
 #include "common/cuda_check.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
+#include "common/store_accumulators.cuh"
 #include "common/target.hpp"
-#include "common/wgmma_store.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
@@ -257,8 +257,8 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
     }
 #pragma unroll
     for (int half = 0; half < HALVES; ++half) {
-      store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, (std::int64_t{tile.col} * HALVES + half) * TILE_ROWS,
-                         sums[half]);
+      store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS,
+                              (std::int64_t{tile.col} * HALVES + half) * TILE_ROWS, sums[half]);
     }
   }
 }

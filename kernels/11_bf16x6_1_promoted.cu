@@ -25,7 +25,7 @@
 
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
-#include "common/wgmma_store.cuh"
+#include "common/store_accumulators.cuh"
 #include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async.cuh"
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
       sums[i] += products[i];
     }
   }
-  store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
+  store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
 }
 
 const Registration registered =

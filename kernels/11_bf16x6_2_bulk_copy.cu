@@ -17,7 +17,7 @@
 
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
-#include "common/wgmma_store.cuh"
+#include "common/store_accumulators.cuh"
 #include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p,
       sums[i] += products[i];
     }
   }
-  store_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
+  store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
 }
 
 const Registration registered =

@@ -4,6 +4,7 @@
 
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
 
 #include <cuda_runtime.h>
 
@@ -36,7 +37,7 @@ __device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_
   if (p.beta == 0.0F && aligned && columns[0] > LAST && columns[1] > LAST && zero == 0.0F) {
 #pragma unroll
     for (int i = 0; i < VALUES; i += 2) {  // no store waits for a branch
-      *reinterpret_cast<float2*>(rows[i / 2 % 2] + column_of(i)) = float2{p.alpha * sums[i], p.alpha * sums[i + 1]};
+      store_float2(rows[i / 2 % 2] + column_of(i), {p.alpha * sums[i], p.alpha * sums[i + 1]});
     }
     return;
   }
@@ -63,6 +64,13 @@ __device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_
       update(c[row_of(i) * p.ldc + column_of(i)], sum);
     }
   }
+}
+
+/// The same for a thread's part of the 128 x 128 elements of C from (tile_row, tile_col) on, of which each of eight
+/// warps has 16 rows (ptx/wgmma.cuh).
+__device__ __forceinline__ void store_tile_or_recompute(const Problem& p, std::int64_t tile_row, std::int64_t tile_col,
+                                                        const float (&sums)[64]) {
+  store_or_recompute(p, tile_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, tile_col + threadIdx.x % 4 * 2, sums);
 }
 
 }  // namespace SGEMM_TARGET
