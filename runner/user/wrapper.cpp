@@ -187,7 +187,8 @@ template <int Launch, auto Kernel>
 __global__ void sgemm_named() {}
 template <class... Parameters>
 struct sgemm_arguments {
-  __device__ static void pack(sgemm_plan* plan, Parameters... arguments) {
+  sgemm_plan* plan;
+  __device__ void operator()(Parameters... arguments) const {
     static_assert(sizeof...(Parameters) <= 64, "the runner passes on 64 parameters at most");
     unsigned at = 0;
     const auto put = [&](const auto& argument) {
@@ -281,7 +282,7 @@ std::string device_wrapper_of(const UserFile& file) {
           "{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}"
           "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
           "{}  sgemm_to->smem_bytes = ({});\n"
-          "{}  decltype(sgemm_arguments_of({}))::pack(sgemm_to, {});\n"
+          "{}  decltype(sgemm_arguments_of({})){{sgemm_to}}({});\n"
           "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
           "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
           " sgemm_to->block[2] = sgemm_block.z;\n}}\n",

@@ -173,7 +173,7 @@ TEST(Translation, RefusesWhatIsNotUnderstood) {
            {"\nvoid f() { __shared__ }", "my.cu:2: __shared__ is understood where a whole declaration stands"},
            {"__shared__ float a[4];", "my.cu:1: a __shared__ variable outside of functions is not supported"},
            {"extern __shared__ float a;",
-            "my.cu:1: dynamic shared memory outside of functions is declared as an array"},
+            "or dynamic shared memory as an array without a size: extern __shared__ float a[];"},
        }) {
     EXPECT_NE(refusal_of(source).find(message), std::string::npos) << source;
   }

@@ -395,12 +395,17 @@ class Translator {
       fail(at, "this __shared__ declaration names no variable");
     }
     const std::string type = "simt_shared_" + std::string(tokens_[names.front()].text);
-    if (dynamic) {
+    // nvcc takes a variable with a size as one of the kernel's own, whatever 'extern' says, and warns.
+    const Position bracket = solid(names.front() + 1);
+    if (dynamic && is(bracket, "[") && is(solid(bracket + 1), "]")) {
       declare_dynamic(begin, names.front(), end, type);
       return end;
     }
     if (in_namespace()) {
-      fail(at, "a __shared__ variable outside of functions is not supported; declare it in the kernel");
+      fail(at,
+           "a __shared__ variable outside of functions is not supported; declare it in the kernel, or dynamic "
+           "shared memory as an array without a size: extern __shared__ float " +
+               std::string(tokens_[names.front()].text) + "[];");
     }
     before_[begin] += "struct " + type + " { ";
     texts_[end] = "; };";
@@ -420,10 +425,6 @@ class Translator {
         clear(token, behind - 1);
         token = behind - 1;
       }
-    }
-    if (in_namespace() && !is(solid(name + 1), "[")) {
-      fail(name, "dynamic shared memory outside of functions is declared as an array: extern __shared__ float " +
-                     std::string(tokens_[name].text) + "[];");
     }
     before_[begin] += "using " + type + " = ";
     const std::string text(tokens_[name].text);

@@ -327,7 +327,8 @@ def test_without_enable_use_alone_is_the_librarys():
     with sgemm.torch.use("normwise"):
         torch.mm(a, a).sum().backward()
     torch.mm(a, a).sum().backward()
-    assert kernels() == ["12"] * 3
+    # A preloaded drop-in takes the products outside as well, in its own class.
+    assert kernels() == (["11"] * 3 if drop_in.is_preloaded() else []) + ["12"] * 3
 
 
 def test_a_module_keeps_its_accuracy_in_backward():
