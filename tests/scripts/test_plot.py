@@ -10,7 +10,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -58,10 +57,10 @@ DRAWN_WITH = "3.11.2"  # of Matplotlib, the committed charts
 
 @cache
 def every_source() -> plot.Source:
-    accuracy, energy, sustained = (plot.load([path]) for path in (ACCURACY, ENERGY, SUSTAINED))
-    counters = plot.load_counters(COUNTERS)
-    results = plot.load([COLD, WARM, END_TO_END])
-    return plot.Source(results, counters, accuracy=accuracy, energy=energy, sustained=sustained)
+    accuracy, energy = (plot.load([path]) for path in (ACCURACY, ENERGY))
+    return plot.Source(
+        plot.load([COLD, WARM, END_TO_END]), plot.load_counters(COUNTERS), accuracy=accuracy, energy=energy
+    )
 
 
 def source_of(cold: Path = COLD, **others) -> plot.Source:
@@ -172,7 +171,7 @@ def test_charts_are_the_same_every_time(tmp_path):
     assert first == second
     assert first.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", first[16:24])
-    assert width == plot.WIDTH * plot.PNG_DPI
+    assert width == plot.LADDER_WIDTH * plot.PNG_DPI
     assert height > 400
 
 
@@ -190,21 +189,20 @@ def test_says_what_is_missing(tmp_path, capsys, unwritten):
     lacking = {
         "cpu_against_gpu": "it takes an end-to-end sweep",
         "roofline": "it takes a file of tools/counters.py",
-        "error_against_speed": "it takes a file of runner --accuracy",
         "error_by_distribution": "it takes a file of runner --accuracy",
     }
     assert main("--only", ",".join([*lacking, "ladder"]), COLD, "--out", tmp_path) == 0
     output = capsys.readouterr().out
-    assert [f"skipped {name}: {reason}" in output for name, reason in lacking.items()] == [True] * 4
+    assert [f"skipped {name}: {reason}" in output for name, reason in lacking.items()] == [True] * 3
     assert unwritten == ["ladder.png"]
 
 
 def test_without_gpu_kernels_the_cpu_is_drawn(edited, capsys):
     path = edited("cold.json", cpu_alone)
     assert main(path) == 0
-    assert charts_in(path.parent) == ["cpu_speed.png"]
+    assert charts_in(path.parent) == ["gflops_over_size.png"]
     assert main(edited("cold.json", keep(lambda record: record["outcome"] == "skipped"))) == 1
-    assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
+    assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("mode", ["check", "count"])
@@ -213,9 +211,9 @@ def test_what_was_executed_without_being_timed_keeps_no_chart_from_its_neighbour
     shutil.copy(COLD, synthetic / "executed.json")
     untimed, timed = edited("executed.json", partial(executed, mode=mode)), edited("cold.json", cpu_alone)
     assert main(untimed) == 1
-    assert "skipped cpu_speed: no measured kernel" in capsys.readouterr().out
+    assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
     assert main(untimed, timed) == 0
-    assert charts_in(timed.parent) == ["cpu_speed.png"]
+    assert charts_in(timed.parent) == ["gflops_over_size.png"]
 
 
 def test_wrong_cases_are_not_drawn(edited):
@@ -237,7 +235,7 @@ def test_the_crossover_is_written_into_the_chart():
         dict(pick(results, kernel=name, time="end-to-end").set_index("side").microseconds)
         for name in ("01_naive", "cpu_naive")
     )
-    texts = " ".join(texts_in(plot.cpu_against_gpu(plot.Source(results)).axes[0]))
+    texts = notes_of(plot.cpu_against_gpu(plot.Source(results)))
     assert f"N ≈ {plot.crossover(slow, fast):.0f}" in texts
 
 
@@ -281,7 +279,7 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
 def test_a_kernel_looks_the_same_in_every_chart():
     source = every_source()
     row = one(source.results, kernel="05_coarse_1d", side=4096, l2="cold")
-    for name in ("gflops_over_size", "roofline", "error_against_speed", "chapter_06"):
+    for name in ("gflops_over_size", "roofline", "chapter_06"):
         fig = plot.charts_of(source)[name](source)
         assert lines_of(fig.axes[0], color=plot.color_of(row), marker="v"), name
     looks = {(plot.color_of(row), plot.point(row)["marker"]) for row in source.results.itertuples() if not row.variant}
@@ -295,22 +293,14 @@ def test_later_chapters_are_lighter():
     assert all(earlier < later for earlier, later in pairwise(lightness))
 
 
-def test_speed_shows_defaults_and_the_ratios_near_cublas():
-    source = source_of()
-    ax, zoom = plot.gflops_over_size(source).axes
-    names = texts_in(ax)
+def test_speed_shows_defaults():
+    names = texts_in(*plot.gflops_over_size(source_of()).axes)
     assert "06 coarse 2d" in names
     assert not [name for name in names if ":" in name]
-    row, beyond = (one(source.results, kernel=HILBERT, side=side) for side in (8192, 256))
-    heights = [list(line.get_ydata()) for line in lines_of(zoom, color=plot.color_of(row))]
-    assert [100 * row.vs_cublas] in heights
-    assert list(100 * np.array(row.vs_cublas_ci)) in heights
-    assert f"{100 * beyond.vs_cublas:.0f}\n▾" in texts_in(zoom)
 
 
-def test_without_the_rivals_speed_is_drawn_alone(edited):
+def test_without_the_rivals_no_ratio_is_drawn(edited):
     source = source_of(edited("cold.json", keep(lambda record: record["number"] in range(7))))
-    assert len(plot.gflops_over_size(source).axes) == 1
     with pytest.raises(plot.NoData, match="none of the chapters 07 to 09"):
         plot.percent_of_cublas(source)
 
@@ -322,8 +312,7 @@ def test_throttled_points_are_hollow(edited):
     expected = {
         "gflops_over_size": 4096,
         "chapter_07": 4096,
-        "percent_of_cublas": 100 * row.vs_cublas,
-        "error_against_speed": row.tflops,
+        "percent_of_cublas": 100 * row.of_cublas,
         "roofline": source.counters["derived"][row.kernel]["flop_per_dram_byte"],
     }
     for name, x in expected.items():
@@ -335,38 +324,26 @@ def test_throttled_points_are_hollow(edited):
     assert faces.count((1, 1, 1)) == 1
 
 
-def test_intervals_of_few_samples_are_ranges():
-    few, many = (pd.DataFrame({"samples": samples}) for samples in ([3, 7, 4, 3], [6, 7]))
-    assert "dotted the range of 3 (level 75 %) or 4 (level 88 %) samples" in plot.ratios_note(few)
-    assert "range" not in plot.ratios_note(many)
-
-
 def test_chapters_on_tensor_cores_have_a_chart_of_ratios(edited):
     source = source_of(edited("cold.json", on("06_coarse_2d", accuracy_class="bf16_split")))
     fig = plot.percent_of_cublas_tensor(source)
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["06 coarse 2d"]
     row = one(source.results, kernel="06_coarse_2d", side=2048)
-    assert 100 * row.vs_cublas in [x for x, _ in drawn_at(lines_of(fig.axes[0], color=plot.color_of(row)))]
+    assert 100 * row.of_cublas in [x for x, _ in drawn_at(lines_of(fig.axes[0], color=plot.color_of(row)))]
 
 
-def test_every_shape_has_a_row(edited):
+def test_every_shape_has_a_row_with_the_smaller_ratio(edited):
     def reshape(record: dict) -> None:
-        samples = {2048: 4, 4096: 10}.get(record["m"], 5)
-        record["samples_us"] = (2 * record.get("samples_us", []))[:samples]
         record["m"] *= 1 + (record["m"] == 512)
 
-    source = source_of(shapes=plot.load([edited("cold.json", every(reshape))]))
-    fig = plot.percent_of_cublas(source)
-    everything, zoom = fig.axes
-    names = [label.get_text() for label in everything.get_yticklabels()]
+    slower_alone = on(HILBERT, 2048, vs_cublas_alone=0.5)
+    source = source_of(shapes=plot.load([edited("cold.json", slower_alone, every(reshape))]))
+    (ax,) = plot.percent_of_cublas(source).axes
+    names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == ["256", "1024", "2048", "4096", "8192", "1024 × 512 × 512"]
     row = one(source.shapes, kernel=HILBERT, side=2048)
-    colored = {"color": plot.color_of(row)}
-    assert 100 * row.vs_cublas in [x for x, _ in drawn_at(lines_of(everything, **colored))]
-    dotted = [list(line.get_xdata()) for line in lines_of(zoom, **colored, linestyle=":")]
-    assert list(100 * np.array(row.vs_cublas_ci)) in dotted
-    assert len(lines_of(zoom, **colored, linestyle="-")) == 1, "that of 10 samples"
-    assert "the range of 4 (level 88 %) or 5 (level 94 %) samples" in notes_of(fig)
+    assert 50.0 in [x for x, _ in drawn_at(lines_of(ax, color=plot.color_of(row)))]
+    assert (ax.get_xscale(), ax.get_xlim()[0]) == ("linear", 0)
 
 
 def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
@@ -380,25 +357,11 @@ def source_with_errors(path: Path = ACCURACY) -> plot.Source:
     return source_of(accuracy=plot.load([path]))
 
 
-def test_errors_stand_over_speeds():
-    source = source_with_errors()
-    ax = plot.error_against_speed(source).axes[0]
-    points = drawn_at(line for line in ax.lines if len(line.get_xdata()) == 1)
-    tf32 = one(source.results, kernel="cublas_tf32", side=4096, l2="cold")
-    error = one(source.accuracy, "compared", kernel="cublas_tf32", side=4096, data="uniform")
-    assert (tf32.tflops, error.rel_err) in points
-    assert len(points) == 9, "seven chapters, cuBLAS in FP32 and in TF32"
-    assert {"cuBLAS", f"cuBLAS TF32 · {tf32.of_cublas:.2f} ×", "better"} <= set(texts_in(ax))
-
-
-def test_chapters_with_the_error_of_cublas_share_a_name(edited):
+def test_chapters_with_the_error_of_cublas_share_a_marker(edited):
     def differ(record: dict) -> None:
         record["rel_err"] = 1.1 * (record["rel_err"] or 0)
 
     source = source_with_errors(edited("accuracy.json", on("06_coarse_2d", None, differ)))
-    names = texts_in(plot.error_against_speed(source).axes[0])
-    assert "chapters 01 to 05 and 07: cuBLAS's error" in names
-    assert [name[:12] for name in names if name[0] == "0"] == ["06 coarse 2d"]
     names = [line.get_label() for line in plot.error_by_distribution(source).axes[0].lines]
     assert {"01 to 05, 07, cuBLAS,\ncuBLASLt best", "06 coarse 2d"} <= {*names}
 
@@ -435,11 +398,6 @@ def test_the_roofline_has_a_panel_for_each_memory():
     ]
     labels = set(texts_in(fig.axes[-1]))
     assert {"FP32 units: 66.9", "3 × FP16, 6 × INT8: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= labels
-
-
-def test_errors_of_another_device_have_no_speed(edited):
-    with pytest.raises(plot.NoData, match="different devices"):
-        plot.error_against_speed(source_with_errors(edited("accuracy.json", ANOTHER)))
 
 
 def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_far_beyond_cublas(edited):
@@ -484,26 +442,6 @@ def test_energy_is_that_of_a_flop_and_of_turns():
     names = {text.split("  ")[0]: text.split("  ")[-1] for text in texts_in(of_flops)}
     end = max(pick(every_source().energy, kernel="05_coarse_1d").itertuples(), key=lambda row: row.side)
     assert float(names["05 coarse 1d"]) == pytest.approx(1e3 / end.energy["kernel"]["gflops_per_watt"], rel=0.006)
-
-
-def over_time(ax: Axes) -> list[Line2D]:
-    """The lines of data; those to labels have four points."""
-    return [line for line in ax.lines if len(line.get_ydata()) > 10]
-
-
-def test_sustained_speed_is_drawn_over_time():
-    fig = plot.sustained(every_source())
-    speed, clock, power, temperature = fig.axes
-    assert [line.get_ydata()[-1] for line in over_time(speed)] == pytest.approx([48.6, 50.0])
-    assert max(speed.lines[0].get_xdata()) == pytest.approx(20, abs=1)
-    # Each point is the mean of 0.5 s.
-    (turn,) = (row.sustained["kernel"] for row in every_source().sustained.itertuples() if row.kernel != "cublas")
-    samples = turn["trace"]["samples"]
-    first = [mhz for ms, mhz in zip(samples["ms"], samples["sm_clock_mhz"], strict=True) if ms < 500]
-    assert clock.lines[0].get_ydata()[0] == pytest.approx(np.mean(first))
-    assert list(power.lines[0].get_ydata()[[0, -1]]) == [650, 650]
-    assert temperature.lines[0].get_ydata()[0] == pytest.approx(np.mean(samples["temperature_c"][: len(first)]))
-    assert "warm L2" in notes_of(fig)
 
 
 def test_times_with_copies_are_drawn_as_the_second_document_has_them():
@@ -592,7 +530,7 @@ def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):
 def test_sustained_speeds_and_energies_give_no_points_to_other_charts(tmp_path, unwritten):
     """Their runs have bursts of other conditions, or none."""
     assert main(ENERGY, SUSTAINED, "--out", tmp_path) == 0
-    assert unwritten == ["energy_over_size.png", "sustained.png"]
+    assert unwritten == ["energy_over_size.png"]
     with pytest.raises(plot.ResultsError, match=r"energy is False .* True .*; sustain is False"):
         plot.load([COLD, ENERGY, SUSTAINED])
 

@@ -307,11 +307,11 @@ def test_shapes_are_written():
 
 
 def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
-    block = 'chart("error_against_speed", "Errors")'
-    assert "The chart `error_against_speed.png` is not drawn yet" in text_of(block)
+    block = 'chart("roofline", "Errors")'
+    assert "The chart `roofline.png` is not drawn yet" in text_of(block)
     (synthetic / "charts").mkdir()
-    (synthetic / "charts" / "error_against_speed.png").touch()
-    assert "![Errors](synthetic-gpu/charts/error_against_speed.png)" in text_of(block)
+    (synthetic / "charts" / "roofline.png").touch()
+    assert "![Errors](synthetic-gpu/charts/roofline.png)" in text_of(block)
 
 
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):

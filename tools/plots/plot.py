@@ -5,10 +5,10 @@
     scripts/plot.py --only scaling one-gpu.json two-gpus.json
 
 Several files of one device may be given: a cold and a warm sweep, an end-to-end sweep, shapes*.json with problems of
-all shapes, the file of tools/counters.py and those of runner --accuracy, --energy and --sustain; a folder stands for
+all shapes, the file of tools/counters.py and those of runner --accuracy and --energy; a folder stands for
 those in it that bear their usual names, and for those of other people's kernels and of trainings. A chart whose data is
-missing is skipped, and the reason is printed. Sustained speeds and energies have charts of their own, and their runs
-give no points to the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
+missing is skipped, and the reason is printed. Energies have a chart of their own, and their runs give no points to
+the others. `scaling` takes products of `many_gpus` on one GPU and on several; in other charts a
 kernel has the fewest GPUs that the files have for it. Files of different protocols or devices are not drawn together:
 scripts/report.py shows several boards.
 
@@ -33,11 +33,10 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from matplotlib.transforms import Bbox
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from PIL import Image
 
-from tools import needs, programs, results, turns
+from tools import needs, programs, results
 from tools.counts import USUAL_SIZE, counts_file
 from tools.forms import chapters_name, shape_text, significant
 from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
@@ -80,7 +79,6 @@ MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componen
 MODE_COLORS |= {"rowwise": "#8250df"}
 DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
-ZOOM = (90, 120)  # the percentages of cuBLAS's speed that panels enlarge
 
 plt.rcParams.update(
     {
@@ -118,7 +116,6 @@ class Source:
     accuracy: pd.DataFrame | None = None
     shapes: pd.DataFrame | None = None
     energy: pd.DataFrame | None = None  # of runs with --energy
-    sustained: pd.DataFrame | None = None  # of runs with --sustain
     others: Mapping[str, Sequence[Row]] = field(default_factory=dict)  # kernels of public repositories
     losses: Sequence[programs.LossCurve] = ()  # of trainings with and without the drop-in
 
@@ -198,8 +195,8 @@ def heading(fig: Figure, title: str, subtitle: str) -> None:
     fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
 
 
-def figure(height: float, title: str, subtitle: str, **panels) -> tuple[Figure, list[Axes]]:
-    fig, axes = plt.subplots(figsize=(WIDTH, height), squeeze=False, **panels)
+def figure(height: float, title: str, subtitle: str, width: float = WIDTH, **panels) -> tuple[Figure, list[Axes]]:
+    fig, axes = plt.subplots(figsize=(width, height), squeeze=False, **panels)
     heading(fig, title, subtitle)
     return fig, list(axes.flat)
 
@@ -215,7 +212,8 @@ def lay_out(
 
 def footnote(fig: Figure, text: str) -> int:
     """Returns its number of lines."""
-    lines = [wrapped for line in text.split("\n") for wrapped in textwrap.wrap(line, 132)]
+    columns = round(14.6 * fig.get_figwidth())
+    lines = [wrapped for line in text.split("\n") for wrapped in textwrap.wrap(line, columns)]
     fig.text(0.02, 0.08 / fig.get_figheight(), "\n".join(lines), fontsize=9, color=MUTED, va="bottom")
     return len(lines)
 
@@ -340,56 +338,17 @@ def speed_axes(ax: Axes, records: pd.DataFrame, value: str = "tflops", peak: flo
 
 
 def compared(records: pd.DataFrame) -> pd.DataFrame:
-    """Those timed beside cuBLAS, with the number of samples that the interval of the median rests on."""
-    found = records[records.vs_cublas.notna()]
-    return found.assign(samples=found.samples_us.map(len))
+    """Default variants that were timed beside cuBLAS."""
+    return records[records.vs_cublas.notna() & (records.variant == "")]
 
 
 def rivals(records: pd.DataFrame) -> pd.DataFrame:
-    near = records.number.isin(RIVALS) & (records.variant == "")
-    return compared(records[near | (records.kernel == "cublaslt_best")])
+    return compared(records[records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
 
 
 def on_tensor_cores(records: pd.DataFrame) -> pd.DataFrame:
-    """Default variants of the chapters that multiply on tensor cores, as accurately as in FP32."""
-    accurate = records.has_fp32_accuracy & (records.accuracy_class != "fp32")
-    return compared(records[accurate & records.is_chapter & (records.variant == "")])
-
-
-def ratios_note(records: pd.DataFrame) -> str:
-    """Which level the intervals have: that from the smallest to the largest of n samples is 1 - 2^(1-n) at most."""
-    few = " or ".join(f"{n} (level {100 * (1 - 2.0 ** (1 - n)):.0f} %)" for n in sorted({*records.samples}) if n < 6)
-    dotted = f", dotted the range of {few} samples" if few else ""
-    lines = f"lines their 95 % intervals where longer{dotted}"
-    points = f"Ratios: points are medians over cuBLAS samples taken in turn, {lines}."
-    return f"{points} Ticks are ratios to cuBLAS timed alone where those are smaller; tables give the smaller one."
-
-
-def draw_ratios(ax: Axes, records: pd.DataFrame, places: Iterable[float], upright: bool = False) -> None:
-    """Points with intervals in percent, at places along the other axis."""
-    for place, row in zip(places, records.itertuples(), strict=True):
-        line = {"color": color_of(row), "lw": 1.8, "linestyle": ":" if row.samples < 6 else "-", "zorder": 3}
-        tick = {"color": color_of(row), "marker": "_" if upright else "|", "markersize": 9, "linestyle": ""}
-        dot = point(row, markersize=4.5 if upright else 6, zorder=4)
-        for values, look in (([row.vs_cublas], dot), (row.vs_cublas_ci, line), ([row.of_cublas], tick)):
-            xs, ys = 100 * np.array(values), [place] * len(values)
-            ax.plot(*((ys, xs) if upright else (xs, ys)), **look)
-
-
-def enlarge(ax: Axes, groups: Sequence[pd.DataFrame]) -> None:
-    """Ratios to cuBLAS over the sizes, side by side; those beyond the axis are written at its edge."""
-    ax.set(ylim=ZOOM, ylabel="% of cuBLAS's speed", title=f"{ZOOM[0]} to {ZOOM[1]} % of cuBLAS, enlarged")
-    ax.axhline(100, color=CUBLAS, lw=2.4, zorder=1.5)
-    for index, group in enumerate(groups):
-        places = group.side * 2 ** (0.17 * (index - (len(groups) - 1) / 2))
-        draw_ratios(ax, group, places, upright=True)
-        for place, row in zip(places, group.itertuples(), strict=True):
-            percent = 100 * row.vs_cublas
-            font = {"color": readable(color_of(row)), "fontsize": 9, "ha": "center", "linespacing": 0.9}
-            if percent < ZOOM[0]:
-                ax.text(place, ZOOM[0], f"{percent:.0f}\n▾", va="bottom", **font)
-            elif percent > ZOOM[1]:
-                ax.text(place, ZOOM[1], f"▴\n{percent:.0f}", va="top", **font)
+    """The chapters that multiply on tensor cores, as accurately as in FP32."""
+    return compared(records[records.has_fp32_accuracy & (records.accuracy_class != "fp32") & records.is_chapter])
 
 
 def selection_note(every: pd.DataFrame, drawn: pd.DataFrame) -> str:
@@ -418,25 +377,18 @@ def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFr
 
 
 def gflops_over_size(source: Source) -> Figure:
-    """The chapters' default variants; below, those near cuBLAS, enlarged."""
-    every, cpu, near = source.defaults(), source.cpu(), rivals(source.sweep())
-    drawn = pd.concat([most_gained(every, "tflops", 1 + (not cpu.empty)), cpu])
-    panels = {} if near.empty else {"nrows": 2, "height_ratios": (2.1, 1)}
-    fig, (ax, *zoom) = figure(6.4 if near.empty else 9.4, "Speed over matrix size", subtitle(every), **panels)
+    """The chapters' default variants and the CPU; without a GPU the CPU alone."""
+    has_gpu = bool(pick(source.results).is_gpu.any())
+    every = source.defaults() if has_gpu else source.squares(is_gpu=False)
+    if every.empty:
+        raise NoData("no measured kernel on square matrices")
+    cpu = source.cpu() if has_gpu else every[:0]
+    drawn = pd.concat([most_gained(every, "tflops", 1 + (not cpu.empty)), cpu]) if has_gpu else every
+    fig, (ax,) = figure(6.4, "Speed over matrix size", subtitle(every))
     labels = draw_lines(ax, drawn, "tflops")
-    speed_axes(ax, drawn, peak=source.peak, low=1.35, high=1.3)
-    note = f"{selection_note(every, drawn)}{throttle_note(drawn)}"
-    if not near.empty:
-        groups = by_kernel(near)
-        enlarge(zoom[0], groups)
-        size_axis(zoom[0], drawn.side, low=1.35, high=1.3)
-        note += f"\n{ratios_note(near)} Arrows: beyond the axis."
-    lay_out(fig, note, right=0.80, hspace=0.28)
+    speed_axes(ax, drawn, peak=source.peak if has_gpu else None)
+    lay_out(fig, selection_note(every, drawn) + throttle_note(drawn) if has_gpu else "", right=0.80)
     label_ends(fig, ax, labels)
-    if not near.empty:
-        edge, last = zoom[0].get_xlim()[1], [group.iloc[-1] for group in groups]
-        ends = [EndLabel(edge, np.clip(100 * row.vs_cublas, *ZOOM), title_of(row), color_of(row)) for row in last]
-        label_ends(fig, zoom[0], [*ends, EndLabel(edge, 100, "cuBLAS", CUBLAS)])
     return fig
 
 
@@ -450,8 +402,10 @@ def chapter(source: Source, number: int) -> Figure:
     earlier = records[records.is_chapter & (records.number < number) & (records.variant == "")]
     before = earlier[earlier.number == earlier.number.max()]
     cublas, cpu = records[records.kernel == "cublas"], source.cpu()
-    if sum(len(by_kernel(found)) for found in (own, before, cublas, cpu)) > MOST_LINES:
-        cpu = cpu[:0]
+    rest = {"cpu": cpu, "before": before}  # what gives way to variants
+    while rest and sum(len(by_kernel(found)) for found in (own, cublas, *rest.values())) > MOST_LINES:
+        del rest[next(iter(rest))]
+    before, cpu = (rest.get(name, records[:0]) for name in ("before", "cpu"))
     drawn = pd.concat([before, own, cublas, cpu])
     shares = drawn.assign(share=100 * drawn.of_cublas).dropna(subset="share")
     shares = shares[shares.is_chapter]
@@ -485,40 +439,27 @@ def chapter(source: Source, number: int) -> Figure:
     return fig
 
 
-def ratios_by_shape(records: pd.DataFrame, title: str, enlarged: bool) -> Figure:
-    """Speeds relative to cuBLAS, a row for each problem; at the right those near parity once more, if enlarged."""
+def ratios_by_shape(records: pd.DataFrame, title: str) -> Figure:
+    """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem."""
     shapes = sorted(dict.fromkeys(records["shape"]), key=lambda shape: (len(set(shape)) > 1, shape))
     groups = by_kernel(records)
+    lines = -(-len(groups) // 4)  # of names above, four in each
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
-    panels = {"ncols": 2, "sharey": True, "width_ratios": (1, 1.7)} if enlarged else {}
-    columns = 4  # of the names above
-    lines = -(-len(groups) // columns)
-    fig, axes = figure(2.3 + 0.2 * lines + (0.2 + 0.16 * lines) * len(shapes), title, under, **panels)
+    fig, (ax,) = figure(2.2 + 0.2 * lines + (0.2 + 0.1 * lines) * len(shapes), title, under)
     for index, group in enumerate(groups):
-        places = group["shape"].map(shapes.index) + 0.19 / lines * (index - (len(groups) - 1) / 2)
-        draw_ratios(axes[-1], group, places)
-        if enlarged:
-            for place, row in zip(places, group.itertuples(), strict=True):
-                axes[0].plot(100 * row.vs_cublas, place, **point(row, markersize=6, zorder=3))
-    rows_axis(axes[0], [shape_text(shape).replace("x", "×") for shape in shapes])
-    for ax in axes:
-        ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", visible=False)
-        ax.set_xlabel("% of cuBLAS's speed")
-        for place in range(1, len(shapes)):
-            ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
-    log_axis(axes[0], "x", [*(100 * records.vs_cublas), 100], 1.2, 1.3)
-    decades(axes[0].xaxis)
-    axes[0].set_xlabel("% of cuBLAS's speed, logarithmic")
-    if enlarged:
-        axes[0].set_title("all")
-        axes[1].set(xlim=ZOOM, title=f"{ZOOM[0]} to {ZOOM[1]} %, enlarged")
-    note = f"Thick line: as fast as cuBLAS.{throttle_note(records)}\n{ratios_note(records)}"
-    lay_out(fig, note, left=0.20, top=1.05 + 0.2 * lines, wspace=0.06)
+        places = group["shape"].map(shapes.index) + 0.24 / lines * (index - (len(groups) - 1) / 2)
+        for place, row in zip(places, group.itertuples(), strict=True):
+            ax.plot(100 * row.of_cublas, place, **point(row, markersize=6, zorder=3))
+    rows_axis(ax, [shape_text(shape).replace("x", "×") for shape in shapes])
+    ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
+    for place in range(1, len(shapes)):
+        ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
+    ax.set(xlabel="% of cuBLAS's speed", xlim=(0, 1.04 * max(100, 100 * records.of_cublas.max())))
+    note = f"Thick line: as fast as cuBLAS.{throttle_note(records)} The smaller of the ratios paired and alone."
+    lay_out(fig, note, left=0.20, top=0.85 + 0.2 * lines)
     rows = [first(group)._replace(throttled=False) for group in groups]
     names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
-    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": columns}
+    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": 4}
     fig.legend(handles=names, **place, frameon=False, fontsize=10, handletextpad=0.2)
     return fig
 
@@ -528,7 +469,7 @@ def percent_of_cublas(source: Source) -> Figure:
     records = rivals(source.of_shapes())
     if records.empty:
         raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
-    return ratios_by_shape(records, "Speed relative to cuBLAS", enlarged=True)
+    return ratios_by_shape(records, "Speed relative to cuBLAS")
 
 
 def percent_of_cublas_tensor(source: Source) -> Figure:
@@ -536,7 +477,7 @@ def percent_of_cublas_tensor(source: Source) -> Figure:
     records = on_tensor_cores(source.of_shapes())
     if records.empty:
         raise NoData("no chapter on tensor cores was compared with cuBLAS")
-    return ratios_by_shape(records, "On tensor cores: speed relative to cuBLAS in FP32", enlarged=False)
+    return ratios_by_shape(records, "On tensor cores: speed relative to cuBLAS in FP32")
 
 
 def ladder_size_of(source: Source) -> int:
@@ -547,6 +488,9 @@ def ladder_size_of(source: Source) -> int:
     return 4096 if 4096 in common else max(common)
 
 
+LADDER_WIDTH = 6.6  # narrower than the others: README shows it on phones as well
+
+
 def ladder(source: Source) -> Figure:
     """Default variants, in rows low enough for a first screen. Bars start at 0, so that their lengths compare."""
     size = ladder_size_of(source)
@@ -554,19 +498,19 @@ def ladder(source: Source) -> Figure:
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
     title, height = f"The ladder at {size} × {size} × {size}", 1.2 + 0.143 * len(drawn)
-    fig, (ax,) = figure(height, title, f"TFLOP/s · {subtitle(drawn)}")
+    fig, (ax,) = figure(height, title, f"TFLOP/s · {subtitle(drawn)}", LADDER_WIDTH)
     beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center_baseline", "fontsize": 9}
     for place, row in enumerate(drawn.itertuples()):
         color = color_of(row)
         ax.barh(place, row.tflops, height=0.74, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
-        ax.text(1.10, place, significant(row.tflops), **beside)
+        ax.text(1.18, place, significant(row.tflops), **beside)
         if not pd.isna(row.of_cublas) or row.kernel == "cublas":
             share = 1 if row.kernel == "cublas" else row.of_cublas
-            ax.text(1.24, place, f"{100 * share:.1f} %", **beside)
+            ax.text(1.38, place, f"{100 * share:.1f} %", **beside)
     rows_axis(ax, [title_of(row) for row in drawn.itertuples()])
     ax.tick_params(axis="y", labelsize=9)
     ax.tick_params(axis="x", labelbottom=False, length=0)
-    for x, head in ((1.10, "TFLOP/s"), (1.24, "of cuBLAS")):
+    for x, head in ((1.18, "TFLOP/s"), (1.38, "of cuBLAS")):
         ax.text(x, -1.1, head, **beside, color=MUTED)
     for rival in pick(drawn, kernel="cublas").tflops:
         ax.axvline(rival, color=CUBLAS, lw=1.6, zorder=3)
@@ -577,7 +521,7 @@ def ladder(source: Source) -> Figure:
         ax.text(peak, -1.1, f" FP32 peak {peak:.1f} ", ha=side, va="center_baseline", **CEILING_TEXT)
     ax.set_xlim(0, right)
     note = f"The solid line is cuBLAS.{tensor_note(drawn)}{throttle_note(drawn)}"
-    lay_out(fig, note, left=0.20, right=0.80, axis=0.14)
+    lay_out(fig, note, left=0.245, right=0.775, axis=0.14)
     return fig
 
 
@@ -609,7 +553,8 @@ def roofline(source: Source) -> Figure:
     if not peak or not device.get("dram_peak_gbytes_s"):
         raise NoData("the device's FP32 and DRAM peaks are not known")
     size, counted = source.counters["context"]["size"], source.counters["derived"]
-    records = pick(source.defaults(), side=size)
+    every = pick(source.defaults(), side=size)
+    records = most_gained(every, "tflops")
     drew = {k: c["tflops"] / c["flop_per_l2_to_sm_byte"] for k, c in counted.items() if c.get("flop_per_l2_to_sm_byte")}
     if not drew or not set(records.kernel) & set(counted):
         raise NoData(f"no measured GPU kernel with counters at {size}")
@@ -657,7 +602,7 @@ def roofline(source: Source) -> Figure:
     split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(before)]))
     note = [
         "A kernel on a solid slope is limited by that memory, one close below its dashed line by the arithmetic units.",
-        "A line without points: its bytes were not counted.\nDRAM, FP32: the device's peaks.",
+        f"{selection_note(every, records)}\nDRAM, FP32: the device's peaks.",
         f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2, dotted: the most that a kernel here drew,",
         f"{greedy}; its peak is not published. All at {mhz} MHz.",
         f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products."
@@ -687,10 +632,10 @@ def cpu_against_gpu(source: Source) -> Figure:
     if gpu.empty or cpu.empty:
         raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
     names = {
-        "cpu_naive": "three loops on the CPU, one thread",
-        "cpu_blas": "OpenBLAS on the CPU, all threads",
-        "01_naive": "chapter 01 on the GPU, with copies",
-        "cublas": "cuBLAS on the GPU, with copies",
+        "cpu_naive": "three loops, one CPU thread",
+        "cpu_blas": "OpenBLAS, all CPU threads",
+        "01_naive": "chapter 01, GPU with copies",
+        "cublas": "cuBLAS, GPU with copies",
     }
     records = pd.concat([cpu, gpu])
     records = records[records.kernel.isin(list(names))].drop_duplicates(["kernel", "side"], keep="last")
@@ -698,34 +643,27 @@ def cpu_against_gpu(source: Source) -> Figure:
     context = gpu.context.iloc[0]
     under = f"{subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
     fig, (ax,) = figure(6.0, "CPU against GPU, copies included", under)
+    labels = []
     for name in filter(times.__contains__, names):
-        draw_lines(ax, pick(records, kernel=name), "microseconds", label=names[name])
+        labels += [replace(end, text=names[name]) for end in draw_lines(ax, pick(records, kernel=name), "microseconds")]
     size_axis(ax, records.side, 1.15, 1.15)
-    ax.grid(axis="x", visible=True)
-    log_axis(ax, "y", records.microseconds, 6, 2.2)
-    low = ax.get_ylim()[0]
+    log_axis(ax, "y", records.microseconds, 2.2, 2.2)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.set_ylabel("time of one product, logarithmic")
     memory = context["protocol"].get("host_memory")
     copies = f", from {memory} host memory" if memory else ""
     note = f"GPU times include copying A and B to the device and C back{copies}.{throttle_note(records)}"
-    lay_out(fig, note, left=0.105)
-    crossings = []
     for slow, fast in (("01_naive", "cpu_naive"), ("cublas", "cpu_blas")):
         size = crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
         if size is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
-            crossings.append((size, meeting, names[slow], names[fast], LIBRARIES[fast][1]))
-    # From left to right, the texts climb, and each line ends at its text: no line runs through another's text.
-    for place, (size, meeting, slow, fast, color) in enumerate(sorted(crossings)):
-        text = f"N ≈ {size:.0f}: {slow.partition(',')[0]} overtakes\n{fast.partition(',')[0]}"
-        look = {"textcoords": "offset points", "va": "bottom", "fontsize": 9.5, "color": readable(color)}
-        written = ax.annotate(text, (size, low), xytext=(5, 6 + 34 * place), **look)
-        foot = ax.transData.inverted().transform((0, written.get_window_extent().y0))[1] if place else low
-        ax.plot([size, size], [foot, meeting], color=color, lw=1.4, ls=(0, (2, 2)), zorder=1)
-        ax.plot(size, meeting, "o", color=color, markerfacecolor="none", markersize=13, markeredgewidth=1.4, zorder=4)
-    ax.legend(loc="upper left", frameon=True, framealpha=1, edgecolor=GRID, facecolor=CARD, fontsize=10)
+            look = {"markerfacecolor": "none", "markersize": 13, "markeredgewidth": 1.4, "zorder": 4}
+            ax.plot(size, meeting, "o", color=LIBRARIES[fast][1], **look)
+            slow, fast = (names[name].partition(",")[0] for name in (slow, fast))
+            note += f"\nFrom N ≈ {size:.0f} on {slow} is faster than {fast}."
+    lay_out(fig, note, left=0.105, right=0.73)
+    label_ends(fig, ax, labels)
     return fig
 
 
@@ -756,19 +694,6 @@ def time_with_copies(source: Source) -> Figure:
     return fig
 
 
-def cpu_speed(source: Source) -> Figure:
-    """What can be shown without a GPU: the CPU kernels over the sizes."""
-    records = source.squares(is_gpu=False)
-    if records.empty:
-        raise NoData("no measured kernel on square matrices")
-    fig, (ax,) = figure(4.8, "Speed on the CPU over matrix size", subtitle(records))
-    labels = draw_lines(ax, records, "gflops")
-    speed_axes(ax, records, "gflops")
-    lay_out(fig, "", right=0.80)
-    label_ends(fig, ax, labels)
-    return fig
-
-
 def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
     """Errors measured at one size, of the default variants."""
     if source.accuracy is None:
@@ -779,74 +704,6 @@ def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
 def written_error(error: float) -> str:
     """In as many digits as the tables have; what is the same there is drawn as one."""
     return f"{error:.1e}"
-
-
-def label_points(ax: Axes, names: dict[tuple[float, float], tuple[str, object]], taken: list[Bbox]) -> None:
-    """Writes a name in its colour beside each point, at the nearest place where it covers nothing that is taken."""
-    beside = [(11, 0, "left", "center"), (-11, 0, "right", "center"), (0, 11, "center", "bottom")]
-    aside = [(x, y, ha, "center") for y in (14, -14, 28, -28, 42, -42) for x, ha in ((11, "left"), (-11, "right"))]
-    places = [*beside, *aside]
-    for at, (name, color) in names.items():
-        for place in places:
-            x, y, ha, va = place
-            look = {"color": readable(color), "fontsize": 10.5, "ha": ha, "va": va, "zorder": 5}
-            text = ax.annotate(name, at, xytext=(x, y), textcoords="offset points", **look)
-            box = text.get_window_extent()
-            is_free = not box.count_overlaps(taken) and ax.bbox.x0 < box.x0 and box.x1 < ax.figure.bbox.x1
-            if is_free or place == places[-1]:
-                break
-            text.remove()
-        taken.append(box)
-
-
-def error_against_speed(source: Source) -> Figure:
-    """Chapters that have cuBLAS's own error are small and share a name."""
-    size = ladder_size_of(source)
-    errors = errors_at(source, size, data="uniform", is_gpu=True).set_index("kernel").rel_err
-    points = pick(source.sweep(), side=size).drop(columns="rel_err").join(errors, on="kernel", how="inner")
-    points = points[points.kernel != "cublaslt_best"]
-    if points.empty:
-        raise NoData(f"no kernel has both a speed and an error at {size}")
-    if device_of(source.accuracy).get("name") != source.device.get("name"):
-        raise NoData("speeds and errors are of different devices")
-    own = errors.get("cublas", np.nan)
-    alike = points.is_chapter & (points.rel_err.map(written_error) == written_error(own))
-    title, under = f"Error against speed at {size} × {size} × {size}", subtitle(points).rpartition(" · ")[0]
-    fig, (ax,) = figure(6.0, title, f"{under} · uniform data")
-    names = {}
-    top = 12 * np.nanmax([own, *points[points.has_fp32_accuracy].rel_err])
-    covered = (points.tflops.map(np.log).diff(-1).abs() < 0.08) & (points.rel_err.map(np.log).diff(-1).abs() < 0.1)
-    for row, small, under in zip(points.itertuples(), alike, covered, strict=True):
-        look = point(row, markersize=6 if small else 17 if under else 11, zorder=2 if small else 3)
-        ax.plot(row.tflops, row.rel_err, **look)
-        if row.rel_err > top:  # far above the others, which it would press together
-            ax.text(row.tflops, top / 1.4, "▲", color=color_of(row), fontsize=14, ha="center", va="center")
-            text = f"error {written_error(row.rel_err)}, above the chart"
-            down = {"xytext": (0, -16), "textcoords": "offset points", "ha": "center", "va": "top"}
-            ax.annotate(text, (row.tflops, top / 1.4), **down, color=readable(color_of(row)), fontsize=9.5)
-        if not small:
-            compared = "" if row.kernel == "cublas" or pd.isna(row.of_cublas) else f" · {row.of_cublas:.2f} ×"
-            names[row.tflops, min(row.rel_err, top / 1.4)] = title_of(row) + compared, color_of(row)
-    line = ax.axhline(own, color=CUBLAS, lw=1.2, ls=(0, (6, 3)), zorder=1)
-    log_axis(ax, "x", points.tflops, 1.4, 4.6)
-    ax.set(yscale="log", ylim=(points.rel_err.min() / 2, min(top, 3 * points.rel_err.max())))
-    decades(ax.xaxis)
-    decades(ax.yaxis, written_error)
-    ax.set_xlabel("speed in TFLOP/s, logarithmic")
-    ax.set_ylabel("relative error against FP64, logarithmic")
-    if alike.any():
-        some = points[alike].sort_values("tflops").iloc[len(points[alike]) // 2 - 1]
-        text = f"chapters {' and '.join(chapters_name(points.number[alike]))}: cuBLAS's error"
-        ax.annotate(text, (some.tflops, own), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=10.5)
-    arrow = {"arrowstyle": "-|>", "color": MUTED, "lw": 2.2, "mutation_scale": 18}
-    corner = {"xycoords": "axes fraction", "textcoords": "axes fraction", "va": "center", "color": MUTED}
-    ax.annotate("better", (0.16, 0.77), xytext=(0.03, 0.91), fontsize=12, arrowprops=arrow, **corner)
-    note = "×: speed relative to cuBLAS. Error: Frobenius norm of C - C_ref over that of C_ref. Default variants."
-    lay_out(fig, note + throttle_note(points), left=0.10)
-    places = ax.transData.transform(points.assign(y=points.rel_err.clip(upper=top / 1.4))[["tflops", "y"]].to_numpy())
-    taken = [Bbox.from_bounds(x - 10, y - 10, 20, 20) for x, y in places]
-    label_points(ax, names, [*taken, line.get_window_extent().padded(2)] if "cublas" in errors else taken)
-    return fig
 
 
 UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform, and the last is exact
@@ -999,8 +856,10 @@ def energy_over_size(source: Source) -> Figure:
     records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
     every = records.assign(flop_per_pj=1 / records.pj_per_flop)
     records = most_gained(every, "flop_per_pj")
+    # Back to back, each launch finds what the one before left in the L2, whatever was done before samples.
     panels = {"nrows": 2, "height_ratios": (1.8, 1)}
-    fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", of_turns(records), **panels)
+    under = subtitle(records).replace("cold L2", "warm L2")
+    fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", under, **panels)
     labels = [
         replace(label, text=f"{label.text}  {significant(label.y)}") for label in draw_lines(ax, records, "pj_per_flop")
     ]
@@ -1018,48 +877,6 @@ def energy_over_size(source: Source) -> Figure:
     hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
     lay_out(fig, note + hollow, right=0.755, top=1.1, hspace=0.36)
     label_ends(fig, ax, labels)
-    return fig
-
-
-def of_turns(records: pd.DataFrame) -> str:
-    """The line under the title of what ran back to back: each launch finds what the one before left in the L2, whatever
-    was done before samples."""
-    return subtitle(records).replace("cold L2", "warm L2")
-
-
-SUSTAINED_PARTS = 40  # of a turn; a point of a line is the mean of one
-
-
-def sustained(source: Source) -> Figure:
-    """Speed, clock, power and temperature over time, where each kernel runs back to back, at the largest size."""
-    if source.sustained is None or (rows := pick(source.sustained, "sustained").dropna(subset="side")).empty:
-        raise NoData("no results of runner --sustain")
-    rows = rows[rows.side == rows.side.max()]
-    asked = rows.context.iloc[0]["protocol"]["sustain_s"]
-    title = f"Sustained speed at {rows.side.max():.0f}: {asked:g} s back to back"
-    lines = [(title_of(row), color_of(row), row.sustained["kernel"]) for row in rows.itertuples()]
-    panels = {"nrows": 4, "height_ratios": (2, 1, 1, 1), "sharex": True}
-    fig, (speed, *others) = figure(10.4, title, of_turns(rows), **panels)
-    columns = {"mhz": "MHz", "watts": "W", "celsius": "°C"}
-    labels = []
-    for name, color, turn in lines:
-        look = {"color": color, "lw": 3.2 if color == CUBLAS else 1.8, "zorder": 2 if color == CUBLAS else 3}
-        parts = turns.moments(turn, 2 * rows.side.max() ** 3, SUSTAINED_PARTS)
-        for ax, column in ((speed, "tflops"), *zip(others, columns, strict=True)):
-            known = [part for part in parts if column in part]
-            ax.plot([part["seconds"] for part in known], [part[column] for part in known], **look)
-        last = parts[-1]
-        text = f"{name}  {significant(turns.ends_of(turn, 2 * rows.side.max() ** 3)[1])}"
-        labels.append(EndLabel(last["seconds"], last["tflops"], text, color))
-    speed.set(ylabel="TFLOP/s", ylim=(0, None))
-    for ax, unit, what in zip(others, columns.values(), ("SM clock", "Power", "Temperature"), strict=True):
-        ax.set(ylabel=unit, title=what)
-    others[1].set(ylim=(0, 1.1 * others[1].dataLim.y1))
-    others[2].set(xlabel="seconds", xlim=(0, None))
-    others[2].xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 5, 10)))
-    note = "Beside the names: TFLOP/s in the last second. Between two turns the GPU cooled down."
-    lay_out(fig, note, right=0.78, hspace=0.3)
-    label_ends(fig, speed, labels)
     return fig
 
 
@@ -1112,12 +929,10 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
     "time_with_copies": time_with_copies,
-    "error_against_speed": error_against_speed,
     "error_by_distribution": error_by_distribution,
     "other_kernels": other_kernels,
     "loss_curves": loss_curves,
     "energy_over_size": energy_over_size,
-    "sustained": sustained,
     "scaling": scaling,
 }
 
@@ -1125,12 +940,9 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
 def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
     """The charts above, and one for each chapter: chapter_01, chapter_02, ... Without GPU kernels, the CPU's alone."""
     if not pick(source.results).is_gpu.any():
-        apart = {
-            "error_by_distribution": source.accuracy,
-            "energy_over_size": source.energy,
-            "sustained": source.sustained,
-        }
-        return {"cpu_speed": cpu_speed, **{name: CHARTS[name] for name, rows in apart.items() if rows is not None}}
+        apart = {"error_by_distribution": source.accuracy, "energy_over_size": source.energy}
+        names = ["gflops_over_size", *(name for name, rows in apart.items() if rows is not None)]
+        return {name: CHARTS[name] for name in names}
     sweep = source.sweep()
     numbers = sorted(sweep.number[sweep.is_chapter].unique())
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
@@ -1224,7 +1036,6 @@ def source_of(files: Sequence[File]) -> Source:
         accuracy=table("accuracy"),
         shapes=table("shapes"),
         energy=table("energy"),
-        sustained=table("sustain"),
     )
 
 
