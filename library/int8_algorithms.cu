@@ -9,7 +9,6 @@
 #include "engine/int8_product.cuh"
 #include "engine/int8x6_loop.cuh"
 #include "engine/reproducible.cuh"
-#include "engine/reproducible_loop.cuh"
 #include "engine/reproducible_tile.cuh"
 #include "engine/split_launch.cuh"
 #include "engine/split_product.cuh"
@@ -176,7 +175,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   Policy::before_first_tile();
   const PlacedOperands<Int8x6> workspace(p, places);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, schedule, rings);
+    Int8x6Loop::consume<Policy>(p, schedule, rings, FloatEnding{});
     Policy::after_last_tile(p, schedule);
   });
 }
@@ -187,7 +186,7 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   Policy::before_first_tile();
   const Workspace<Int8x6> workspace(p, places.a.terms);  // nothing is packed for this class
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    reproducible::Loop::consume<Policy>(p, workspace, schedule, rings);
+    Int8x6Loop::consume<Policy>(p, schedule, rings, reproducible::Ending{workspace});
     compute_deferred<Policy>(p, schedule,
                              [&](int a_tile, int b_tile) { Policy::compute(p, workspace, a_tile, b_tile); });
   });

@@ -1,12 +1,14 @@
 #pragma once
 
-// The main loop of INT8 products (sm_90a): three digits of 8 bits of each number, sums that stay exact in INT32, and
-// one float of them at the end. Chapter 13 explains the same loop without what programs need beside it.
+// The main loop of INT8 products (sm_90a): three digits of 8 bits of each number, and sums that stay exact in INT32.
+// Chapter 13 makes one float of them at the end, and chapter 15 one integer. Both explain the same loop without what
+// programs need beside it.
 
 #include "common/problem.hpp"
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
 #include "engine/int8_product.cuh"
+#include "engine/reproducible_tile.cuh"
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
@@ -77,23 +79,20 @@ struct Int8x6Loop {
   }
 
   /// The sums of a segment, a tile of C or, by stream-k, a part of one along k. Sums of many k are cut into pieces,
-  /// whose totals add up in the workspace. Returns the place of that tile, which the operand tiles tell.
-  __device__ __forceinline__ static TilePlace multiply_segment(const Schedule& schedule, const Segment& segment,
-                                                               Rings<Scheme>& rings, float (&totals)[1][64]) {
-    const PartialSumsOf<Shape> pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
-    TilePlace tile{};
+  /// whose totals add up in the workspace. Returns what the ending has read of that tile.
+  template <class Ending>
+  __device__ __forceinline__ static typename Ending::Place multiply_segment(const Schedule& schedule,
+                                                                            const Segment& segment,
+                                                                            Rings<Scheme>& rings, const Ending& ending,
+                                                                            typename Ending::Sums& totals) {
+    const typename Ending::Partial pieces(schedule, static_cast<int>(gridDim.x) + Work::share());
+    typename Ending::Place place{};
 #pragma unroll 1
     for (int done = 0; done < segment.count; done += MOST_K_TILES) {
       const int left = segment.count - done;
       DigitSums sums = {};
       multiply(left < MOST_K_TILES ? left : MOST_K_TILES, rings, sums);
-      const Scaling& a = scaling_at(rings.a.scaling());
-      const Scaling& b = scaling_at(rings.b.scaling());
-      const LineCodes<64> codes(a.rows + first_row(threadIdx.x), b.rows + first_column(threadIdx.x));
-      tile = {a.tile, b.tile};
-      release(rings);
-      add_up(sums, totals[0]);
-      undo_scaling(codes, totals[0]);
+      place = ending.add_up(sums, rings, totals);
       if (done > 0) {
         pieces.add_to(totals);
       }
@@ -101,25 +100,81 @@ struct Int8x6Loop {
         pieces.put(totals);
       }
     }
-    return tile;
+    return place;
   }
 
-  /// A consumer warpgroup: it multiplies and stores segment after segment.
-  template <class Policy>
+  /// A consumer warpgroup: it multiplies and ends segment after segment. The ending tells what becomes of the sums of
+  /// powers of 256, of type Sums, in pieces of type Partial.
+  template <class Policy, class Ending>
   __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 Rings<Scheme> rings) {
+                                                 Rings<Scheme> rings, const Ending& ending) {
     Work work(schedule);
 #pragma unroll 1
     while (!work.done(schedule)) {
       const Segment segment = work.next(schedule);
-      float totals[1][64];
-      const TilePlace tile = multiply_segment(schedule, segment, rings, totals);
-      finish<Policy>(p, schedule, segment, tile, totals);
+      typename Ending::Sums totals;
+      const typename Ending::Place place = multiply_segment(schedule, segment, rings, ending, totals);
+      ending.template finish<Policy>(p, schedule, segment, place, totals);
     }
+  }
+};
+
+/// Of chapter 13: one float for each sum of a tile, whose scaling the operand tiles tell.
+struct FloatEnding {
+  using Sums = float[1][64];
+  using Partial = PartialSumsOf<Shape>;
+  using Place = TilePlace;
+
+  __device__ __forceinline__ static TilePlace add_up(const DigitSums& sums, Rings<Int8x6>& rings, Sums& totals) {
+    const Scaling& a = scaling_at(rings.a.scaling());
+    const Scaling& b = scaling_at(rings.b.scaling());
+    const LineCodes<64> codes(a.rows + first_row(threadIdx.x), b.rows + first_column(threadIdx.x));
+    const TilePlace tile{a.tile, b.tile};
+    Int8x6Loop::release(rings);
+    int8::add_up(sums, totals[0]);
+    undo_scaling(codes, totals[0]);
+    return tile;
+  }
+
+  template <class Policy>
+  __device__ __forceinline__ static void finish(const typename Policy::Problem& p, const Schedule& schedule,
+                                                const Segment& segment, const TilePlace& tile, Sums& totals) {
+    split_product::finish<Policy>(p, schedule, segment, tile, totals);
   }
 };
 
 }  // namespace int8
 }  // namespace split_product
+
+namespace reproducible {
+
+/// Of chapter 15: sums stay integers until all of k is there.
+struct Ending {
+  using Sums = reproducible::Sums;
+  using Partial = reproducible::Partial;
+  using Place = CodesOfWarp;
+
+  const Workspace& workspace;
+
+  __device__ __forceinline__ CodesOfWarp add_up(const DigitSums& digits, split_product::Rings<Int8x6>& rings,
+                                                Sums& sums) const {
+    const TilePlace tile{split_product::scaling_at(rings.a.scaling()).tile,
+                         split_product::scaling_at(rings.b.scaling()).tile};
+    split_product::int8::Int8x6Loop::release(rings);
+    const CodesOfWarp codes(workspace, tile);
+    reproducible::add_up(digits, sums);
+    return codes;
+  }
+
+  template <class Policy>
+  __device__ __forceinline__ void finish(const typename Policy::Problem& p, const Schedule& schedule,
+                                         const Segment& segment, const CodesOfWarp& codes, Sums& sums) const {
+    if (split_product::collect<Partial>(schedule, segment, sums)) {
+      Policy::store(p, workspace, codes, sums);
+    }
+  }
+};
+
+}  // namespace reproducible
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

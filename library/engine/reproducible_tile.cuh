@@ -39,8 +39,6 @@ struct Sums {
 
   __device__ Sum operator[](int i) const { return static_cast<Sum>(high[i]) << 32 | low[i]; }
 };
-using Partial = PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, 2 * 64>;
-
 /// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
 /// carried into the next larger one.
 __device__ __forceinline__ void add_up(const DigitSums& digits, Sums& sums) {
@@ -54,29 +52,35 @@ __device__ __forceinline__ void add_up(const DigitSums& digits, Sums& sums) {
   }
 }
 
-/// Stores sums that add_part() of the same thread, or of the same one in another block, will read.
-__device__ __forceinline__ void put_part(const Sums& sums, const Partial& part) {
-#pragma unroll
-  for (int i = 0; i < 64; i += 2) {
-    __stcg(reinterpret_cast<uint4*>(part.place(i / 2)),
-           uint4{sums.low[i], static_cast<unsigned>(sums.high[i]), sums.low[i + 1],
-                 static_cast<unsigned>(sums.high[i + 1])});
-  }
-}
+/// Partial sums as of PartialSums, in halves.
+struct Partial : PartialSums<split_product::int8::Shape::CONSUMER_WARPS, 1, 2 * 64> {
+  using PartialSums::PartialSums;
 
-__device__ __forceinline__ void add_part(Sums& sums, const Partial& part) {
+  __device__ __forceinline__ void put(const Sums& sums) const {
 #pragma unroll
-  for (int i = 0; i < 64; i += 2) {
-    const uint4 other = __ldcg(reinterpret_cast<const uint4*>(part.place(i / 2)));
-    const unsigned low[2] = {other.x, other.z};
-    const unsigned high[2] = {other.y, other.w};
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      sums.low[i + j] += low[j];
-      sums.high[i + j] += static_cast<int>(high[j] + (sums.low[i + j] < low[j] ? 1U : 0U));
+    for (int i = 0; i < 64; i += 2) {
+      __stcg(reinterpret_cast<uint4*>(place(i / 2)), uint4{sums.low[i], static_cast<unsigned>(sums.high[i]),
+                                                           sums.low[i + 1], static_cast<unsigned>(sums.high[i + 1])});
     }
   }
-}
+  __device__ __forceinline__ void publish(const Sums& sums) const {
+    put(sums);
+    announce();
+  }
+  __device__ __forceinline__ void add_to(Sums& sums) const {
+#pragma unroll
+    for (int i = 0; i < 64; i += 2) {
+      const uint4 other = __ldcg(reinterpret_cast<const uint4*>(place(i / 2)));
+      const unsigned low[2] = {other.x, other.z};
+      const unsigned high[2] = {other.y, other.w};
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        sums.low[i + j] += low[j];
+        sums.high[i + j] += static_cast<int>(high[j] + (sums.low[i + j] < low[j] ? 1U : 0U));
+      }
+    }
+  }
+};
 
 /// The codes of the scales of a tile of C, those of its 128 rows or of its 128 columns.
 __device__ __forceinline__ const unsigned char* row_codes(const Workspace& workspace, int tile) {
@@ -259,27 +263,6 @@ __device__ __forceinline__ void store(const typename Policy::Problem& p, const W
     left_out = store_pairs<ACCESS, Step::some_scalable>(p, codes, scalars, sums);
   }
   Policy::recompute(p, workspace, codes.tile(), left_out);
-}
-
-/// Parts that other blocks have of a tile are added to that of the segment at its beginning. Any other segment becomes
-/// a part for the block that has the beginning. Returns whether `sums` are a tile's now.
-__device__ __forceinline__ bool collect(const Schedule& schedule, const Segment& segment, Sums& sums) {
-  if (segment.first > 0) {
-    const Partial own(schedule, Work::share());
-    put_part(sums, own);
-    own.announce();
-    return false;
-  }
-  if (segment.count < schedule.k_tiles) {
-    const int end_of_tile = (segment.tile - schedule.whole + 1) * schedule.k_tiles;
-#pragma unroll 1
-    for (int share = Work::share() + 1; schedule.begin_of_share(share) < end_of_tile; ++share) {
-      const Partial other(schedule, share);
-      other.wait_together();
-      add_part(sums, other);
-    }
-  }
-  return true;
 }
 
 }  // namespace reproducible
