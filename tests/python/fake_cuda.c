@@ -53,6 +53,17 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   return 0;
 }
 
+/* The device of all memory; -1: it is the host's. */
+int fake_cuda_device;
+int cuPointerGetAttribute(int* value, int which, uint64_t pointer) {
+  *value = fake_cuda_device;
+  return fake_cuda_device >= 0 && which == 9 && pointer != 0 ? 0 : 1;
+}
+int cuCtxGetDevice(int* device) {
+  *device = fake_cuda_device;
+  return 0;
+}
+
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   if (bytes > 100 << 20) {
     return 2;

@@ -105,6 +105,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
   const int by_rows = order == SGEMM_ORDER_ROW_MAJOR;
+  if (handle->context != fake.context) {
+    return SGEMM_STATUS_NOT_INITIALIZED;
+  }
   ++fake.calls;
   if (lda < 1 || lda < (by_rows == (transa == SGEMM_OP_N) ? k : m) || ldb < 1 ||
       ldb < (by_rows == (transb == SGEMM_OP_N) ? n : k) || ldc < 1 || ldc < (by_rows ? n : m)) {

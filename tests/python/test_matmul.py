@@ -290,6 +290,38 @@ def test_a_device_that_is_not_current_is_named(fake):
         sgemm.matmul(arrays[0], arrays[1], out=arrays[2])
 
 
+def test_who_does_not_say_his_device_is_where_his_memory_is(fake, cuda):
+    def product():
+        sgemm.matmul(*(types.SimpleNamespace(__cuda_array_interface__=x.__cuda_array_interface__) for x in arrays[:2]),
+                     out=arrays[2])  # fmt: skip
+
+    device = ctypes.c_int.in_dll(cuda, "fake_cuda_device")
+    arrays = [GpuArray(numbers(2, 2), device=1) for _ in range(3)]
+    fake.device = device.value = 1
+    product()
+    np.testing.assert_array_equal(arrays[2].numbers, arrays[0].numbers @ arrays[1].numbers)
+    arrays[0].changes = {"data": (0, False), "shape": (2, 0), "strides": None}
+    arrays[1].changes = {"data": (0, False), "shape": (0, 2), "strides": None}
+    product()
+    np.testing.assert_array_equal(arrays[2].numbers, 0)
+    arrays[0].changes = {}
+    device.value = -1
+    with pytest.raises(TypeError, match="a is not in the memory of a GPU: cuPointerGetAttribute failed: of the fake"):
+        product()
+
+
+def test_a_reset_of_the_device_takes_another_handle(fake):
+    operands = GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2))
+    for stream in (5, 5, 6):  # with settings as before, and with others
+        fake.context += 1
+        sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)), stream=stream)
+    assert (fake.calls, fake.handles) == (3, 1)
+    fake.status = 1  # as in a child that was forked
+    with pytest.raises(sgemm.SgemmError) as caught:
+        sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)))
+    assert caught.value.status == 1
+
+
 def test_errors_of_the_library(fake):
     fake.status = 3
     with pytest.raises(sgemm.SgemmError, match="SGEMM_STATUS_X: the fake refuses") as caught:

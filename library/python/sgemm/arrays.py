@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import driver
+
 CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
 
 
@@ -43,7 +45,7 @@ def _package_of_type(kind: type) -> str:
 def array_of(name: str, value: Any, stream: int = 0) -> Array:
     """Describes the argument `name`, which work on a stream is to use. Raises TypeError for what is no FP32 array on a
     GPU."""
-    device = device_of(name, value) or 0
+    device = device_of(name, value)
     if package_of(value) == "torch":
         return _from_torch(name, value, device)
     interface = getattr(value, "__cuda_array_interface__", None)
@@ -92,7 +94,7 @@ def _from_torch(name: str, tensor: Any, device: int) -> Array:
 INTERFACE_VERSIONS = range(4)  # those that were published
 
 
-def _from_interface(name: str, value: Any, interface: dict, device: int) -> Array:
+def _from_interface(name: str, value: Any, interface: dict, device: int | None) -> Array:
     try:
         version, kind = interface["version"], interface["typestr"]
         pointer, read_only = interface["data"]
@@ -118,7 +120,16 @@ def _from_interface(name: str, value: Any, interface: dict, device: int) -> Arra
         raise TypeError(f"{name} has strides that are no multiples of 4 bytes")
     else:
         steps = tuple(step // 4 for step in steps)
+    if device is None:
+        device = _device_of_memory(name, pointer)
     return Array(value, pointer, shape, steps, device, interface.get("stream"), bool(read_only))
+
+
+def _device_of_memory(name: str, pointer: int) -> int:
+    try:  # an array without elements may have no address
+        return driver.loaded().device_of(pointer) if pointer else driver.loaded().current_device()
+    except driver.DriverError as error:
+        raise TypeError(f"{name} is not in the memory of a GPU: {error}") from None
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

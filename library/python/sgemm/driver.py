@@ -25,6 +25,7 @@ class Driver:
     """Raises DriverError where there is no driver or no GPU."""
 
     MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76  # of CUdevice_attribute
+    DEVICE_OF_POINTER = 9  # of CUpointer_attribute
 
     def __init__(self):
         try:
@@ -67,6 +68,17 @@ class Driver:
     def attribute(self, number: int, which: int) -> int:
         value = c_int()
         self.call("cuDeviceGetAttribute", byref(value), which, number)
+        return value.value
+
+    def current_device(self) -> int:
+        value = c_int()
+        self.call("cuCtxGetDevice", byref(value))
+        return value.value
+
+    def device_of(self, pointer: int) -> int:
+        """The device that an address belongs to. Raises DriverError for one that CUDA does not know."""
+        value = c_int()
+        self.call("cuPointerGetAttribute", byref(value), self.DEVICE_OF_POINTER, c_uint64(pointer))
         return value.value
 
     @contextlib.contextmanager

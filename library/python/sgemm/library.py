@@ -14,6 +14,7 @@ NAME = "libsgemm.so.0.3"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
+NOT_INITIALIZED = 1  # a status
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
 
 
@@ -197,3 +198,8 @@ def handle_of(device: int) -> Handle:
             raise ValueError(f"the arrays are on device {device}, but device {handle.device} is current")
         _handles.of_device[device] = handle
     return _handles.of_device[device]
+
+
+def forget_handle(device: int, error: SgemmError) -> bool:
+    """Whether an error says that the device was reset since this thread's handle was made. The next one is another."""
+    return error.status == NOT_INITIALIZED and _handles.of_device.pop(device, None) is not None

@@ -75,12 +75,20 @@ def matmul(
         if 0 not in shape:
             if "out" in tensors and not out.is_inference():
                 sys.modules["torch"].autograd.graph.increment_version(out)
-            handle = library.handle_of(arrays["a"].device).set(number, accuracy, repeatable)
             if out is not None:
                 _refuse_overlap(**arrays)
             # Tensors on one device have one current stream.
             others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
-            _enqueue(handle, **arrays, alpha=alpha, beta=beta, stream=number, others=others, waits=stream is None)
+            call = functools.partial(
+                _enqueue, **arrays, alpha=alpha, beta=beta, stream=number, others=others, waits=stream is None
+            )
+            device = arrays["a"].device
+            try:
+                call(library.handle_of(device).set(number, accuracy, repeatable))
+            except library.SgemmError as error:
+                if not library.forget_handle(device, error):
+                    raise
+                call(library.handle_of(device).set(number, accuracy, repeatable))
     return given["out"]
 
 
