@@ -7,6 +7,7 @@
 #include "gemm_case.hpp"
 #include "reproducible_case.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -142,6 +143,40 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
   GemmOperands operands(product);
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+}
+
+/// What docs/library.md says a program may rely on.
+TEST(ReproducibleInterfaceTest, EqualRowsGiveEqualRowsAndAMatrixByItsTransposeIsSymmetric) {
+  GemmOperands operands({150, 150, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, -1.7F});
+  put_numbers_of_every_kind(operands);
+  for (std::int64_t k = 0; k < 90; ++k) {
+    operands.a.at(0, 140, k) = operands.a.at(0, 9, k);
+    for (std::int64_t row = 0; row < 150; ++row) {
+      operands.b.at(0, row, k) = operands.a.at(0, row, k);
+    }
+  }
+  operands.upload();
+  std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(operands), 132);
+  for (Algorithm& algorithm : reproducible_algorithms(batch_of(operands), 132)) {
+    algorithms.push_back(std::move(algorithm));
+  }
+  for (const Algorithm& algorithm : algorithms) {
+    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    operands.c.memory().download();
+    const auto bits = [&](std::int64_t row, std::int64_t column) {
+      return std::bit_cast<std::uint32_t>(operands.c.at(0, row, column));
+    };
+    int different = 0;
+    for (std::int64_t row = 0; row < 150; ++row) {
+      different += bits(140, row) != bits(9, row) ? 1 : 0;
+      for (std::int64_t column = 0; column < row; ++column) {
+        different += bits(row, column) != bits(column, row) ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(different, 0) << algorithm.kernel << " " << algorithm.configuration;
+  }
 }
 
 /// Scalars of a call, where a pointer mode wants them. A GPU can not read those of the host.
