@@ -10,8 +10,8 @@
 
 namespace sgemm {
 
-/// cuBLAS in FP32, on the device that is current when it is made. All functions throw StatusError, products with
-/// NOT_SUPPORTED where there is no cuBLAS. The executor has none, so tests on it bring an implementation of their own.
+/// cuBLAS in FP32, on the current device. All functions throw StatusError. The executor has none, so tests on it bring
+/// an implementation of their own.
 class Blas {
  public:
   /// 10000 * major + 100 * minor + patch, and its file; 0 and "" where there is none.
@@ -22,6 +22,9 @@ class Blas {
   explicit Blas(std::uint64_t context);
   ~Blas();
 
+  /// Before products and set_stream(): makes the handle of cuBLAS, unless it is there. False: there is no cuBLAS, or
+  /// the stream is captured, and what makes a handle would break the capture.
+  bool make_ready(cudaStream_t stream);
   /// The stream of the products that follow, and the memory that they may work in; null for cuBLAS's own. Costs nothing
   /// where both stay as they are.
   void set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes);
@@ -33,7 +36,8 @@ class Blas {
  private:
   struct Handle;
   class Idle;
-  Handle& present();
+  std::uint64_t context_;
+  int multiprocessors_ = 0;
   std::unique_ptr<Handle> handle_;
 };
 

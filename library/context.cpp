@@ -166,8 +166,14 @@ void sgemm_context::set_multiprocessors(int count) {
 }
 
 const Choice& sgemm_context::choice(const GemmBatch& batch, const GemmEpilogue* epilogue) {
-  return known(batch, epilogue).choice;
+  const Choice& choice = known(batch, epilogue).choice;
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && !choice.algorithm) {
+    cublas_is_ready();  // so that the call may be captured
+  }
+  return choice;
 }
+
+bool sgemm_context::cublas_is_ready() { return fallback == SGEMM_FALLBACK_CUBLAS && blas_.make_ready(stream_); }
 
 sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
@@ -315,9 +321,8 @@ class sgemm_context::Memory {
 
 /// Whether the last calls of a shape have shown that operands make the algorithm slower than cuBLAS. Nothing waits for
 /// what they show.
-bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
-  const bool leads_nowhere = fallback == SGEMM_FALLBACK_CUBLAS && *Blas::path() == '\0';
-  if (repeatable || leads_nowhere) {
+bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
+  if (repeatable) {
     return false;
   }
   if (shape.recomputed == nullptr) {
@@ -337,7 +342,7 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) const {
     shape.seen += passes;
     shape.calls = 0;
   }
-  return shape.detour.next(slow);
+  return shape.detour.next(slow) && (fallback == SGEMM_FALLBACK_NONE || cublas_is_ready());
 }
 
 void sgemm_context::gemm(const GemmBatch& batch) { gemm(batch, nullptr); }
@@ -357,7 +362,7 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }
   }
-  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && fallback == SGEMM_FALLBACK_NONE) {
+  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && !cublas_is_ready()) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
   if (epilogue != nullptr) {

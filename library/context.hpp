@@ -72,7 +72,7 @@ struct sgemm_context {
   };
 
   Known& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
-  bool takes_detour(const sgemm::GemmBatch& batch, Known& shape) const;
+  bool takes_detour(const sgemm::GemmBatch& batch, Known& shape);
   std::size_t workspace_limit() const;
   void prepare_for_want_of_memory() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
@@ -81,6 +81,8 @@ struct sgemm_context {
   bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Known& shape);
   void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
                          const sgemm::Choice& choice);
+  /// Whether cuBLAS may have a call, and has a handle.
+  bool cublas_is_ready();
   void gemm_by_cublas(const sgemm::GemmBatch& batch, Known& shape);
 
   int forks_;  ///< that led to the process

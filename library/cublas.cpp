@@ -86,18 +86,32 @@ int Blas::version() {
 
 const char* Blas::path() { return cublas_functions().path.c_str(); }
 
-Blas::Blas(std::uint64_t context) {
+Blas::Blas(std::uint64_t context) : context_(context) {}
+
+bool Blas::make_ready(cudaStream_t stream) {
+  if (handle_ != nullptr) {
+    return true;
+  }
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
-  handle_ = Idle::instance().take(device, context);
-  if (handle_ == nullptr && cublas_functions().failure.empty()) {
-    handle_ = std::make_unique<Handle>();
-    handle_->device = device;
-    handle_->context = context;
-    check(cublas_functions().create(&handle_->cublas));
+  std::unique_ptr<Handle> handle = Idle::instance().take(device, context_);
+  if (handle == nullptr) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const bool is_captured =
+        cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone;
+    if (is_captured || !cublas_functions().failure.empty()) {
+      return false;
+    }
+    handle = std::make_unique<Handle>();
+    handle->device = device;
+    handle->context = context_;
+    check(cublas_functions().create(&handle->cublas));
   }
+  handle_ = std::move(handle);
+  set_multiprocessors(multiprocessors_);
+  return true;
 }
 
 Blas::~Blas() {
@@ -112,7 +126,7 @@ Blas::~Blas() {
 }
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
-  Handle& handle = present();
+  Handle& handle = *handle_;
   if (stream == handle.stream && workspace == handle.workspace && workspace_bytes == handle.workspace_bytes) {
     return;
   }
@@ -126,22 +140,16 @@ void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspac
 }
 
 void Blas::set_multiprocessors(int count) {
+  multiprocessors_ = count;
   if (handle_ != nullptr) {
     check(cublas_functions().set_sm_count_target(handle_->cublas, count));
   }
 }
 
-Blas::Handle& Blas::present() {
-  if (handle_ == nullptr) {
-    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
-  }
-  return *handle_;
-}
-
 // cuBLAS is column-major. It computes a row-major C = op(A) op(B) as C^T = op(B)^T op(A)^T.
 void Blas::gemm(const GemmBatch& batch) {
   const CublasFunctions& cublas = cublas_functions();
-  const cublasHandle_t handle = present().cublas;
+  const cublasHandle_t handle = handle_->cublas;
   const GemmProblem& p = batch.first;
   const cublasOperation_t op_b = operation(p.b_transposed);
   const cublasOperation_t op_a = operation(p.a_transposed);

@@ -1,6 +1,7 @@
 #include "calibration/measurement.hpp"
 
 #include "common/cuda_check.hpp"
+#include "status_error.hpp"
 
 #include <algorithm>
 #include <random>
@@ -77,6 +78,9 @@ Measurement::Measurement(std::size_t elements) : Measurement() {  // so that the
   CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   CUDA_CHECK(cudaEventCreate(&begin_));
   CUDA_CHECK(cudaEventCreate(&end_));
+  if (!blas_.make_ready(stream_)) {
+    throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
+  }
   blas_.set_stream(stream_, nullptr, 0);
   CUDA_CHECK(cudaDeviceSynchronize());
   GemmBatch warm = contiguous(1024, 1024, 1024, false, false);

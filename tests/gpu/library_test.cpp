@@ -318,6 +318,7 @@ void expect_right_in_a_graph(const GemmCase& product) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(GemmOperands({5, 6, 7}).call(handle), SGEMM_STATUS_SUCCESS);  // cuBLAS has a handle from now on
   GemmOperands operands(product);
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;

@@ -204,6 +204,30 @@ TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
   EXPECT_EQ(blas_calls().products, 0);
 }
 
+/// A handle of cuBLAS takes 64 MiB, and making one would break a capture.
+TEST_F(HandleTest, CublasHasAHandleFromItsFirstCallOrPlanOn) {
+  GemmOperands small({5, 6, 7});
+  const Expected unchanged(small, 1);
+  const Handle planned;
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_fallback(planned, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
+  EXPECT_STREQ(plan_of(planned, {5, 6, 7}).kernel, "cublas");
+  EXPECT_EQ(blas_calls().handles, 0);
+  ASSERT_EQ(sgemm_set_fallback(planned, SGEMM_FALLBACK_CUBLAS), SGEMM_STATUS_SUCCESS);
+  plan_of(planned, {5, 6, 7});
+  EXPECT_EQ(blas_calls().handles, 1);
+
+  blas_calls().captured = true;
+  EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  unchanged.check_unchanged(small);
+  EXPECT_STREQ(plan_of(handle, {5, 6, 7}).kernel, "cublas");
+  expect_right(planned, {5, 6, 7});
+  blas_calls().captured = false;
+  expect_right(handle, {5, 6, 7});
+  expect_right(handle, {5, 6, 7});
+  EXPECT_EQ(blas_calls().handles, 2);
+}
+
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
   const Handle handle;
   int unused = 0;
@@ -364,6 +388,7 @@ TEST_F(HandleTest, AHandleMayBeMadeAndFreedWhileAnotherThreadCaptures) {
   capture_state().elsewhere = true;
   sgemm_handle_t handle = nullptr;
   EXPECT_EQ(sgemm_create(&handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(GemmOperands({5, 6, 7}).call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_destroy(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(capture_state().broken, 0);

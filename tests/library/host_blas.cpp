@@ -3,6 +3,8 @@
 #include "blas.hpp"
 #include "status_error.hpp"
 
+#include <memory>
+
 namespace sgemm {
 
 test::BlasCalls& test::blas_calls() {
@@ -15,12 +17,17 @@ struct Blas::Handle {};
 int Blas::version() { return 0; }
 const char* Blas::path() { return test::blas_calls().missing ? "" : "the host"; }
 
-Blas::Blas(std::uint64_t) {
-  if (test::capture_state().forbids()) {
-    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
-  }
-}
+Blas::Blas(std::uint64_t context) : context_(context) {}
 Blas::~Blas() { test::capture_state().forbids(); }
+
+bool Blas::make_ready(cudaStream_t) {
+  if (handle_ == nullptr && !test::blas_calls().captured && !test::blas_calls().missing) {
+    test::capture_state().forbids();
+    ++test::blas_calls().handles;
+    handle_ = std::make_unique<Handle>();
+  }
+  return handle_ != nullptr;
+}
 
 void Blas::set_stream(cudaStream_t stream, void* workspace, std::size_t workspace_bytes) {
   test::blas_calls().stream = stream;

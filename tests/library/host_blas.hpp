@@ -13,14 +13,16 @@
 namespace sgemm::test {
 
 struct BlasCalls {
+  int handles = 0;   ///< that were made
   int products = 0;  ///< calls of Blas::gemm()
   std::int64_t batch_count = 0;
   // During the last product.
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
-  bool refuses = false;  ///< products, as cuBLAS may
-  bool missing = false;  ///< as where there is no cuBLAS
+  bool refuses = false;   ///< products, as cuBLAS may
+  bool missing = false;   ///< as where there is no cuBLAS
+  bool captured = false;  ///< the stream, so that no handle can be made
   int multiprocessors = 0;
 };
 BlasCalls& blas_calls();

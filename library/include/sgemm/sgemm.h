@@ -18,7 +18,8 @@
  *     the handle is repeatable (sgemm_set_repeatable()): where there is no room to work in, another algorithm or
  *     cuBLAS gets the call, and where operands with Inf, NaN or numbers far apart made calls slower than cuBLAS, cuBLAS
  *     gets it. Their bits are others.
- *   - All calls may be captured into a CUDA graph, except sgemm_create() and sgemm_destroy().
+ *   - All calls may be captured into a CUDA graph, except sgemm_create(), sgemm_destroy() and the handle's first call
+ *     that cuBLAS gets, which is NOT_SUPPORTED there. After a plan of such a call it may be captured as well.
  *   - No function needs a header of CUDA. An sgemm_stream_t is a cudaStream_t.
  */
 
@@ -100,9 +101,10 @@ typedef enum {
   SGEMM_ACCURACY_ROWWISE = 3,
   /* The same bits everywhere. An element of C depends on its row of op(A), its column of op(B), alpha, beta, its old
    * value and k, and on nothing else: not on m, n, the batch, its place, leading dimensions, alignment, layouts, the
-   * stream or the number of multiprocessors, nor on the GPU. docs/15_reproducible.md defines it. The error is at most
-   * that of SGEMM_ACCURACY_ROWWISE. cuBLAS never gets such a call: where the library has no kernel for the device, it
-   * is NOT_SUPPORTED, also with SGEMM_FALLBACK_CUBLAS, and ALLOC_FAILED where there is no room. */
+   * stream or the number of multiprocessors, nor on the GPU. So equal rows of op(A) give equal rows of C, and A times
+   * its transpose is symmetric, which no other accuracy promises. docs/15_reproducible.md defines it. The error is at
+   * most that of SGEMM_ACCURACY_ROWWISE. cuBLAS never gets such a call: where the library has no kernel for the device,
+   * it is NOT_SUPPORTED, also with SGEMM_FALLBACK_CUBLAS, and ALLOC_FAILED where there is no room. */
   SGEMM_ACCURACY_REPRODUCIBLE = 4
 } sgemm_accuracy_t;
 
@@ -158,7 +160,7 @@ SGEMM_API sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_poi
 SGEMM_API sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value);
 
 /* SGEMM_FALLBACK_CUBLAS at first. A program that has a cuBLAS of its own may want its own handle and workspace there.
- */
+ * The library makes a handle of cuBLAS, which takes some 64 MiB, in the first call or plan that has cuBLAS compute. */
 SGEMM_API sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback);
 SGEMM_API sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value);
 
