@@ -103,7 +103,7 @@ def test_a_cheat_is_refused_without_a_gpu(cheat):
 def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
     status, judged = verdicts(",".join(str(cheat.path) for cheat in BY_HOST_CODE))
     assert status == 4
-    assert len(judged) == len(BY_HOST_CODE) >= 80
+    assert len(judged) == len(BY_HOST_CODE) >= 10
     for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
         assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
         assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
