@@ -67,7 +67,7 @@ def test_a_result_by_columns(fake):
 
 def test_a_matrix_serves_a_whole_batch(fake):
     a, b = numbers(3, 5, 3), numbers(3, 4)
-    for one in (b, b[None], np.broadcast_to(b, (3, 3, 4))):
+    for one in (b, b[None], b.reshape(1, 3, 4), np.broadcast_to(b, (3, 3, 4))):
         out = np.empty((3, 5, 4), np.float32)
         sgemm.matmul(GpuArray(a), GpuArray(one), out=GpuArray(out))
         np.testing.assert_array_equal(out, a @ b)

@@ -80,7 +80,7 @@ def test_energy_and_sustained_speeds_have_cublas_as_well(edited):
     alone = keep(lambda record: record["kernel"] != "cublas")
     energy, sustained = (load([edited(path.name, alone)]) for path in (ENERGY, SUSTAINED))
     kernel, cublas = (one(sustained, "sustained", kernel=name).sustained for name in ("07_warptile_hilbert", "cublas"))
-    assert cublas["kernel"] == kernel["cublas"]
+    assert cublas["kernel"] == cublas["cublas"] == kernel["cublas"]
     chart = plot.energy_over_size(plot.Source(energy, energy=energy))
     assert "cuBLAS" in {text.get_text().partition("  ")[0] for text in chart.axes[0].texts}
 

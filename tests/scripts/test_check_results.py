@@ -151,7 +151,7 @@ def fast_clock(document: dict) -> None:
         (protocol(data="normal"), "protocols", "data is uniform"),
         (protocol(max_seconds=0.5), "protocols", "at least 7 samples"),
         (protocol(min_samples=3), "protocols", "at least 7 samples"),
-        (protocol(flush_bytes=1 << 20), "protocols", "L2 was not cold"),
+        (protocol(flush_bytes=(60 << 20) - 1), "protocols", "L2 was not cold"),
         (protocol(energy=True), "protocols", "energy is False (needed), True (cold.json)"),
         (hot_turn, "throttling", "throttled by hw_slowdown"),
         (hot, "throttling", "throttled by hw_thermal_slowdown"),

@@ -329,7 +329,15 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
     files = sorted((ROOT / "results").rglob("*.json"))
     found = written(tmp_path, *files)
     assert len({c["source"] for c in found["cases"]}) == len(found["files"])
-    assert len(found["files"]) + len(found["tables"]) >= len(files) - 1  # the list of kernels has a note
+    assert len(found["files"]) + len(found["tables"]) >= len(files) - 1
+    assert any(note.startswith("kernels.json is a list of kernels") for note in found["notes"])
+    assert {c["kernel"] for c in found["cases"] if c.get("beside_gpu")} > {"cpu_blas", "cpu_naive"}
+
+
+def test_an_axis_of_errors_has_no_number_twice():
+    text = json.dumps(charts.CHARTS["error"]["scatter"])
+    assert '"format": ".2~e"' in text
+    assert '"format": ".0e"' not in text, "which has 1.2e-7 and 1.4e-7 alike"
 
 
 def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
