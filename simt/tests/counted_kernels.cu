@@ -122,6 +122,24 @@ __global__ void extra_reads_kernel(Product p, unsigned first_block) {
 
 __global__ void shuffled_kernel(Product p) { multiply_tile(p, blockIdx.x * 7ULL % gridDim.x); }
 
+__global__ void bulk_copies_kernel(Product p) {
+  alignas(16) __shared__ float values[8];
+  __shared__ std::uint64_t storage;
+  const unsigned barrier = shared_address(&storage);
+  const std::int64_t tile = blockIdx.x * 7ULL % gridDim.x;
+  const std::int64_t row = tile / tiles_in(p.n) * TILE;
+  const std::int64_t col = tile % tiles_in(p.n) * TILE;
+  if (threadIdx.x + threadIdx.y == 0) {
+    mbarrier_init(barrier, 1);
+    mbarrier_arrive_expect_tx(barrier, sizeof(values));
+    cp_async_bulk(shared_address(values), p.a + row * p.k, 16, barrier);
+    cp_async_bulk(shared_address(values + 4), p.b + col, 16, barrier);
+  }
+  __syncthreads();
+  mbarrier_wait(barrier, 0);
+  p.c[(row + threadIdx.y) * p.n + col + threadIdx.x] = values[0] * values[4];
+}
+
 __global__ void different_conflicts_kernel(Product p) {
   __shared__ float values[1024];
   multiply_tile(p, blockIdx.x);
@@ -174,6 +192,7 @@ void product_with_extra_reads_at_the_end(const Product& p) {
   run_product(extra_reads_kernel, blocks, p, static_cast<unsigned>(blocks - 1));
 }
 void shuffled_product(const Product& p) { run_product(shuffled_kernel, tiles_of(p), p); }
+void product_by_bulk_copies(const Product& p) { run_product(bulk_copies_kernel, tiles_of(p), p); }
 void product_with_different_conflicts(const Product& p) { run_product(different_conflicts_kernel, tiles_of(p), p); }
 void fill(const Product& p) { run_product(fill_kernel, (p.m * p.n + TILE * TILE - 1) / (TILE * TILE), p); }
 

@@ -57,6 +57,8 @@ void product_with_extra_reads(const Product& p);
 void product_with_extra_reads_at_the_end(const Product& p);
 /// Blocks take tiles in an order without pattern.
 void shuffled_product(const Product& p);
+/// The same with one step, whose operands are copied in bulk.
+void product_by_bulk_copies(const Product& p);
 /// Every block's bank conflicts depend on its number.
 void product_with_different_conflicts(const Product& p);
 /// Reads nothing.
