@@ -1,12 +1,14 @@
-"""Collects hardware counters of the chapters' kernels, which the runner reads with Nsight Compute, in one file.
+"""Reads hardware counters of kernels with Nsight Compute: prints a table of them, or writes them to one file.
 
     python -m tools.counters --build build --out results/nvidia-h200/counters.json
-    python -m tools.counters --build build 05_coarse_1d 06_coarse_2d:vectorized
+    python -m tools.counters --build build 05_coarse_1d my.cu --size 2048 --launch="mine<<<64, 64>>>(A, B, C)"
 
-Runs on a machine with the GPU, `ncu` and nothing else but Python's standard library. `runner --profile` profiles each
-kernel in one product, as itself, at the clocks it finds and with the caches emptied before each pass of the profiler.
-Of a product with several launches, `kernels` and `derived` have the one that takes longest, and `launches` has what is
-derived for each, with its function. A metric that this version of `ncu` rejects is left out, and listed in the file.
+Runs on a machine with the GPU and `ncu`: the one that $NCU names, or the one on PATH, or CUDA's own. Each kernel has a
+process of `runner --profile` under `ncu`, which verifies it and then launches one product between marks. `ncu` repeats
+each launch until it has read all counters. It leaves the clocks as they are, and empties the caches before each time.
+A metric that this `ncu` does not know is left out, and listed in the file. Flags that are not listed here go to the
+runner. Of a product with several launches, `kernels` and `derived` have the one that takes longest, and `launches` has
+what is derived for each, with its function. The file takes nothing but Python's standard library.
 
 Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 """
@@ -14,58 +16,281 @@ Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-USAGE_ERROR = 2  # of the runner
+SECTOR_BYTES = 32
+WARP = 32
+
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+STALLS = """barrier branch_resolving dispatch_stall drain imc_miss lg_throttle long_scoreboard math_pipe_throttle membar
+mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait""".split()  # noqa: SIM905
+
+# Ways to access shared memory: the metric that counts each, and its word in the names of others. The last are
+# asynchronous, from global memory.
+SHARED = {
+    "shared_load": ("smsp__sass_inst_executed_op_shared_ld.sum", "ld"),
+    "shared_store": ("smsp__sass_inst_executed_op_shared_st.sum", "st"),
+    "async_copy": ("sm__sass_inst_executed_op_ldgsts.sum", "ldgsts"),
+}
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
+
+# Figures that are a metric as it is. FMA counts integer multiply-adds as well: they take the same pipe. The shared pipe
+# is what shared memory and the L1 cache have in common.
+PLAIN = {
+    "ffma": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "fma_pipe_percent": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "tensor_pipe_percent": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "issue_slots_busy_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "achieved_occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "registers": "launch__registers_per_thread",
+    "waves": "launch__waves_per_multiprocessor",
+    "dram_percent_of_peak": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l2_to_sm_bytes": "l1tex__m_xbar2l1tex_read_bytes.sum",  # what the SMs read from the L2
+    "l2_hit_percent": "lts__t_sector_hit_rate.pct",
+    "l1_hit_percent": "l1tex__t_sector_hit_rate.pct",
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",  # asynchronous copies among them
+    "shared_pipe_percent": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+}
+TIME = "gpu__time_duration.sum"
+CYCLES = "sm__cycles_elapsed.max"
+INSTRUCTIONS = "smsp__inst_executed.sum"
+DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+L2_SECTORS = "lts__t_sectors.sum"
+FABRIC_SECTORS = "lts__t_sectors_srcunit_ltcfabric.sum"
+LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+STORE_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
+
+METRICS = [TIME, CYCLES, INSTRUCTIONS, *DRAM, L2_SECTORS, FABRIC_SECTORS, "lts__t_sectors_srcunit_tex.sum"]
+METRICS += [LOAD_SECTORS, STORE_SECTORS, STORE_REQUESTS, *PLAIN.values()]
+METRICS += [
+    name for count, word in SHARED.values() for name in (count, WAVEFRONTS.format(word), CONFLICTS.format(word))
+]
+METRICS += [STALL.format(reason) for reason in STALLS]
+
+MICROSECONDS = {"us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3, "s": 1e6, "second": 1e6}  # ncu's base is ns
+
+NO_PERMISSION = "ERR_NVGPUCTRPERM"
 
 
 class ProfileError(Exception):
-    """Kernels that could not be profiled; the message is one line."""
+    """A kernel that could not be profiled; the message is one line."""
 
 
-def profile(runner: Path, kernels: Sequence[str], size: int) -> dict:
-    """The results file of a run of the runner. What it prints goes to standard output."""
-    with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder) / "results.json"
-        command = [str(runner), "--profile", "--kernel", ",".join(kernels), "--sizes", str(size), "--no-verify"]
-        done = subprocess.run([*command, "--out", str(results)], check=False)
-        if done.returncode == USAGE_ERROR or not results.exists():
-            raise ProfileError("the runner did not start, as it says above")
-        return json.loads(results.read_text(encoding="utf-8"))
+def ratio(numerator: float | None, denominator: float | None, factor: float = 1.0) -> float | None:
+    return factor * numerator / denominator if numerator is not None and denominator else None
 
 
-def document_of(results: dict, size: int) -> dict:
-    """What the runner found, by kernel."""
-    context = results["context"]
+def time_us(counters: dict) -> float | None:
+    time = counters.get(TIME)
+    return time and time["value"] * MICROSECONDS.get(time["unit"], 1e-3)
+
+
+def derive(counters: dict, flops: float | None) -> dict:
+    """The figures of a launch that tables show. A figure is null where a counter is missing or says nothing about this
+    kernel, and those with FLOP where `flops` is None. They have five digits: counters are not more exact than that.
+    """
+
+    def raw(metric: str) -> float | None:
+        return counters[metric]["value"] if metric in counters else None
+
+    time = time_us(counters)
+    figures = {field: raw(metric) for field, metric in PLAIN.items()}
+    bytes_ = [value for value in map(raw, DRAM) if value is not None]
+    dram = sum(bytes_) if bytes_ else None
+    figures |= {
+        "time_us": time,
+        "tflops": ratio(flops, time, 1e-6),
+        "sm_clock_mhz": ratio(raw(CYCLES), time),
+        "ffma_percent_of_instructions": ratio(figures["ffma"], raw(INSTRUCTIONS), 100 / WARP),
+        "dram_bytes": dram,
+        "dram_gbytes_s": ratio(dram, time, 1e-3),
+        "flop_per_dram_byte": ratio(flops, dram),
+        "flop_per_l2_to_sm_byte": ratio(flops, figures["l2_to_sm_bytes"]),
+        # All that the L2's slices looked up, and a second time what one half of the L2 fetches from the other.
+        "l2_bytes": ratio(raw(L2_SECTORS), 1, SECTOR_BYTES),
+        "l2_fabric_bytes": ratio(raw(FABRIC_SECTORS), 1, SECTOR_BYTES),
+        "global_load_sectors_per_request": ratio(raw(LOAD_SECTORS), figures["global_load_requests"]),
+        "global_store_sectors_per_request": ratio(raw(STORE_SECTORS), raw(STORE_REQUESTS)),
+    }
+    for name, (metric, word) in SHARED.items():
+        count = raw(metric) or None  # without accesses of a kind there is nothing to say of them
+        figures[f"{name}_wavefronts_per_request"] = ratio(raw(WAVEFRONTS.format(word)), count)
+        figures[f"{name}_bank_conflicts"] = raw(CONFLICTS.format(word)) if count else None
+    figures["async_copy_percent_of_loads"] = ratio(
+        raw(SHARED["async_copy"][0]) or None, figures["global_load_requests"], 100
+    )
+    stalls = {reason: value for reason in STALLS if (value := raw(STALL.format(reason))) is not None}
+    most_first = dict(sorted(stalls.items(), key=lambda item: -item[1]))
+    rounded = {name: None if value is None else float(f"{value:.5g}") for name, value in figures.items()}
+    return rounded | {"stalls": {reason: float(f"{value:.5g}") for reason, value in most_first.items()}}
+
+
+def number_in(cell: str) -> float | None:
+    """ "1,234.5" as a number; None for "n/a" and the like."""
+    try:
+        return float(cell.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def launches_in(text: str) -> Iterator[tuple[str, dict]]:
+    """The function and the counters of each launch in what `ncu --csv --page raw` prints: a row of names, one of units,
+    and one of values for each launch. Other lines, and metrics without a number, are left out.
+    """
+    rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+    start = next((i for i, row in enumerate(rows) if "Kernel Name" in row), len(rows))
+    names, units = (*rows[start : start + 2], [], [])[:2]
+    for row in rows[start + 2 :]:
+        if len(row) == len(names) == len(units):  # no line that is cut off
+            cells = {name: (number_in(cell), unit) for name, cell, unit in zip(names, row, units, strict=True)}
+            known = {name: cells[name] for name in METRICS if cells.get(name, (None,))[0] is not None}
+            counters = {name: {"value": value, "unit": unit} for name, (value, unit) in known.items()}
+            yield row[names.index("Kernel Name")], counters
+
+
+def rejected_metrics(output: str) -> list[str]:
+    """The metrics that a line of an error or warning names, with or without their rollup (".sum")."""
+    complaints = [line for line in output.splitlines() if re.search("==ERROR==|==WARNING==|ailed to", line)]
+    words = set(re.findall(r"[a-z0-9]+__[a-z0-9_]+(?:\.[a-z0-9_.]*[a-z0-9_])?", "\n".join(complaints)))
+    return [metric for metric in METRICS if metric in words or metric.partition(".")[0] in words]
+
+
+def find_ncu() -> str:
+    chosen = os.environ.get("NCU")
+    found = shutil.which(chosen) if chosen else shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
+    if not found:
+        raise FileNotFoundError(
+            "there is no ncu, Nsight Compute's program, which comes with the CUDA Toolkit: put it on PATH or name it "
+            "in $NCU"
+        )
+    return found
+
+
+def output_of(command: Sequence[str], seconds: float) -> str:
+    """What a program prints. With its end, or this one's, or when the time is over, all ends that it has started."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, text=True, errors="replace", start_new_session=True, **streams) as process:
+        try:
+            return process.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            raise ProfileError(f"took longer than {seconds:g} s under ncu, which --timeout changes") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+class Profiler:
+    """Profiles cases of one command line of the runner."""
+
+    def __init__(self, command: Sequence[str], seconds: float) -> None:
+        self.command = list(command)
+        self.seconds = seconds
+        self.ncu = find_ncu()
+        version = re.search(r"Version\s+(\S+)", output_of([self.ncu, "--version"], seconds))
+        self.version = version[1] if version else "unknown"
+        self.dropped: list[str] = []
+
+    def cases(self) -> list[str]:
+        """Their names. The runner says on standard error why there are none."""
+        listed = subprocess.run(
+            [*self.command, "--benchmark_list_tests"], stdout=subprocess.PIPE, text=True, check=False
+        )
+        return listed.stdout.splitlines() if listed.returncode == 0 else []
+
+    def profile(self, case: str) -> tuple[dict, dict, list[dict]]:
+        """The context of its run, its record, and its launches. Throws ProfileError where there are none."""
+        pattern = re.sub(r"([][(){}.*+?^$|\\])", r"\\\1", case)
+        while True:
+            with tempfile.TemporaryDirectory() as folder:
+                log, results = Path(folder) / "ncu.csv", Path(folder) / "results.json"
+                wanted = ",".join(metric for metric in METRICS if metric not in self.dropped)
+                command = [self.ncu, "--clock-control", "none", "--profile-from-start", "off", "--csv", "--page", "raw"]
+                command += ["--print-units", "base", "--print-kernel-base", "function", "--metrics", wanted]
+                command += ["--log-file", str(log), *self.command]
+                command += [f"--benchmark_filter=^{pattern}$", "--out", str(results)]
+                output = output_of(command, self.seconds) + (log.read_text(errors="replace") if log.exists() else "")
+                document = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {"benchmarks": []}
+            for record in document["benchmarks"]:
+                if record["outcome"] != "profiled":
+                    raise ProfileError(record["reason"])
+                if launches := launches_of(record, output):
+                    return document["context"], record, launches
+            if NO_PERMISSION in output:
+                raise ProfileError(
+                    f"the driver lets this user read no counters ({NO_PERMISSION}): run it as root, or let all users "
+                    f"read them as https://developer.nvidia.com/{NO_PERMISSION} says"
+                )
+            rejected = [metric for metric in rejected_metrics(output) if metric not in self.dropped]
+            if not rejected:
+                lines = [line.strip() for line in output.splitlines() if line.strip()]
+                raise ProfileError(f"ncu gave no counters: {' / '.join(lines[-3:]) or 'it printed nothing'}")
+            self.dropped += rejected
+
+
+def launches_of(record: dict, output: str) -> list[dict]:
+    """The launches of a product, whose FLOP are put down to the one that takes longest."""
+    found = list(launches_in(output))
+    longest = max((counters for _, counters in found), key=lambda counters: time_us(counters) or 0, default=None)
+    flops = 2.0 * record["m"] * record["n"] * record["k"] * record.get("batch", 1)
+    return [
+        {"function": name, "counters": counters, "derived": derive(counters, flops if counters is longest else None)}
+        for name, counters in found
+    ]
+
+
+def document_of(context: dict, profiles: dict[str, list[dict]], profiler: Profiler, size: int) -> dict:
+    """What was found, by kernel."""
     device = context.get("device") or {}
     document = {"schema_version": 1, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
-    profiles = {case["kernel"]: case["profile"] for case in results["benchmarks"] if "profile" in case}
-    for kernel, found in profiles.items():
-        launch = max(found["launches"], key=lambda launch: launch["derived"]["time_us"] or 0)
+    for kernel, launches in profiles.items():
+        launch = max(launches, key=lambda launch: launch["derived"]["time_us"] or 0)
         document["kernels"][kernel] = launch["counters"]
         document["derived"][kernel] = launch["derived"]
-        if len(found["launches"]) > 1:
+        if len(launches) > 1:
             document["launches"][kernel] = [
-                {"function": launch["function"], "derived": launch["derived"]} for launch in found["launches"]
+                {"function": launch["function"], "derived": launch["derived"]} for launch in launches
             ]
     document["context"] = {
         "device": device.get("name", "unknown"),
         "compute_capability": device.get("compute_capability", "unknown"),
         "driver": device.get("driver", "unknown"),
-        "ncu": next((found["ncu"] for found in profiles.values()), "unknown"),
+        "ncu": profiler.version,
         "size": size,
         "date": context["date"],
         "git_commit": context.get("git_commit", "unknown"),
         "git_dirty": context.get("git_dirty", False),
-        "dropped_metrics": sorted({metric for found in profiles.values() for metric in found["dropped_metrics"]}),
+        "dropped_metrics": sorted(profiler.dropped),
     }
     return document
+
+
+def print_table(kernel: str, launches: Sequence[dict]) -> None:
+    """A column for each launch. Rows without a value are left out."""
+    from tools.forms import COUNTER_ROWS, maybe  # with pandas, which files go without
+
+    rows = [[kernel, *(launch["function"] for launch in launches)]]
+    for title, field, form in COUNTER_ROWS:
+        cells = [
+            maybe(form, launch["derived"][field]) if field != "stalls" else form(launch["derived"][field])
+            for launch in launches
+        ]
+        rows += [[title, *cells]] if any(cells) else []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for title, *cells in rows:
+        print("  ".join([title.ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells, widths[1:], strict=True))]))
+    print()
 
 
 def write_atomically(path: Path, document: dict) -> None:
@@ -76,14 +301,17 @@ def write_atomically(path: Path, document: dict) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument(
         "kernels", nargs="*", metavar="ID", help="as --kernel takes them (default: chapters, with their variants)"
     )
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder with the runner (default: build)")
     parser.add_argument("--size", type=int, default=4096, help="M = N = K (default: 4096)")
-    parser.add_argument("--out", type=Path, default=Path("counters.json"), help="default: counters.json")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for a kernel (default: 300)")
+    parser.add_argument("--out", type=Path, help="file to write, in place of tables")
+    options, options.flags = parser.parse_known_args(arguments)
     if options.size < 1:
         parser.error("--size takes a number above 0")
     return options
@@ -92,22 +320,35 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     runner = (options.build / "runner").resolve()
-    if not os.access(runner, os.X_OK):
-        print(f"counters.py: there is no program {runner}", file=sys.stderr)
-        return 2
+    kernels = ",".join(options.kernels or ["chapters"])
+    context, profiles, failed = {}, {}, False
     try:
-        results = profile(runner, options.kernels or ["chapters"], options.size)
-        document = document_of(results, options.size)
-        if document["kernels"]:
-            write_atomically(options.out, document)
+        if not os.access(runner, os.X_OK):
+            raise FileNotFoundError(f"there is no program {runner}")
+        command = [str(runner), "--profile", "--kernel", kernels, "--sizes", str(options.size), *options.flags]
+        profiler = Profiler(command, options.timeout)
+        cases = profiler.cases()
+        if not cases:
+            raise FileNotFoundError("the runner has no case, as it says above")
+        for case in cases:
+            try:
+                context, record, launches = profiler.profile(case)
+            except ProfileError as error:
+                print(f"{case}: {error}", file=sys.stderr)
+                failed = True
+                if NO_PERMISSION in str(error):
+                    break
+            else:
+                profiles[record["kernel"]] = launches
+                if not options.out:
+                    print_table(record["kernel"], launches)
+        if profiles and options.out:
+            write_atomically(options.out, document_of(context, profiles, profiler, options.size))
             print(options.out)
-    except (ProfileError, OSError) as error:
+    except OSError as error:
         print(f"counters.py: {error}", file=sys.stderr)
         return 2
-    missing = [case for case in results["benchmarks"] if "profile" not in case]
-    for case in missing:
-        print(f"{case['kernel']}: {case['reason']}", file=sys.stderr)
-    return 1 if missing or not document["kernels"] else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

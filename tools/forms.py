@@ -115,7 +115,7 @@ def stalls(warps: dict[str, float]) -> str:
     return ", ".join(f"{reason.replace('_', ' ')} {significant(value, 2)}" for reason, value in waiting)
 
 
-# The forms that the runner's rows of counters name.
+# The forms that rows of counters name.
 NAMED_FORMS: dict[str, Callable] = {
     "duration": duration,
     "significant": significant,
@@ -127,7 +127,7 @@ NAMED_FORMS: dict[str, Callable] = {
     "stalls": stalls,
 }
 
-COUNTER_ROWS_FILE = ROOT / "runner" / "count" / "counter_rows.json"
+COUNTER_ROWS_FILE = ROOT / "tools" / "counter_rows.json"
 
 # Titles, fields of counters.json and forms.
 COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(

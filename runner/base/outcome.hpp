@@ -15,7 +15,7 @@ enum class Outcome {
   executed,       ///< a GPU kernel ran on the executor: verified like a measured one, and not timed
   compared,       ///< with --accuracy: run once, and its error measured; not timed
   counted,        ///< what a GPU kernel asks of a GPU was counted on the executor
-  profiled,       ///< a GPU's counters of one launch were read
+  profiled,       ///< with --profile: verified, and launched once more between marks for a profiler
   incorrect,      ///< the result is outside the kernel's error bound
   implausible,    ///< faster than the machine can be
   failed,         ///< a library call returned an error, or the kernel did what no kernel may

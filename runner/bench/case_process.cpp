@@ -1,8 +1,6 @@
 #include "bench/case_process.hpp"
 
 #include "base/outcome.hpp"
-#include "base/program.hpp"
-#include "base/temporary_file.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -11,10 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <iterator>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -22,8 +17,7 @@
 #include <fmt/format.h>
 
 // The process of a CaseProcess is connected to it by a socket. The one asks for a case by its name in a line, the other
-// answers in lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record. Under
-// ncu, variables of the environment name the case, and the file that the record goes to.
+// answers in lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record.
 
 namespace sgemm {
 namespace {
@@ -33,10 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Tells the process of a CaseProcess that it is one.
 constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
-
-/// Tell the process of a CaseProfiler which case it runs, and the file that its record goes to.
-constexpr const char* CASE_VARIABLE = "SGEMM_PROFILED_CASE";
-constexpr const char* RECORD_VARIABLE = "SGEMM_PROFILED_RECORD";
 
 /// A process that was asked to end has so long for it.
 constexpr auto GRACE = std::chrono::seconds(2);
@@ -168,69 +158,6 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
   }
 }
 
-// ---- Under ncu ----
-
-CaseProfiler::CaseProfiler(std::vector<std::string> arguments, const std::string& driver,
-                           std::optional<double> seconds_per_case, StopToken stop)
-    : arguments_(std::move(arguments)), driver_(driver), seconds_per_case_(seconds_per_case), stop_(stop) {}
-
-Record CaseProfiler::run(const Case& item, const Observer& observer) {
-  Record record(item);
-  try {
-    stop_.check();
-    if (item.kernel->platform == Platform::cpu) {
-      throw CaseStopped(Outcome::not_supported, "runs on the CPU: ncu reads counters of GPU kernels");
-    }
-    if (!item.kernel->local_kernel.empty()) {
-      throw CaseStopped(Outcome::not_supported,
-                        fmt::format("is made of {}, which can be profiled", item.kernel->local_kernel));
-    }
-    if (!refusal_.empty()) {
-      throw CaseStopped(Outcome::skipped, refusal_);
-    }
-    return profile(item, observer);
-  } catch (const CaseStopped& stopped) {
-    record.stop(stopped.outcome(), stopped.what());
-  } catch (const std::exception& error) {
-    record.stop(Outcome::failed, error.what());
-  }
-  return record;
-}
-
-Record CaseProfiler::profile(const Case& item, const Observer& observer) {
-  observer("profiling");
-  std::vector<std::string> program = arguments_;
-  program.front() = std::filesystem::read_symlink("/proc/self/exe").string();  // for ncu, that link is its own
-  while (true) {
-    const TemporaryFile file("record.json");
-    const std::vector<std::string> variables{fmt::format("{}={}", CASE_VARIABLE, item.name()),
-                                             fmt::format("{}={}", RECORD_VARIABLE, file.path().string())};
-    std::vector<std::string> wanted;
-    std::copy_if(metrics().begin(), metrics().end(), std::back_inserter(wanted), [&](const std::string& metric) {
-      return std::find(dropped_metrics_.begin(), dropped_metrics_.end(), metric) == dropped_metrics_.end();
-    });
-    NcuRun run = ncu_.profile(program, variables, wanted, seconds_per_case_, stop_, file.path());
-    dropped_metrics_.insert(dropped_metrics_.end(), run.rejected.begin(), run.rejected.end());
-    if (const std::string text = file.content(); !text.empty()) {
-      Record record = record_in(Json::parse(text), item);
-      if (record.outcome != Outcome::profiled) {
-        return record;  // it did not come to the launch that is profiled
-      }
-      if (!run.launches.empty()) {
-        record.profile = Profile{ncu_.version(), std::move(run.launches), dropped_metrics_};
-        return record;
-      }
-    }
-    refusal_ = run.refusal();
-    if (!refusal_.empty()) {
-      throw CaseStopped(Outcome::skipped, refusal_);
-    }
-    if (run.rejected.empty()) {
-      throw CaseStopped(Outcome::failed, fmt::format("ncu gave no counters: {}", run.last_lines()));
-    }
-  }
-}
-
 // ---- The process ----
 
 namespace {
@@ -249,17 +176,6 @@ Target target_of(const Run& run) {
   return run.device.device ? Target::for_gpu : options.protocol.check ? Target::for_checks : Target::for_executor;
 }
 
-void serve_profiler(CaseRunner& runner, const std::vector<Case>& plan) {
-  const Case& item = case_of(plan, std::getenv(CASE_VARIABLE));
-  Record record(item);
-  if (runner.gpu_error().empty()) {
-    record = runner.run(item, [](std::string_view) {});
-  } else {
-    record.stop(Outcome::failed, runner.gpu_error());
-  }
-  write_atomically(std::getenv(RECORD_VARIABLE), dump_json(message_of(record), -1));
-}
-
 /// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
 void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   if (simt::is_stack_overflow(info->si_addr)) {
@@ -270,14 +186,10 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-bool is_case_process() { return is_own_process(CONNECTION_VARIABLE) || std::getenv(CASE_VARIABLE) != nullptr; }
+bool is_case_process() { return is_own_process(CONNECTION_VARIABLE); }
 
 void serve_cases(const Run& run) {
   CaseRunner runner = make_case_runner(run);
-  if (std::getenv(CASE_VARIABLE) != nullptr) {
-    serve_profiler(runner, run.plan);
-    return;
-  }
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   Serving serving(CONNECTION_VARIABLE);
   struct sigaction on_fault {};

@@ -3,7 +3,6 @@
 #include "base/interrupt.hpp"
 #include "base/own_process.hpp"
 #include "bench/case_runner.hpp"
-#include "count/ncu.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -50,34 +49,7 @@ class CaseProcess final : public Runner {
   GpuFacts gpu_facts_;
 };
 
-/// Reads a GPU's counters of each case with Nsight Compute: a process under ncu runs that case alone, first to verify
-/// it, then once between cudaProfilerStart() and cudaProfilerStop().
-class CaseProfiler final : public Runner {
- public:
-  /// `driver` is the version of the GPU's driver, or empty; a case may take `seconds_per_case`, or as long as it likes.
-  /// Throws UsageError where there is no ncu.
-  CaseProfiler(std::vector<std::string> arguments, const std::string& driver, std::optional<double> seconds_per_case,
-               StopToken stop);
-
-  Record run(const Case& item, const Observer& observer) override;
-  const std::string& gpu_error() const override { return gpu_error_; }
-  GpuFacts gpu_facts() const override { return {driver_, 0, 0.0, 0.0}; }
-
- private:
-  /// Throws CaseStopped where there are no counters.
-  Record profile(const Case& item, const Observer& observer);
-
-  const Ncu ncu_;
-  const std::vector<std::string> arguments_;
-  const std::string driver_;
-  const std::optional<double> seconds_per_case_;
-  const StopToken stop_;
-  const std::string gpu_error_;
-  std::vector<std::string> dropped_metrics_;
-  std::string refusal_;  ///< why no case can be profiled here, once it is known
-};
-
-/// Whether this is the process of a CaseProcess or of a CaseProfiler.
+/// Whether this is the process of a CaseProcess.
 bool is_case_process();
 
 /// What such a process does: runs the cases of the run's plan that it is asked for, until it is asked for no more.

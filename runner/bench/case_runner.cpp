@@ -6,7 +6,6 @@
 #include "bench/host_benches.hpp"
 #include "cli/plan.hpp"
 #include "cli/time_limit.hpp"
-#include "device/telemetry.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "user/compile.hpp"
@@ -14,6 +13,8 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace sgemm {
 namespace {
@@ -33,6 +34,18 @@ void require_layout(const Kernel& kernel, const Size& size) {
 }
 
 }  // namespace
+
+void CaseRunner::require_profilable(const Kernel& kernel) const {
+  if (kernel.platform == Platform::cpu) {
+    throw CaseStopped(Outcome::not_supported, "runs on the CPU: --profile launches GPU kernels");
+  }
+  if (!kernel.local_kernel.empty()) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("is made of {}, which can be profiled", kernel.local_kernel));
+  }
+  if (!gpu_) {
+    throw CaseStopped(Outcome::failed, gpu_error_);
+  }
+}
 
 CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop)
     : protocol_(protocol), stop_(stop), gpu_error_(query.error) {
@@ -80,6 +93,9 @@ OperandSet& CaseRunner::operands_of(const Case& item) {
 }
 
 void CaseRunner::fill(Record& record, const Case& item, const Observer& observer) {
+  if (protocol_.mode == Mode::profile) {
+    require_profilable(*item.kernel);
+  }
   Bench& bench = bench_of(*item.kernel);
   stop_.check();
   require_layout(*item.kernel, item.size);
@@ -129,17 +145,14 @@ CaseRunner make_case_runner(const Run& run) {
 std::unique_ptr<Runner> make_runner(const Run& run) {
   const Options& options = run.options;
   const std::optional<Device>& device = run.device.device;
-  if (options.protocol.mode == Mode::profile) {
-    const std::unique_ptr<Telemetry> telemetry = Telemetry::open(device->pci_bus_id);
-    return std::make_unique<CaseProfiler>(options.argv, telemetry ? telemetry->driver_version() : "",
-                                          seconds_per_case(options, true, false), StopToken(interrupted));
-  }
   const auto any = [&](const auto& wanted) {
     return std::any_of(run.plan.begin(), run.plan.end(), [&](const Case& item) { return wanted(*item.kernel); });
   };
   const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
-  if (run.ranks_are_processes || (!several_gpus && !files)) {
+  // A profiler may look at the process that it starts alone.
+  const bool profiled = options.protocol.mode == Mode::profile;
+  if (run.ranks_are_processes || profiled || (!several_gpus && !files)) {
     return std::make_unique<CaseRunner>(make_case_runner(run));
   }
   std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);

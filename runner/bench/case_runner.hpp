@@ -55,6 +55,8 @@ class CaseRunner final : public Runner {
 
  private:
   Bench& bench_of(const Kernel& kernel);
+  /// Throws CaseStopped where a profiler could see nothing of the kernel.
+  void require_profilable(const Kernel& kernel) const;
   /// The operands of the case. They replace the operands of the case before, unless they are the same.
   OperandSet& operands_of(const Case& item);
   /// Runs the case for run(), which records how it ended early.
@@ -84,8 +86,8 @@ struct Run {
 /// The runner of a run's cases in this process.
 CaseRunner make_case_runner(const Run& run);
 
-/// The runner of a plan. Profiled kernels run under the profiler. Files' kernels are kept away from all else, and so
-/// are ranks that are threads: what hangs or crashes costs its case alone.
+/// The runner of a plan. Files' kernels are kept away from all else, and so are ranks that are threads: what hangs or
+/// crashes costs its case alone.
 std::unique_ptr<Runner> make_runner(const Run& run);
 
 }  // namespace sgemm

@@ -54,7 +54,6 @@ Examples:
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9
   runner --kernel cublas,5,my.cu --sizes 256:4096
   runner --kernel libsgemm:* --sizes 4096,4096:nt,4096:tn,96x512x512x64:nt
-  runner --kernel 5,my.cu --sizes 2048,4096 --profile
   runner --kernel 9,12 --sizes 1024:8192 --energy
   runner --kernel 9,12 --sizes 8192 --sustain 20
 

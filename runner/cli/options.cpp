@@ -210,7 +210,7 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
     refuse_without_turns(options);
   }
   if (mode == Mode::profile && options.on_executor) {
-    throw UsageError("--profile reads a GPU's counters, and --device cpu has none; --count counts there");
+    throw UsageError("--profile is for a GPU's profiler: not with --device cpu; --count counts there");
   }
   if ((mode == Mode::judge || mode == Mode::digest) && !options.benchmark_flags.empty()) {
     throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));

@@ -4,14 +4,10 @@ namespace sgemm {
 
 std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus) {
   constexpr double ON_GPU = 60.0;
-  constexpr double PROFILED = 300.0;         // ncu launches a kernel some 40 times
   constexpr double ON_EXECUTOR = 300.0;      // five times what is run without --force
   constexpr double ON_SEVERAL_GPUS = 300.0;  // operands of tens of gigabytes are made on the host
   if (options.timeout || (options.force && !on_gpu)) {
     return options.timeout;
-  }
-  if (options.protocol.mode == Mode::profile) {
-    return PROFILED;
   }
   return !on_gpu ? ON_EXECUTOR : several_gpus ? ON_SEVERAL_GPUS : ON_GPU + 2 * options.protocol.max_seconds;
 }

@@ -15,7 +15,7 @@ enum class Mode {
   sustain,    ///< runs each GPU kernel back to back for seconds, and cuBLAS likewise
   accuracy,   ///< compares the results on all kinds of operands with double precision
   count,      ///< executes GPU kernels and counts what they ask of a GPU
-  profile,    ///< reads a GPU's counters of one launch of each
+  profile,    ///< launches GPU kernels once between marks for a profiler
   calibrate,  ///< fits libsgemm's predictions to the GPU, without cases
   judge,      ///< tries files with more than was asked for, and decides about each
   digest,     ///< computes kernels whose bits are defined, and prints hashes of them

@@ -238,7 +238,6 @@ void Record::stop(Outcome how, const std::string& why) {
   reason = why;
   verified = false;
   measurement.reset();
-  profile.reset();
   for (Json* const part : {&trace, &energy, &sustained, &counts}) {
     *part = nullptr;
   }
@@ -310,9 +309,6 @@ Json to_json(const Record& record, int repetitions) {
     if (!(record.*part).is_null()) {
       json[name] = record.*part;
     }
-  }
-  if (record.profile) {
-    json["profile"] = to_json(*record.profile, flops(record.size));
   }
   json["telemetry"] = record.telemetry;
   json["throttled"] = record.throttled();

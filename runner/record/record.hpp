@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "count/count.hpp"
-#include "count/counters.hpp"
 #include "device/telemetry.hpp"
 #include "host/kernel.hpp"
 #include "problem/case.hpp"
@@ -94,7 +93,6 @@ struct Record {
   std::optional<Resources> resources;
   std::optional<double> occupancy;         ///< resident warps over the most an SM holds, 0 to 1
   std::optional<Measurement> measurement;  ///< present exactly for `measured`
-  std::optional<Profile> profile;          ///< present exactly for `profiled`
 
   // Parts that only files and tables have a use for are what the file has of them; null where they do not apply.
   nlohmann::ordered_json telemetry;  ///< at the start and at the end
@@ -122,8 +120,7 @@ struct Record {
 nlohmann::ordered_json to_json(const Record& record, int repetitions);
 nlohmann::ordered_json to_json(const Spread& spread);
 /// The record of `item` that to_json() made this of, but for what JSON can not hold (the console's note, errors that
-/// are no numbers, fractions of nanoseconds) and for a profile, which comes from another process. Throws
-/// nlohmann::json::exception for any other JSON.
+/// are no numbers, fractions of nanoseconds). Throws nlohmann::json::exception for any other JSON.
 Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
 
 }  // namespace sgemm

@@ -357,10 +357,6 @@ void Console::row(const Record& record) {
     paragraph(count_report(record, width_));
     return;
   }
-  if (record.profile) {
-    paragraph(profile_report(record, width_));
-    return;
-  }
   if (record.size != last_size_ || record.data != last_data_) {
     if (rows_of_group_ > 1) {
       out_ << '\n';  // groups the kernels of a size; a kernel alone needs none between its sizes

@@ -117,8 +117,7 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
       break;
     case Mode::profile:
       lines.emplace_back(
-          "Nsight Compute: one launch after one that is verified, at the clocks as they are, with the caches emptied "
-          "before each pass of the profiler");
+          "profiled: one launch after one that is verified, between cudaProfilerStart() and cudaProfilerStop()");
       how = data;
       break;
   }

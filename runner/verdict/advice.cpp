@@ -155,30 +155,6 @@ void add_costly_lines(const Record& record, FileVerdict& verdict) {
   }
 }
 
-/// What the longest launch waits for, in a GPU's own counters.
-void add_bottleneck(const Record& record, FileVerdict& verdict) {
-  const Profile& profile = *record.profile;
-  const ProfiledLaunch& launch = profile.launches.at(profile.longest());
-  const nlohmann::ordered_json figures = derive(launch, flops(record.size));
-  const auto figure = [&](const char* name) {
-    return figures.contains(name) && figures.at(name).is_number() ? figures.at(name).get<double>() : 0.0;
-  };
-  std::string text = fmt::format(
-      "{}: FMA pipe {:.0f} % busy, tensor cores {:.0f} %, shared memory and L1 {:.0f} %, "
-      "issue slots {:.0f} %, {:.0f} GB/s of DRAM",
-      launch.function, figure("fma_pipe_percent"), figure("tensor_pipe_percent"), figure("shared_pipe_percent"),
-      figure("issue_slots_busy_percent"), figure("dram_gbytes_s"));
-  if (figures.contains("stalls") && figures.at("stalls").is_object()) {
-    for (const auto& [reason, warps] : figures.at("stalls").items()) {
-      if (reason != "selected") {
-        text += fmt::format("; warps wait for {} most", reason);  // the first is the one of most warps
-        break;
-      }
-    }
-  }
-  verdict.advice.push_back({Purpose::profile, "", text});
-}
-
 }  // namespace
 
 void add_advice(const Findings& findings, FileVerdict& verdict) {
@@ -188,9 +164,6 @@ void add_advice(const Findings& findings, FileVerdict& verdict) {
     for (const Record& record : trial.records) {
       if (!record.counts.is_null()) {
         add_costly_lines(record, verdict);
-      }
-      if (record.profile && !record.profile->launches.empty()) {
-        add_bottleneck(record, verdict);
       }
     }
   }

@@ -101,10 +101,6 @@ class FileTrials {
       count();
     }
     FileVerdict verdict = verdict_of(findings_);
-    if (verdict.decision == Decision::accepted && find_program("ncu")) {
-      try_out(Purpose::profile, {"--profile", "--sizes", to_string(run_.asked.front())});
-      verdict = verdict_of(findings_);
-    }
     verdict.notes.insert(verdict.notes.end(), notes_.begin(), notes_.end());
     add_advice(findings_, verdict);
     return verdict;

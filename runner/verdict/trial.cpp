@@ -42,11 +42,9 @@ Outcome right_outcome(Purpose purpose) {
     case Purpose::speed:
       return Outcome::measured;
     case Purpose::count:
-      return Outcome::counted;
-    case Purpose::profile:
       break;
   }
-  return Outcome::profiled;
+  return Outcome::counted;
 }
 
 /// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
@@ -54,7 +52,7 @@ void refuse_foreign(Purpose purpose, Record& record) {
   constexpr std::array NOT_WELL{Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported,
                                 Outcome::skipped};
   const bool well = std::find(NOT_WELL.begin(), NOT_WELL.end(), record.outcome) == NOT_WELL.end();
-  if (well && (record.outcome != right_outcome(purpose) || (purpose != Purpose::profile && !record.verified))) {
+  if (well && (record.outcome != right_outcome(purpose) || !record.verified)) {
     record.stop(Outcome::failed,
                 fmt::format("the case's process told that it is {}{}, as no case of this trial is",
                             to_string(record.outcome), record.verified ? "" : " without verification"));
@@ -97,21 +95,8 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
 }  // namespace
 
 std::string_view to_string(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::check:
-      return "check";
-    case Purpose::operands:
-      return "operands";
-    case Purpose::decoy:
-      return "decoy";
-    case Purpose::speed:
-      return "speed";
-    case Purpose::count:
-      return "count";
-    case Purpose::profile:
-      return "profile";
-  }
-  return "";
+  constexpr std::array<std::string_view, 5> WORDS{"check", "operands", "decoy", "speed", "count"};
+  return WORDS.at(static_cast<std::size_t>(purpose));
 }
 
 FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,

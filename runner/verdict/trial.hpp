@@ -16,7 +16,6 @@ enum class Purpose {
   decoy,     ///< timed as for the speed, with operands that only look like its own
   speed,     ///< the sizes that were asked for, and others near them, timed beside cuBLAS
   count,     ///< on the executor, what each line asks of a GPU's memories
-  profile,   ///< a GPU's counters
 };
 
 std::string_view to_string(Purpose purpose);

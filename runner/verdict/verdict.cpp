@@ -19,9 +19,8 @@ using Json = nlohmann::ordered_json;
 /// Where counters can not be had, that is no fault of the file.
 bool is_wrong(const JudgedCase& item) {
   const Outcome outcome = item.record.outcome;
-  const bool only_advises = item.purpose == Purpose::count || item.purpose == Purpose::profile;
   return outcome == Outcome::incorrect ||
-         (!only_advises && (outcome == Outcome::implausible || outcome == Outcome::failed));
+         (item.purpose != Purpose::count && (outcome == Outcome::implausible || outcome == Outcome::failed));
 }
 
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
@@ -74,7 +73,7 @@ void decide(const Findings& findings, FileVerdict& verdict) {
     }
   }
   for (const FileTrial& trial : findings.trials) {
-    if (trial.failure.empty() || trial.purpose == Purpose::count || trial.purpose == Purpose::profile) {
+    if (trial.failure.empty() || trial.purpose == Purpose::count) {
       continue;
     }
     if (!findings.no_gpu.empty() || trial.purpose == Purpose::check) {

@@ -332,26 +332,6 @@ TEST(Console, LaunchesFollowTheirSum) {
   }
 }
 
-TEST(Console, ProfiledCaseIsATableWithAColumnForEachLaunch) {
-  std::string report;
-  for (const std::string& line : profile_report(profiled_record(), 0)) {
-    report += line + '\n';
-  }
-  for (const char* const part :
-       {"06_coarse_2d 1024x1024x1024: 2 launches, 120.00 us together; the FLOP are put down to the longest, "
-        "product_kernel; verified, relative error 3.2e-07\n",
-        "  launch of                             split_kernel  ",
-        "  time under the profiler                   20.00 us  ",
-        "TFLOP/s                                             ", "  21.5\n", " 16.0 MB\n", " 400 GB/s  ",
-        "long scoreboard 2.25, barrier 0.50\n", "ncu 2025.3.1.0 does not know on this GPU: lts__t_sectors.sum\n"}) {
-    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
-  }
-  EXPECT_EQ(report.find("L2 hit rate"), std::string::npos) << "a row without values";
-  for (const std::string& line : profile_report(profiled_record(), 60)) {
-    EXPECT_LE(line.find('\n') == std::string::npos ? line.size() : 0, 60U) << line;
-  }
-}
-
 TEST(Numbers, HaveThreeDigits) {
   EXPECT_EQ(three_digits(0.0), "0");
   EXPECT_EQ(three_digits(0.012345), "0.0123");

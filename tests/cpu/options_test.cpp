@@ -428,16 +428,17 @@ TEST(Options, Judge) {
 }
 
 TEST(Options, Profile) {
-  const Options given = options({"--profile", "--kernel", "5,my.cu", "--no-verify", "--workspace", "4 * M", "--timeout",
-                                 "9", "--nvcc-flags", "-G"});
+  const Options given =
+      options({"--profile", "--kernel", "5,my.cu", "--no-verify", "--workspace", "4 * M", "--nvcc-flags", "-G"});
   EXPECT_EQ(given.protocol.mode, Mode::profile);
   EXPECT_EQ(given.user.launch.workspace, "4 * M");
   EXPECT_FALSE(given.protocol.verify);
   EXPECT_EQ(options_error({"--profile", "--device", "cpu"}),
-            "--profile reads a GPU's counters, and --device cpu has none; --count counts there");
+            "--profile is for a GPU's profiler: not with --device cpu; --count counts there");
   EXPECT_EQ(options_error({"--profile", "--count"}), "--count and --profile are two things to do: give one of them");
   EXPECT_EQ(options_error({"--profile", "--l2", "warm"}), "--l2 has no effect with --profile");
   EXPECT_EQ(options_error({"--profile", "--force"}), "--force has no effect with --profile");
+  EXPECT_EQ(options_error({"--profile", "--timeout", "9"}), "--timeout has no effect with --profile");
 }
 
 TEST(Options, EnergyAndSustainedSpeed) {

@@ -173,21 +173,7 @@ inline Record record_of_two_counted_launches() {
   return counted_record(counts);
 }
 
-/// A product of two launches, of which the first only prepares.
-inline Profile two_launches() {
-  return {"2025.3.1.0",
-          {{"split_kernel", {{"gpu__time_duration.sum", 20e3, "ns"}, {"dram__bytes_read.sum", 8e6, "byte"}}},
-           {"product_kernel",
-            {{"gpu__time_duration.sum", 0.1, "ms"},
-             {"dram__bytes_read.sum", 12e6, "byte"},
-             {"dram__bytes_write.sum", 4e6, "byte"},
-             {"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", 0.5, ""},
-             {"smsp__average_warps_issue_stalled_selected_per_issue_active.ratio", 1.0, ""},
-             {"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", 2.25, ""}}}},
-          {"lts__t_sectors.sum"}};
-}
-
-/// A GPU kernel whose counters were read.
+/// A GPU kernel that was launched for a profiler.
 inline Record profiled_record() {
   const Kernel kernel = fake_kernel(6, "coarse_2d");
   Record record({&kernel, CUBE, {}});
@@ -196,7 +182,6 @@ inline Record profiled_record() {
   record.rel_err = 3.2e-7;
   record.resources = Resources{256, 128, 16384, 0, 2};
   record.occupancy = 0.25;
-  record.profile = two_launches();
   return record;
 }
 

@@ -158,6 +158,17 @@ TEST_F(ExecutedCaseTest, CpuKernelsAreComparedAndNotTimed) {
   EXPECT_FALSE(record.measurement);
 }
 
+TEST_F(ExecutedCaseTest, ProfilesWhatRunsOnAGpu) {
+  protocol_.mode = Mode::profile;
+  Kernel spread = chapter("02_smem_tiled");
+  spread.local_kernel = "12_fp16x3";
+  Kernel on_host = chapter("02_smem_tiled");
+  on_host.platform = Platform::cpu;
+  EXPECT_EQ(run(spread).reason, "is made of 12_fp16x3, which can be profiled");
+  EXPECT_EQ(run(on_host).outcome, Outcome::not_supported);
+  EXPECT_EQ(run(chapter("02_smem_tiled")).reason, "none here");
+}
+
 // One runner, so that operands and references of one kind must not be taken for those of the next.
 TEST_F(ExecutedCaseTest, EachKindHasItsOwnReference) {
   protocol_.mode = Mode::accuracy;

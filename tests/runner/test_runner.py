@@ -195,7 +195,7 @@ def test_what_is_not_verified_is_not_found_wrong(run):
             "--trace: a page shows one kernel at one size, and these are 2",
         ),
         (["--count", "--trace", "no/a.html", "--kernel", "1"], "can not write no/a.html: there is no folder no"),
-        (["--profile"], "--profile reads a GPU's counters, and --device cpu has none"),
+        (["--profile"], "--profile is for a GPU's profiler: not with --device cpu"),
         (["--benchmark_filter=nothing"], "no case matches 'nothing'"),
         (["--kernel", "1", "--grid", "2x3"], "--grid is for products on several GPUs, and --kernel names no kernel"),
         (["--kernel", "1", "--gpus", "2"], "--gpus is for products on several GPUs, and --kernel names no kernel"),

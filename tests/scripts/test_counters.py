@@ -4,102 +4,195 @@ import json
 import sys
 from pathlib import Path
 
-from tools import counters
+import pytest
 
-# Stands in for the runner: writes the results of the kernels that it is asked to profile.
-FAKE_RUNNER = """#!{python}
-import json, sys
+from tools import ROOT, counters
+from tools.forms import COUNTER_ROWS
+
+# Stands in for the runner: has a case for each kernel, and writes the results of the one that the filter names.
+RUNNER = """
+import json, os, sys
 given = dict(zip(sys.argv[2::2], sys.argv[3::2]))
 assert sys.argv[1] == "--profile"
-if {status} == 2:
-    print("runner: there is no ncu", file=sys.stderr)
-    sys.exit(2)
-def launch(function, time, dram):
-    return {{"function": function, "counters": {{"dram__bytes_read.sum": {{"value": dram, "unit": "byte"}}}},
-            "derived": {{"time_us": time, "dram_bytes": dram}}}}
-cases = []
-for kernel in given["--kernel"].split(","):
-    case = {{"kernel": kernel, "outcome": "profiled", "reason": "", "profile": {{
-        "ncu": "0.0.0", "dropped_metrics": ["lts__t_sectors.sum"],
-        "launches": [launch("prepare", 3.0, 1.0), launch("product", 40.0, 8.0), launch("add", None, 2.0)]}}}}
-    if kernel == "05_coarse_1d":
-        del case["profile"]["launches"][::2]
-    if kernel in {broken!r}:
-        case = {{"kernel": kernel, "outcome": "failed", "reason": "ncu gave no counters"}}
-    cases.append(case)
-device = {{"name": "Synthetic GPU", "compute_capability": "9.0", "driver": "1.2"}}
-context = {{"device": device, "git_commit": "0" * 40, "git_dirty": False, "date": "2026-01-02T03:04:05+00:00"}}
-out = sys.argv[sys.argv.index("--out") + 1]
-size = sys.argv[sys.argv.index("--sizes") + 1]
-json.dump({{"context": context, "benchmarks": cases, "size": size}}, open(out, "w"))
-sys.exit({status})
+cases = [f"sgemm/{kernel}/{given['--sizes']}" for kernel in given["--kernel"].split(",")]
+if "--benchmark_list_tests" in sys.argv:
+    print("\\n".join(cases))
+    sys.exit(3 * ("no_gpu" in given["--kernel"]))
+filters = [word.partition("=")[2] for word in sys.argv if word.startswith("--benchmark_filter=")]
+case, = [case for case in cases if filters == [f"^{case}$"]]
+kernel = case.split("/")[1]
+size = int(given["--sizes"])
+record = {"kernel": kernel, "outcome": "profiled", "reason": "", "m": size, "n": size, "k": size}
+if kernel == "wrong":
+    record |= {"outcome": "incorrect", "reason": "17 of 20"}
+device = {"name": "Synthetic GPU", "compute_capability": "9.0", "driver": "1.2"}
+context = {"device": device, "git_commit": "0" * 40, "git_dirty": False, "date": "2026-01-02T03:04:05+00:00"}
+with open(sys.argv[sys.argv.index("--out") + 1], "w") as file:
+    json.dump({"context": context, "benchmarks": [record]}, file)
+print("one\\ntwo\\n\\nthree")
 """
 
+# Stands in for ncu: starts the program, and writes what the file "csv" beside it has. A file "unknown" names a metric
+# that is rejected. It notes its arguments in "runs", and with a file "sleep" it takes long.
+NCU = """
+import os, subprocess, sys, time
+from pathlib import Path
+here = Path(__file__).parent
+if sys.argv[1] == "--version":
+    sys.exit("NVIDIA (R) Nsight Compute Command Line Profiler\\nVersion 2025.3.1.0 (build 1)")
+log = sys.argv.index("--log-file")
+with (here / "runs").open("a") as runs:
+    print(*sys.argv[1:], file=runs)
+if (here / "sleep").exists():
+    time.sleep(600)
+unknown = (here / "unknown").read_text() if (here / "unknown").exists() else "none"
+if unknown in sys.argv[sys.argv.index("--metrics") + 1].split(","):
+    Path(sys.argv[log + 1]).write_text(f"==ERROR== Failed to find metric {unknown}\\n")
+    sys.exit(1)
+subprocess.run(sys.argv[log + 2 :], check=True)
+Path(sys.argv[log + 1]).write_text((here / "csv").read_text())
+"""
 
-def install(tmp_path: Path, broken=(), status: int = 0) -> list[str]:
-    """A build folder with a fake runner; returns the options that name it."""
-    build = tmp_path / "build"
-    build.mkdir(exist_ok=True)
-    runner = build / "runner"
-    script = FAKE_RUNNER.format(python=sys.executable, broken=tuple(broken), status=status)
-    runner.write_text(script, encoding="utf-8")
-    runner.chmod(0o755)
-    return ["--build", str(build), "--out", str(tmp_path / "counters.json")]
+STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+METRICS = ["gpu__time_duration.sum", "dram__bytes_read.sum", STALLED.format("barrier"), STALLED.format("selected")]
+UNITS = ["ns", "byte", "", ""]
+LAUNCHES = {"prepare": ["3,000.0", "1", "0.5", "1.0"], "product": ["40,000", "8", "2.25", "n/a"]}
 
 
-def written(tmp_path: Path) -> dict:
-    return json.loads((tmp_path / "counters.json").read_text(encoding="utf-8"))
+def csv_of(launches: dict) -> str:
+    rows = [["ID", "Kernel Name", *METRICS, "not__asked"], ["", "", *UNITS, ""]]
+    rows += [[str(i), name, *cells, "7"] for i, (name, cells) in enumerate(launches.items())]
+    lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    return "\n".join(["==PROF== Profiling", *lines, '"9","cut'])
 
 
-def test_profiles_the_chapters_by_default(tmp_path):
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A build folder with stand-ins for the runner and for ncu."""
+    for name, script in (("runner", RUNNER), ("ncu", NCU)):
+        program = tmp_path / name
+        program.write_text(f"#!{sys.executable}\n{script}", encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.setenv("NCU", str(tmp_path / "ncu"))
+    (tmp_path / "csv").write_text(csv_of(LAUNCHES), encoding="utf-8")
+    return tmp_path
+
+
+def collect(folder: Path, *arguments: str) -> int:
+    return counters.main(["--build", str(folder), "--out", str(folder / "counters.json"), *arguments])
+
+
+def written(folder: Path) -> dict:
+    return json.loads((folder / "counters.json").read_text(encoding="utf-8"))
+
+
+def test_profiles_the_chapters_by_default(installed):
     """The runner says which those are: products on several GPUs, for one, are not profiled."""
-    assert counters.main(install(tmp_path)) == 0
-    document = written(tmp_path)
+    assert collect(installed) == 0
+    document = written(installed)
     assert list(document["kernels"]) == ["chapters"] == list(document["derived"])
     assert document["context"] == {
         "device": "Synthetic GPU",
         "compute_capability": "9.0",
         "driver": "1.2",
-        "ncu": "0.0.0",
+        "ncu": "2025.3.1.0",
         "size": 4096,
         "date": "2026-01-02T03:04:05+00:00",
         "git_commit": "0" * 40,
         "git_dirty": False,
-        "dropped_metrics": ["lts__t_sectors.sum"],
+        "dropped_metrics": [],
     }
+    run = (installed / "runs").read_text(encoding="utf-8")
+    assert run.startswith("--clock-control none --profile-from-start off ")
 
 
-def test_each_launch_of_a_product_has_its_figures(tmp_path):
-    assert counters.main([*install(tmp_path), "05_coarse_1d", "13_int8x6"]) == 0
-    launches = written(tmp_path)["launches"]
-    assert list(launches) == ["13_int8x6"]
-    assert [launch["function"] for launch in launches["13_int8x6"]] == ["prepare", "product", "add"]
-    assert launches["13_int8x6"][0]["derived"] == {"time_us": 3.0, "dram_bytes": 1.0}
+def test_the_longest_launch_stands_for_a_product(installed):
+    assert collect(installed, "11_bf16x6", "--size", "2000", "--launch=f<<<1, 1>>>()") == 0
+    document = written(installed)
+    assert document["kernels"]["11_bf16x6"]["dram__bytes_read.sum"] == {"value": 8.0, "unit": "byte"}
+    assert document["derived"]["11_bf16x6"]["tflops"] == 400.0
+    first, second = document["launches"]["11_bf16x6"]
+    assert [first["function"], second["function"]] == ["prepare", "product"]
+    assert (first["derived"]["time_us"], first["derived"]["tflops"]) == (3.0, None)
+    assert first["derived"]["stalls"] == {"selected": 1.0, "barrier": 0.5}
+    assert second["derived"]["stalls"] == {"barrier": 2.25}
+    assert document["context"]["size"] == 2000
+    assert "--launch=f<<<1, 1>>>()" in (installed / "runs").read_text(encoding="utf-8")
 
 
-def test_the_longest_launch_stands_for_a_product(tmp_path):
-    assert counters.main([*install(tmp_path), "11_bf16x6", "--size", "2048"]) == 0
-    document = written(tmp_path)
-    assert document["kernels"] == {"11_bf16x6": {"dram__bytes_read.sum": {"value": 8.0, "unit": "byte"}}}
-    assert document["derived"] == {"11_bf16x6": {"time_us": 40.0, "dram_bytes": 8.0}}
-    assert document["context"]["size"] == 2048
+def test_tables_have_a_column_for_each_launch(installed, capsys):
+    assert counters.main(["--build", str(installed), "05_coarse_1d"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["05_coarse_1d", "prepare", "product"]
+    assert lines[1].split() == ["time", "under", "the", "profiler", "3.000", "µs", "40.00", "µs"]
+    assert "L2 hit rate" not in "\n".join(lines), "a row without values"
+    assert not (installed / "counters.json").exists()
 
 
-def test_a_kernel_that_can_not_be_profiled_does_not_stop_the_others(tmp_path, capsys):
-    options = install(tmp_path, broken=["01_naive"], status=1)
-    assert counters.main([*options, "01_naive", "05_coarse_1d"]) == 1
-    assert list(written(tmp_path)["kernels"]) == ["05_coarse_1d"]
-    assert "01_naive: ncu gave no counters" in capsys.readouterr().err
+def test_goes_on_without_metrics_that_ncu_does_not_know(installed):
+    (installed / "unknown").write_text(counters.METRICS[3], encoding="utf-8")
+    assert collect(installed, "01_naive", "05_coarse_1d") == 0
+    assert written(installed)["context"]["dropped_metrics"] == [counters.METRICS[3]]
+    assert len((installed / "runs").read_text(encoding="utf-8").splitlines()) == 3, "the metric is not asked for again"
 
 
-def test_nothing_is_written_where_nothing_was_profiled(tmp_path):
-    assert counters.main([*install(tmp_path, broken=["01_naive"], status=1), "01_naive"]) == 1
-    assert not (tmp_path / "counters.json").exists()
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("==ERROR== Failed to find metric dram__bytes_read.sum", ["dram__bytes_read.sum"]),
+        ("==WARNING== lts__t_sector_hit_rate is not there.", ["lts__t_sector_hit_rate.pct"]),
+        ("==PROF== Profiling dram__bytes_read.sum", []),
+    ],
+)
+def test_complaints_name_metrics(line, found):
+    assert counters.rejected_metrics(line) == found
 
 
-def test_bad_input_exits_with_2(tmp_path, capsys):
-    assert counters.main(["--build", str(tmp_path)]) == 2
+def test_a_kernel_that_can_not_be_profiled_does_not_stop_the_others(installed, capsys):
+    assert collect(installed, "wrong", "05_coarse_1d") == 1
+    assert list(written(installed)["kernels"]) == ["05_coarse_1d"]
+    assert "sgemm/wrong/4096: 17 of 20\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("csv", "kernels", "runs", "message"),
+    [
+        ("==ERROR== code (11).", ["1"], 1, "sgemm/1/4096: ncu gave no counters: two / three / ==ERROR== code (11).\n"),
+        ("==ERROR== ERR_NVGPUCTRPERM", ["1", "2"], 1, "lets this user read no counters (ERR_NVGPUCTRPERM): run it as"),
+    ],
+)
+def test_nothing_is_written_where_nothing_was_profiled(installed, capsys, csv, kernels, runs, message):
+    (installed / "csv").write_text(csv, encoding="utf-8")
+    assert collect(installed, *kernels) == 1
+    assert message in capsys.readouterr().err
+    assert len((installed / "runs").read_text(encoding="utf-8").splitlines()) == runs
+    assert not (installed / "counters.json").exists()
+
+
+def test_a_kernel_that_takes_too_long_is_ended(installed, capsys):
+    (installed / "sleep").touch()
+    assert collect(installed, "1", "--timeout", "0.5") == 1
+    assert "took longer than 0.5 s under ncu, which --timeout changes" in capsys.readouterr().err
+
+
+def test_bad_input_exits_with_2(installed, tmp_path, monkeypatch, capsys):
+    assert collect(installed / "nowhere") == 2
     assert "there is no program" in capsys.readouterr().err
-    assert counters.main(install(tmp_path, status=2)) == 2
-    assert "the runner did not start" in capsys.readouterr().err
-    assert not (tmp_path / "counters.json").exists()
+    assert collect(installed, "no_gpu") == 2
+    assert "the runner has no case" in capsys.readouterr().err
+    monkeypatch.setenv("NCU", "/nowhere/ncu")
+    assert collect(installed) == 2
+    assert "there is no ncu" in capsys.readouterr().err
+    assert not (installed / "counters.json").exists()
+
+
+def test_figures_follow_from_counters_as_in_the_results():
+    """Also that those of asynchronous copies are null for kernels without any, rather than zeros."""
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in ROOT.glob("results/*/counters*.json")]
+    assert documents
+    for document in documents:
+        for kernel, found in document["kernels"].items():
+            assert counters.derive(found, 2.0 * document["context"]["size"] ** 3) == document["derived"][kernel]
+    nothing = counters.derive({}, 2e9)
+    assert nothing["time_us"] is None
+    assert {field for _, field, _ in COUNTER_ROWS} <= set(nothing)

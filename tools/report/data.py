@@ -337,28 +337,15 @@ def counts_table(source: str, counted: Sequence[Row]) -> Table:
     return Table(f"Counts: {source}", text, ["kernel", "M × N × K", *COUNTS], body)
 
 
-def derived_table(title: str, text: str, heads: Sequence[str], rows: Sequence[tuple[Sequence, dict]]) -> Table:
-    """Derived counters that are single numbers: each row has the texts of `heads`, and its counters by name."""
-    names = dict.fromkeys(n for _, derived in rows for n, value in derived.items() if not isinstance(value, dict))
-    used = [name for name in names if any(derived.get(name) is not None for _, derived in rows)]
-    body = [[*texts, *(plain(derived.get(name)) for name in used)] for texts, derived in rows]
-    return Table(title, text, [*heads, *(name.replace("_", " ") for name in used)], body)
-
-
 def counters_table(source: str, document: dict) -> Table:
+    """Derived counters that are single numbers, a row for each kernel."""
     size = (document.get("context") or {}).get("size", "an unknown size")
-    rows = [([kernel], of) for kernel, of in (document.get("derived") or {}).items()]
-    return derived_table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", ["kernel"], rows)
-
-
-def profiles_table(source: str, profiled: Sequence[Row]) -> Table:
-    text = "What Nsight Compute read of each launch of a product, with the caches emptied before each of its passes."
-    rows = [
-        ([row.kernel, shape_text(row.shape), launch["function"]], launch["derived"])
-        for row in profiled
-        for launch in row.profile["launches"]
-    ]
-    return derived_table(f"Profiles: {source}", text, ["kernel", "M × N × K", "launch"], rows)
+    rows = document.get("derived") or {}
+    names = dict.fromkeys(n for row in rows.values() for n, value in row.items() if not isinstance(value, dict))
+    used = [name for name in names if any(row.get(name) is not None for row in rows.values())]
+    body = [[kernel, *(plain(row.get(name)) for name in used)] for kernel, row in rows.items()]
+    heads = ["kernel", *(name.replace("_", " ") for name in used)]
+    return Table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", heads, body)
 
 
 def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
@@ -466,8 +453,6 @@ def gather(paths: Sequence[Path]) -> Report:
                 report.cases.append(case | beside_gpu | {"id": len(report.cases)})
             if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
                 report.tables.append(counts_table(sources[index], counted))
-            if profiled := [row for row in rows.itertuples() if row.outcome == "profiled"]:
-                report.tables.append(profiles_table(sources[index], profiled))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     for file in files:
         if file.kind == "counters":
