@@ -70,7 +70,8 @@ def kernels() -> dict[str, str]:
         file, _, what = heading.removeprefix("+++ ").partition(": ")
         if file in texts:
             sys.exit(f"{DIFF}: {file} is there twice")
-        texts[file] = f"// Wrong: {what}.\n" + changed(right, hunks.split("\n@@\n") if hunks else [], file)
+        kind = "Right" if file.startswith("right_") else "Wrong"
+        texts[file] = f"// {kind}: {what}.\n" + changed(right, hunks.split("\n@@\n") if hunks else [], file)
     return dict(sorted(texts.items()))
 
 
