@@ -5,11 +5,13 @@
 #include "fake_kernels.hpp"
 #include "usage_message.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -31,11 +33,43 @@ std::string selection_error(std::string_view expression) {
   return usage_message([&] { select_kernels(expression, available); });
 }
 
-TEST(Selection, NumberIsTheDefaultVariant) {
-  EXPECT_EQ(selected("5"), Names{"05_coarse_1d"});
-  EXPECT_EQ(selected("6"), Names{"06_coarse_2d"});
-  EXPECT_EQ(selected("06"), Names{"06_coarse_2d"});
-  EXPECT_EQ(selected("0"), Names{"cublas"});
+TEST(Selection, NamesNumbersRangesAndVariants) {
+  const std::string one_to_seven = "01_naive 02_smem_tiled 03_strip_tiled 05_coarse_1d 06_coarse_2d";
+  for (const auto& [expression, names] : std::vector<std::pair<std::string, std::string>>{
+           {"5", "05_coarse_1d"},
+           {"6", "06_coarse_2d"},
+           {"06", "06_coarse_2d"},
+           {"0", "cublas"},
+           {"coarse_1d", "05_coarse_1d"},
+           {"05_coarse_1d", "05_coarse_1d"},
+           {"cublas", "cublas"},
+           {"cpu_blas", "cpu_blas"},
+           {"1-7", one_to_seven},
+           {"1:7", one_to_seven},
+           {"1-99999999999999999999", one_to_seven},  // 10 has no default variant
+           {"0-1", "cublas 01_naive"},
+           {"4-5", "05_coarse_1d"},
+           {"6-6", "06_coarse_2d"},
+           {"1:uncoalesced", "01_naive:uncoalesced"},
+           {"naive:uncoalesced", "01_naive:uncoalesced"},
+           {"01_naive:uncoalesced", "01_naive:uncoalesced"},
+           {"2:tile32", "02_smem_tiled:tile32"},
+           {"10:reduce", "10_split_k:reduce"},
+           {"1-7:uncoalesced", "01_naive:uncoalesced"},
+           {"smem_tiled:32", "02_smem_tiled:32"},  // a variant that is a number needs its kernel's name
+           {"2:32", "02_smem_tiled 03_strip_tiled 05_coarse_1d 06_coarse_2d"},
+           {"6:default", "06_coarse_2d"},
+           {"coarse_2d:default", "06_coarse_2d"},
+           {"2:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
+           {"smem_tiled:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
+           {"02_smem_tiled:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
+           {"5:*", "05_coarse_1d"},
+           {"10:*", "10_split_k:atomic 10_split_k:reduce"},
+           {"5-6:*", "05_coarse_1d 06_coarse_2d 06_coarse_2d:vectorized"},
+           {"6,1,cublas,5,1-2,coarse_2d", "cublas 01_naive 02_smem_tiled 05_coarse_1d 06_coarse_2d"}}) {
+    EXPECT_EQ(fmt::to_string(fmt::join(selected(expression), " ")), names) << expression;
+  }
+  EXPECT_EQ(selected("all,5,naive:*"), selected("all")) << "each once, in the registry's order";
 }
 
 TEST(KernelTerms, FilesAreToldFromNames) {
@@ -46,13 +80,6 @@ TEST(KernelTerms, FilesAreToldFromNames) {
   EXPECT_EQ(kernel_terms("all").files, Names{});
   EXPECT_EQ(usage_message([] { kernel_terms("my.cu,"); }), "bad kernels 'my.cu,': a term is empty");
   EXPECT_EQ(usage_message([] { kernel_terms(""); }), "bad kernels '': a term is empty");
-}
-
-TEST(Selection, NameWithAndWithoutNumber) {
-  EXPECT_EQ(selected("coarse_1d"), Names{"05_coarse_1d"});
-  EXPECT_EQ(selected("05_coarse_1d"), Names{"05_coarse_1d"});
-  EXPECT_EQ(selected("cublas"), Names{"cublas"});
-  EXPECT_EQ(selected("cpu_blas"), Names{"cpu_blas"});
 }
 
 TEST(Selection, ConfigurationIsAVariantBehindItsKernel) {
@@ -84,45 +111,6 @@ TEST(Selection, ConfigurationIsAVariantBehindItsKernel) {
   }
 }
 
-TEST(Selection, RangeOfNumbers) {
-  const Names expected{"01_naive", "02_smem_tiled", "03_strip_tiled", "05_coarse_1d", "06_coarse_2d"};
-  EXPECT_EQ(selected("1-7"), expected);
-  EXPECT_EQ(selected("1:7"), expected);
-  EXPECT_EQ(selected("1-99999999999999999999"), expected);  // 10 has no default variant
-  EXPECT_EQ(selected("0-1"), (Names{"cublas", "01_naive"}));
-  EXPECT_EQ(selected("4-5"), Names{"05_coarse_1d"});
-  EXPECT_EQ(selected("6-6"), Names{"06_coarse_2d"});
-}
-
-TEST(Selection, Variant) {
-  EXPECT_EQ(selected("1:uncoalesced"), Names{"01_naive:uncoalesced"});
-  EXPECT_EQ(selected("naive:uncoalesced"), Names{"01_naive:uncoalesced"});
-  EXPECT_EQ(selected("01_naive:uncoalesced"), Names{"01_naive:uncoalesced"});
-  EXPECT_EQ(selected("2:tile32"), Names{"02_smem_tiled:tile32"});
-  EXPECT_EQ(selected("10:reduce"), Names{"10_split_k:reduce"});
-  EXPECT_EQ(selected("1-7:uncoalesced"), Names{"01_naive:uncoalesced"});
-}
-
-TEST(Selection, VariantCalledByANumberNeedsTheName) {
-  EXPECT_EQ(selected("smem_tiled:32"), Names{"02_smem_tiled:32"});
-  EXPECT_EQ(selected("2:32"), (Names{"02_smem_tiled", "03_strip_tiled", "05_coarse_1d", "06_coarse_2d"}));
-}
-
-TEST(Selection, DefaultVariantByName) {
-  EXPECT_EQ(selected("6:default"), Names{"06_coarse_2d"});
-  EXPECT_EQ(selected("coarse_2d:default"), Names{"06_coarse_2d"});
-}
-
-TEST(Selection, AllVariants) {
-  const Names expected{"02_smem_tiled", "02_smem_tiled:32", "02_smem_tiled:tile32"};
-  EXPECT_EQ(selected("2:*"), expected);
-  EXPECT_EQ(selected("smem_tiled:*"), expected);
-  EXPECT_EQ(selected("02_smem_tiled:*"), expected);
-  EXPECT_EQ(selected("5:*"), Names{"05_coarse_1d"});
-  EXPECT_EQ(selected("10:*"), (Names{"10_split_k:atomic", "10_split_k:reduce"}));
-  EXPECT_EQ(selected("5-6:*"), (Names{"05_coarse_1d", "06_coarse_2d", "06_coarse_2d:vectorized"}));
-}
-
 TEST(Selection, Groups) {
   EXPECT_EQ(selected("baselines"), (Names{"cublas", "cpu_blas", "cublas_tf32"}));
   EXPECT_EQ(selected("all").size(), fake_kernels().size());
@@ -130,12 +118,6 @@ TEST(Selection, Groups) {
   chapters.erase(chapters.begin(), chapters.begin() + 3);
   EXPECT_EQ(selected("chapters"), chapters);
   EXPECT_EQ(selected("baselines,chapters"), selected("all"));
-}
-
-TEST(Selection, KeepsTheRegistrysOrderWithoutDuplicates) {
-  EXPECT_EQ(selected("6,1,cublas,5,1-2,coarse_2d"),
-            (Names{"cublas", "01_naive", "02_smem_tiled", "05_coarse_1d", "06_coarse_2d"}));
-  EXPECT_EQ(selected("all,5,naive:*"), selected("all"));
 }
 
 TEST(Selection, PointsIntoTheGivenList) {
@@ -160,39 +142,51 @@ TEST(Selection, ChaptersAloneGetACpuBaseline) {
   }
 }
 
-TEST(Selection, EmptyTerms) {
-  EXPECT_EQ(selection_error(""), "bad kernels '': a term is empty");
-  EXPECT_EQ(selection_error("5,"), "bad kernels '5,': a term is empty");
-  EXPECT_EQ(selection_error(",5"), "bad kernels ',5': a term is empty");
-  EXPECT_EQ(selection_error("5,,6"), "bad kernels '5,,6': a term is empty");
+TEST(Selection, WhatIsUnknownListsTheNearest) {
+  for (const auto& [expression, nearest] : std::vector<std::pair<std::string, std::string>>{
+           {"coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"},
+           {"cublsa", "cublas, cpu_blas, all"},
+           {"tiled", "02_smem_tiled, 03_strip_tiled, all"},
+           {"chapter", "chapters, 01_naive, all"},
+           {"05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"},
+           {"ALL", "all, 01_naive, cublas"},
+           {"nave:uncoalesced", "01_naive, all, chapters"},
+           {":uncoalesced", "all, chapters, baselines"},
+           {"-1", "all, 01_naive, cublas"},
+           {" 5", "all, 01_naive, cublas"},
+           {"1-2-3", "all, 01_naive, cublas"},
+           {"7-", "all, 01_naive, cublas"},
+           {"4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"},
+           {"99", "10_split_k, 06_coarse_2d, 05_coarse_1d"},
+           {"99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"},
+           {"7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"},
+           {"20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"}}) {
+    const std::string kernel = expression == "20:30" ? expression : expression.substr(0, expression.find(':'));
+    const std::string message = fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", kernel, nearest);
+    EXPECT_EQ(selection_error(expression), message);
+    EXPECT_EQ(selection_error("5," + expression), message);
+  }
 }
 
-std::string unknown(std::string_view kernel, std::string_view nearest) {
-  return fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", kernel, nearest);
-}
-
-TEST(Selection, UnknownNameListsTheNearest) {
-  EXPECT_EQ(selection_error("coarse_1"), unknown("coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"));
-  EXPECT_EQ(selection_error("5,cublsa"), unknown("cublsa", "cublas, cpu_blas, all"));
-  EXPECT_EQ(selection_error("tiled"), unknown("tiled", "02_smem_tiled, 03_strip_tiled, all"));
-  EXPECT_EQ(selection_error("chapter"), unknown("chapter", "chapters, 01_naive, all"));
-  EXPECT_EQ(selection_error("05_coarse_2d"), unknown("05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"));
-  EXPECT_EQ(selection_error("ALL"), unknown("ALL", "all, 01_naive, cublas"));
-  EXPECT_EQ(selection_error("nave:uncoalesced"), unknown("nave", "01_naive, all, chapters"));
-  EXPECT_EQ(selection_error(":uncoalesced"), unknown("", "all, chapters, baselines"));
-  EXPECT_EQ(selection_error("-1"), unknown("-1", "all, 01_naive, cublas"));
-  EXPECT_EQ(selection_error(" 5"), unknown(" 5", "all, 01_naive, cublas"));
-  EXPECT_EQ(selection_error("1-2-3"), unknown("1-2-3", "all, 01_naive, cublas"));
-  EXPECT_EQ(selection_error("7-"), unknown("7-", "all, 01_naive, cublas"));
-}
-
-TEST(Selection, UnknownNumberListsTheNearest) {
-  EXPECT_EQ(selection_error("4"), unknown("4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"));
-  EXPECT_EQ(selection_error("99"), unknown("99", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
-  EXPECT_EQ(selection_error("99999999999999999999"),
-            unknown("99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
-  EXPECT_EQ(selection_error("7-9"), unknown("7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"));
-  EXPECT_EQ(selection_error("20:30"), unknown("20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"));
+TEST(Selection, WhatIsWrongIsSaidInASentence) {
+  for (const std::string expression : {"", "5,", ",5", "5,,6"}) {
+    EXPECT_EQ(selection_error(expression), "bad kernels '" + expression + "': a term is empty");
+  }
+  for (const std::string range : {"7-1", "7:1"}) {
+    EXPECT_EQ(selection_error(range), "bad kernels '" + range + "': the range is empty, 7 is above 1");
+  }
+  for (const auto& [kernel, variant, variants] : std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"2", ":tile64", "default, 32, tile32"},
+           {"coarse_1d", ":vectorized", "default"},
+           {"5", ":", "default"},
+           {"10", "", "atomic, reduce"},
+           {"10", ":default", "atomic, reduce"},
+           {"1-2", ":tile64", "default, uncoalesced, 32, tile32"},
+           {"naive", ":uncoalesced:x", "default, uncoalesced"}}) {
+    EXPECT_EQ(selection_error(kernel + variant),
+              fmt::format("kernel '{}' has no variant '{}'; its variants: {}", kernel,
+                          variant.empty() ? "default" : variant.substr(1), variants));
+  }
 }
 
 TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {
@@ -223,24 +217,6 @@ TEST(Selection, KernelsThatNeedCudaAreThoseOfABuildWithIt) {
                             !kernel.build(Target::for_executor);
     EXPECT_EQ(left_out_without_cuda(kernel.name, {}).has_value(), cuda_alone) << kernel.id();
   }
-}
-
-TEST(Selection, EmptyRange) {
-  EXPECT_EQ(selection_error("7-1"), "bad kernels '7-1': the range is empty, 7 is above 1");
-  EXPECT_EQ(selection_error("7:1"), "bad kernels '7:1': the range is empty, 7 is above 1");
-}
-
-TEST(Selection, UnknownVariantListsTheKernelsVariants) {
-  EXPECT_EQ(selection_error("2:tile64"), "kernel '2' has no variant 'tile64'; its variants: default, 32, tile32");
-  EXPECT_EQ(selection_error("coarse_1d:vectorized"),
-            "kernel 'coarse_1d' has no variant 'vectorized'; its variants: default");
-  EXPECT_EQ(selection_error("5:"), "kernel '5' has no variant ''; its variants: default");
-  EXPECT_EQ(selection_error("10"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
-  EXPECT_EQ(selection_error("10:default"), "kernel '10' has no variant 'default'; its variants: atomic, reduce");
-  EXPECT_EQ(selection_error("1-2:tile64"),
-            "kernel '1-2' has no variant 'tile64'; its variants: default, uncoalesced, 32, tile32");
-  EXPECT_EQ(selection_error("naive:uncoalesced:x"),
-            "kernel 'naive' has no variant 'uncoalesced:x'; its variants: default, uncoalesced");
 }
 
 TEST(Selection, NoKernelsAtAll) {

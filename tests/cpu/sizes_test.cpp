@@ -2,10 +2,12 @@
 
 #include "usage_message.hpp"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -27,17 +29,6 @@ using Names = std::vector<std::string>;
 const std::string FORM =
     "expected N, FIRST:LAST, FIRST:LAST:STEP, MxNxK or BATCHxMxNxK, and :nt, :tn or :tt if transposed";
 
-TEST(Sizes, SingleNumberIsASquare) { EXPECT_EQ(sizes("1000"), Names{"1000x1000x1000"}); }
-
-TEST(Sizes, ThreeDimensionsAreMThenNThenK) {
-  const std::vector<Size> parsed = parse_sizes("4096x128x64");
-  ASSERT_EQ(parsed.size(), 1U);
-  EXPECT_EQ(parsed[0].m, 4096);
-  EXPECT_EQ(parsed[0].n, 128);
-  EXPECT_EQ(parsed[0].k, 64);
-  EXPECT_EQ(to_string(parsed[0]), "4096x128x64");
-}
-
 TEST(Sizes, OperationsFollowAnySize) {
   const std::vector<Size> parsed = parse_sizes("7:nn,7:nt,7:tn,7:tt");
   ASSERT_EQ(parsed.size(), 4U);
@@ -45,10 +36,6 @@ TEST(Sizes, OperationsFollowAnySize) {
     EXPECT_EQ(parsed[i].transposed_a, i >= 2) << i;
     EXPECT_EQ(parsed[i].transposed_b, i % 2 == 1) << i;
   }
-  EXPECT_EQ(sizes("7:nn,7:nt"), (Names{"7x7x7", "7x7x7:nt"}));
-  EXPECT_EQ(sizes("4x5x6:tn"), Names{"4x5x6:tn"});
-  EXPECT_EQ(sizes("2:4:tt"), (Names{"2x2x2:tt", "4x4x4:tt"}));
-  EXPECT_EQ(sizes("10:14:4:nt"), (Names{"10x10x10:nt", "14x14x14:nt"}));
 }
 
 TEST(Sizes, FourNumbersBeginWithTheBatch) {
@@ -76,48 +63,34 @@ TEST(Sizes, ShapeHasAllOfASize) {
   EXPECT_EQ(flops(SIZE), flops(shape));
 }
 
-TEST(Sizes, RangeDoubles) {
-  EXPECT_EQ(sizes("256:1024"), (Names{"256x256x256", "512x512x512", "1024x1024x1024"}));
-  EXPECT_EQ(parse_sizes("256:8192").size(), 6U);
-}
-
-TEST(Sizes, RangeEndsAtOrBeforeItsLast) {
-  EXPECT_EQ(sizes("3:20"), (Names{"3x3x3", "6x6x6", "12x12x12"}));
-  EXPECT_EQ(sizes("7:7"), Names{"7x7x7"});
-  EXPECT_EQ(sizes("10:20:4"), (Names{"10x10x10", "14x14x14", "18x18x18"}));
-  EXPECT_EQ(sizes("10:18:4"), (Names{"10x10x10", "14x14x14", "18x18x18"}));
-  EXPECT_EQ(sizes("10:11:100"), Names{"10x10x10"});
-}
-
-TEST(Sizes, RangeSteps) {
+TEST(Sizes, ExpressionsStandForSizesInTheirOrder) {
+  for (const auto& [expression, names] : std::vector<std::pair<std::string, std::string>>{
+           {"1000", "1000x1000x1000"},
+           {"4096x128x64", "4096x128x64"},
+           {"7:nn,7:nt", "7x7x7 7x7x7:nt"},
+           {"4x5x6:tn", "4x5x6:tn"},
+           {"2:4:tt", "2x2x2:tt 4x4x4:tt"},
+           {"10:14:4:nt", "10x10x10:nt 14x14x14:nt"},
+           {"256:1024", "256x256x256 512x512x512 1024x1024x1024"},  // a range doubles
+           {"3:20", "3x3x3 6x6x6 12x12x12"},                        // and ends at or before its last
+           {"7:7", "7x7x7"},
+           {"10:20:4", "10x10x10 14x14x14 18x18x18"},
+           {"10:18:4", "10x10x10 14x14x14 18x18x18"},
+           {"10:11:100", "10x10x10"},
+           {"1000,64x32x16,2:4,1500", "1000x1000x1000 64x32x16 2x2x2 4x4x4 1500x1500x1500"},
+           {"8,4,2:8,4x4x4,8", "8x8x8 4x4x4 2x2x2"},  // each once
+           {"1", "1x1x1"},
+           {"2147483647x1x1", "2147483647x1x1"},
+           {"1073741824", "1073741824x1073741824x1073741824"},
+           {"1073741824:2147483647", "1073741824x1073741824x1073741824"},
+           {"1073741824x1x1073741824x1", "1073741824x1x1073741824x1"}}) {
+    EXPECT_EQ(fmt::to_string(fmt::join(sizes(expression), " ")), names) << expression;
+  }
   const std::vector<Size> parsed = parse_sizes("256:8192:256");
   ASSERT_EQ(parsed.size(), 32U);
-  for (std::size_t i = 0; i < parsed.size(); ++i) {
-    const auto dimension = static_cast<std::int64_t>(256 * (i + 1));
-    EXPECT_EQ(parsed[i], (Size{dimension, dimension, dimension}));
-  }
-}
-
-TEST(Sizes, TermsMixAndKeepTheirOrder) {
-  EXPECT_EQ(sizes("1000,64x32x16,2:4,1500"), (Names{"1000x1000x1000", "64x32x16", "2x2x2", "4x4x4", "1500x1500x1500"}));
-}
-
-TEST(Sizes, DuplicatesKeepTheirFirstPlace) { EXPECT_EQ(sizes("8,4,2:8,4x4x4,8"), (Names{"8x8x8", "4x4x4", "2x2x2"})); }
-
-TEST(Sizes, LimitsAreAccepted) {
-  EXPECT_EQ(sizes("1"), Names{"1x1x1"});
-  EXPECT_EQ(sizes("2147483647x1x1"), Names{"2147483647x1x1"});
-  EXPECT_EQ(sizes("1073741824"), Names{"1073741824x1073741824x1073741824"});
+  EXPECT_EQ(parsed.back(), (Size{8192, 8192, 8192}));
   EXPECT_EQ(parse_sizes("1:100000:1").size(), 100000U);
-  EXPECT_EQ(sizes("1073741824:2147483647"), Names{"1073741824x1073741824x1073741824"});
-}
-
-TEST(Sizes, EmptyTerms) {
-  EXPECT_EQ(sizes_error(""), "bad sizes '': a term is empty");
-  EXPECT_EQ(sizes_error(","), "bad sizes ',': a term is empty");
-  EXPECT_EQ(sizes_error("256,"), "bad sizes '256,': a term is empty");
-  EXPECT_EQ(sizes_error(",256"), "bad sizes ',256': a term is empty");
-  EXPECT_EQ(sizes_error("256,,512"), "bad sizes '256,,512': a term is empty");
+  EXPECT_EQ(parse_sizes("4096x128x64").front(), (Size{4096, 128, 64}));
 }
 
 TEST(Sizes, MalformedTermsAreNamed) {
@@ -134,57 +107,46 @@ TEST(Sizes, MalformedTermsAreNamed) {
   EXPECT_EQ(sizes_error("4X4X4"), "bad size '4X4X4': dimensions stand around a small x, as in 4x4x4");
 }
 
-TEST(Sizes, ZeroAndNegative) {
-  EXPECT_EQ(sizes_error("0"), "bad size '0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("-5"), "bad size '-5': -5 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("4x0x4"), "bad size '4x0x4': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("4x4x0"), "bad size '4x4x0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("4x-4x4"), "bad size '4x-4x4': -4 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("0:8"), "bad size '0:8': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("8:-8"), "bad size '8:-8': -8 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("8:16:0"), "bad size '8:16:0': 0 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("8:16:-8"), "bad size '8:16:-8': -8 is not between 1 and 2147483647");
-}
-
-TEST(Sizes, DimensionsThatOverflow) {
-  EXPECT_EQ(sizes_error("2147483648x1x1"), "bad size '2147483648x1x1': 2147483648 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("99999999999999999999"),
-            "bad size '99999999999999999999': 99999999999999999999 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("1:-99999999999999999999"),
-            "bad size '1:-99999999999999999999': -99999999999999999999 is not between 1 and 2147483647");
-  EXPECT_EQ(sizes_error("99999999999999999999z"), "bad size '99999999999999999999z': " + FORM);
-}
-
-TEST(Sizes, MatricesThatOverflow) {
-  const std::string many = " has more than 2^60 elements";
-  EXPECT_EQ(sizes_error("1073741825"), "bad size '1073741825': a matrix of 1073741825x1073741825x1073741825" + many);
-  for (const std::string term : {"2147483647x2147483647x1", "2147483647x1x2147483647", "1x2147483647x2147483647"}) {
-    EXPECT_EQ(sizes_error(term), "bad size '" + term + "': a matrix of " + term + many);
+TEST(Sizes, WhatIsWrongIsSaidInASentence) {
+  for (const std::string expression : {"", ",", "256,", ",256", "256,,512"}) {
+    EXPECT_EQ(sizes_error(expression), "bad sizes '" + expression + "': a term is empty");
   }
-  EXPECT_EQ(sizes_error("1610612736:2147483647"),
-            "bad size '1610612736:2147483647': a matrix of 1610612736x1610612736x1610612736" + many);
+  const std::string many = " has more than 2^60 elements";
+  for (const auto& [term, message] : std::vector<std::pair<std::string, std::string>>{
+           {"1073741825", "a matrix of 1073741825x1073741825x1073741825" + many},
+           {"2147483647x2147483647x1", "a matrix of 2147483647x2147483647x1" + many},
+           {"2147483647x1x2147483647", "a matrix of 2147483647x1x2147483647" + many},
+           {"1x2147483647x2147483647", "a matrix of 1x2147483647x2147483647" + many},
+           {"1610612736:2147483647", "a matrix of 1610612736x1610612736x1610612736" + many},
+           {"1073741825x1x1073741824x1", "an operand of 1073741825x1x1073741824x1" + many},
+           {"99999999999999999999z", FORM},
+           {"512:256", "the range is empty, 512 is above 256"},
+           {"512:256:64", "the range is empty, 512 is above 256"},
+           {"1:100001:1", "the range has 100001 sizes, more than 100000"},
+           {"1:2147483647:1", "the range has 2147483647 sizes, more than 100000"}}) {
+    EXPECT_EQ(sizes_error(term), "bad size '" + term + "': " + message);
+  }
+  EXPECT_EQ(sizes_error("1\n2"), "bad size '1?2': " + FORM) << "in one line";
 }
 
-TEST(Sizes, BatchesThatOverflow) {
-  EXPECT_EQ(sizes("1073741824x1x1073741824x1"), Names{"1073741824x1x1073741824x1"});
-  EXPECT_EQ(
-      sizes_error("1073741825x1x1073741824x1"),
-      "bad size '1073741825x1x1073741824x1': an operand of 1073741825x1x1073741824x1 has more than 2^60 elements");
-  EXPECT_EQ(sizes_error("0x4x4x4:nt"), "bad size '0x4x4x4:nt': 0 is not between 1 and 2147483647");
+TEST(Sizes, NumbersHaveLimits) {
+  for (const auto& [term, number] :
+       std::vector<std::pair<std::string, std::string>>{{"0", "0"},
+                                                        {"-5", "-5"},
+                                                        {"4x0x4", "0"},
+                                                        {"4x4x0", "0"},
+                                                        {"4x-4x4", "-4"},
+                                                        {"0:8", "0"},
+                                                        {"8:-8", "-8"},
+                                                        {"8:16:0", "0"},
+                                                        {"8:16:-8", "-8"},
+                                                        {"0x4x4x4:nt", "0"},
+                                                        {"2147483648x1x1", "2147483648"},
+                                                        {"99999999999999999999", "99999999999999999999"},
+                                                        {"1:-99999999999999999999", "-99999999999999999999"}}) {
+    EXPECT_EQ(sizes_error(term), "bad size '" + term + "': " + number + " is not between 1 and 2147483647");
+  }
 }
-
-TEST(Sizes, EmptyRange) {
-  EXPECT_EQ(sizes_error("512:256"), "bad size '512:256': the range is empty, 512 is above 256");
-  EXPECT_EQ(sizes_error("512:256:64"), "bad size '512:256:64': the range is empty, 512 is above 256");
-}
-
-TEST(Sizes, RangeTooLong) {
-  EXPECT_EQ(sizes_error("1:100001:1"), "bad size '1:100001:1': the range has 100001 sizes, more than 100000");
-  EXPECT_EQ(sizes_error("1:2147483647:1"),
-            "bad size '1:2147483647:1': the range has 2147483647 sizes, more than 100000");
-}
-
-TEST(Sizes, MessagesAreOneLine) { EXPECT_EQ(sizes_error("1\n2"), "bad size '1?2': " + FORM); }
 
 }  // namespace
 }  // namespace sgemm
