@@ -161,6 +161,11 @@ def test_bad_arguments_are_refused(arguments):
 
 # In the browser.
 
+# The longest lines of code that is cut off at the right. On a phone, drawings and outputs in text scroll.
+CLIPPED = """(isPhone) => [...document.querySelectorAll(".md-typeset .highlight > pre > code")]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && !(isPhone && e.closest(".language-text")))
+  .map(e => e.textContent.split("\\n").reduce((a, b) => a.length > b.length ? a : b))"""
+
 
 def test_the_line_that_a_link_names_is_marked(site, open_page):
     opened = open_page(f"{(site / SOURCE).as_uri()}#L40")
@@ -179,6 +184,7 @@ def test_every_page_opens_without_errors_and_fits_the_window(site, open_page):
             if width == "desktop":
                 opened.page.goto((site / page).as_uri())
             bad += [f"{page}, {width}: {element}" for element in opened.too_wide()]
+            bad += [f"{page}, {width}, clipped: {line}" for line in opened.page.evaluate(CLIPPED, width == "phone")]
     assert bad == []
     assert opened.errors == []
 

@@ -200,9 +200,6 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO, hot="turn_throttled")),
     "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
     "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
-    "spread": pair(Quantity("spread", "range in % of the median", scale=RATIO)),
-    "power": pair(Quantity("watts", "W", scale=RATIO)),
-    "clock": pair(Quantity("mhz", "SM clock in MHz", scale=NEAR)),
     "roofline": {"scatter": roofline()},
     "samples": {"scatter": samples()},
 }

@@ -18,6 +18,8 @@ import base64
 import gzip
 import html
 import json
+import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -33,14 +35,29 @@ from tools.results import ResultsError
 FOLDER = Path(__file__).with_name("page")  # the page's template, style and scripts
 SCRIPTS = ("data.js", "filters.js", "tables.js", "charts.js", "page.js")
 MOST_BYTES = 5_000_000  # of a report
+LINES = 5  # of a chart at first
 FEWER_SAMPLES = (100, 30, 10, 0)  # of a case, where the report would be larger
 
 
-def first_shown(report: Report) -> tuple[int, list[str]]:
-    """The protocol and the kernels that a reader sees first: the one with most cases, and default variants."""
+def first_shown(report: Report) -> dict[str, Any]:
+    """What a reader sees first: the protocol with most cases, and of the default variants as many as can be followed:
+    cuBLAS, the fastest chapter, and those that gained most over the chapters before."""
     used = [case["protocol"] for case in report.cases if case["charted"]]
+    protocol = max(dict.fromkeys(used), key=used.count, default=0)
     default = {case["name"] for case in report.cases if case["default"]} or report.looks.keys()
-    return max(dict.fromkeys(used), key=used.count, default=0), [name for name in report.looks if name in default]
+    defaults = [name for name in report.looks if name in default]
+    best: dict[str, float] = {}
+    for case in report.cases:
+        if case["name"] in default and case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]):
+            best[case["name"]] = max(best.get(case["name"], 0.0), case.get("tflops", 0.0))
+    kept, gains, fastest = {"cuBLAS", max(best, key=best.get, default="")}, {}, 0.0
+    for name in filter(best.get, defaults):
+        gains[name] = best[name] / fastest if fastest else math.inf
+        fastest = max(fastest, best[name])
+    for name in sorted(gains, key=gains.get, reverse=True):
+        kept |= {name} if len(kept) < LINES else set()
+    kernels = [name for name in defaults if name in kept] if best and len(defaults) > LINES else defaults
+    return {"protocol": protocol, "kernels": kernels, "defaults": defaults}
 
 
 def thinned(case: dict, most: int) -> dict:
@@ -65,13 +82,12 @@ def packed(document: Any) -> str:
 
 def page(report: Report, title: str) -> str:
     """The HTML. Texts from the files are packed, and scripts alone write them into the page, as text."""
-    protocol, kernels = first_shown(report)
     configs = {t: report_charts.config(INKS[t], GRIDS[t], GREYS[t]) for t in CARDS}
     document = {
         "title": title,
         **{name: getattr(report, name) for name in ("files", "protocols", "cases", "pairs", "roofs", "looks")},
         "tables": [vars(table) for table in report.tables],
-        "first": {"protocol": protocol, "kernels": kernels},
+        "first": first_shown(report),
         "charts": report_charts.CHARTS,
         "configs": configs,
         "inks": INKS,

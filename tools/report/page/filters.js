@@ -105,7 +105,7 @@ function showFilters(form, filters, changed) {
   }
   const names = Object.keys(page.looks);
   if (names.length) {
-    const first = page.first.kernels.length < names.length ? { "Default variants": page.first.kernels } : {};
+    const first = page.first.defaults.length < names.length ? { "Default variants": page.first.defaults } : {};
     add(choices("Kernels and variants", names, filters.kernels, changed, true, first));
   }
   const details = make("details", { open: matchMedia("(min-width: 801px)").matches }, make("summary", {}, "Filters"), body);

@@ -27,10 +27,6 @@ function overFiles(cases) {
 const OF_FILES = [["kernel", (r) => r.name], ["M × N × K", (r) => r.problem], ["device", (r) => r.device],
   ["files", (r) => r.files], ["median TFLOP/s", (r) => r.median], ["slowest", (r) => r.low], ["fastest", (r) => r.high],
   ["range in % of the median", (r) => r.spread], ["speeds", (r) => r.over]];
-const OVER_FILES = {
-  field: "tflops", columns: OF_FILES, drawn: overFiles, about: "Medians over files.",
-  missing: "No two files here have the same case of one device and protocol.",
-};
 
 /** The moments of sustained cases, those of a case's two turns on lines of their own. */
 function momentsOf(cases) {
@@ -97,24 +93,11 @@ const VIEWS = [
     about: "Solid: the kernel. Dashed: cuBLAS beside it.",
   },
   {
-    ...OVER_FILES, id: "boards", title: "Several boards",
+    id: "boards", title: "Several boards", field: "tflops", columns: OF_FILES, drawn: overFiles,
+    about: "Medians over files.", missing: "No two files here have the same case of one device and protocol.",
     text: "Points are medians over the files of a device, lines the range from the slowest to the fastest file. Results " +
       "do not name their board, so each file counts as one: leave out files of the same board. Hollow: a GPU had " +
       "lowered its clock.",
-  },
-  {
-    ...OVER_FILES, id: "spread", title: "Spread over boards",
-    text: "How far the files of a device are apart: the range of their speeds, in percent of the median.",
-  },
-  {
-    id: "power", title: "Power after the samples", field: "watts", columns: [...CASE, ["W", (r) => r.watts], HOT],
-    text: "What the GPU reported once, after the samples of a case. It is no mean, and short cases read too low.",
-    missing: "No case here has its power.",
-  },
-  {
-    id: "clock", title: "Clock after the samples", field: "mhz", columns: [...CASE, ["SM clock, MHz", (r) => r.mhz], HOT],
-    text: "What the GPU reported once, after the samples of a case.",
-    missing: "No case here has its clock.",
   },
   {
     id: "roofline", title: "Roofline", field: "intensity",
@@ -333,7 +316,7 @@ async function main() {
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
   const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, sustained: sustainedOf };
-  const ask = ["comparison", "sustained", "boards", "spread"]; // for files that few reports have
+  const ask = ["comparison", "sustained", "boards"]; // for files that few reports have
   const all = (charted ? VIEWS : []).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
