@@ -22,10 +22,6 @@ struct Algorithm {
   Cost cost;                  ///< for the batch
   std::int64_t launches = 1;  ///< of the chapter, one after the other
   int kernels = 1;            ///< in each of them
-  /// Bytes behind the workspace for sums of the lines of A or B that launch_with_epilogue() adds up on its way. 0: it
-  /// does not.
-  std::size_t sums_of_a_bytes = 0;
-  std::size_t sums_of_b_bytes = 0;
   bool reads_packed = false;  ///< an operand was packed for it
   /// It is there for products that would be cuBLAS's: taken only where no other algorithm is predicted to be faster
   /// than that.
@@ -36,11 +32,6 @@ struct Algorithm {
   /// The same for one product with an epilogue, which the kernel applies where it stores D. Empty: it has none.
   std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue;
 
-  /// Bytes behind the workspace for the sums of an epilogue. 0: launch_with_epilogue() does not add them up.
-  std::size_t sums_bytes(const GemmEpilogue& epilogue) const {
-    return epilogue.sums_of == SGEMM_SUMS_OF_A ? sums_of_a_bytes
-                                               : (epilogue.sums_of == SGEMM_SUMS_OF_B ? sums_of_b_bytes : 0);
-  }
   /// Whether the kernel applies epilogues.
   bool has_epilogues() const { return static_cast<bool>(launch_with_epilogue); }
 

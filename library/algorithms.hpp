@@ -15,21 +15,16 @@
 
 namespace sgemm {
 
-/// Chapter 13 adds up three sums at the end of each tile, which its prediction leaves out. Shorter sums were not
-/// measured.
-constexpr std::int64_t SHORTEST_SUM_FOR_INT8X6 = 1024;
+/// Chapter 15 takes more at the end of each tile than its prediction says. With ROWWISE, shorter sums are not its.
+constexpr std::int64_t SHORTEST_SUM_OF_DIGITS = 1024;
 
 /// All that keep the promise of an accuracy, planned for so many of the device's multiprocessors. Where there are none,
 /// `without` is the reason.
 std::vector<Algorithm> algorithms_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, int multiprocessors,
                                       int all_multiprocessors, std::string& without);
 
-/// Chapter 09 as it is, one product after the other: for operands that are not transposed, with scalars and addresses
-/// on the host, and all multiprocessors. It computes in FP32, and chapters 11 to 13 in terms or digits of FP32 numbers.
-std::vector<Algorithm> every_shape_algorithms(const GemmBatch& batch);
-
-/// Chapter 09 with all products in one launch, for operands of any layout, scalars on either side, and batches of
-/// either kind, planned for so many multiprocessors.
+/// Chapter 09's FP32 with all products in one launch, for operands of any layout, scalars on either side, and batches
+/// of either kind, planned for so many multiprocessors.
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors);
 
 /// One of these that works in no memory, on all multiprocessors. Nothing where the device has none.
@@ -38,12 +33,10 @@ std::optional<Algorithm> algorithm_without_memory(const GemmBatch& batch);
 /// Has CUDA load its code, which waits for all streams where a program has not used it.
 void load_algorithm_without_memory();
 
-/// Chapters 11, 12 and 13 for operands of any layout and scalars on either side, planned for so many multiprocessors.
-/// They split what is not packed.
-/// Products come one after the other, so that their addresses have to be known on the host.
+/// Chapters 11 and 12 for operands of any layout and scalars on either side, planned for so many multiprocessors. They
+/// split what is not packed. Products come one after the other, so that their addresses have to be known on the host.
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
 std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors);
-std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors);
 
 /// Chapters 11 and 12 with many products in a launch, for batches of either kind.
 std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
@@ -56,7 +49,7 @@ std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multip
 /// either kind.
 std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
 
-/// Chapter 15, one product after the other, as 13.
+/// Chapter 15, one product after the other. Nothing is packed for it.
 std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
 
 /// The reproducible class, for all products and every GPU since Turing, but made for a C of few rows or columns. m, n

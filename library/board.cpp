@@ -55,7 +55,7 @@ BoardModel model_of(const Board& board) {
   model.cublas.bytes *= bytes;
   model.margin = is_measured ? 1.0 : MARGIN;
   if (!has_tensor_cores) {
-    for (const Method method : {Method::bf16x6, Method::tall_bf16x6, Method::fp16x3, Method::int8x6}) {
+    for (const Method method : {Method::bf16x6, Method::tall_bf16x6, Method::fp16x3, Method::reproducible}) {
       model[method].clock = 0.0;
     }
   }

@@ -21,12 +21,12 @@ struct Board {
   double bytes_per_us = 0.0;  ///< of its memory, at its peak
 };
 
-/// Kernels whose times have constants in common: chapter 09, its arithmetic for every layout, chapter 11, its
-/// arithmetic for thin products, and chapters 12 and 13.
-enum class Method { every_shape, every_layout, bf16x6, tall_bf16x6, fp16x3, int8x6 };
-constexpr std::size_t METHODS = 6;
-constexpr std::array<const char*, METHODS> METHOD_NAMES{"09_every_shape", "09_every_layout", "11_bf16x6",
-                                                        "11_bf16x6_tall", "12_fp16x3",       "13_int8x6"};
+/// Kernels whose times have constants in common: those of chapter 09, chapter 11, its arithmetic for thin products, and
+/// chapters 12 and 15.
+enum class Method { every_shape, bf16x6, tall_bf16x6, fp16x3, reproducible };
+constexpr std::size_t METHODS = 5;
+constexpr std::array<const char*, METHODS> METHOD_NAMES{"09_every_shape", "11_bf16x6", "11_bf16x6_tall", "12_fp16x3",
+                                                        "15_reproducible"};
 
 /// The constants of a method. A chapter's own cost model counts the cycles.
 struct MethodRates {
@@ -79,7 +79,6 @@ struct CublasTable {
 /// The constants of a board; at first those of an H200.
 struct BoardModel {
   std::array<MethodRates, METHODS> methods{{{-1, 1980, 1980, 3.8e6, 0.85e6},
-                                            {-1, 1980, 1980, 3.8e6, 0.85e6},
                                             {9.4, 2050, 1810, 3.45e6, 1.1e6},
                                             {7.2, 1940, 1930, 3.8e6, 0.85e6},
                                             {8.9, 1930, 1690, 3.55e6, 1.05e6},

@@ -93,9 +93,8 @@ Choice choose_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, std::vector
   Choice choice = choose(algorithms, accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_us,
                          workspace_limit, without, board);
   if (!choice.algorithm) {
-    std::erase_if(algorithms, [](const Algorithm& one) {
-      return one.cost.method != Method::every_shape && one.cost.method != Method::every_layout && !one.fills_gap;
-    });
+    std::erase_if(algorithms,
+                  [](const Algorithm& one) { return one.cost.method != Method::every_shape && !one.fills_gap; });
     Choice closer = choose(algorithms, beside_every_shape_us, workspace_limit, without, board);
     if (closer.algorithm) {
       choice = std::move(closer);

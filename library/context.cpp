@@ -100,11 +100,7 @@ void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue
   if (!algorithm.has_epilogues()) {
     add_pass(algorithm, p.m, p.n, epilogue_pass_bytes(epilogue));
   }
-  if (const std::size_t bytes = algorithm.sums_bytes(epilogue); bytes > 0) {
-    algorithm.workspace_bytes += bytes;
-    algorithm.cost.other += LAUNCH_OF_PASS;
-    ++algorithm.kernels;
-  } else if (epilogue.has_sums()) {
+  if (epilogue.has_sums()) {
     const Lines lines = summed_lines(p, epilogue);
     add_pass(algorithm, lines.count, lines.depth, sizeof(float));
   }
@@ -223,9 +219,6 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
       without = "chapter 09 takes no sums of fewer than " + std::to_string(SHORTEST_SUM_FOR_EVERY_SHAPE) + " products";
     } else {
       append(algorithms, every_layout_algorithms(batch, multiprocessors));
-      if (multiprocessors == all_multiprocessors) {
-        append(algorithms, every_shape_algorithms(batch));
-      }
       without = "no kernel of the library computes this on this device";
     }
     const bool in_one_launch = batch.count > 1 || batch.addresses_on_device();
@@ -247,8 +240,8 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
         append(algorithms, stacked_fp16x3_algorithms(batch, multiprocessors));
       }
     }
-    if (takes(SGEMM_ACCURACY_ROWWISE) && p.k >= SHORTEST_SUM_FOR_INT8X6) {
-      append(algorithms, int8x6_algorithms(batch, multiprocessors));
+    if (takes(SGEMM_ACCURACY_ROWWISE) && p.k >= SHORTEST_SUM_OF_DIGITS) {
+      append(algorithms, reproducible_algorithms(batch, multiprocessors));
     }
   }
   return algorithms;
@@ -273,7 +266,7 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
     if (epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
       choice.reason += "; a pass for the epilogue";
     }
-    if (epilogue->has_sums() && choice.algorithm->sums_bytes(*epilogue) == 0) {
+    if (epilogue->has_sums()) {
       choice.reason += "; a pass for the sums";
     }
   }
@@ -403,11 +396,8 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
   const GemmProblem& p = batch.first;
-  const bool adds_up = algorithm.sums_bytes(*epilogue) > 0;
-  if (!adds_up) {
-    add_up_operand(p, *epilogue, stream_);
-  }
-  const bool in_kernels = adds_up || (algorithm.has_epilogues() && epilogue->changes_d(p));
+  add_up_operand(p, *epilogue, stream_);
+  const bool in_kernels = algorithm.has_epilogues() && epilogue->changes_d(p);
   if (!in_kernels) {
     prepare_d(p, *epilogue, stream_);
   }

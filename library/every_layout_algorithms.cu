@@ -4,9 +4,6 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
-#include "epilogue_alignment.hpp"
-#include "every_shape_epilogue.cuh"
-#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
@@ -90,28 +87,6 @@ struct ManyProducts {
   }
 };
 
-/// A batch of one product, and its epilogue.
-struct ProductWithEpilogue : TiledBatch {
-  GemmEpilogue epilogue;
-  bool by_four;  ///< rows of all its matrices, and a bias of columns, split into aligned groups of four
-};
-
-/// The policy of kernels that compute one product with an epilogue.
-template <Reading READ_A, Reading READ_B>
-struct WithEpilogue : ManyProducts<READ_A, READ_B> {
-  using Problem = ProductWithEpilogue;
-
-  template <class Shape>
-  __device__ __forceinline__ static void store(const ProductWithEpilogue& p, int number,
-                                               const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
-    const TileOfProduct tile = tile_of(p, number);
-    const TileOrigin origin = tile_on_curve<Shape::BM, Shape::BN>(tile.product, tile.number);
-    const unsigned thread = keep_in_register(threadIdx.x);  // computed again, not kept through the loop
-    store_finished<Shape>(tile.product, p.epilogue, p.by_four, origin.row + row_in_tile<Shape>(thread),
-                          origin.col + column_in_tile<Shape>(thread), static_cast<int>(slice_of<Shape>(thread)), sums);
-  }
-};
-
 /// A tile, with its ring as copies of both operands want it.
 template <class Tile, class Policy>
 struct Copied : Tile {
@@ -135,10 +110,9 @@ struct Blocks {
   bool streamed;
 };
 
-/// `problem_of(batch)` makes of the batch, with its number of tiles, what kernels of the policy get.
-template <class Tile, class Policy, class ProblemOf>
-void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream,
-             const ProblemOf& problem_of) {
+template <class Tile, Reading READ_A, Reading READ_B>
+void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
+  using Policy = ManyProducts<READ_A, READ_B>;
   using Shape = TileShape<Copied<Tile, Policy>>;
   Plan work = plan_for<Shape>(batch, blocks.multiprocessors, blocks.streamed);
   if (blocks.streamed) {
@@ -149,13 +123,7 @@ void enqueue(const GemmBatch& batch, const Blocks& blocks, void* workspace, cuda
     }
   }
   launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
-         problem_of(TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}), work.schedule);
-}
-
-template <class Tile, Reading READ_A, Reading READ_B>
-void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
-  enqueue<Tile, ManyProducts<READ_A, READ_B>>(batch, blocks, workspace, stream,
-                                              [](const TiledBatch& tiled) { return tiled; });
+         TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
 }
 
 /// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
@@ -185,28 +153,6 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   run(batch, blocks, workspace, stream);
 }
 
-/// With an epilogue there are kernels for two layouts, because each kernel takes some 90 KB: that of a layer's output,
-/// whose weights lie along k, and that of the gradient of its input.
-bool has_epilogues(const GemmProblem& p) { return !p.a_transposed; }
-
-template <class Tile, class Scalar>
-void enqueue_with_epilogue(const GemmBatch& batch, const GemmEpilogue& epilogue, const Blocks& blocks, void* workspace,
-                           cudaStream_t stream) {
-  const auto run = [&](auto policy, auto tile) {
-    enqueue<decltype(tile), decltype(policy)>(batch, blocks, workspace, stream, [&](const TiledBatch& tiled) {
-      return ProductWithEpilogue{tiled, epilogue, splits_into<4>(batch.first, epilogue)};
-    });
-  };
-  const GemmProblem& p = batch.first;
-  if (p.b_transposed) {
-    run(WithEpilogue<Reading::along_k, Reading::along_k>{}, Scalar{});
-  } else if (rows_split_into_float4(p.b, p.n, p.ldb)) {
-    run(WithEpilogue<Reading::along_k, Reading::across_k_by_four>{}, Tile{});
-  } else {
-    run(WithEpilogue<Reading::along_k, Reading::across_k>{}, Scalar{});
-  }
-}
-
 /// Factors of a tile's cycles for each FMA, by the number of operands that are copied float by float. The chapter's own
 /// kernel copies A so.
 using Factors = std::array<double, 3>;
@@ -214,13 +160,6 @@ using Factors = std::array<double, 3>;
 int copied_float_by_float(const GemmBatch& batch) {
   const auto copied = [&](bool along_k) { return along_k || batch.addresses_on_device() ? 1 : 0; };
   return copied(!batch.first.a_transposed) + copied(batch.first.b_transposed);
-}
-
-/// Whether a tile fits into the device, and keeps the problem's sums short enough. Here halves of k are worth trying
-/// from the first k on at which they are allowed.
-template <class Shape>
-bool suits_in_layouts(const GemmProblem& p, const Device& device) {
-  return Shape::PARTS > 1 ? p.k > LONG_SUM && Shape::SMEM_BYTES <= device.smem_bytes : suits<Shape>(p, device);
 }
 
 /// A tile with persistent blocks (`streamed`), or with one for each tile. Nothing where it does not suit.
@@ -232,7 +171,7 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, const Device& device,
   const double k_tiles = static_cast<double>(batch.count) *
                          static_cast<double>(tiles_of<Shape::BM, Shape::BN>(batch.first)) *
                          static_cast<double>(k_tiles_of<TileShape<Scalar>>(batch.first));
-  if (!suits_in_layouts<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
+  if (!suits<Shape>(batch.first, device) || k_tiles > std::numeric_limits<int>::max()) {
     return std::nullopt;
   }
   const double cycles_per_fma =
@@ -245,16 +184,10 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, const Device& device,
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = name_of<Shape>(streamed);
   algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
-  algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, has_shares(planned));
+  algorithm.cost = every_shape_cost(cycles, has_shares(planned));
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
   };
-  if (batch.count == 1 && !batch.addresses_on_device() && has_epilogues(batch.first)) {
-    algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
-                                         cudaStream_t stream) {
-      enqueue_with_epilogue<Tile, Scalar>(of, epilogue, blocks, workspace, stream);
-    };
-  }
   return algorithm;
 }
 
@@ -266,7 +199,7 @@ template <class Tile, class Scalar = Tile>
 void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors,
          const Factors& factors) {
   for (const bool streamed : {true, false}) {
-    if (!streamed && (TileShape<Tile>::PARTS > 1 || multiprocessors < device.multiprocessors)) {
+    if (!streamed && multiprocessors < device.multiprocessors) {
       continue;
     }
     if (std::optional<Algorithm> one = algorithm<Tile, Scalar>(batch, device, {multiprocessors, streamed}, factors)) {
@@ -288,7 +221,8 @@ constexpr double SLICED_B_ALONG_K = 300;
 // And of each FMA, where A is read across k or along k.
 constexpr double SLICED_B_ALONE_ALONG_K = 0.045;
 constexpr double SLICED_BOTH_ALONG_K = 0.09;
-/// Longer sums take longer than predicted: most have few tiles, and a block alone on its multiprocessor waits.
+/// Longer sums take longer than predicted, but for one product of matrices that are not transposed: most have few
+/// tiles, and a block alone on its multiprocessor waits.
 constexpr std::int64_t LONGEST_SLICED = 1024;
 
 template <class Shape, Access ACCESS>
@@ -305,7 +239,9 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   using Shape = SlicedShape<Tile>;
   const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first);
   const GemmProblem& p = batch.first;
-  if (multiprocessors < device.multiprocessors || p.k > LONGEST_SLICED || tiles > std::numeric_limits<int>::max()) {
+  const bool is_plain = batch.count == 1 && !p.a_transposed && !p.b_transposed;
+  if (multiprocessors < device.multiprocessors || (p.k > LONGEST_SLICED && !is_plain) ||
+      tiles > std::numeric_limits<int>::max()) {
     return;
   }
   const double b_along_k = p.b_transposed ? 1.0 : 0.0;
@@ -317,7 +253,7 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN) + " sliced";
-  algorithm.cost = every_shape_cost(Method::every_layout, cycles, 1, false);
+  algorithm.cost = every_shape_cost(cycles, false);
   algorithm.launch = [tiles](const GemmBatch& of, void*, cudaStream_t stream) {
     const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Shape, Access::float4>(of.first)
                                                        : sliced_kernel_of<Shape, Access::float1>(of.first);
@@ -333,12 +269,9 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
   std::vector<Algorithm> all;
   if (device.compute_capability >= 90) {
     add<Tile128x256>(all, batch, device, multiprocessors, {1.00, 1.015, 1.045});
-    add<Tile256x128>(all, batch, device, multiprocessors, {0.986, 1.012, 1.03});
     add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors, FACTORS_OF_128X128);
-    add<Tile128x64>(all, batch, device, multiprocessors, {0.965, 1.07, 1.17});
     add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
     add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
-    add<Tile128x256InHalves>(all, batch, device, multiprocessors, {0.985, 1.00, 1.012});
     add_sliced<Sliced32x32>(all, batch, device, multiprocessors);
   }
   return all;
@@ -357,11 +290,10 @@ void load_algorithm_without_memory() {
   constexpr Reading ALONG_K = Reading::along_k;
   constexpr Reading ACROSS_K = Reading::across_k;
   constexpr Reading BY_FOUR = Reading::across_k_by_four;
-  load_code<Tile128x128, ManyProducts<BY_FOUR, ALONG_K>, ManyProducts<BY_FOUR, BY_FOUR>, ManyProducts<ALONG_K, BY_FOUR>,
-            WithEpilogue<ALONG_K, BY_FOUR>>();
+  load_code<Tile128x128, ManyProducts<BY_FOUR, ALONG_K>, ManyProducts<BY_FOUR, BY_FOUR>,
+            ManyProducts<ALONG_K, BY_FOUR>>();
   load_code<Tile128x128Scalar, ManyProducts<ACROSS_K, ALONG_K>, ManyProducts<ACROSS_K, ACROSS_K>,
-            ManyProducts<ALONG_K, ALONG_K>, ManyProducts<ALONG_K, ACROSS_K>, WithEpilogue<ALONG_K, ALONG_K>,
-            WithEpilogue<ALONG_K, ACROSS_K>>();
+            ManyProducts<ALONG_K, ALONG_K>, ManyProducts<ALONG_K, ACROSS_K>>();
 }
 
 }  // namespace sgemm

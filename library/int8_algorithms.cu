@@ -1,26 +1,20 @@
-// The kernels of chapters 13 and 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The
-// maxima of lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
+// The kernels of chapter 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The maxima of
+// lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
 
 #include "algorithms.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
-#include "engine/int8_product.cuh"
 #include "engine/int8x6_loop.cuh"
 #include "engine/reproducible.cuh"
 #include "engine/reproducible_tile.cuh"
 #include "engine/split_launch.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
-#include "epilogue_alignment.hpp"
-#include "epilogue_store.cuh"
-#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "host/alignment.hpp"
 #include "host/launch.cuh"
-#include "operand_places.cuh"
-#include "packed.hpp"
 #include "predicted_time.hpp"
 #include "split_algorithms.cuh"
 
@@ -171,53 +165,15 @@ struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
 
 template <class Policy>
 __global__ void __launch_bounds__(Shape::THREADS, 1)
-    gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {
+    reproducible_gemm_kernel(DeferringProblem p, void* operands, Schedule schedule) {
   Policy::before_first_tile();
-  const PlacedOperands<Int8x6> workspace(p, places);
+  const Workspace<Int8x6> workspace(p, operands);
   produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, schedule, rings, FloatEnding{});
-    Policy::after_last_tile(p, schedule);
-  });
-}
-
-template <class Policy>
-__global__ void __launch_bounds__(Shape::THREADS, 1)
-    reproducible_gemm_kernel(DeferringProblem p, OperandPlaces places, Schedule schedule) {
-  Policy::before_first_tile();
-  const Workspace<Int8x6> workspace(p, places.a.terms);  // nothing is packed for this class
-  produce_and_consume<Policy>(p, workspace, schedule, [&](const Rings<Int8x6>& rings) {
-    Int8x6Loop::consume<Policy>(p, schedule, rings, reproducible::Ending{workspace});
+    reproducible::Int8x6Loop::consume<Policy>(p, workspace, schedule, rings);
     compute_deferred<Policy>(p, schedule,
                              [&](int a_tile, int b_tile) { Policy::compute(p, workspace, a_tile, b_tile); });
   });
 }
-
-/// What differs between both chapters: the type of partial sums, and the kernels that multiply. An element of the
-/// reproducible class takes a bias as its C, and the rest of an epilogue in a pass of its own.
-struct Int8x6Chapter {
-  using Partial = float;
-  static constexpr const char* KERNEL = "13_int8x6";
-  static constexpr Splitting ONE_PASS = INT8X6_SPLITTING;
-  static constexpr double CALL = 0;  ///< microseconds besides its kernels
-  static PackedTiles packed(const GemmProblem& p) { return p.packed_for(Method::int8x6); }
-  static constexpr bool HAS_EPILOGUES = true;
-  template <Access ACCESS>
-  static auto kernel() {
-    return gemm_kernel<OneGemm<Shape, ACCESS>>;
-  }
-};
-struct ReproducibleChapter {
-  using Partial = reproducible::Sum;
-  static constexpr const char* KERNEL = "15_reproducible";
-  static constexpr Splitting ONE_PASS = REPRODUCIBLE_SPLITTING;
-  static constexpr double CALL = 7.5;
-  static PackedTiles packed(const GemmProblem&) { return {}; }
-  static constexpr bool HAS_EPILOGUES = false;
-  template <Access ACCESS>
-  static auto kernel() {
-    return reproducible_gemm_kernel<ReproducibleGemm<Shape, ACCESS>>;
-  }
-};
 
 /// Enqueues a kernel that splits whole lines.
 template <class... Parameters, class... Arguments>
@@ -241,98 +197,59 @@ int share_count(const Problem& p, int multiprocessors, bool streamed) {
 /// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
 LinesOfCluster whole_lines(const GemmProblem& p) { return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER); }
 
-/// Bytes for the maxima of what a call splits otherwise.
-std::size_t maxima_bytes(const GemmProblem& left) {
-  return whole_lines(left).lines > 0 ? 0 : Maxima(left, nullptr).bytes();
-}
+/// Products of digits take so many times as long as split_launch.cuh says: measured on an H200.
+constexpr double CYCLES = 1.08;
 
-/// Enqueues the kernels that write the digits of what is not packed into a Workspace, and lower the flags of the next
-/// kernel.
-void split_left(const GemmProblem& p, const PackedTiles& packed, void* maxima, void* operands, const Flags& flags,
-                cudaStream_t stream) {
-  const GemmProblem left = without_packed(p, packed);
-  const std::int64_t tiles = Workspace<Int8x6>(left, nullptr).count();
-  if (tiles == 0) {
-    launch(lower_flags_kernel<Int8x6>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
-           places_of<Int8x6>(p, packed.a, packed.b, operands).progress);
-  } else if (const LinesOfCluster share = whole_lines(left); share.lines > 0) {
-    launch_lines(share, left, stream, kernel_for<SplitLinesKernel>(readings_of(left)), left, operands, share, flags);
+/// Bytes for the maxima of what a call splits otherwise.
+std::size_t maxima_bytes(const GemmProblem& p) { return whole_lines(p).lines > 0 ? 0 : Maxima(p, nullptr).bytes(); }
+
+/// Enqueues the kernels that write digits into a Workspace, and lower the flags of the next kernel.
+void split(const GemmProblem& p, void* maxima, void* operands, const Flags& flags, cudaStream_t stream) {
+  const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
+  if (const LinesOfCluster share = whole_lines(p); share.lines > 0) {
+    launch_lines(share, p, stream, kernel_for<SplitLinesKernel>(readings_of(p)), p, operands, share, flags);
   } else {
-    CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(left), stream));
-    launch(kernel_for<MaximaKernel>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, maxima);
-    launch_dependent(kernel_for<SplitKernel>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, maxima,
+    CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(p), stream));
+    launch(kernel_for<MaximaKernel>(readings_of(p)), tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima);
+    launch_dependent(kernel_for<SplitKernel>(readings_of(p)), tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima,
                      operands, flags);
   }
 }
 
-template <class Chapter>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, typename Chapter::Partial>;
+  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, reproducible::Sum>;
   const GemmProblem& p = batch.first;
-  const PackedTiles packed = Chapter::packed(p);
-  const GemmProblem left = without_packed(p, packed);
   const PredictedPlan planned =
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
   const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
-  const std::size_t operands_at = maxima_at + maxima_bytes(left);
-  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(left, nullptr).bytes();
+  const std::size_t operands_at = maxima_at + maxima_bytes(p);
+  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
   const bool one_pass = whole_lines(p).lines > 0;
-  Splitting splitting = one_pass ? Chapter::ONE_PASS : INT8X6_SPLITTING_WITH_MAXIMA;
-  splitting.other += Chapter::CALL;
   Algorithm algorithm;
-  algorithm.kernel = Chapter::KERNEL;
+  algorithm.kernel = "15_reproducible";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                              static_cast<double>(batch.count) * planned.cycles);
-  read_packed(algorithm, splitting, p, packed);
+  algorithm.cost = split_cost(one_pass ? REPRODUCIBLE_SPLITTING : REPRODUCIBLE_SPLITTING_WITH_MAXIMA,
+                              {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              CYCLES * static_cast<double>(batch.count) * planned.cycles);
   algorithm.launches = batch.count;
-  algorithm.kernels = one_pass || tiles_along(left.m) + tiles_along(left.n) == 0 ? 2 : 3;
-  const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
+  algorithm.kernels = one_pass ? 2 : 3;
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     char* const memory = static_cast<char*>(workspace);
-    void* const maxima = memory + maxima_at;
     void* const operands = memory + operands_at;
-    const Deferred deferred(tiles_of_c(problem), memory + deferred_at);
-    const PackedTiles packed_tiles = Chapter::packed(problem);
-    split_left(problem, packed_tiles, maxima, operands, {work.schedule.flags, flag_count}, stream);
-    const OperandPlaces places = places_of<Int8x6>(problem, packed_tiles.a, packed_tiles.b, operands);
-    const auto multiply = [&](const auto& kernel, const auto& with) {
-      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream, with, places,
-                       work.schedule);
-    };
-    if constexpr (Chapter::HAS_EPILOGUES) {
-      if (epilogue != nullptr) {
-        multiply(gemm_kernel<OneGemmWithEpilogue<Shape>>,
-                 EpilogueProblem(problem, deferred, *epilogue, splits_into<2>(problem, *epilogue)));
-        return;
-      }
-    }
+    split(problem, memory + maxima_at, operands, {work.schedule.flags, flag_count}, stream);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
-    multiply(pairs ? Chapter::template kernel<Access::float2>() : Chapter::template kernel<Access::float1>(),
-             DeferringProblem(problem, deferred));
-  };
-  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
-    run(problem, nullptr, workspace, stream);
+    launch_dependent(pairs ? reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float2>>
+                           : reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float1>>,
+                     work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
+                     DeferringProblem(problem, Deferred(tiles_of_c(problem), memory + deferred_at)), operands,
+                     work.schedule);
   });
-  if (Chapter::HAS_EPILOGUES) {
-    algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
-                                         cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
-  }
   return algorithm;
-}
-
-Packing packing(const GemmProblem& rows) {
-  if (!can_run<Int8x6>(rows)) {
-    return {};
-  }
-  const std::size_t maxima_at = Workspace<Int8x6>(rows, nullptr).bytes();
-  return {maxima_at + maxima_bytes(rows), [=](void* memory, cudaStream_t stream) {
-            split_left(rows, {}, static_cast<char*>(memory) + maxima_at, memory, {}, stream);
-          }};
 }
 
 }  // namespace
@@ -340,29 +257,14 @@ Packing packing(const GemmProblem& rows) {
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 
-Packing int8x6_packing(const GemmProblem& rows) { return split_product::int8::packing(rows); }
-
-namespace {
-
-template <class Chapter>
-std::vector<Algorithm> whole_and_streamed(const GemmBatch& batch, int multiprocessors) {
+std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
   std::vector<Algorithm> all;
   if (!batch.addresses_on_device() && split_product::can_run<split_product::Int8x6>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(split_product::int8::algorithm<Chapter>(batch, multiprocessors, streamed));
+      all.push_back(split_product::int8::algorithm(batch, multiprocessors, streamed));
     }
   }
   return all;
-}
-
-}  // namespace
-
-std::vector<Algorithm> int8x6_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return whole_and_streamed<split_product::int8::Int8x6Chapter>(batch, multiprocessors);
-}
-
-std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
-  return whole_and_streamed<split_product::int8::ReproducibleChapter>(batch, multiprocessors);
 }
 
 }  // namespace sgemm

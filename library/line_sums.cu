@@ -73,6 +73,21 @@ void launch_sums(const Lines& lines, float* sums, cudaStream_t stream) {
          stream, lines, sums);
 }
 
+/// Enqueues sums[i] = the sum of line i, for all lines; 0 where they have no numbers.
+void add_up(const Lines& lines, float* sums, cudaStream_t stream) {
+  // Lines side by side are read in pieces of 64 bytes, or of 32 where that would leave multiprocessors idle.
+  constexpr int SIDE_BY_SIDE = 16;
+  constexpr int FEWER = 8;
+  constexpr std::int64_t MANY_LINES = 4096;
+  if (lines.along) {
+    launch_sums<1, true>(lines, sums, stream);
+  } else if (lines.count >= MANY_LINES) {
+    launch_sums<SIDE_BY_SIDE, false>(lines, sums, stream);
+  } else {
+    launch_sums<FEWER, false>(lines, sums, stream);
+  }
+}
+
 }  // namespace
 }  // namespace SGEMM_TARGET
 
@@ -92,28 +107,6 @@ Lines summed_lines(const GemmProblem& p, const GemmEpilogue& epilogue) {
   return {};
 }
 
-void add_up(const Lines& lines, float* sums, cudaStream_t stream) {
-  // Lines side by side are read in pieces of 64 bytes, or of 32 where that would leave multiprocessors idle.
-  constexpr int SIDE_BY_SIDE = 16;
-  constexpr int FEWER = 8;
-  constexpr std::int64_t MANY_LINES = 4096;
-  if (lines.along) {
-    launch_sums<1, true>(lines, sums, stream);
-  } else if (lines.count >= MANY_LINES) {
-    launch_sums<SIDE_BY_SIDE, false>(lines, sums, stream);
-  } else {
-    launch_sums<FEWER, false>(lines, sums, stream);
-  }
-}
-
-void add_up_last(const Lines& lines, float* sums, cudaStream_t stream) {
-  try {
-    add_up(lines, sums, stream);
-  } catch (const CudaError&) {
-    throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
-  }
-}
-
 void add_up_operand(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
   if (epilogue.sums_operand()) {
     add_up(summed_lines(p, epilogue), epilogue.sums, stream);
@@ -122,7 +115,11 @@ void add_up_operand(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStre
 
 void add_up_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
   if (epilogue.has_sums() && !epilogue.sums_operand()) {
-    add_up_last(summed_lines(p, epilogue), epilogue.sums, stream);
+    try {
+      add_up(summed_lines(p, epilogue), epilogue.sums, stream);
+    } catch (const CudaError&) {
+      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
+    }
   }
 }
 

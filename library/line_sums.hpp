@@ -22,16 +22,9 @@ struct Lines {
 /// The lines that an epilogue adds up; none without sums.
 Lines summed_lines(const GemmProblem& p, const GemmEpilogue& epilogue);
 
-/// Enqueues sums[i] = the sum of line i, for all lines; 0 where they have no numbers. The order of additions depends
-/// on `count`, `depth` and `along` alone. Throws CudaError.
-void add_up(const Lines& lines, float* sums, cudaStream_t stream);
-
-/// add_up() when D is written, so that nothing can be begun again: throws a StatusError of
-/// SGEMM_STATUS_EXECUTION_FAILED.
-void add_up_last(const Lines& lines, float* sums, cudaStream_t stream);
-
-// An epilogue's sums by kernels of their own, if it has such ones: those of A or B, before anything is written, and
-// those of D behind all else.
+// An epilogue's sums: those of A or B, before anything is written, and those of D behind all else. The order of
+// additions depends on how many lines there are, on their length and on where they lie. add_up_operand() throws
+// CudaError, and add_up_d() a StatusError of SGEMM_STATUS_EXECUTION_FAILED, as nothing can be begun again.
 void add_up_operand(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
 void add_up_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream);
 

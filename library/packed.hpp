@@ -1,7 +1,7 @@
 #pragma once
 
 // Operands that were split once, by sgemm_pack(), and serve many calls. A packed operand has the operand tiles that the
-// kernel that splits would write for it: 128 lines by 64 or 128 numbers along k, each with its own scaling. They tell
+// kernel that splits would write for it: 128 lines by 64 numbers along k, each with its own scaling. They tell
 // nothing of the side or the order that the operand was given for, so that it fits wherever its lines and k do.
 
 #include "board.hpp"
@@ -43,7 +43,7 @@ struct sgemm_packed {
 namespace sgemm {
 
 /// The chapter whose operand tiles a packed operand has, for an accuracy. Nothing: no chapter has them.
-std::optional<Method> method_of_packed(sgemm_accuracy_t accuracy, std::int64_t k);
+std::optional<Method> method_of_packed(sgemm_accuracy_t accuracy);
 
 /// How an operand is packed: A of a problem that has no columns.
 struct Packing {
@@ -54,6 +54,5 @@ Packing packing(Method method, const GemmProblem& rows);
 
 Packing bf16x6_packing(const GemmProblem& rows);
 Packing fp16x3_packing(const GemmProblem& rows);
-Packing int8x6_packing(const GemmProblem& rows);
 
 }  // namespace sgemm

@@ -148,9 +148,8 @@ double cublas_microseconds_beside_every_shape(const BoardModel& board, const Pre
   return factor * cublas_microseconds(board, shape, batch_count);
 }
 
-Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags) {
-  const auto count = static_cast<double>(batch_count);
-  return {method, count, count * cycles, 0.0, lowers_flags ? count * EVERY_SHAPE_FLAGS : 0.0};
+Cost every_shape_cost(double cycles, bool lowers_flags) {
+  return {Method::every_shape, 1, cycles, 0.0, lowers_flags ? EVERY_SHAPE_FLAGS : 0.0};
 }
 
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,

@@ -44,11 +44,10 @@ struct Cost {
   double single = 0.0;  ///< bytes of C whose floats are stored one by one
 };
 
-/// Of chapter 09 for `batch_count` products, one after the other, of which its own prediction says `cycles` for each,
-/// or of the library's kernels for every layout. `lowers_flags`: a memset goes before each.
-Cost every_shape_cost(Method method, double cycles, std::int64_t batch_count, bool lowers_flags);
+/// Of a launch of chapter 09's kernels. `lowers_flags`: a memset goes before it.
+Cost every_shape_cost(double cycles, bool lowers_flags);
 
-/// What the work of chapters 11, 12 and 13 differs in.
+/// What the work of chapters 11, 12 and 15 differs in.
 struct Splitting {
   Method method;
   double bytes;        ///< that are read and written for each number of A and B before the product
@@ -58,13 +57,10 @@ struct Splitting {
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-/// Blocks wait for their cluster's maxima, so that a byte takes half as long again.
-constexpr Splitting INT8X6_SPLITTING{Method::int8x6, 1.5 * (4 + 3), 3};
-/// Of chapter 15, whose times were fitted apart.
-constexpr Splitting REPRODUCIBLE_SPLITTING{Method::int8x6, 4 + 3, 3};
-constexpr Splitting INT8X6_SPLITTING_WITH_MAXIMA{Method::int8x6, 4 + 4 + 3, 3, 8};
+constexpr Splitting REPRODUCIBLE_SPLITTING{Method::reproducible, 4 + 3, 3, 7.5};
+constexpr Splitting REPRODUCIBLE_SPLITTING_WITH_MAXIMA{Method::reproducible, 4 + 4 + 3, 3, 15.5};
 
-/// Of all kernels of chapter 11, 12 or 13 for `batch_count` products in so many launches. The prediction of
+/// Of all kernels of chapter 11, 12 or 15 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.
 Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::int64_t batch_count,
                 std::int64_t launches, double cycles);

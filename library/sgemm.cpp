@@ -165,7 +165,7 @@ sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t
 /// The method whose kernels read packed operands of the handle's accuracy.
 Method method_of_packed(sgemm_handle_t handle, std::int64_t lines, std::int64_t k) {
   require(lines > 0 && k > 0);
-  const std::optional<Method> method = sgemm::method_of_packed(handle->accuracy, k);
+  const std::optional<Method> method = sgemm::method_of_packed(handle->accuracy);
   if (!method || std::max(lines, k) > std::numeric_limits<int>::max()) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }

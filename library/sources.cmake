@@ -8,7 +8,6 @@ set(SGEMM_LIBRARY_SOURCES
   context.cpp
   enqueue.cpp
   every_layout_algorithms.cu
-  every_shape_algorithms.cpp
   gemm_call.cpp
   int8_algorithms.cu
   memory_limit.cpp

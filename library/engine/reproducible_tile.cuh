@@ -8,7 +8,6 @@
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "engine/int8_operands.cuh"
-#include "engine/int8_product.cuh"
 #include "engine/product_policy.cuh"
 #include "engine/reproducible.cuh"
 #include "engine/split_operands.cuh"
@@ -20,9 +19,31 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
+
+namespace split_product {
+namespace int8 {
+
+using Shape = Tile128x128<Int8x6>;
+
+/// A thread's sums of products of digits: one for each power of 256, the largest power first. They lie as wgmma holds
+/// D.
+constexpr int SUMS = 3;
+using DigitSums = int[SUMS][64];
+
+/// How many k-tiles can be summed before a sum might leave INT32's range. A digit is at least -128, so that a product
+/// is at most 2^14, and the last sum takes three of them for each k. The other sums take two and one, which leaves room
+/// for the carries of add_up().
+constexpr int MOST_K_TILES = 341;
+constexpr std::int64_t LARGEST_SUM = std::int64_t{MOST_K_TILES} * Int8x6::BK * 3 * (128 * 128);
+static_assert(LARGEST_SUM <= std::numeric_limits<int>::max());
+
+}  // namespace int8
+}  // namespace split_product
+
 namespace reproducible {
 
 using split_product::Int8x6;

@@ -100,20 +100,18 @@ INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest,
 /// The chapter that is the fastest for a large product has the epilogue in its store.
 TEST(EpilogueTest, LargeProductsTakeNoPass) {
   if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11, 12 and 13 need wgmma";
+    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
   }
   const Handle handle;
-  for (const auto& [accuracy, kernel, launches] : {std::tuple{SGEMM_ACCURACY_FP32, "09_every_shape", 1},
-                                                   {SGEMM_ACCURACY_COMPONENTWISE, "11_bf16x6", 2},
-                                                   {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2},
-                                                   {SGEMM_ACCURACY_ROWWISE, "13_int8x6", 2}}) {
+  for (const auto& [accuracy, kernel] :
+       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "11_bf16x6"}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3"}}) {
     GemmCase product{4096, 4096, 2048};
     product.transb = SGEMM_OP_T;
     product.accuracy = accuracy;
     EpilogueOperands operands(product, EPILOGUES[0]);
     const sgemm_plan_t plan = plan_of(handle, operands);
     EXPECT_STREQ(plan.kernel, kernel);
-    EXPECT_EQ(plan.launches, launches) << plan.configuration;
+    EXPECT_EQ(plan.launches, 2) << plan.configuration;
   }
 }
 

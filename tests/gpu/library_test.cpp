@@ -94,40 +94,6 @@ TEST(LibraryTest, LargeProductsAreNotCublass) {
   }
 }
 
-/// Sizes for which chapter 13 is predicted to be the fastest, with lines that two, four and eight blocks share.
-TEST(LibraryTest, RowwiseInEveryLayout) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapter 13 needs wgmma";
-  }
-  const Handle handle;
-  for (const sgemm_order_t order : ORDERS) {
-    for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
-      for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-        for (const std::int64_t k : {1152, 2301, 4103}) {
-          const std::int64_t m = k > 4096 ? 4986 : 3970;  // fewer rows may take as long with chapter 12 on an H100
-          GemmCase product{m, 4100, k, order, transa, transb, -1.5F};
-          product.accuracy = SGEMM_ACCURACY_ROWWISE;
-          product.padding = k % 4;
-          GemmOperands operands(product);
-          EXPECT_EQ(kernel_of(handle, operands), "13_int8x6") << product.describe();
-          operands.op_a(0, 0, 7) = INF;
-          operands.op_b(0, 11, 4099) = NAN_FLOAT;
-          for (std::int64_t i = 0; i < k; ++i) {
-            operands.op_a(0, m - 1, i) *= 0x1p-130F;  // denormals
-          }
-          operands.upload();
-          const Expected expected(operands, 8);
-          for (int run = 0; run < 2; ++run) {  // the second one finds the workspace of the first
-            ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-          }
-          ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-          expected.check(operands);
-        }
-      }
-    }
-  }
-}
-
 /// C with few columns or rows: one kernel splits the long operand while it multiplies.
 TEST(LibraryTest, ThinProductsInEveryLayout) {
   if (!has_wgmma()) {

@@ -1,4 +1,4 @@
-// The kernels of chapters 09, 11, 12 and 13 for operands of any layout, in every configuration, on sizes for which the
+// The kernels of chapters 09, 11, 12 and 15 for operands of any layout, in every configuration, on sizes for which the
 // library would call cuBLAS.
 
 #include "algorithms.hpp"
@@ -20,15 +20,12 @@ namespace {
 
 constexpr int MULTIPROCESSORS = 132;
 
-/// Those of the chapter as it is, and those of the library's own kernels, also for so few multiprocessors that they
-/// have several tiles.
+/// Also for so few multiprocessors that they have several tiles.
 std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
   constexpr int FEW = 3;
-  std::vector<Algorithm> all = every_shape_algorithms(batch);
-  for (const int multiprocessors : {MULTIPROCESSORS, FEW}) {
-    const std::vector<Algorithm> more = every_layout_algorithms(batch, multiprocessors);
-    all.insert(all.end(), more.begin(), more.end());
-  }
+  std::vector<Algorithm> all = every_layout_algorithms(batch, MULTIPROCESSORS);
+  const std::vector<Algorithm> more = every_layout_algorithms(batch, FEW);
+  all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -37,7 +34,7 @@ std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& b
   return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
          : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
          : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, MULTIPROCESSORS)
-                                                            : int8x6_algorithms(batch, MULTIPROCESSORS);
+                                                            : reproducible_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -89,9 +86,9 @@ void expect_right_stacked(
     const GemmCase& product, const Change& change = [](auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
-  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32   ? 6
-                               : product.by_address && product.batch > 1 ? 8
-                                                                         : 4);  // one by one as well
+  EXPECT_EQ(algorithms.size(), product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1
+                                   ? 8
+                                   : 4);  // one by one as well
   expect_right_in(algorithms, product, change);
 }
 
@@ -165,23 +162,6 @@ TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
   });
 }
 
-/// Gives rows of op(A) and columns of op(B) a number that chapter 13 has no scale for. It is multiplied by zeros alone.
-void put_unscalable(GemmOperands& operands, const std::vector<std::int64_t>& rows,
-                    const std::vector<std::int64_t>& columns) {
-  for (std::int64_t column = 0; column < operands.of.n; ++column) {
-    operands.op_b(0, 0, column) = 0.0F;
-  }
-  for (std::int64_t row = 0; row < operands.of.m; ++row) {
-    operands.op_a(0, row, 1) = 0.0F;
-  }
-  for (const std::int64_t row : rows) {
-    operands.op_a(0, row, 0) = FLT_MAX;
-  }
-  for (const std::int64_t column : columns) {
-    operands.op_b(0, 1, column) = FLT_MAX;
-  }
-}
-
 /// That an element of C is a sum in the order of k, with a beta of 0.5.
 void expect_plain_sum(GemmOperands& operands, const std::vector<float>& before, std::int64_t row, std::int64_t column) {
   float sum = 0.0F;
@@ -208,10 +188,6 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   expect_right_in_every_algorithm(
       product,
       [&](GemmOperands& operands) {
-        if (product.accuracy == SGEMM_ACCURACY_ROWWISE) {
-          put_unscalable(operands, rows, columns);
-          return;
-        }
         for (std::int64_t k = 0; k < product.k; ++k) {
           for (const std::int64_t row : rows) {
             operands.op_a(0, row, k) *= 0x1p-60F;
@@ -235,83 +211,6 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
       });
 }
 
-const Kernel& chapter_13() {
-  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& each) { return each.id() == "13_int8x6"; });
-}
-
-/// C in rows, as chapter 13 computes it in whole tiles from row-major copies of op(A) and op(B).
-std::vector<float> by_chapter_13(GemmOperands& operands) {
-  const GemmCase& of = operands.of;
-  StoredMatrix a(SGEMM_ORDER_ROW_MAJOR, of.m, of.k, 0, 0, 1, 0.0F);
-  StoredMatrix b(SGEMM_ORDER_ROW_MAJOR, of.k, of.n, 0, 0, 1, 0.0F);
-  StoredMatrix c(SGEMM_ORDER_ROW_MAJOR, of.m, of.n, 0, 0, 1, 0.0F);
-  for (std::int64_t k = 0; k < of.k; ++k) {
-    for (std::int64_t row = 0; row < of.m; ++row) {
-      a.at(0, row, k) = operands.op_a(0, row, k);
-    }
-    for (std::int64_t column = 0; column < of.n; ++column) {
-      b.at(0, k, column) = operands.op_b(0, k, column);
-    }
-  }
-  a.memory().upload();
-  b.memory().upload();
-  Problem p;
-  p.m = of.m;
-  p.n = of.n;
-  p.k = of.k;
-  p.a = a.data();
-  p.lda = a.ld();
-  p.b = b.data();
-  p.ldb = b.ld();
-  p.c = c.data();
-  p.ldc = c.ld();
-  const Build& build = chapter_13().build(Target::for_executor);
-  build.prepare(build.configurations(p).front())(p, nullptr);
-  c.memory().download();
-  const float* const first = &c.at(0, 0, 0);
-  return {first, first + of.m * of.n};
-}
-
-/// Sums of digits are exact, so that neither the layout counts nor which kernels find the digits.
-void expect_bits_of_chapter_13(const GemmCase& product) {
-  if (!chapter_13().build(Target::for_executor)) {
-    GTEST_SKIP() << "this build has no chapter 13 for the executor";
-  }
-  SCOPED_TRACE(product.describe());
-  GemmOperands operands(product);
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    for (std::int64_t k = 0; k < product.k; ++k) {
-      operands.op_a(0, row, k) = std::ldexp(operands.op_a(0, row, k), static_cast<int>(row * 7 % 41) - 20);
-    }
-  }
-  operands.upload();
-  const std::vector<float> expected = by_chapter_13(operands);
-  const Expected within_bounds(operands);
-  const GemmBatch batch = batch_of(operands);
-  const Algorithm whole = algorithms_of(product, batch).front();
-  ASSERT_EQ(whole.configuration, "128x128");
-  Mirrored<float> workspace(whole.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-  whole.launch(batch, workspace.device(), nullptr);
-  within_bounds.check(operands);
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    for (std::int64_t column = 0; column < product.n; ++column) {
-      ASSERT_EQ(operands.c.at(0, row, column), expected[static_cast<std::size_t>(row * product.n + column)])
-          << row << ", " << column;
-    }
-  }
-}
-
-class RowwiseTest : public LayoutTest {};
-
-/// Up to k = 32768 one kernel finds the digits of whole lines, with more blocks for a line, or fewer lines, where k is
-/// larger. Above that the maxima are in the workspace.
-TEST_P(RowwiseTest, HasTheBitsOfChapter13) {
-  for (const auto& [m, n, k] :
-       {std::tuple{140, 270, 203}, {9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
-    expect_bits_of_chapter_13(padded(with(m, n, k), k == 203 ? 1 : 0));
-  }
-}
-
 std::string accuracy_name(sgemm_accuracy_t accuracy) {
   return accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
          : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
@@ -328,37 +227,14 @@ const auto OPS = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(ACCURACIES), OPS, OPS), layout_name);
 INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
-                                                          SGEMM_ACCURACY_ROWWISE),
-                                          OPS, OPS),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), OPS,
+                                          OPS),
                          layout_name);
-
-INSTANTIATE_TEST_SUITE_P(Split, RowwiseTest, testing::Combine(testing::Values(SGEMM_ACCURACY_ROWWISE), OPS, OPS),
-                         layout_name);
-
-TEST(LengthyAlgorithmsTest, RowwiseCutsSumsThatInt32CouldNotHold) {
-  GemmCase product{2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-  product.accuracy = SGEMM_ACCURACY_ROWWISE;
-  expect_bits_of_chapter_13(product);
-}
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   GemmCase product{200, 150, 1000};
   product.accuracy = SGEMM_ACCURACY_FP32;
   expect_right_in_every_algorithm(product);
-}
-
-/// Two parts of a sum, one after the other, in each kernel that pads the rows of B or not.
-TEST(LengthyAlgorithmsTest, Fp32InHalves) {
-  for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_T}, {SGEMM_OP_T, SGEMM_OP_N}}) {
-    GemmCase product{8, 12, 2600, SGEMM_ORDER_ROW_MAJOR, transa, transb};
-    product.accuracy = SGEMM_ACCURACY_FP32;
-    GemmOperands measure(product);
-    std::vector<Algorithm> halves = every_layout_algorithms(batch_of(measure), 1);
-    halves.erase(halves.begin(), halves.end() - 1);
-    ASSERT_EQ(halves.back().configuration, "128x256 stream-k in halves");
-    expect_right_in(halves, product);
-  }
 }
 
 // With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself, and
@@ -370,20 +246,6 @@ TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
     expect_right_in(bf16x6_algorithms(batch_of(measure), multiprocessors), product);
     expect_right_in(fp16x3_algorithms(batch_of(measure), multiprocessors), product);
   }
-}
-
-TEST(AlgorithmsTest, Chapter09AsItIsReadsNoTransposedOperandsAndNoScalarsOnTheDevice) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = p.n = p.k = 300;
-  p.lda = p.ldb = p.ldc = 300;
-  EXPECT_FALSE(every_shape_algorithms(batch).empty());
-  p.a_transposed = true;
-  EXPECT_TRUE(every_shape_algorithms(batch).empty());
-  p.a_transposed = false;
-  const float scalar = 1.0F;
-  p.alpha_at = p.beta_at = &scalar;
-  EXPECT_TRUE(every_shape_algorithms(batch).empty());
 }
 
 /// Batches with strides and with addresses.

@@ -39,7 +39,7 @@ std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& b
              ? (stacked ? stacked_bf16x6_algorithms : bf16x6_algorithms)(batch, 132)
          : product.accuracy == SGEMM_ACCURACY_NORMWISE
              ? (stacked ? stacked_fp16x3_algorithms : fp16x3_algorithms)(batch, 132)
-             : int8x6_algorithms(batch, 132);
+             : reproducible_algorithms(batch, 132);
 }
 
 void expect_right_while_watched(const GemmCase& product,
@@ -131,36 +131,27 @@ TEST(WatchedAlgorithmsTest, SmallProducts) {
   }
 }
 
-/// A mask that elements are added to when they are computed again, and matrices beside D. Of chapter 09, tiles that are
-/// stored float by float and by four.
+/// A mask that elements are added to when they are computed again, and matrices beside D.
 TEST(WatchedAlgorithmsTest, Epilogues) {
   constexpr EpilogueKind KINDS[] = {{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false},
                                     {SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, true, true},
                                     {SGEMM_ACTIVATION_GELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true},
-                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false},
-                                    {SGEMM_ACTIVATION_NONE, false, SGEMM_BIAS_OF_ROWS, false, false, SGEMM_SUMS_OF_A},
-                                    {SGEMM_ACTIVATION_NONE, true, SGEMM_BIAS_OF_ROWS, false, false, SGEMM_SUMS_OF_B}};
-  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false}};
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const EpilogueKind& kind : KINDS) {
       GemmCase product{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 1.0F,
                        0.5F};
       product.accuracy = accuracy;
-      product.transb = kind.sums_of == SGEMM_SUMS_OF_B ? SGEMM_OP_N : SGEMM_OP_T;
       EpilogueOperands measured(product, kind);
       const GemmBatch batch = batch_of(measured.gemm);
-      for (const Algorithm& algorithm :
-           accuracy == SGEMM_ACCURACY_FP32 ? every_layout_algorithms(batch, 5) : algorithms_of(product, batch)) {
+      for (const Algorithm& algorithm : algorithms_of(product, batch)) {
         SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
         EpilogueOperands operands(product, kind);
-        const std::size_t sums_bytes = algorithm.sums_bytes(row_major_epilogue(operands));
-        if (kind.sums_of != SGEMM_SUMS_NONE && sums_bytes == 0) {
-          continue;
-        }
         spread(operands.gemm);
         operands.gemm.upload();
         const ExpectedEpilogue expected(operands);
         void* workspace = nullptr;
-        ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes + sums_bytes), cudaSuccess);
+        ASSERT_EQ(cudaMalloc(&workspace, algorithm.workspace_bytes), cudaSuccess);
         {
           const auto whole = [](StoredMatrix& matrix) {
             return std::pair(matrix.memory().device(), matrix.memory().host().size());
@@ -174,8 +165,7 @@ TEST(WatchedAlgorithmsTest, Epilogues) {
                                             simt::in_out("C", c, c_count), simt::in_out("D", d, d_count),
                                             simt::in_out("argument", argument, argument_count),
                                             simt::input("bias", operands.bias.device(), operands.bias.host().size()),
-                                            simt::in_out("mask", operands.mask.device(), operands.mask.host().size()),
-                                            simt::in_out("sums", operands.sums.device(), operands.sums.host().size())});
+                                            simt::in_out("mask", operands.mask.device(), operands.mask.host().size())});
           launch_with_epilogue(algorithm, operands, workspace);
         }
         cudaFree(workspace);
@@ -185,7 +175,7 @@ TEST(WatchedAlgorithmsTest, Epilogues) {
   }
 }
 
-/// Chapter 13 has kernels of their own for these.
+/// Chapter 15 has kernels of their own for these.
 TEST(WatchedAlgorithmsTest, RowwiseOnLongSums) {
   for (const auto& [transa, transb] : {std::pair{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
     GemmCase product{7, 10, 4101, SGEMM_ORDER_ROW_MAJOR, transa, transb};

@@ -55,7 +55,7 @@ TEST(BoardTest, OtherBoardsHaveAMarginAndLessPower) {
     EXPECT_EQ(model.margin, 1.25) << other.name;
     EXPECT_LT(model[Method::bf16x6].throttled, 0.61 * BoardModel()[Method::bf16x6].throttled) << other.name;
     EXPECT_EQ(model.full_clock_cycles, 0.0) << other.name;
-    EXPECT_TRUE(model.knows(Method::int8x6)) << other.name;
+    EXPECT_TRUE(model.knows(Method::reproducible)) << other.name;
   }
   EXPECT_NEAR(model_of(H100_PCIE)[Method::every_shape].clock, 1755, 1e-9);
   EXPECT_NEAR(model_of(MIG)[Method::fp16x3].bytes, BoardModel()[Method::fp16x3].bytes * 16 / 132, 1e-3)
@@ -68,7 +68,7 @@ TEST(BoardTest, TensorCoresOfUnknownSpeedAreNotTaken) {
   EXPECT_TRUE(model_of(H20).knows(Method::every_shape));
   EXPECT_FALSE(model_of(board("NVIDIA H20-3e", 78, 1980, 3201, 6016)).knows(Method::fp16x3));
   EXPECT_FALSE(model_of(board("Graphics Device", 132, 1980, 3201, 6016)).knows(Method::fp16x3));
-  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).knows(Method::int8x6)) << "CUDA told no clock";
+  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).knows(Method::reproducible)) << "CUDA told no clock";
   EXPECT_EQ(model_of({"", 0, 0, 0}).margin, 1.25);
 }
 

@@ -32,7 +32,7 @@ std::vector<Cost> costs(Method method) {
     for (const double bytes : {1e6, 3e7, 4e8}) {
       for (const double launches : {1.0, 2.0}) {
         for (const double single : {0.0, bytes}) {
-          const bool splits = method != Method::every_shape && method != Method::every_layout;
+          const bool splits = method != Method::every_shape;
           all.push_back({method, launches, cycles, splits ? bytes : 0.0, 4.0, splits ? single : 0.0});
         }
       }
@@ -45,7 +45,6 @@ std::vector<Cost> costs(Method method) {
 BoardModel other_board() {
   BoardModel board;
   board.methods = {{{3, 1400, 1300, 3.8e6, 0.85e6},
-                    {4, 1200, 1100, 3.8e6, 0.85e6},
                     {12, 1350, 700, 1.2e6, 0.3e6},
                     {15, 1410, 1000, 2.1e6, 0.4e6},
                     {7, 1380, 900, 1.4e6, 0.5e6},
@@ -56,8 +55,7 @@ BoardModel other_board() {
 
 TEST(FitTest, ConstantsOfAMethodAreFoundAgain) {
   const BoardModel board = other_board();
-  for (const Method method :
-       {Method::every_shape, Method::every_layout, Method::bf16x6, Method::tall_bf16x6, Method::fp16x3}) {
+  for (const Method method : {Method::every_shape, Method::bf16x6, Method::tall_bf16x6, Method::fp16x3}) {
     std::vector<TimedCost> times;
     for (const Cost& cost : costs(method)) {
       times.push_back({cost, microseconds(board, cost)});
@@ -199,7 +197,7 @@ TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(text_of(*found.calibration), text_);
   const BoardModel& board = found.calibration->board;
   EXPECT_EQ(board[Method::fp16x3].throttled, 900);
-  EXPECT_FALSE(board.knows(Method::int8x6)) << "it was not measured";
+  EXPECT_FALSE(board.knows(Method::reproducible)) << "it was not measured";
   EXPECT_EQ(board.cublas.flops, 2.5e5);
   EXPECT_EQ(board.cublas_table.at(3, 5, 13, 9), 123.5);
   EXPECT_EQ(board.cublas_table.count(), 1);
@@ -311,7 +309,7 @@ TEST_F(CalibrationTest, ItIsDescribedBesideWhatIsBuiltIn) {
   const std::string text = describe(find_calibration(KEY), BoardModel());
   EXPECT_NE(text.find(path_ + ", of 2026-01-02T03:04:05Z"), std::string::npos) << text;
   EXPECT_NE(text.find("12_fp16x3: 7, 1380, 900, 1400, 500 (8.9, 1930, 1690, 3550, 1050)"), std::string::npos) << text;
-  EXPECT_NE(text.find("13_int8x6: not known (6.5,"), std::string::npos) << text;
+  EXPECT_NE(text.find("15_reproducible: not known (6.5,"), std::string::npos) << text;
   EXPECT_NE(text.find("and 1 times"), std::string::npos) << text;
   EXPECT_EQ(describe({"/a/file", std::nullopt, "because"}, BoardModel()), "/a/file: not used, because");
 }
@@ -331,12 +329,12 @@ sgemm_plan_t plan_of(sgemm_accuracy_t accuracy, std::int64_t size) {
 TEST(CalibratedChoiceTest, ChoicesGoByTheFilesConstants) {
   host_board() = {};
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "12_fp16x3");
-  EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "13_int8x6");
+  EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "15_reproducible");
   Calibration slow = calibration();
   slow.board[Method::fp16x3].clock = slow.board[Method::fp16x3].throttled = 100;
   host_board() = calibration_of(text_of(slow)).board;
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "11_bf16x6");
-  EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "11_bf16x6") << "13 is not in the file";
+  EXPECT_STREQ(plan_of(SGEMM_ACCURACY_ROWWISE, 8192).kernel, "11_bf16x6") << "15 is not in the file";
   slow.board.methods = {};
   host_board() = calibration_of(text_of(slow)).board;
   EXPECT_STREQ(plan_of(SGEMM_ACCURACY_NORMWISE, 4096).kernel, "cublas");

@@ -24,15 +24,12 @@ namespace {
 constexpr int MULTIPROCESSORS = 132;
 
 Method method_of(sgemm_accuracy_t accuracy) {
-  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6
-         : accuracy == SGEMM_ACCURACY_NORMWISE    ? Method::fp16x3
-                                                  : Method::int8x6;
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6 : Method::fp16x3;
 }
 
 std::vector<Algorithm> algorithms_of(Method method, const GemmBatch& batch) {
-  return method == Method::bf16x6   ? bf16x6_algorithms(batch, MULTIPROCESSORS)
-         : method == Method::fp16x3 ? fp16x3_algorithms(batch, MULTIPROCESSORS)
-                                    : int8x6_algorithms(batch, MULTIPROCESSORS);
+  return method == Method::bf16x6 ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+                                  : fp16x3_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Which operands are packed, and how.
@@ -85,10 +82,10 @@ bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
 /// Numbers of which tensor cores can not multiply all.
 void spread(GemmOperands& operands) {
   const GemmCase& of = operands.of;
-  const float factor = of.accuracy == SGEMM_ACCURACY_ROWWISE ? 0x1p-127F : 0x1p-60F;
+  constexpr float FACTOR = 0x1p-60F;
   for (std::int64_t k = 0; k < of.k; ++k) {
-    operands.op_a(0, of.m / 2, k) *= factor;
-    operands.op_b(0, k, of.n - 1) *= factor;
+    operands.op_a(0, of.m / 2, k) *= FACTOR;
+    operands.op_b(0, k, of.n - 1) *= FACTOR;
   }
   operands.op_a(0, 0, of.k / 2) = INF;
   operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
@@ -154,23 +151,15 @@ std::string name_of(const testing::TestParamInfo<PackedTest::ParamType>& info) {
          "NTC"[transb];
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Lengthy, PackedTest,
-    testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE),
-                     testing::Values(SGEMM_OP_N, SGEMM_OP_T), testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
-    name_of);
-
-/// Above k = 32768 chapter 13 finds maxima before it writes digits.
-TEST(LengthyPackedTest, RowwiseWithLongLines) {
-  GemmCase product{5, 7, 32901};
-  product.accuracy = SGEMM_ACCURACY_ROWWISE;
-  expect_same_bits(product);
-}
+INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest,
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+                         name_of);
 
 TEST(PackedEpilogueTest, HasTheSameBits) {
   constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
-  for (const sgemm_accuracy_t accuracy :
-       {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     GemmCase product{33, 140, 70};
     product.accuracy = accuracy;
     const Method method = method_of(accuracy);
@@ -251,8 +240,8 @@ TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
     }
     return least;
   };
-  for (const Method method : {Method::bf16x6, Method::fp16x3, Method::int8x6}) {
-    const double terms_us = 4096.0 * 4096.0 * (method == Method::bf16x6 ? 6 : method == Method::fp16x3 ? 4 : 3) / 3.8e6;
+  for (const Method method : {Method::bf16x6, Method::fp16x3}) {
+    const double terms_us = 4096.0 * 4096.0 * (method == Method::bf16x6 ? 6 : 4) / 3.8e6;
     for (const std::int64_t m : {8, 128, 4096}) {
       EXPECT_LT(predicted(m, method, true) + 0.9 * terms_us, predicted(m, method, false)) << m;
       EXPECT_GT(predicted(m, method, true), terms_us);

@@ -119,13 +119,20 @@ def test_a_path_that_the_loader_would_divide_is_refused(monkeypatch, tmp_path, c
     assert "libsgemm_cublas.so has a blank or a colon in its path" in capsys.readouterr().err
 
 
-def test_info(fake, cuda, capsys):
+def test_info(fake, cuda, capsys, monkeypatch):
+    installed = {"cupy": ["cupy-cuda13x"], "jax": ["jax", "jax"], "numpy": ["numpy"]}
+    monkeypatch.setattr(info.metadata, "packages_distributions", lambda: installed)
+    monkeypatch.setattr(info.metadata, "version", {"cupy-cuda13x": "14.2.0", "jax": "0.10.2"}.__getitem__)
     assert main(["info"]) == 0
     out = capsys.readouterr().out
     assert f"libsgemm   0.3.0, {sgemm.library_path()}\n" in out
     assert "calibrated /cache/fake.txt: not used, the fake has none\n" in out
     assert "cuBLAS     12.8.4, /cuda/libcublas.so.12\n" in out
-    assert "driver     CUDA 13.1\n" in out
+    assert (
+        "JAX        0.10.2 (jax): sgemm.jax.enable() redirects its products\n"
+        "CuPy       14.2.0 (cupy-cuda13x): python -m sgemm run redirects its products\n"
+        "driver     CUDA 13.1\n"
+    ) in out
     assert "GPU 0      Fake 0, compute capability 75.76, 16 multiprocessors: chapter 09 and cuBLAS" in out
     lines = {line[:24].strip(): line[24:].split() for line in out.splitlines()}
     assert lines["4096 x 4096 x 4096"] == ["cublas", *["11_bf16x6", "2.50"] * 4]
@@ -148,10 +155,9 @@ def test_calibrate(fake, cuda, capsys):
 @pytest.mark.parametrize(
     ("capability", "takes"),
     [
-        ((9, 0), "chapters 11 to 13"),
+        ((9, 0), "chapters 11, 12 and 15"),
         ((12, 0), "chapter 09 and cuBLAS"),
-        ((8, 0), "chapter 09"),
-        ((7, 5), "cuBLAS alone"),
+        ((8, 9), "cuBLAS, as libsgemm's kernels need compute capability 9.0"),
     ],
 )
 def test_info_says_what_other_gpus_get(capability, takes):

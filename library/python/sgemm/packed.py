@@ -22,8 +22,8 @@ class PackedLinear(torch.nn.Module):
     """y = x W^T + b with a W that was split into terms once. The layer owns a copy of W and its terms: what becomes of
     the torch.nn.Linear that it is made of does not matter.
 
-    The terms take memory besides: 1.5 times that of W with "componentwise", as much with "normwise", and 0.75 times as
-    much with "rowwise". They are made when the layer gets to a GPU or loads a state, which waits for them. Elsewhere
+    The terms take memory besides: 1.5 times that of W with "componentwise", and as much with "normwise" and "rowwise".
+    They are made when the layer gets to a GPU or loads a state, which waits for them. Elsewhere
     the layer is a torch.nn.Linear. There are gradients of x, and none of W and b.
 
     `weight` is a copy at each access, so that nothing that is written there can differ from the terms. State

@@ -1,6 +1,8 @@
 """python -m sgemm info: what this machine gets, and why."""
 
 import argparse
+from collections.abc import Iterator
+from importlib import metadata
 
 from .. import library
 from ..driver import Device, Driver, DriverError
@@ -20,6 +22,8 @@ def print_info(_: argparse.Namespace) -> int:
     print_line("libsgemm", f"{dotted(version)}, {library.library_path()}")
     print_line("drop-in", drop_in())
     print_line("cuBLAS", cublas())
+    for name, text in frameworks():
+        print_line(name, text)
     try:
         driver = Driver()
         print_line("driver", of_driver(driver.version()))
@@ -59,6 +63,21 @@ def cublas() -> str:
     return "none was found: pip install sgemm[cuda13] brings one"
 
 
+FRAMEWORKS = {  # by the module, and what gets their products
+    "torch": ("PyTorch", "sgemm.torch.enable()"),
+    "jax": ("JAX", "sgemm.jax.enable()"),
+    "cupy": ("CuPy", "python -m sgemm run"),
+}
+
+
+def frameworks() -> Iterator[tuple[str, str]]:
+    """Those that are installed, with their versions. None is imported, which takes seconds."""
+    installed = metadata.packages_distributions()
+    for module, (name, redirects) in FRAMEWORKS.items():
+        for distribution in sorted(set(installed.get(module, ()))):
+            yield name, f"{metadata.version(distribution)} ({distribution}): {redirects} redirects its products"
+
+
 def of_driver(version: tuple[int, int]) -> str:
     text = f"CUDA {version[0]}.{version[1]}"
     if version < NEEDED_DRIVER:
@@ -69,13 +88,12 @@ def of_driver(version: tuple[int, int]) -> str:
 
 def of_device(device: Device) -> str:
     major, minor = device.capability
-    tensor_cores = "chapters 11 to 13 and 15 (tensor cores), 09 and cuBLAS"
     if (major, minor) == (9, 0):
-        takes = tensor_cores
-    elif major >= 8:
+        takes = "chapters 11, 12 and 15 (tensor cores), 09 and cuBLAS"
+    elif major >= 9:
         takes = "chapter 09 and cuBLAS, as the kernels for tensor cores are for compute capability 9.0"
     else:
-        takes = "cuBLAS alone, as libsgemm's kernels need compute capability 8.0"
+        takes = "cuBLAS, as libsgemm's kernels need compute capability 9.0, but for few rows in the reproducible class"
     return f"{device.name}, compute capability {major}.{minor}, {device.multiprocessors} multiprocessors: {takes}"
 
 
