@@ -228,10 +228,12 @@ def overlap(a: Array, b: Array) -> bool:
         return False
     length, ld, lines, starts = _lines(b)
     length_a, ld_a, lines_a, starts_a = _lines(a)
-    for start in (start + ld_a * line for start in starts_a for line in range(lines_a)):
-        for first in starts:  # of the lines of b, which may begin within [low, high]
-            low, high = start - length + 1 - first, start + length_a - 1 - first
-            line = max(-(-low // ld), 0)
+    # Lines of a that lie as far apart as those of b are one line beside lines of b from further ahead.
+    apart, ahead = (1, lines_a - 1) if ld_a == ld else (lines_a, 0)
+    for start in {one - other for one in starts_a for other in starts}:
+        for at in range(start, start + apart * ld_a, ld_a):
+            low, high = at - length + 1, at + length_a - 1  # within which lines of b begin that have a part of this one
+            line = max(-(-low // ld), -ahead)
             if line < lines and line * ld <= high:
                 return True
     return False
