@@ -1,5 +1,5 @@
-// FP32 numbers as sums of FP16 and BF16 ones: the scaling that brings them into range, what the parts leave out, and
-// how accurate a sum of their products is, all against double precision.
+// FP32 numbers as sums of FP16 and BF16 ones: the scaling that brings them into range, and what the parts leave out,
+// against double precision.
 
 #include "split_parts.hpp"
 
@@ -13,9 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace sgemm::test {
@@ -330,126 +327,6 @@ TEST(Int8DigitsTest, OfLinesWithoutAScaleAreZeros) {
   for (const float x : {1.0F, INF, std::bit_cast<float>(NANS[0])}) {
     EXPECT_EQ(split_parts::digits(x, split_parts::UNSCALABLE_LINE), (std::array{0, 0, 0})) << x;
   }
-}
-
-// ---- Sums of products ----
-
-/// How a class of kernels splits, and which products of parts it adds up, in which order.
-struct Fp16x3 {
-  static std::array<float, 2> split(float x) { return split_to_fp16(x, 0.0F).x; }
-  static constexpr std::pair<std::size_t, std::size_t> PRODUCTS[] = {{1, 0}, {0, 1}, {0, 0}};
-};
-struct Bf16x6 {
-  static std::array<float, 3> split(float x) { return split_to_bf16(x, 0.0F).x; }
-  static constexpr std::pair<std::size_t, std::size_t> PRODUCTS[] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
-};
-
-float towards_zero(double x) {
-  const auto nearest = static_cast<float>(x);
-  return std::fabs(nearest) > std::fabs(x) ? std::nextafter(nearest, 0.0F) : nearest;
-}
-
-constexpr std::size_t PIECE_K = 64;
-constexpr std::size_t INSTRUCTION_K = 16;
-
-/// The exponent that brings a piece of a row or column into range.
-int exponent_of(std::span<const float> piece) {
-  unsigned largest = 0;
-  for (const float x : piece) {
-    largest = std::max(largest, magnitude(x));
-  }
-  return scaling_exponent(largest);
-}
-
-/// A piece's sum as tensor cores compute it: 16 products at a time, cut off to a float.
-template <class Scheme>
-float sum_of_piece(std::span<const float> a, std::span<const float> b) {
-  const int a_exponent = exponent_of(a);
-  const int b_exponent = exponent_of(b);
-  float sum = 0.0F;
-  for (const auto& [a_part, b_part] : Scheme::PRODUCTS) {
-    for (std::size_t first = 0; first < a.size(); first += INSTRUCTION_K) {
-      double more = sum;
-      for (std::size_t k = first; k < first + INSTRUCTION_K; ++k) {
-        more += static_cast<double>(Scheme::split(scaled(a[k], a_exponent))[a_part]) *
-                Scheme::split(scaled(b[k], b_exponent))[b_part];
-      }
-      sum = towards_zero(more);
-    }
-  }
-  return scaled(sum, -a_exponent - b_exponent);
-}
-
-template <class Scheme>
-float split_sum(std::span<const float> a, std::span<const float> b) {
-  float sum = 0.0F;
-  for (std::size_t k = 0; k < a.size(); k += PIECE_K) {
-    sum += sum_of_piece<Scheme>(a.subspan(k, PIECE_K), b.subspan(k, PIECE_K));
-  }
-  return sum;
-}
-
-float plain_sum(std::span<const float> a, std::span<const float> b) {
-  float sum = 0.0F;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    sum += a[k] * b[k];
-  }
-  return sum;
-}
-
-/// Relative errors of many sums together, as the Frobenius norm of a product's.
-struct SumErrors {
-  double fp32 = 0.0;  ///< summed in order
-  double fp16x3 = 0.0;
-  double bf16x6 = 0.0;
-};
-
-template <class Draw>
-SumErrors errors_of_sums(const Draw& draw) {
-  constexpr int SUMS = 100;
-  constexpr std::size_t K = 2048;
-  std::mt19937_64 random(7);
-  double squares = 0.0;
-  SumErrors errors;
-  for (int i = 0; i < SUMS; ++i) {
-    std::vector<float> a(K);
-    std::vector<float> b(K);
-    std::generate(a.begin(), a.end(), [&] { return draw(random); });
-    std::generate(b.begin(), b.end(), [&] { return draw(random); });
-    double exact = 0.0;
-    for (std::size_t k = 0; k < K; ++k) {
-      exact += static_cast<double>(a[k]) * b[k];
-    }
-    const auto add = [&](double& total, float sum) { total += (sum - exact) * (sum - exact); };
-    add(errors.fp32, plain_sum(a, b));
-    add(errors.fp16x3, split_sum<Fp16x3>(a, b));
-    add(errors.bf16x6, split_sum<Bf16x6>(a, b));
-    squares += exact * exact;
-  }
-  for (double* const total : {&errors.fp32, &errors.fp16x3, &errors.bf16x6}) {
-    *total = std::sqrt(*total / squares);
-  }
-  return errors;
-}
-
-TEST(LengthySplitSumTest, IsMoreAccurateThanFp32InOrder) {
-  const auto uniform = [](auto& random) { return std::uniform_real_distribution<float>(-1.0F, 1.0F)(random); };
-  const auto normal = [](auto& random) { return std::normal_distribution<float>()(random); };
-  const auto lognormal = [](auto& random) { return std::lognormal_distribution<float>(0.0F, 1.0F)(random); };
-  for (const auto& [name, errors] : {std::pair<std::string, SumErrors>("uniform", errors_of_sums(uniform)),
-                                     {"normal", errors_of_sums(normal)},
-                                     {"lognormal", errors_of_sums(lognormal)}}) {
-    EXPECT_LT(errors.fp16x3, 0.5 * errors.fp32) << name;
-    EXPECT_LT(errors.bf16x6, 0.5 * errors.fp32) << name;
-  }
-}
-
-/// All terms and all that tensor cores cut off have one sign.
-TEST(LengthySplitSumTest, IsMoreAccurateThanFp32InOrderOnPositiveNumbersToo) {
-  const SumErrors errors =
-      errors_of_sums([](auto& random) { return std::uniform_real_distribution<float>(0.0F, 1.0F)(random); });
-  EXPECT_LT(errors.fp16x3, errors.fp32);
-  EXPECT_LT(errors.bf16x6, errors.fp32);
 }
 
 }  // namespace
