@@ -77,13 +77,17 @@ CONST = "const float*,const float*,float*"
 BY_BLAS = whole(CONST, "M N K", "M", "N", "K", "A B C")
 
 
-def launching(grid: str = "(N + 15) / 16, (M + 15) / 16", body: str = "") -> str:
-    """A host function with a kernel whose element is `body`, or the right one."""
-    body = body or "for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"
+def launching(
+    grid: str = "(N + 15) / 16, (M + 15) / 16",
+    term: str = "A[r * K + k] * B[k * N + c]",
+    k: str = "int k = 0; k < K; ++k",
+    stored: str = "C[r * N + c] = s;",
+) -> str:
+    """A host function with a kernel whose element is the sum of `term` over `k`."""
     return f"""
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
   int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
-  if (r < M && c < N) {{ float s = 0; {body} }}
+  if (r < M && c < N) {{ float s = 0; for ({k}) s += {term}; {stored} }}
 }}
 void run(const float* A, const float* B, float* C, int M, int N, int K) {{
   mm<<<dim3({grid}), dim3(16, 16)>>>(A, B, C, M, N, K);
@@ -91,16 +95,40 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {{
 """
 
 
-SCALED = """
-__global__ void mm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
-  if (r < M && c < N) { float s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c]; RESULT }
-}
-void run(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
-}
-"""
 FACTORS = ("--check", "--alpha", "2", "--beta", "3")
+
+
+def wrong(name: str, text: str, says: str, sizes: str = "40", arguments: tuple[str, ...] = ()) -> Case:
+    return Case(name, text, "incorrect", (says,), arguments, sizes)
+
+
+def wrong_factor(name: str, result: str, says: str, before_launch: str = "") -> Case:
+    """A kernel with alpha and beta, whose element is `result`."""
+    text = f"""
+__global__ void mm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {{
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r >= M || c >= N) return;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];
+  C[r * N + c] = {result};
+}}
+void run(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {{
+  {before_launch}mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
+}}
+"""
+    return Case(name, text, "incorrect", (says,), FACTORS)
+
+
+def rounded(dropped: str) -> str:
+    """A kernel whose operands lose the bits below `dropped`."""
+    cut = f"""
+__device__ float cut(float x) {{
+  return __uint_as_float((__float_as_uint(x) + {dropped} / 2) & ~({dropped} - 1));
+}}
+"""
+    return cut + launching(term="cut(A[r * K + k]) * cut(B[k * N + c])")
+
+
 IN_COLUMNS = """
 #define REAL float
 #define COUNT int
@@ -161,13 +189,6 @@ template <int BLOCK_SIZE> __global__ void MatrixMulCUDA(float *C, float *A, floa
 }
 """
 TILES = "MatrixMulCUDA<32><<<dim3(N / 32, M / 32), dim3(32, 32)>>>(C, A, B, K, N)"
-ROUNDED = """
-#include <cstdint>
-__device__ float cut(float x) {
-  unsigned bits = __float_as_uint(x);
-  return __uint_as_float((bits + DROPPED / 2) & ~(DROPPED - 1));
-}
-"""
 GLOBALS = """
 #define N 64
 #define M N
@@ -186,7 +207,6 @@ void copy_in(const float* a, const float* b) {
 void copy_out(float* c) { cudaMemcpyFromSymbol(c, dC, sizeof(float) * N * N, 0, cudaMemcpyDeviceToDevice); }
 """
 GLOBALS_LAUNCH = "copy_in(A, B); mul<<<dim3(4, 4), dim3(16, 16)>>>(); copy_out(C)"
-UNROUNDED = launching("N / 16, M / 16")
 UNMODELLED = """
 #include <thrust/device_vector.h>
 #include <cublasLt.h>
@@ -502,114 +522,25 @@ CASES = [
     Case("names_as_macros", GLOBALS, "executed", (), ("--check", "--launch", GLOBALS_LAUNCH), "64"),
     Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
     # ---- What is wrong ----
-    Case(
+    wrong(
         "rows_and_columns_that_nobody_writes",
-        UNROUNDED,
-        "incorrect",
-        ("not written from row 96 and from column 96",),
-        ("--check",),
+        launching("N / 16, M / 16"),
+        "not written from row 96 and from column 96",
         "100",
+        ("--check",),
     ),
-    Case(
-        "columns_that_nobody_writes", launching("N / 16, (M + 15) / 16"), "incorrect", ("from column 32 on",), (), "40"
-    ),
-    Case(
-        "c_that_nobody_writes",
-        launching(body="if (A[0] == 1234.5f) C[0] = s;"),
-        "incorrect",
-        ("never written",),
-        (),
-        "40",
-    ),
-    Case(
-        "the_last_term",
-        launching(body="for (int k = 0; k < K - 1; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
-        "incorrect",
-        ("lacks the last 1 of the 40 terms",),
-        (),
-        "40",
-    ),
-    Case(
-        "the_last_tile",
-        launching(body="for (int k = 0; k < K / 16 * 16; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
-        "incorrect",
-        ("lacks the last 8 of the 40 terms",),
-        (),
-        "40",
-    ),
-    Case(
-        "the_first_tile",
-        launching(body="for (int k = 8; k < K; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s;"),
-        "incorrect",
-        ("lacks the first 8 of the 40 terms",),
-        (),
-        "40",
-    ),
-    Case(
-        "a_transposed",
-        launching(body="for (int k = 0; k < K; ++k) s += A[k * M + r] * B[k * N + c]; C[r * N + c] = s;"),
-        "incorrect",
-        ("A^T B",),
-        (),
-        "40x24x56",
-    ),
-    Case(
-        "both_transposed",
-        launching(body="for (int k = 0; k < K; ++k) s += A[k * M + r] * B[c * K + k]; C[r * N + c] = s;"),
-        "incorrect",
-        ("A^T B^T",),
-        (),
-        "40x24x56",
-    ),
-    Case(
-        "no_alpha",
-        SCALED.replace("RESULT", "C[r * N + c] = s + beta * C[r * N + c];"),
-        "incorrect",
-        ("lacks the factor alpha",),
-        FACTORS,
-    ),
-    Case("no_beta", SCALED.replace("RESULT", "C[r * N + c] = alpha * s;"), "incorrect", ("lacks beta * C",), FACTORS),
-    Case(
-        "beta_of_1",
-        SCALED.replace("RESULT", "C[r * N + c] += alpha * s;"),
-        "incorrect",
-        ("without the factor beta",),
-        FACTORS,
-    ),
-    Case(
-        "twice",
-        SCALED.replace("RESULT", "C[r * N + c] = 2 * alpha * s + beta * C[r * N + c];"),
-        "incorrect",
-        ("added twice",),
-        FACTORS,
-    ),
-    Case(
-        "launched_twice",
-        SCALED.replace("RESULT", "C[r * N + c] = alpha * s + beta * C[r * N + c];").replace(
-            "  mm<<<", "  for (int i = 0; i < 2; ++i) mm<<<"
-        ),
-        "incorrect",
-        ("computed twice",),
-        FACTORS,
-    ),
-    Case(
-        "operands_of_10_bits",
-        "#define DROPPED 0x2000u\n"
-        + ROUNDED
-        + launching(body="for (int k = 0; k < K; ++k) s += cut(A[r * K + k]) * cut(B[k * N + c]); C[r * N + c] = s;"),
-        "incorrect",
-        ("TF32 or FP16",),
-        (),
-        "64x64x256",
-    ),
-    Case(
-        "operands_of_7_bits",
-        "#define DROPPED 0x10000u\n"
-        + ROUNDED
-        + launching(body="for (int k = 0; k < K; ++k) s += cut(A[r * K + k]) * cut(B[k * N + c]); C[r * N + c] = s;"),
-        "incorrect",
-        ("BF16",),
-        (),
-        "64x64x256",
-    ),
+    wrong("columns_that_nobody_writes", launching("N / 16, (M + 15) / 16"), "from column 32 on"),
+    wrong("c_that_nobody_writes", launching(stored="if (A[0] == 1234.5f) C[0] = s;"), "never written"),
+    wrong("the_last_term", launching(k="int k = 0; k < K - 1; ++k"), "lacks the last 1 of the 40 terms"),
+    wrong("the_last_tile", launching(k="int k = 0; k < K / 16 * 16; ++k"), "lacks the last 8 of the 40 terms"),
+    wrong("the_first_tile", launching(k="int k = 8; k < K; ++k"), "lacks the first 8 of the 40 terms"),
+    wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
+    wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
+    wrong_factor("no_alpha", "s + beta * C[r * N + c]", "lacks the factor alpha"),
+    wrong_factor("no_beta", "alpha * s", "lacks beta * C"),
+    wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
+    wrong_factor("twice", "2 * alpha * s + beta * C[r * N + c]", "added twice"),
+    wrong_factor("launched_twice", "alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
+    wrong("operands_of_10_bits", rounded("0x2000u"), "TF32 or FP16", "64x64x256"),
+    wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
 ]
