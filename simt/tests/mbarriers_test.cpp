@@ -1,12 +1,13 @@
 // Mbarriers: who waits for whom, and what is reported of kernels that use them wrongly.
 
 #include "mbarriers.hpp"
-#include "simt/executor.hpp"
+#include "complaint.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt::test {
@@ -34,19 +35,6 @@ void expect_sums(Ring which) {
   }
 }
 
-void expect_error(Ring which, const std::vector<std::string>& parts) {
-  try {
-    execute(which);
-    ADD_FAILURE() << "it returned";
-  } catch (const simt::Error& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
-    }
-  }
-  expect_sums(Ring::right);  // nothing is left of it
-}
-
 TEST(Mbarriers, RingHandsEveryStageOver) {
   for (const Ring which : {Ring::right, Ring::consumers_first, Ring::one_lane_waits, Ring::half_of_the_lanes}) {
     SCOPED_TRACE(static_cast<int>(which));
@@ -54,40 +42,27 @@ TEST(Mbarriers, RingHandsEveryStageOver) {
   }
 }
 
-TEST(Mbarriers, ProducerThatStops) {
-  // Step 7 is the third in stage 1.
-  expect_error(Ring::producer_stops,
-               {"block (0,0,0), thread (32,0,0)", "mbarriers.cu:", "consume", "waits for ever",
-                "the mbarrier at shared address 0x", "phase 2 only 0 of 32 arrivals", "thread (0,0,0) has finished"});
-}
-
-TEST(Mbarriers, WaitForTheWrongParity) {
-  expect_error(Ring::wrong_parity, {"thread (0,0,0)", "mbarriers.cu:", "produce", "to whose phase 0 only ",
-                                    " of 64 arrivals", "thread (32,0,0) waits at ", "consume"});
-}
-
-TEST(Mbarriers, NeverInitialised) {
-  expect_error(Ring::no_init, {"thread (0,0,0)", "mbarriers.cu:", "produce", "the mbarrier at shared address 0x",
-                               "was never initialised"});
-}
-
-TEST(Mbarriers, InitialisedTwice) {
-  expect_error(Ring::init_twice, {"thread (0,0,0)", "mbarriers.cu:", "init_ring", "is in use already"});
-}
-
-TEST(Mbarriers, Misaligned) {
-  expect_error(Ring::misaligned, {"thread (0,0,0)", "init_ring", "not aligned to 8 bytes"});
-}
-
-TEST(Mbarriers, ForNoArrivals) { expect_error(Ring::no_arrivals, {"init_ring", "1 to 1048575 arrivals, not 0"}); }
-
-TEST(Mbarriers, MoreArrivalsThanAPhaseTakes) {
-  expect_error(Ring::one_arrival_more,
-               {"thread (0,0,0)", "init_ring", "gets one arrival more than a phase takes: bytes are missing yet"});
-}
-
-TEST(Mbarriers, ParityThatThereIsNot) {
-  expect_error(Ring::odd_parity, {"thread (0,0,0)", "mbarriers.cu:", "produce", "0 or 1, not 2"});
+TEST(Mbarriers, WrongUsesAreNamed) {
+  for (const auto& [which, parts] : std::vector<std::pair<Ring, std::vector<std::string>>>{
+           {Ring::producer_stops,  // step 7 is the third in stage 1
+            {"block (0,0,0), thread (32,0,0)", "mbarriers.cu:", "consume", "waits for ever",
+             "the mbarrier at shared address 0x", "phase 2 only 0 of 32 arrivals", "thread (0,0,0) has finished"}},
+           {Ring::wrong_parity,
+            {"thread (0,0,0)", "mbarriers.cu:", "produce", "to whose phase 0 only ", " of 64 arrivals",
+             "thread (32,0,0) waits at ", "consume"}},
+           {Ring::no_init,
+            {"thread (0,0,0)", "mbarriers.cu:", "produce", "the mbarrier at shared address 0x",
+             "was never initialised"}},
+           {Ring::init_twice, {"thread (0,0,0)", "mbarriers.cu:", "init_ring", "is in use already"}},
+           {Ring::misaligned, {"thread (0,0,0)", "init_ring", "not aligned to 8 bytes"}},
+           {Ring::no_arrivals, {"init_ring", "1 to 1048575 arrivals, not 0"}},
+           {Ring::one_arrival_more,
+            {"thread (0,0,0)", "init_ring", "gets one arrival more than a phase takes: bytes are missing yet"}},
+           {Ring::odd_parity, {"thread (0,0,0)", "mbarriers.cu:", "produce", "0 or 1, not 2"}}}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    expect_parts(message_of([&, ring = which] { execute(ring); }), parts);
+    expect_sums(Ring::right);  // nothing is left of it
+  }
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // reported of kernels that use them wrongly.
 
 #include "wgmma.hpp"
+#include "complaint.hpp"
 
-#include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
 
 #include <gtest/gtest.h>
@@ -233,22 +233,9 @@ TEST(WgmmaTest, SumsOfIntegersAreThereOnceTheyHaveBeenWaitedFor) {
   EXPECT_EQ(std::count(d.begin(), d.end(), -1), ELEMENTS);
 }
 
-template <class Run>
-void expect_error(const Run& run, const std::vector<std::string>& parts) {
-  try {
-    run();
-    ADD_FAILURE() << "it returned";
-  } catch (const simt::Error& error) {
-    const std::string message = error.what();
-    for (const std::string& part : parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
-    }
-  }
-}
-
 void expect_error(Wgmma which, WgmmaForm form, const std::vector<std::string>& parts) {
   const Product product(Half::fp16, form);
-  expect_error([&] { product.run(which); }, parts);
+  expect_parts(message_of([&] { product.run(which); }), parts);
   expect_near(product.run(Wgmma::right)[5], product.c[5] + product.sum(5));
 }
 
@@ -334,51 +321,34 @@ TEST(BulkCopies, RingHandsEveryTileOver) {
   }
 }
 
-void expect_error(BulkRing which, const std::vector<std::string>& parts) {
-  const RingCase ring;
-  expect_error([&] { ring.run(which); }, parts);
-  ring.expect_product(BulkRing::right);
-}
-
-TEST(BulkCopies, BytesThatAreMissing) {
-  expect_error(
-      BulkRing::too_few_bytes,
-      {"block (0,0,0), thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "the mbarrier at shared address 0x",
-       "phase 2 only 1 of 1 arrivals have come and 16 bytes are missing that it expects"});
-}
-
-TEST(BulkCopies, BytesThatNobodyExpects) {
-  expect_error(BulkRing::too_many_bytes,
-               {"thread (160,0,0)", "wgmma.cu:", "produce", "16 bytes more than its phase 2 expects"});
-}
-
-TEST(BulkCopies, CopyWithoutExpectation) {
-  // The arrival ends the first phase, and the copy counts for the one after it.
-  expect_error(BulkRing::nothing_expected,
-               {"thread (160,0,0)", "wgmma.cu:", "produce", "16384 bytes more than its phase 1 expects"});
-  expect_error(BulkRing::no_arrival,
-               {"thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
-                " and 16384 bytes more than it expects so far"});
-}
-
-TEST(BulkCopies, ArrivalWhileBytesAreMissing) {
-  expect_error(BulkRing::too_many_arrivals,
-               {"thread (160,0,0)", "wgmma.cu:", "produce", "one arrival more than a phase takes"});
-}
-
-TEST(BulkCopies, MoreBytesThanAnMbarrierCounts) {
-  expect_error(BulkRing::too_much_expected, {"thread (160,0,0)", "at most 1048575 bytes, not 1048576"});
-}
-
-TEST(BulkCopies, Misaligned) {
-  for (const BulkRing which :
-       {BulkRing::misaligned_source, BulkRing::misaligned_destination, BulkRing::misaligned_size}) {
-    expect_error(which, {"thread (160,0,0)", "wgmma.cu:", "produce", "multiples of 16, not 163", " bytes from 0x"});
+TEST(BulkCopies, WrongUsesAreNamed) {
+  const std::vector<std::string> misaligned{"thread (160,0,0)", "wgmma.cu:", "produce", "multiples of 16, not 163",
+                                            " bytes from 0x"};
+  for (const auto& [which, parts] : std::vector<std::pair<BulkRing, std::vector<std::string>>>{
+           {BulkRing::too_few_bytes,
+            {"block (0,0,0), thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever",
+             "the mbarrier at shared address 0x",
+             "phase 2 only 1 of 1 arrivals have come and 16 bytes are missing that it expects"}},
+           {BulkRing::too_many_bytes,
+            {"thread (160,0,0)", "wgmma.cu:", "produce", "16 bytes more than its phase 2 expects"}},
+           // The arrival ends the first phase, and the copy counts for the one after it.
+           {BulkRing::nothing_expected,
+            {"thread (160,0,0)", "wgmma.cu:", "produce", "16384 bytes more than its phase 1 expects"}},
+           {BulkRing::no_arrival,
+            {"thread (0,0,0)", "wgmma.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
+             " and 16384 bytes more than it expects so far"}},
+           {BulkRing::too_many_arrivals,
+            {"thread (160,0,0)", "wgmma.cu:", "produce", "one arrival more than a phase takes"}},
+           {BulkRing::too_much_expected, {"thread (160,0,0)", "at most 1048575 bytes, not 1048576"}},
+           {BulkRing::misaligned_source, misaligned},
+           {BulkRing::misaligned_destination, misaligned},
+           {BulkRing::misaligned_size, misaligned},
+           {BulkRing::no_init, {"the mbarrier at shared address 0x", "was never initialised"}}}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    const RingCase ring;
+    expect_parts(message_of([&, copies = which] { ring.run(copies); }), parts);
+    ring.expect_product(BulkRing::right);
   }
-}
-
-TEST(BulkCopies, MbarrierThatWasNeverInitialised) {
-  expect_error(BulkRing::no_init, {"the mbarrier at shared address 0x", "was never initialised"});
 }
 
 std::vector<float> hand_over(NamedArrival which) {
@@ -403,13 +373,13 @@ TEST(NamedBarriers, ArrivalsDoNotWait) {
 }
 
 TEST(NamedBarriers, ArrivalsThatAreMissing) {
-  expect_error([] { hand_over(NamedArrival::never_full); },
+  expect_parts(message_of([] { hand_over(NamedArrival::never_full); }),
                {"waits for ever at barrier ", "which 32 of 64 threads reach", "wgmma.cu:", "named_kernel"});
   expect_handed_over(NamedArrival::right);
 }
 
 TEST(NamedBarriers, ArrivalsForAnotherCount) {
-  expect_error([] { hand_over(NamedArrival::other_count); },
+  expect_parts(message_of([] { hand_over(NamedArrival::other_count); }),
                {"thread (32,0,0)", "barrier 1 is for 64 threads here and for 96 in thread (31,0,0)"});
   expect_handed_over(NamedArrival::reader_first);
 }
