@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace simt::test {
@@ -29,40 +30,32 @@ std::string error_of(void (*kernel)(float*)) {
   return message_of([&] { kernel(out.data()); });
 }
 
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
+TEST(Executor, MistakesAreNamed) {
+  for (const auto& [kernel, parts] : std::vector<std::pair<void (*)(float*), std::vector<std::string>>>{
+           {exit_before_barrier,
+            {"block (0,0,0), thread (0,0,0)", "single_block.cu:", "exit_before_barrier_kernel",
+             "barrier 0, which 255 of 256 threads reach", "thread (255,0,0) has finished"}},
+           {wait_at_different_barriers,
+            {"single_block.cu:", "barrier 1, which 64 of 128 threads reach", "thread (64,0,0) waits at ",
+             "different_barriers_kernel"}},
+           {disagree_about_barrier,
+            {"block (0,0,0), thread (64,0,0)", "barrier 1 is for 64 threads here and for 128 in thread (0,0,0)"}},
+           {barrier_16, {"from 0 to 15", "16 and 64"}},
+           {odd_barrier, {"multiple of 32", "1 and 48"}},
+           {exit_before_shuffle, {"thread (32,0,0)", "warp-level operation", "thread (35,0,0) has finished"}},
+           {meet_with_different_masks,
+            {"thread (0,0,0)", "warp-level operation", "thread (1,0,0) waits at ", "different_masks_kernel"}},
+           {exit_before_half_warp, {"thread (16,0,0)", "thread (20,0,0) has finished"}},
+           {fail_last, {"thread (31,0,0)", "aligned"}},
+           {shuffle_from_outside, {"thread (0,0,0)", "a shuffle reads lane 16"}},
+           {mask_without_caller, {"thread (0,0,0)", "leaves out the lane that calls it"}},
+           {misaligned_copy, {"thread (0,0,0)", "16 bytes", "aligned"}},
+           {misaligned_source, {"thread (0,0,0)", "16 bytes", "aligned"}},
+           {leave_cluster, {"barrier of the cluster", "another block of it has ended", "leaving_kernel"}},
+           {read_beyond_cluster, {"shared address 0 of the cluster's block 2", "beyond_kernel"}},
+           {read_misaligned, {"aligned to 16 bytes", "misaligned_kernel"}}}) {
+    expect_parts(error_of(kernel), parts);
   }
-}
-
-TEST(Executor, BarrierThatAThreadNeverReaches) {
-  expect_parts(error_of(exit_before_barrier),
-               {"block (0,0,0), thread (0,0,0)", "single_block.cu:", "exit_before_barrier_kernel",
-                "barrier 0, which 255 of 256 threads reach", "thread (255,0,0) has finished"});
-}
-
-TEST(Executor, ThreadsAtDifferentBarriers) {
-  expect_parts(error_of(wait_at_different_barriers), {"single_block.cu:", "barrier 1, which 64 of 128 threads reach",
-                                                      "thread (64,0,0) waits at ", "different_barriers_kernel"});
-}
-
-TEST(Executor, BarrierOfDifferentSizes) {
-  expect_parts(error_of(disagree_about_barrier),
-               {"block (0,0,0), thread (64,0,0)", "barrier 1 is for 64 threads here and for 128 in thread (0,0,0)"});
-}
-
-TEST(Executor, BarrierWithoutANumber) { expect_parts(error_of(barrier_16), {"from 0 to 15", "16 and 64"}); }
-
-TEST(Executor, BarrierOfAPartialWarp) { expect_parts(error_of(odd_barrier), {"multiple of 32", "1 and 48"}); }
-
-TEST(Executor, ShuffleThatALaneNeverReaches) {
-  expect_parts(error_of(exit_before_shuffle),
-               {"thread (32,0,0)", "warp-level operation", "thread (35,0,0) has finished"});
-}
-
-TEST(Executor, ShuffleOfLanesThatNameDifferentOnes) {
-  expect_parts(error_of(meet_with_different_masks),
-               {"thread (0,0,0)", "warp-level operation", "thread (1,0,0) waits at ", "different_masks_kernel"});
 }
 
 TEST(Executor, SharedMemoryAlignedToMoreThanAPage) {
@@ -71,12 +64,6 @@ TEST(Executor, SharedMemoryAlignedToMoreThanAPage) {
   EXPECT_EQ(misses, 0.0F);
 }
 
-TEST(Executor, OnlyLanesOfTheMaskAreMissed) {
-  expect_parts(error_of(exit_before_half_warp), {"thread (16,0,0)", "thread (20,0,0) has finished"});
-}
-
-TEST(Executor, ErrorOfTheLastThread) { expect_parts(error_of(fail_last), {"thread (31,0,0)", "aligned"}); }
-
 TEST(Executor, CopiesThatNobodyWaitsForEndWithTheirBlock) {
   constexpr std::size_t BLOCKS = 64;
   const std::vector<float> in(32, 1.0F);
@@ -84,20 +71,6 @@ TEST(Executor, CopiesThatNobodyWaitsForEndWithTheirBlock) {
   leave_copies(in.data(), out.data(), BLOCKS);
   for (const float value : out) {
     EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-TEST(Executor, ShuffleFromOutsideOfItsMask) {
-  expect_parts(error_of(shuffle_from_outside), {"thread (0,0,0)", "a shuffle reads lane 16"});
-}
-
-TEST(Executor, MaskWithoutTheCallingLane) {
-  expect_parts(error_of(mask_without_caller), {"thread (0,0,0)", "leaves out the lane that calls it"});
-}
-
-TEST(Executor, MisalignedCopy) {
-  for (void (*const kernel)(float*) : {misaligned_copy, misaligned_source}) {
-    expect_parts(error_of(kernel), {"thread (0,0,0)", "16 bytes", "aligned"});
   }
 }
 
@@ -133,12 +106,6 @@ TEST(Executor, ClustersThatNoDeviceTakes) {
   std::vector<float> out = threads(2048);
   EXPECT_THROW(sum_clusters(out.data(), 5, 2), std::runtime_error);
   EXPECT_THROW(sum_clusters(out.data(), 9, 9), std::runtime_error);
-}
-
-TEST(Executor, MistakesInClusters) {
-  expect_parts(error_of(leave_cluster), {"barrier of the cluster", "another block of it has ended", "leaving_kernel"});
-  expect_parts(error_of(read_beyond_cluster), {"shared address 0 of the cluster's block 2", "beyond_kernel"});
-  expect_parts(error_of(read_misaligned), {"aligned to 16 bytes", "misaligned_kernel"});
 }
 
 TEST(Executor, LaunchThatNoDeviceTakes) {
