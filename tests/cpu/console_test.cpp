@@ -6,12 +6,14 @@
 #include "fake_telemetry.hpp"
 #include "record_samples.hpp"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -31,6 +33,12 @@ std::string words_of(const std::string& line) {
   return words;
 }
 
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  }
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Table table(std::size_t width, const Protocol& protocol = {}, Table::Content content = {}) {
@@ -39,26 +47,21 @@ Table table(std::size_t width, const Protocol& protocol = {}, Table::Content con
 
 TEST(Table, ShowsAllColumnsWhereThereIsRoom) {
   const std::string heading = table(0).heading();
-  for (const char* const name : {"kernel", "size", "time", "\u00b1%", "GFLOP/s", "  cuBLAS  ", "% peak", "vs cuBLAS",
-                                 "vs alone", "rel err", "regs", "smem B", "spill B", "blk/SM"}) {
-    EXPECT_NE(heading.find(name), std::string::npos) << name;
-  }
+  expect_parts(heading, {"kernel", "size", "time", "\u00b1%", "GFLOP/s", "  cuBLAS  ", "% peak", "vs cuBLAS",
+                         "vs alone", "rel err", "regs", "smem B", "spill B", "blk/SM"});
   const std::string row = table(0).row(measured_record());
-  for (const char* const value : {"06_coarse_2d:vectorized", "1024x1024x1024", "100.00 us", "21474.8", "26843.5",
-                                  "32.1", "0.800", "0.780", "3.2e-07", "128", "16384", "throttled"}) {
-    EXPECT_NE(row.find(value), std::string::npos) << value;
-  }
+  expect_parts(row, {"06_coarse_2d:vectorized", "1024x1024x1024", "100.00 us", "21474.8", "26843.5", "32.1", "0.800",
+                     "0.780", "3.2e-07", "128", "16384", "throttled"});
 }
 
 TEST(Table, LeavesOutResourcesFirstAndSpeedNever) {
   const std::string at100 = table(100).heading();
   EXPECT_LE(columns_of(at100), 100U);
   EXPECT_EQ(at100.find("regs"), std::string::npos);
-  EXPECT_NE(at100.find("  cuBLAS  "), std::string::npos);
-  EXPECT_NE(at100.find("vs cuBLAS"), std::string::npos);
+  expect_parts(at100, {"  cuBLAS  ", "vs cuBLAS"});
   const std::string at60 = table(60).heading();
   EXPECT_LE(columns_of(at60), 63U) << "the essential columns, however narrow the terminal";
-  EXPECT_NE(at60.find("GFLOP/s"), std::string::npos);
+  expect_parts(at60, {"GFLOP/s"});
   EXPECT_EQ(at60.find("vs"), std::string::npos);
 }
 
@@ -73,7 +76,7 @@ TEST(Table, RowsLineUpWithTheHeading) {
 TEST(Table, CaseWithoutMeasurementSaysWhy) {
   const Record record = stopped_record(Outcome::not_supported, "needs compute capability 9.0, this device has 8.0");
   const std::string whole = table(0).row(record);
-  EXPECT_NE(whole.find("not supported: needs compute capability 9.0, this device has 8.0"), std::string::npos);
+  expect_parts(whole, {"not supported: needs compute capability 9.0, this device has 8.0"});
 }
 
 TEST(Table, ReasonThatDoesNotFitIsWrapped) {
@@ -96,8 +99,7 @@ TEST(Table, ReasonThatDoesNotFitIsWrapped) {
 
 TEST(Table, ExecutedCaseHasAnErrorAndNoSpeed) {
   const std::string row = table(0).row(executed_record());
-  EXPECT_NE(row.find("executed"), std::string::npos);
-  EXPECT_NE(row.find("3.2e-07"), std::string::npos);
+  expect_parts(row, {"executed", "3.2e-07"});
   EXPECT_EQ(row.size(), columns_of(table(0).heading()));
 }
 
@@ -116,8 +118,7 @@ TEST(Table, CheckedCaseSaysWhatWasLookedFor) {
   protocol.check = true;
   const Table checked = table(80, protocol, {false, false});
   Record record = executed_record();
-  EXPECT_NE(checked.row(record).find(" correct; no stray access, no race  3.2e-07"), std::string::npos)
-      << checked.row(record);
+  expect_parts(checked.row(record), {" correct; no stray access, no race  3.2e-07"});
   EXPECT_LE(checked.row(record).size(), 85U);
   record.verified = false;
   EXPECT_EQ(checked.row(record).find("correct"), std::string::npos);
@@ -128,9 +129,7 @@ TEST(Table, EnergyHasColumnsOfItsOwn) {
   protocol.energy = true;
   const Table with = table(0, protocol);
   const std::string row = with.row(record_with_energy());
-  for (const char* const value : {"100.00 us", "1500", " 700", "0.07", "400", "0.032"}) {
-    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
-  }
+  expect_parts(row, {"100.00 us", "1500", " 700", "0.07", "400", "0.032"});
   EXPECT_EQ(row.find("throttled"), std::string::npos) << "the samples were not";
   EXPECT_EQ(columns_of(with.heading()), columns_of(row));
   EXPECT_EQ(table(0).heading().find("GFLOP/J"), std::string::npos);
@@ -141,11 +140,9 @@ TEST(Table, SustainedSpeedHasColumnsOfItsOwn) {
   protocol.mode = Mode::sustain;
   const Table turns = table(0, protocol);
   const std::string row = turns.row(sustained_record());
-  for (const char* const value : {"21474.8", "0.800", " 60 ", " 700", "throttled 100 % of the time (sw_power_cap)"}) {
-    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
-  }
+  expect_parts(row, {"21474.8", "0.800", " 60 ", " 700", "throttled 100 % of the time (sw_power_cap)"});
   EXPECT_EQ(turns.heading().find("rel err"), std::string::npos);
-  EXPECT_NE(turns.row(stopped_record(Outcome::not_supported, "on the CPU")).find("on the CPU"), std::string::npos);
+  expect_parts(turns.row(stopped_record(Outcome::not_supported, "on the CPU")), {"on the CPU"});
 }
 
 TEST(Table, ThrottlingHasItsShareOfTheSamples) {
@@ -155,7 +152,7 @@ TEST(Table, ThrottlingHasItsShareOfTheSamples) {
     trace.points[i].sample.throttle_reasons.clear();
   }
   record.trace = to_json(trace);
-  EXPECT_NE(table(0).row(record).find("throttled 50 % of the time (sw_power_cap)"), std::string::npos);
+  expect_parts(table(0).row(record), {"throttled 50 % of the time (sw_power_cap)"});
 }
 
 TEST(Table, FewSamplesHaveNoInterval) {
@@ -164,7 +161,7 @@ TEST(Table, FewSamplesHaveNoInterval) {
   timings.kernel_us = {100.0, 101.0, 99.0};
   timings.rival_us = {100.0, 100.0, 100.0};
   record.measurement = measurement_of(timings, CUBE);
-  EXPECT_NE(table(0).row(record).find("  n=3  "), std::string::npos) << table(0).row(record);
+  expect_parts(table(0).row(record), {"  n=3  "});
   EXPECT_EQ(table(0).row(measured_record()).find("n="), std::string::npos);
 }
 
@@ -179,32 +176,30 @@ TEST(Table, ErrorsTakeTheColumnsOfTimes) {
   const std::string row = errors(0).row(compared_record());
   EXPECT_EQ(row.size(), heading.size());
   EXPECT_EQ(heading.find("GFLOP/s"), std::string::npos);
-  for (const char* const value : {"cancelling", "5.9e-04", "1.25", "1.5e-07", "0.036", "3.48e+04", "within bound"}) {
-    EXPECT_NE(row.find(value), std::string::npos) << value << " is not in " << row;
-  }
+  expect_parts(row, {"cancelling", "5.9e-04", "1.25", "1.5e-07", "0.036", "3.48e+04", "within bound"});
   EXPECT_LE(errors(100).heading().size(), 100U);
 }
 
 TEST(Table, ErrorsSayWhetherInfAndNanAreInTheirPlaces) {
   Record record = compared_record();
   record.errors->verdict.non_finite = 300;
-  EXPECT_NE(errors(0).row(record).find("  match  "), std::string::npos);
+  expect_parts(errors(0).row(record), {"  match  "});
   record.errors->verdict.non_finite_wrong = 3;
-  EXPECT_NE(errors(0).row(record).find("3 differ"), std::string::npos);
+  expect_parts(errors(0).row(record), {"3 differ"});
 }
 
 TEST(Table, ErrorsBeyondTheBoundSayWhoPromisedWhat) {
   Record record = compared_record();
   record.verified = false;
   record.errors->promised = false;
-  EXPECT_NE(errors(0).row(record).find("not promised"), std::string::npos);
+  expect_parts(errors(0).row(record), {"not promised"});
   record.stop(Outcome::incorrect, "3 of 4096 elements wrong");
-  EXPECT_NE(errors(0).row(record).find("incorrect  3 of 4096 elements wrong"), std::string::npos);
+  expect_parts(errors(0).row(record), {"incorrect  3 of 4096 elements wrong"});
   EXPECT_TRUE(errors(40).row(record).ends_with("incorrect\n  3 of 4096 elements wrong")) << errors(40).row(record);
   const Kernel kernel = fake_kernel(1, "naive");
   Record skipped({&kernel, CUBE, Distribution::huge});
   skipped.stop(Outcome::skipped, "too large");
-  EXPECT_NE(errors(0).row(skipped).find("      huge  skipped: too large"), std::string::npos);
+  expect_parts(errors(0).row(skipped), {"      huge  skipped: too large"});
 }
 
 TEST(Text, CutsAndWraps) {
@@ -271,8 +266,10 @@ TEST(Console, OperandsOfASizeAreSetApartAsWell) {
     record.data = data;
     console.row(record);
   }
-  EXPECT_NE(out.str().find("\n\n"), std::string::npos);
+  expect_parts(out.str(), {"\n\n"});
 }
+
+std::string report_of(const Record& record) { return fmt::to_string(fmt::join(count_report(record, 0), "\n")) + '\n'; }
 
 TEST(Console, CountedCaseIsAParagraphThatFits) {
   for (const std::size_t width : {80U, 60U}) {
@@ -283,18 +280,13 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
     }
     EXPECT_EQ(sampled, 1U);
   }
-  std::string report;
-  for (const std::string& line : count_report(counted_record(), 0)) {
-    report += line + '\n';
-  }
-  for (const char* const part :
-       {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2048 per element of C", "64 arrivals of warps",
-        "DRAM, in step      48.0 kB read, 12.8 kB written, 35320.5 FLOP/B, 50.0 % L2 hits",
-        "DRAM, in turn      72.0 kB read, 12.8 kB written, 25324.1 FLOP/B, 25.0 % L2 hits",
-        "   all  global load              1000     2.50", "   all  shared load              2000",
-        "  06_coarse_2d.cu\n    56  FLOPs", "    93  global load   A"}) {
-    EXPECT_NE(report.find(part), std::string::npos) << part << " is not in\n" << report;
-  }
+  expect_parts(
+      report_of(counted_record()),
+      {"06_coarse_2d 1024x1024x1024\n", "A 8, B 16, C 0", "2.15 G, 2048 per element of C", "64 arrivals of warps",
+       "DRAM, in step      48.0 kB read, 12.8 kB written, 35320.5 FLOP/B, 50.0 % L2 hits",
+       "DRAM, in turn      72.0 kB read, 12.8 kB written, 25324.1 FLOP/B, 25.0 % L2 hits",
+       "   all  global load              1000     2.50", "   all  shared load              2000",
+       "  06_coarse_2d.cu\n    56  FLOPs", "    93  global load   A"});
   Counts counts = counts_of_launch();
   Requests& requests = counts.launches.front().requests;
   requests.blocks_executed = 4;
@@ -303,13 +295,8 @@ TEST(Console, CountedCaseIsAParagraphThatFits) {
   Record whole = counted_record(counts);
   whole.verified = true;
   whole.rel_err = 3.2e-7;
-  report.clear();
-  for (const std::string& line : count_report(whole, 0)) {
-    report += line + '\n';
-  }
-  EXPECT_NE(report.find("all 4 executed; verified, relative error 3.2e-07"), std::string::npos) << report;
-  EXPECT_NE(report.find("not known: objdump (binutils) is missing"), std::string::npos) << report;
-  EXPECT_NE(report.find("A 9.50, B 10.0, C 100"), std::string::npos) << "three digits each in\n" << report;
+  expect_parts(report_of(whole), {"all 4 executed; verified, relative error 3.2e-07",
+                                  "not known: objdump (binutils) is missing", "A 9.50, B 10.0, C 100"});
 }
 
 TEST(Console, LaunchesFollowTheirSum) {
@@ -367,11 +354,8 @@ TEST(Console, SummaryTellsTheNoiseOfTheRun) {
   few.measurement = measurement_of(timings, CUBE);
   console.row(few);
   console.summary("x.json");
-  EXPECT_NE(out.str().find("n=: 1 of the cases has too few samples for a 95 % interval of the median\n"),
-            std::string::npos)
-      << out.str();
-  EXPECT_NE(out.str().find("cuBLAS in turns with itself is at 0.999 to 1.002 of its own speed\n"), std::string::npos)
-      << out.str();
+  expect_parts(out.str(), {"n=: 1 of the cases has too few samples for a 95 % interval of the median\n",
+                           "cuBLAS in turns with itself is at 0.999 to 1.002 of its own speed\n"});
 }
 
 }  // namespace
