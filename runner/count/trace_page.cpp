@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-// count/page/warp.js reads what is written here.
+// tools/trace_page/warp.js reads what is written here.
 
 namespace sgemm {
 namespace {
