@@ -1,7 +1,6 @@
 // Command line -> mode and plan -> for each case: operands, verification, measurement, record -> table and file.
 
 #include "base/interrupt.hpp"
-#include "baselines/calibration.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/exit_status.hpp"
@@ -118,16 +117,6 @@ bool printed(const ParseResult& parsed) {
   return true;
 }
 
-ExitStatus run_calibration(const Options& options) {
-  const DeviceQuery device = device_of(options);
-  if (!device.device) {
-    return without_device(flag_of(Mode::calibrate), device.error);
-  }
-  std::cerr << fmt::format("Measuring products on the {} for at most a minute.\n", device.device->name);
-  std::cout << calibrate_library(options.out.value_or("")) << '\n';
-  return ALL_WELL;
-}
-
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const ParseResult parsed = parse_options(argc, argv, version_line());
@@ -141,9 +130,6 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   }
   if (options.protocol.mode == Mode::digest) {
     return run_digests(options);
-  }
-  if (options.protocol.mode == Mode::calibrate) {
-    return run_calibration(options);
   }
   const KernelTerms terms = kernel_terms(options.kernels);
   const std::vector<Kernel> available = with_configurations(terms.names, kernels());

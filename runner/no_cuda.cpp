@@ -1,6 +1,5 @@
 // Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
-#include "baselines/calibration.hpp"
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
 #include "device/gpu_libraries.hpp"
@@ -16,8 +15,6 @@ DeviceQuery query_device(int) { return {std::nullopt, "the runner was built with
 std::unique_ptr<UserCode> load_device_code(const std::filesystem::path&) {
   throw std::logic_error("there is no GPU to launch on");
 }
-
-std::string calibrate_library(const std::string&) { throw std::logic_error("there is no GPU to measure"); }
 
 GpuLibraries gpu_libraries() { return {}; }
 

@@ -119,6 +119,11 @@ counters() {
   PYTHONPATH=$ROOT python3 -m tools.counters --build "$build" --size "$size" --out "$out/$file" "$@"
 }
 
+calibrate() {
+  PYTHONPATH=$ROOT/library/python SGEMM_LIBRARY=$build/library/libsgemm.so \
+    python3 -m sgemm calibrate --out "$out/calibration.txt"
+}
+
 needs_tests() {
   case ,$steps, in
     *,test,* | *,sanitize,*) echo ON ;;
@@ -165,7 +170,7 @@ run_step() {
       ;;
     energy) measure energy.json --kernel 0-13,15-17 --sizes 512:8192 --l2 cold --energy ;;
     sustained) measure sustained.json --kernel 9,11-13,15-17 --sizes 8192 --sustain 20 ;;
-    calibrate) measure calibration.txt --calibrate ;;
+    calibrate) calibrate ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;

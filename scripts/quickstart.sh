@@ -43,7 +43,8 @@ elif has_gpu && find_nvcc; then
   [ "$status" -gt 1 ] ||
     ./runner --kernel 01_naive,cublas,cpu_naive,cpu_blas --time end-to-end --sizes 16:4096 \
       --out "$folder/end-to-end.json" || status=$?
-  [ "$status" -gt 1 ] || ./runner --calibrate --out "$folder/calibration.txt" || status=$?
+  [ "$status" -gt 1 ] ||
+    PYTHONPATH=$ROOT/library/python "$python" -m sgemm calibrate --out "$folder/calibration.txt" || status=$?
 else
   say "There is no GPU to measure: every kernel is executed and verified on the CPU, with its accesses to memory"
   say "checked, and the CPU baselines are measured, at small sizes."

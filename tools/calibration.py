@@ -1,4 +1,4 @@
-"""The calibration in a folder of results: calibration.txt, as `runner --calibrate` writes it."""
+"""The calibration in a folder of results: calibration.txt, as `python -m sgemm calibrate` writes it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,6 @@ const Modes ALL;
 const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile};
 const Modes CHOOSE_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::digest};
 const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::judge};
-const Modes WRITE_RESULTS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile, Mode::calibrate};
 const Modes LIMIT_TIME{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::judge};
 const Modes SPREAD{Mode::measure, Mode::accuracy};
 const Modes COUNT{Mode::count};
@@ -112,73 +111,71 @@ FlagGroup of_files(Options& options) {
 
 FlagGroup how_to_measure(Options& options) {
   Protocol& protocol = options.protocol;
-  return {
-      "How to measure",
-      {{"--device", "N",
-        fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device), ALL,
-        [&](Text text) {
-          options.on_executor = text == "cpu";
-          if (!options.on_executor) {
-            options.device = parse_number<int>(
-                "--device", text, [](int x) { return x >= 0; },
-                text == "gpu" || text == "cuda" ? "a device index, as in --device 0"
-                                                : "a device index, 0 or above, or cpu");
-          }
-        }},
-       {"--l2",
-        "STATE",
-        fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
-        {Mode::measure},
-        [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
-       {"--time",
-        "SPAN",
-        fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
-                    to_string(protocol.time)),
-        {Mode::measure},
-        [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
-       {"--max-seconds",
-        "S",
-        fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
-        {Mode::measure, Mode::judge},
-        [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
-       {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
-        [&](Text text) {
-          protocol.sustain_s = parse_number<double>(
-              "--sustain", text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
-              fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
-        }},
-       {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]", LIMIT_TIME,
-        [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
-       {"--energy",
-        "",
-        "after its samples run each kernel for a second, and cuBLAS, for the energy",
-        {Mode::measure},
-        [&](Text) { protocol.energy = true; }},
-       {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
-       {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
-       {"--against",
-        "FILE",
-        "file of digests to compare with, in place of sizes and operands",
-        {Mode::digest},
-        [&](Text text) { options.digests = text; }},
-       {"--no-verify",
-        "",
-        "skip the verification of results; their records say so",
-        {Mode::measure, Mode::sustain, Mode::count, Mode::profile},
-        [&](Text) { protocol.verify = false; }},
-       {"--check",
-        "",
-        "run GPU kernels on the CPU and check every access to memory",
-        {Mode::measure, Mode::accuracy},
-        [&](Text) { protocol.check = true; }},
-       {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
-       {"--profile", "", "launch each kernel once more between marks, for a profiler around the run", ALL, {}},
-       {"--force",
-        "",
-        "run on the CPU even what takes long there",
-        {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
-        [&](Text) { options.force = true; }},
-       {"--calibrate", "", "fit libsgemm's predictions to the GPU, in a minute; --out names the file", ALL, {}}}};
+  return {"How to measure",
+          {{"--device", "N",
+            fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device), ALL,
+            [&](Text text) {
+              options.on_executor = text == "cpu";
+              if (!options.on_executor) {
+                options.device = parse_number<int>(
+                    "--device", text, [](int x) { return x >= 0; },
+                    text == "gpu" || text == "cuda" ? "a device index, as in --device 0"
+                                                    : "a device index, 0 or above, or cpu");
+              }
+            }},
+           {"--l2",
+            "STATE",
+            fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
+            {Mode::measure},
+            [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
+           {"--time",
+            "SPAN",
+            fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
+                        to_string(protocol.time)),
+            {Mode::measure},
+            [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
+           {"--max-seconds",
+            "S",
+            fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
+            {Mode::measure, Mode::judge},
+            [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
+           {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
+            [&](Text text) {
+              protocol.sustain_s = parse_number<double>(
+                  "--sustain", text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
+                  fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
+            }},
+           {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]", LIMIT_TIME,
+            [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
+           {"--energy",
+            "",
+            "after its samples run each kernel for a second, and cuBLAS, for the energy",
+            {Mode::measure},
+            [&](Text) { protocol.energy = true; }},
+           {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
+           {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
+           {"--against",
+            "FILE",
+            "file of digests to compare with, in place of sizes and operands",
+            {Mode::digest},
+            [&](Text text) { options.digests = text; }},
+           {"--no-verify",
+            "",
+            "skip the verification of results; their records say so",
+            {Mode::measure, Mode::sustain, Mode::count, Mode::profile},
+            [&](Text) { protocol.verify = false; }},
+           {"--check",
+            "",
+            "run GPU kernels on the CPU and check every access to memory",
+            {Mode::measure, Mode::accuracy},
+            [&](Text) { protocol.check = true; }},
+           {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
+           {"--profile", "", "launch each kernel once more between marks, for a profiler around the run", ALL, {}},
+           {"--force",
+            "",
+            "run on the CPU even what takes long there",
+            {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
+            [&](Text) { options.force = true; }}}};
 }
 
 FlagGroup on_several_gpus(Options& options) {
@@ -235,8 +232,8 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 
 FlagGroup output(Options& options) {
   return {"Output",
-          {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]",
-            WRITE_RESULTS, [&](Text text) { options.out = text; }},
+          {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
+            [&](Text text) { options.out = text; }},
            {"--json",
             "FILE",
             "verdicts of --judge, - is standard output; digests",

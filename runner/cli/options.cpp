@@ -24,11 +24,10 @@ constexpr std::string_view DESCRIPTION =
     "Measures SGEMM kernels, C = alpha * A * B + beta * C, against cuBLAS and the CPU.\n"
     "The runner prints results and writes them to a JSON file.";
 
-constexpr std::array<std::pair<Mode, std::string_view>, 8> FLAGS_OF_MODES{{{Mode::sustain, "--sustain"},
+constexpr std::array<std::pair<Mode, std::string_view>, 7> FLAGS_OF_MODES{{{Mode::sustain, "--sustain"},
                                                                            {Mode::accuracy, "--accuracy"},
                                                                            {Mode::count, "--count"},
                                                                            {Mode::profile, "--profile"},
-                                                                           {Mode::calibrate, "--calibrate"},
                                                                            {Mode::judge, "--judge"},
                                                                            {Mode::digest, "--digest"},
                                                                            {Mode::list, "--list"}}};
@@ -139,31 +138,17 @@ void refuse_without_turns(const Options& options) {
   }
 }
 
-/// For a flag that runs no kernels, and takes a few others alone.
-void refuse_beside(const std::string& flag, const std::vector<std::string>& taken, const CLI::App& app,
-                   const Options& options) {
-  std::vector<std::string> others = options.benchmark_flags;
-  for (const CLI::Option* const option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() > 0 && name != flag && std::find(taken.begin(), taken.end(), name) == taken.end()) {
-      others.push_back(name);
-    }
-  }
-  if (!others.empty()) {
-    throw UsageError(fmt::format("{} has no effect with {}", others.front(), flag));
-  }
-}
-
 void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& groups, const Options& options) {
   const Mode mode = options.protocol.mode;
   if (options.new_kernel) {
-    refuse_beside("--new-kernel", {}, app, options);
-    return;
-  }
-  if (mode == Mode::calibrate) {
-    refuse_beside("--calibrate", {"--device", "--out"}, app, options);
-    if (options.on_executor) {
-      throw UsageError("--calibrate is about times on a GPU: not with --device cpu");
+    std::vector<std::string> others = options.benchmark_flags;
+    for (const CLI::Option* const option : app.get_options()) {
+      if (option->count() > 0 && option->get_name() != "--new-kernel") {
+        others.push_back(option->get_name());
+      }
+    }
+    if (!others.empty()) {
+      throw UsageError(fmt::format("{} has no effect with --new-kernel", others.front()));
     }
     return;
   }

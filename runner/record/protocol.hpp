@@ -11,15 +11,14 @@ namespace sgemm {
 
 /// The work that a run does on its cases.
 enum class Mode {
-  measure,    ///< verifies and times them; without a GPU, executes GPU kernels
-  sustain,    ///< runs each GPU kernel back to back for seconds, and cuBLAS likewise
-  accuracy,   ///< compares the results on all kinds of operands with double precision
-  count,      ///< executes GPU kernels and counts what they ask of a GPU
-  profile,    ///< launches GPU kernels once between marks for a profiler
-  calibrate,  ///< fits libsgemm's predictions to the GPU, without cases
-  judge,      ///< tries files with more than was asked for, and decides about each
-  digest,     ///< computes kernels whose bits are defined, and prints hashes of them
-  list,       ///< prints the kernels
+  measure,   ///< verifies and times them; without a GPU, executes GPU kernels
+  sustain,   ///< runs each GPU kernel back to back for seconds, and cuBLAS likewise
+  accuracy,  ///< compares the results on all kinds of operands with double precision
+  count,     ///< executes GPU kernels and counts what they ask of a GPU
+  profile,   ///< launches GPU kernels once between marks for a profiler
+  judge,     ///< tries files with more than was asked for, and decides about each
+  digest,    ///< computes kernels whose bits are defined, and prints hashes of them
+  list,      ///< prints the kernels
 };
 
 /// The content of the L2 cache when a sample starts.

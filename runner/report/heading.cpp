@@ -84,7 +84,6 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
   std::string how;
   switch (protocol.mode) {
     case Mode::measure:
-    case Mode::calibrate:
     case Mode::judge:
     case Mode::digest:
     case Mode::list:

@@ -44,12 +44,6 @@ std::string options_error(const std::string& line, const Arguments& more = {}) {
   return usage_message([&] { parse(words(line, more)); });
 }
 
-TEST(Options, CalibrationTakesADeviceAndAFile) {
-  const Options calibrate = options("--calibrate --device 1 --out mine.txt");
-  EXPECT_EQ(calibrate.protocol.mode, Mode::calibrate);
-  EXPECT_EQ(calibrate.out, "mine.txt");
-}
-
 TEST(Options, Defaults) {
   const Options defaults = options("");
   EXPECT_EQ(defaults.kernels, "all");
@@ -239,7 +233,6 @@ std::string flag_of(const std::string& line) { return line.substr(0, line.find('
 
 TEST(Options, WhatHasNoEffectIsRefused) {
   for (const auto& [mode, flags] : std::vector<std::pair<std::string, Arguments>>{
-           {"--calibrate", {"--sizes 64"}},
            {"--digest", {"--timeout 1", "--nvcc-flags -G"}},
            {"--new-kernel my.cu",
             {"--kernel 1", "--sizes 1", "--launch 1", "--timeout 1", "--alpha 1", "--list", "--count", "--no-verify",
@@ -267,7 +260,6 @@ TEST(Options, WhatIsRefusedIsSaidInASentence) {
            {"-k5", "unknown flag '-k5' " + all},
            {"--bogus", "unknown flag '--bogus' " + all},
            {"--list=xml", "--list: 'xml' is not one of table, json"},
-           {"--calibrate --count", "--count and --calibrate are two things to do: give one of them"},
            {"--judge my.cu --accuracy", "--accuracy and --judge are two things to do: give one of them"},
            {"--profile --count", "--count and --profile are two things to do: give one of them"},
            {"--sustain 5 --count", "--sustain and --count are two things to do: give one of them"},
@@ -280,7 +272,6 @@ TEST(Options, WhatIsRefusedIsSaidInASentence) {
            {"--no-verify=false", "--no-verify takes no value"},
            {"--force=no", "--force takes no value"},
            {"--accuracy=yes", "--accuracy takes no value"},
-           {"--calibrate --device cpu", "--calibrate is about times on a GPU: not with --device cpu"},
            {"--gpu-model a100", "--gpu-model needs --count"},
            {"--check --blocks-per-sm 2", "--blocks-per-sm needs --count"},
            {"--trace a.html", "--trace needs --count"},

@@ -84,7 +84,7 @@ def sweep(board: Board) -> dict:
 
 
 def calibration(board: Board) -> str:
-    """What `runner --calibrate` writes."""
+    """What `python -m sgemm calibrate` writes."""
     key = {"device": board.name, "multiprocessors": board.multiprocessors, "clock_khz": 1000 * board.sm_mhz}
     lines = ["libsgemm calibration 1", "date 2000-01-01T00:00:00Z", *(f"key.{name} {of}" for name, of in key.items())]
     flops = OF_CUBLAS * board.peak_gflops * 1e3 / board.multiprocessors
