@@ -5,7 +5,6 @@
 #include "bench/case_runner.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"
-#include "cli/plan.hpp"
 #include "cli/selection.hpp"
 #include "digest/digest.hpp"
 #include "ranks/launch.hpp"
@@ -15,10 +14,9 @@
 #include "record/results_file.hpp"
 #include "report/benchmarks.hpp"
 #include "report/console.hpp"
-#include "report/heading.hpp"
 #include "report/list.hpp"
 #include "user/user_kernels.hpp"
-#include "verdict/judge_run.hpp"
+#include "verdict/verdict.hpp"
 
 #include <algorithm>
 #include <filesystem>

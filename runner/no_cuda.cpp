@@ -2,8 +2,7 @@
 
 #include "bench/gpu_bench.hpp"
 #include "device/device.hpp"
-#include "device/gpu_libraries.hpp"
-#include "user/device_code.hpp"
+#include "user/library.hpp"
 #include "verify/verify_parts.hpp"
 
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/rank_options.hpp"
+#include "cli/options.hpp"
 #include "cli/selection.hpp"
 
 #include <optional>

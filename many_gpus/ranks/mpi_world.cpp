@@ -1,9 +1,9 @@
 #include "ranks/mpi_world.hpp"
-#include "cli/time_limit.hpp"
+#include "cli/options.hpp"
 
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
-#include "cli/time_limit.hpp"
+#include "cli/options.hpp"
 #include "device/device.hpp"
 #include "exchange/mpi_exchange.hpp"
 #include "exchange/nccl_exchange.hpp"

@@ -2,12 +2,12 @@
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
-#include "cli/time_limit.hpp"
+#include "cli/options.hpp"
 #include "judge/limits.hpp"
 #include "ranks/cublasmp.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
-#include "record/turn_json.hpp"
+#include "record/record.hpp"
 
 #include <algorithm>
 #include <cstddef>

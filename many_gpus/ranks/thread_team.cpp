@@ -1,6 +1,6 @@
 #include "ranks/thread_team.hpp"
 
-#include "cli/time_limit.hpp"
+#include "cli/options.hpp"
 
 #include <algorithm>
 #include <chrono>

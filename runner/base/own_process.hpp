@@ -1,13 +1,35 @@
 #pragma once
 
 #include "base/kept_program.hpp"
-#include "base/line_connection.hpp"
 
+#include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sgemm {
+
+/// One end of a socket through which two processes send each other lines. It does not own the socket.
+class LineConnection {
+ public:
+  explicit LineConnection(int socket = -1) : socket_(socket) {}
+
+  int socket() const { return socket_; }
+  /// Returns false where the other process is gone.
+  bool send(std::string line) const;
+  /// Waits a moment for what arrives. Returns false at the connection's end.
+  bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50));
+  /// The first line that has arrived and was not taken yet, or nothing.
+  std::optional<std::string> take();
+  /// Bytes that have arrived and were not taken.
+  std::size_t pending() const { return received_.size(); }
+
+ private:
+  int socket_;
+  std::string received_;
+};
 
 /// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
 /// but its standard error, which its standard output goes to as well: what kernels print is no result.

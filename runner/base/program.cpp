@@ -1,11 +1,12 @@
 #include "base/program.hpp"
 
 #include "base/kept_program.hpp"
-#include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -107,6 +110,25 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   constexpr int SIGNALLED = 128;
   result.status = WIFSIGNALED(state) ? SIGNALLED + WTERMSIG(state) : WEXITSTATUS(state);
   return result;
+}
+
+TemporaryFile::TemporaryFile(const std::string& name) {
+  std::string folder = (std::filesystem::temp_directory_path() / "sgemm-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "can not make a folder for temporary files");
+  }
+  folder_ = folder;
+  path_ = folder_ / name;
+}
+
+TemporaryFile::~TemporaryFile() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string TemporaryFile::content() const {
+  std::ifstream file(path_, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace sgemm

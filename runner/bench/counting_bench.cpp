@@ -1,7 +1,7 @@
 #include "bench/host_benches.hpp"
 
 #include "base/outcome.hpp"
-#include "count/trace_page.hpp"
+#include "count/count.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "common/ceil_div.hpp"
-#include "problem/checked_operands.hpp"
 #include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 

@@ -1,7 +1,6 @@
 #include "bench/gpu_bench.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/gpu/modes.hpp"
 #include "bench/gpu/session.hpp"
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <cuda_profiler_api.h>
 #include <fmt/format.h>
 
 namespace sgemm {
@@ -109,6 +109,33 @@ void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& 
       throw;
     }
   });
+}
+
+/// One launch, of which the errors are recorded.
+void compare_errors(GpuSession& gpu, const GpuCase& item) {
+  const Prepared prepared = gpu.prepare(item);
+  gpu.run_once(prepared, item.operands, Owner::kernel);
+  gpu.verify(item, 0, "");
+  item.record.outcome = Outcome::compared;
+}
+
+/// One launch between cudaProfilerStart() and cudaProfilerStop().
+void launch_profiled(GpuSession& gpu, const GpuCase& item) {
+  const Prepared prepared = gpu.prepare(item);
+  gpu.run_once(prepared, item.operands, Owner::kernel);  // what a first launch loads is not profiled
+  if (gpu.protocol().verify) {
+    gpu.verify(item, 0, "");
+  }
+
+  DeviceProblem& problem = gpu.on_device(item.operands).problem;
+  problem.restore(Owner::kernel, 1, gpu.stream());
+  CUDA_CHECK(cudaStreamSynchronize(gpu.stream()));
+  CUDA_CHECK(cudaProfilerStart());
+  prepared(problem.operands(Owner::kernel), gpu.stream());
+  CUDA_CHECK(cudaStreamSynchronize(gpu.stream()));
+  CUDA_CHECK(cudaProfilerStop());
+  gpu.note_resources(item);
+  item.record.outcome = Outcome::profiled;
 }
 
 void CudaBench::run_mode(const GpuCase& item) {

@@ -1,8 +1,8 @@
 #include "cli/options.hpp"
 
 #include "base/build_info.hpp"
-#include "base/nearest.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 #include "cli/flags.hpp"
 #include "cli/selection.hpp"
 #include "user/user_file.hpp"
@@ -306,6 +306,16 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   options.benchmark_flags = benchmark_flags(app);
   refuse_useless_flags(app, groups, options);
   return result;
+}
+
+std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus) {
+  constexpr double ON_GPU = 60.0;
+  constexpr double ON_EXECUTOR = 300.0;      // five times what is run without --force
+  constexpr double ON_SEVERAL_GPUS = 300.0;  // operands of tens of gigabytes are made on the host
+  if (options.timeout || (options.force && !on_gpu)) {
+    return options.timeout;
+  }
+  return !on_gpu ? ON_EXECUTOR : several_gpus ? ON_SEVERAL_GPUS : ON_GPU + 2 * options.protocol.max_seconds;
 }
 
 }  // namespace sgemm

@@ -1,6 +1,6 @@
 #include "cli/values.hpp"
 
-#include "base/split.hpp"
+#include "base/words.hpp"
 
 #include <cmath>
 

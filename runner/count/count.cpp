@@ -1,7 +1,7 @@
 #include "count/count.hpp"
 
 #include "base/outcome.hpp"
-#include "problem/checked_operands.hpp"
+#include "problem/guarded_operands.hpp"
 #include "simt/device_memory.hpp"
 
 #include <algorithm>

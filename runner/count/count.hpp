@@ -2,6 +2,7 @@
 
 #include "common/problem.hpp"
 #include "host/kernel.hpp"
+#include "problem/sizes.hpp"
 #include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"
 
@@ -92,5 +93,9 @@ nlohmann::ordered_json to_json(const Counts& counts);
 nlohmann::ordered_json to_json(const simt::LineCounts& line);
 
 std::string_view to_string(simt::AccessKind kind);
+
+/// A page of HTML that steps through the requests of `counts.traced`, which has to be there, beside the source and the
+/// counts of its whole launch. It loads nothing. Source files that can not be read are missing in it, and it says so.
+std::string trace_page(const Kernel& kernel, const Size& size, const Counts& counts);
 
 }  // namespace sgemm

@@ -1,4 +1,4 @@
-#include "count/trace_page.hpp"
+#include "count/count.hpp"
 
 #include "trace_template.hpp"
 

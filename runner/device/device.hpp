@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -48,5 +49,33 @@ struct DeviceQuery {
 /// Looks at device number `index` and makes it the current one. Throws UsageError if there are devices, but none with
 /// that number. A build without the CUDA toolkit has no device.
 DeviceQuery query_device(int index);
+
+// device/rates.json, which the scripts read as well: how fast GPUs multiply numbers of each kind ("fp32", "tf32",
+// "fp16", "bf16", "int8").
+
+/// Multiply-adds of one multiprocessor in a cycle; nothing where the table does not have the GPU or the kind.
+std::optional<int> multiply_adds_per_cycle(int compute_capability, const std::string& kind);
+
+/// How many products of each kind make a product that is as accurate as FP32 or as TF32, as chapters do it; of "file",
+/// the fewest that could do for FP32.
+const std::map<std::string, int>& products_for(const std::string& precision);
+
+/// The kind that the chapters of an accuracy class multiply; other kernels may take any.
+std::string kind_of_chapters(const std::string& accuracy_class);
+
+/// By how much a clock may exceed what the driver calls its maximum, as a factor.
+double clock_tolerance();
+
+/// The GPU libraries that are loaded. No device is needed to ask for them. Everything is absent in a build without the
+/// CUDA toolkit.
+struct GpuLibraries {
+  std::optional<std::string> cuda_runtime;     ///< "13.0"
+  std::optional<std::string> cuda_driver_api;  ///< the newest that the driver supports
+  std::optional<std::string> cublas;           ///< "13.1.0"
+  std::optional<std::string> cublas_math_mode;
+  std::optional<std::size_t> cublas_workspace_bytes;
+};
+
+GpuLibraries gpu_libraries();
 
 }  // namespace sgemm

@@ -2,8 +2,13 @@
 
 #include "device/telemetry.hpp"
 
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,5 +62,33 @@ struct EnergyAnswer {
 /// one: both moments are known to half the distance between two points. With no counter, or fewer than two steps, it is
 /// the integral of the power. Where powers are means over a second, the first second is left out.
 EnergyAnswer energy_of(const Trace& trace);
+
+/// Samples a GPU about every 10 ms on a thread of its own, from the constructor to stop(). NVML is asked there while
+/// the GPU works, and nothing is enqueued.
+class Watch {
+ public:
+  static constexpr auto PERIOD = std::chrono::milliseconds(10);
+
+  /// `telemetry` outlives the watch; null makes an empty trace.
+  explicit Watch(const Telemetry* telemetry);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  /// Takes a last sample and ends. To be called once.
+  Trace stop();
+
+ private:
+  void take();
+  void end();
+
+  const Telemetry* const telemetry_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Trace trace_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::thread thread_;
+};
 
 }  // namespace sgemm

@@ -1,7 +1,7 @@
 #include "judge/limits.hpp"
 
 #include "base/outcome.hpp"
-#include "device/rates.hpp"
+#include "device/device.hpp"
 #include "problem/batch.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 
 #include "device/device_buffer.hpp"
 #include "device/device_problem.hpp"
+#include "judge/hidden.hpp"
 #include "judge/projection.hpp"
-#include "judge/secret.hpp"
 #include "judge/witness_kernels.hpp"
 #include "problem/operands.hpp"
 

@@ -1,7 +1,7 @@
 #include "problem/sizes.hpp"
 
-#include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "record/environment.hpp"
 
 #include "base/build_info.hpp"
-#include "device/gpu_libraries.hpp"
+#include "device/device.hpp"
 #include "timing/sampling.hpp"
 #include "timing/turn.hpp"
 

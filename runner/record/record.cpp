@@ -1,7 +1,5 @@
 #include "record/record.hpp"
 
-#include "record/turn_json.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "base/statistics.hpp"
 #include "count/count.hpp"
 #include "device/telemetry.hpp"
+#include "device/trace.hpp"
 #include "host/kernel.hpp"
 #include "problem/case.hpp"
 #include "problem/operands.hpp"
@@ -122,5 +123,15 @@ nlohmann::ordered_json to_json(const Spread& spread);
 /// The record of `item` that to_json() made this of, but for what JSON can not hold (the console's note, errors that
 /// are no numbers, fractions of nanoseconds). Throws nlohmann::json::exception for any other JSON.
 Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
+
+// Samples, traces and turns in the results file (results.schema.json). What follows from samples is written beside
+// them.
+
+nlohmann::ordered_json to_json(const TelemetrySample& start, const TelemetrySample& end);
+nlohmann::ordered_json to_json(const Trace& trace);
+
+/// `flops` is the work of one launch.
+nlohmann::ordered_json to_json(const Turns& turns, double flops);
+nlohmann::ordered_json to_json(const Sustained& sustained, double flops);
 
 }  // namespace sgemm

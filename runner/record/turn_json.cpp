@@ -1,4 +1,4 @@
-#include "record/turn_json.hpp"
+#include "record/record.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/plan.hpp"
+#include "cli/selection.hpp"
 #include "record/record.hpp"
 
 #include <functional>

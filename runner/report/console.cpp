@@ -1,7 +1,5 @@
 #include "report/console.hpp"
 
-#include "report/case_reports.hpp"
-
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "cli/options.hpp"
+#include "device/device.hpp"
 #include "problem/case.hpp"
+#include "record/environment.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 
@@ -111,5 +114,16 @@ class Console {
 /// The console of a plan, on standard output and, for progress, standard error where it is a terminal. `executing`: GPU
 /// kernels run on the CPU.
 Console make_console(const Protocol& protocol, const std::vector<Case>& plan, bool executing);
+
+/// The counts of a case, as lines for a terminal of `width` columns (0 for unlimited).
+std::vector<std::string> count_report(const Record& record, std::size_t width);
+
+/// Paragraphs that say what the reader of a mode's table or report needs to know. `executing`: GPU kernels run on the
+/// CPU; `file`: where results go.
+std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                 bool executing, const std::string& file);
+
+/// Prints what the run does otherwise than its command line lets one expect.
+void print_remarks(std::ostream& out, const Options& options, bool executing, const std::string& gpu_error);
 
 }  // namespace sgemm

@@ -1,4 +1,3 @@
-#include "report/case_reports.hpp"
 
 #include "report/console.hpp"
 #include "report/numbers.hpp"

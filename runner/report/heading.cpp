@@ -1,7 +1,7 @@
-#include "report/heading.hpp"
+#include "report/console.hpp"
 
 #include "cli/selection.hpp"
-#include "device/gpu_libraries.hpp"
+#include "device/device.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "timing/turn.hpp"

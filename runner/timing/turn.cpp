@@ -1,6 +1,6 @@
 #include "timing/turn.hpp"
 
-#include "device/watch.hpp"
+#include "device/trace.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 #include "user/compile.hpp"
 
 #include "base/program.hpp"
-#include "base/temporary_file.hpp"
 #include "base/usage_error.hpp"
 #include "record/results_file.hpp"
 #include "simt/plain_cuda.hpp"

@@ -1,4 +1,4 @@
-#include "user/device_code.hpp"
+#include "user/library.hpp"
 
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"

@@ -1,7 +1,7 @@
 #include "user/launch.hpp"
 
-#include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include "base/usage_error.hpp"
 #include "host/launch.cuh"
 #include "simt/device_memory.hpp"
-#include "user/device_code.hpp"
+#include "user/library.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,9 @@
-#include "verdict/judge_run.hpp"
 
 #include "base/build_info.hpp"
 #include "base/interrupt.hpp"
 #include "base/program.hpp"
-#include "base/split.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 #include "cli/selection.hpp"
 #include "judge/hidden.hpp"
 #include "record/environment.hpp"

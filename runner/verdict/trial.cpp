@@ -1,9 +1,8 @@
-#include "verdict/trial.hpp"
+#include "verdict/verdict.hpp"
 
 #include "base/usage_error.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/options.hpp"
-#include "cli/plan.hpp"
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 

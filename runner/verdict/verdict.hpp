@@ -1,17 +1,49 @@
 #pragma once
 
+#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "device/device.hpp"
+#include "judge/hidden.hpp"
 #include "record/protocol.hpp"
-#include "verdict/trial.hpp"
+#include "record/record.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sgemm {
+
+/// What a file is tried for. Each trial is a run of this program with a command line that anybody can type.
+enum class Purpose {
+  check,     ///< on the executor, with every access to memory checked
+  operands,  ///< hidden sizes and hidden kinds of operands, compared with double precision
+  decoy,     ///< timed as for the speed, with operands that only look like its own
+  speed,     ///< the sizes that were asked for, and others near them, timed beside cuBLAS
+  count,     ///< on the executor, what each line asks of a GPU's memories
+};
+
+std::string_view to_string(Purpose purpose);
+
+/// The flag that chooses among the cases of a trial.
+constexpr std::string_view FILTER = "--benchmark_filter=";
+
+struct FileTrial {
+  Purpose purpose = Purpose::check;
+  std::vector<std::string> words;  ///< the command line, after the program's name
+  double seconds = 0.0;
+  std::string failure;  ///< why there are no records, in one line
+  std::string details;  ///< a compiler's messages
+  std::vector<Record> records;
+};
+
+/// Runs the cases of such a command line, or those up to the first that the kernel supports. Foreign code runs in the
+/// processes that the cases get; nothing but records comes back from there. Cases after an interruption are skipped.
+FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                    const std::function<void(std::string_view)>& observer);
 
 /// What becomes of a file.
 enum class Decision {
@@ -87,5 +119,17 @@ void add_advice(const Findings& findings, FileVerdict& verdict);
 /// The verdict as verdicts.schema.json has it. The device and the protocol tell the limits of its speeds.
 nlohmann::ordered_json to_json(const FileVerdict& verdict, const std::optional<Device>& device,
                                const Protocol& protocol);
+
+/// The files that a --judge expression names, as parts of --kernel: files separated by commas, and the *.cu of folders
+/// in alphabetical order. Throws UsageError for a file or folder that is not there, and for a folder without any.
+std::vector<std::string> judged_files(std::string_view expression);
+
+/// The file of verdicts that --json writes (verdicts.schema.json).
+nlohmann::ordered_json verdicts_document(const Options& options, const DeviceQuery& device,
+                                         const std::vector<Size>& asked, const Secret& secret,
+                                         const std::vector<FileVerdict>& verdicts);
+
+/// Runs the program with --judge: tries each file, prints a verdict for each and, with --json, writes them all.
+ExitStatus run_judge(const Options& options);
 
 }  // namespace sgemm

@@ -2,7 +2,7 @@
 // matrices per iteration, operands and preparations not counted.
 
 #include "host/kernel.hpp"
-#include "problem/checked_operands.hpp"
+#include "problem/guarded_operands.hpp"
 #include "problem/operands.hpp"
 #include "simt/checked_arrays.hpp"
 

@@ -1,6 +1,5 @@
 #include "report/console.hpp"
 
-#include "report/case_reports.hpp"
 #include "report/numbers.hpp"
 
 #include "fake_telemetry.hpp"

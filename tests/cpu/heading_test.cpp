@@ -1,4 +1,4 @@
-#include "report/heading.hpp"
+#include "report/console.hpp"
 
 #include "fake_device.hpp"
 

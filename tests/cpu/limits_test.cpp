@@ -1,7 +1,7 @@
 #include "judge/limits.hpp"
 #include "base/outcome.hpp"
 #include "cli/exit_status.hpp"
-#include "device/rates.hpp"
+#include "device/device.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // threads and compute on the executor.
 
 #include "base/outcome.hpp"
-#include "cli/time_limit.hpp"
+#include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
 #include "exchange/patience.hpp"
 #include "host/kernel.hpp"

@@ -1,4 +1,4 @@
-#include "cli/plan.hpp"
+#include "cli/selection.hpp"
 
 #include "base/usage_error.hpp"
 #include "fake_kernels.hpp"

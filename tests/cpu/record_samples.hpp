@@ -3,7 +3,6 @@
 #include "fake_kernels.hpp"
 #include "fake_telemetry.hpp"
 #include "record/record.hpp"
-#include "record/turn_json.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include "cli/selection.hpp"
 
-#include "base/nearest.hpp"
 #include "base/outcome.hpp"
+#include "base/words.hpp"
 #include "fake_kernels.hpp"
 #include "usage_message.hpp"
 

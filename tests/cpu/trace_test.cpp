@@ -1,6 +1,5 @@
 #include "device/trace.hpp"
 
-#include "device/watch.hpp"
 #include "fake_telemetry.hpp"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 #include "record_samples.hpp"
 #include "temporary_folder.hpp"
 #include "usage_message.hpp"
-#include "verdict/judge_run.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The judge's check of results by random signs, and its secrets.
 
 #include "base/usage_error.hpp"
+#include "judge/hidden.hpp"
 #include "judge/projection.hpp"
-#include "judge/secret.hpp"
 #include "problem/operands.hpp"
 #include "verify/verify_parts.hpp"
 

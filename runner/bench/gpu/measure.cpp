@@ -1,8 +1,8 @@
 #include "base/outcome.hpp"
-#include "bench/gpu/modes.hpp"
+#include "bench/gpu/session.hpp"
 #include "common/cuda_check.hpp"
-#include "device/watch.hpp"
-#include "record/turn_json.hpp"
+#include "device/trace.hpp"
+#include "record/record.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -98,4 +98,13 @@ class GpuSession {
   std::optional<int> idle_c_;
 };
 
+// What a GPU's bench does with a kernel where there is more than one launch.
+
+/// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
+void measure(GpuSession& gpu, const GpuCase& item);
+/// A turn each of the kernel and of cuBLAS, as long as the protocol says.
+void sustain(GpuSession& gpu, const GpuCase& item);
+/// The energy of turns that follow the samples.
+void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel);
+
 }  // namespace sgemm

@@ -1,7 +1,7 @@
 // Turns: what a kernel and cuBLAS do for long, and the energy that a product takes then.
 
-#include "bench/gpu/modes.hpp"
-#include "record/turn_json.hpp"
+#include "bench/gpu/session.hpp"
+#include "record/record.hpp"
 #include "timing/turn.hpp"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "host/kernel.hpp"
-#include "problem/checked_operands.hpp"
+#include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "bench/case_runner.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
-#include "problem/checked_operands.hpp"
+#include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 #include "simt/counter.hpp"
 #include "simt/executor.hpp"

@@ -1,4 +1,4 @@
-#include "base/nearest.hpp"
+#include "base/words.hpp"
 
 #include <algorithm>
 #include <numeric>
