@@ -1,8 +1,8 @@
 // How fast libsgemm is beside cublasSgemm, on products as programs make them: linear layers forward and backward,
-// attention, experts, Gram matrices, and squares in all four layouts. Prints a line for each product, and at the end
-// the host's time for a call. The runner measures each case more carefully; this program has the list of products.
+// attention, experts, Gram matrices, and squares in all four layouts. The file gets a line for each product. The runner
+// measures each case more carefully; this program has the list of products.
 //
-//     library_benchmark [results.csv [NAME]]      of all products, or of those of this name: small
+//     library_benchmark FILE.csv
 //
 // Each sample has a cold L2, and those of the library and of cuBLAS take turns. Exit status: 0 fine, 2 usage, 3 where a
 // call fails.
@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -187,13 +186,6 @@ std::vector<Product> products() {
   return all;
 }
 
-/// Whether products have this name; null stands for any.
-bool is_name(const char* name) {
-  const std::vector<Product> all = products();
-  return name == nullptr ||
-         std::any_of(all.begin(), all.end(), [&](const Product& product) { return product.name == name; });
-}
-
 class Benchmark {
  public:
   Benchmark() {
@@ -234,25 +226,6 @@ class Benchmark {
     check(plan_of(library_, SGEMM_ORDER_ROW_MAJOR, op(product.a_transposed), op(product.b_transposed), product.m,
                   product.n, product.k, product.lda(), product.ldb(), product.n, product.batch, &plan));
     return plan;
-  }
-
-  /// Microseconds of the host for a call of each.
-  Times call_times(const Product& product, sgemm_accuracy_t accuracy) {
-    reserve(product);
-    check(sgemm_set_accuracy(library_, accuracy));
-    const auto time = [&](const std::function<void()>& call) {
-      constexpr int CALLS = 200;
-      call();
-      CUDA_CHECK(cudaStreamSynchronize(samples_.stream()));
-      const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < CALLS; ++i) {
-        call();
-      }
-      const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
-      CUDA_CHECK(cudaStreamSynchronize(samples_.stream()));
-      return taken.count() / CALLS;
-    };
-    return {time([&] { run_library(product); }), time([&] { run_cublas(product); })};
   }
 
  private:
@@ -333,63 +306,35 @@ class Benchmark {
   DeviceBuffer<float*> each_c_;
 };
 
-/// The sum over products of the logarithm of the speed relative to cuBLAS, and the worst of them.
+/// The sum over products of the logarithm of the speed relative to cuBLAS, and the lowest.
 struct Total {
   double logarithms = 0.0;
   int count = 0;
   int slower = 0;
   double worst = 1e9;
-  std::string worst_product;
 };
 
-/// Only products of this name, where there is one.
-void measure(const char* csv_path, const char* chosen) {
+void measure(const char* path) {
   Benchmark benchmark;
-  std::ofstream csv;
-  if (csv_path != nullptr) {
-    csv.open(csv_path);
-    csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed\n";
-  }
+  std::ofstream csv(path);
+  csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed\n";
   for (const auto& [name, accuracy] : ACCURACIES) {
     Total total;
     for (const Product& product : products()) {
-      if (chosen != nullptr && product.name != chosen) {
-        continue;
-      }
       const sgemm_plan_t plan = benchmark.plan(product, accuracy);
       const Benchmark::Times times = benchmark.compare(product, accuracy);
       const double speed = times.cublas / times.library;
-      const std::string shape = fmt::format("{} {} {}x{}x{} batch {}", product.name, product.layout(), product.m,
-                                            product.n, product.k, product.batch);
       total.logarithms += std::log(speed);
       ++total.count;
       total.slower += speed < SLOWER ? 1 : 0;
-      if (speed < total.worst) {
-        total.worst = speed;
-        total.worst_product = shape;
-      }
-      if (csv_path == nullptr || speed < SLOWER) {
-        fmt::print("{:14} {:44} {:14} {:18} {:9.1f} us ({:9.1f} predicted), cuBLAS {:9.1f} us (>= {:9.1f}): {:.2f}\n",
-                   name, shape, plan.kernel, plan.configuration, times.library, plan.predicted_us, times.cublas,
-                   plan.cublas_us, speed);
-      }
-      if (csv_path != nullptr) {
-        csv << fmt::format("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
-                           product.layout(), product.m, product.n, product.k, product.batch, name, plan.kernel,
-                           plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed);
-      }
+      total.worst = std::min(total.worst, speed);
+      csv << fmt::format("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
+                         product.layout(), product.m, product.n, product.k, product.batch, name, plan.kernel,
+                         plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed);
     }
-    fmt::print("{}: {} products, geometric mean {:.2f} times cuBLAS, {} below {}, worst {:.2f} ({})\n", name,
-               total.count, std::exp(total.logarithms / total.count), total.slower, SLOWER, total.worst,
-               total.worst_product);
+    fmt::print("{}: {} products, geometric mean {:.2f} times cuBLAS, {} below {}, worst {:.2f}\n", name, total.count,
+               std::exp(total.logarithms / total.count), total.slower, SLOWER, total.worst);
     std::fflush(stdout);
-  }
-  for (const auto& [name, accuracy] : ACCURACIES) {
-    for (const std::int64_t size : {64, 1024}) {
-      const Benchmark::Times calls = benchmark.call_times({"call", size, size, size}, accuracy);
-      fmt::print("{} at {}: the host takes {:.1f} us for a call, for one of cuBLAS {:.1f} us\n", name, size,
-                 calls.library, calls.cublas);
-    }
   }
 }
 
@@ -397,13 +342,12 @@ void measure(const char* csv_path, const char* chosen) {
 }  // namespace sgemm
 
 int main(int argc, char** argv) {
-  const char* const chosen = argc == 3 ? argv[2] : nullptr;
-  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || !sgemm::is_name(chosen)) {
-    fmt::print(stderr, "usage: library_benchmark [results.csv [NAME of some products]]\n");
+  if (argc != 2 || argv[1][0] == '-') {
+    fmt::print(stderr, "usage: library_benchmark FILE.csv\n");
     return 2;
   }
   try {
-    sgemm::measure(argc > 1 ? argv[1] : nullptr, chosen);
+    sgemm::measure(argv[1]);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 3;
