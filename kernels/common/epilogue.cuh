@@ -4,12 +4,18 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
+
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
-/// Stores alpha * sum + beta * c. C is not read when beta is 0: it may hold anything then, NaN included.
+// alpha * sum is rounded alone, and beta * c is added to it. That is written out: the compiler may not choose
+// otherwise, and elements have the same bits by themselves and in vectors. C is not read when beta is 0: it may hold
+// anything then, NaN included.
+
+/// Stores alpha * sum + beta * c.
 __device__ __forceinline__ void update(float& c, float sum, float alpha, float beta) {
-  c = beta == 0.0F ? alpha * sum : alpha * sum + beta * c;
+  c = beta == 0.0F ? alpha * sum : fmaf(beta, c, alpha * sum);
 }
 
 /// Updates two neighbouring elements at `c`, which is aligned to 8 bytes, with 64-bit accesses.
@@ -18,8 +24,8 @@ __device__ __forceinline__ void update2(float* c, const float* sums, float alpha
   float2 value{alpha * sums[0], alpha * sums[1]};
   if (beta != 0.0F) {
     const float2 old = *destination;
-    value.x += beta * old.x;
-    value.y += beta * old.y;
+    value.x = fmaf(beta, old.x, value.x);
+    value.y = fmaf(beta, old.y, value.y);
   }
   *destination = value;
 }
@@ -39,10 +45,10 @@ __device__ __forceinline__ void update4(float* c, const float* sums, float alpha
   float4 value{alpha * sums[0], alpha * sums[1], alpha * sums[2], alpha * sums[3]};
   if (beta != 0.0F) {
     const float4 old = *destination;
-    value.x += beta * old.x;
-    value.y += beta * old.y;
-    value.z += beta * old.z;
-    value.w += beta * old.w;
+    value.x = fmaf(beta, old.x, value.x);
+    value.y = fmaf(beta, old.y, value.y);
+    value.z = fmaf(beta, old.z, value.z);
+    value.w = fmaf(beta, old.w, value.w);
   }
   __stwt(destination, value);
 }

@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -91,6 +93,30 @@ TEST(ExecutedKernels, EachHasAShortProduct) {
   for (const Kernel& kernel : kernels()) {
     const bool is_expected = kernel.build(Target::for_executor) && kernel.id() != "10_tf32x3:single_sum";
     EXPECT_EQ(seen.count(&kernel) == 1, is_expected) << kernel.id();
+  }
+}
+
+// Of one product, each FP32 kernel has the same bits, whether it stores elements or vectors.
+TEST(ExecutedKernels, RoundTheProductByAlphaAndTheSumWithBetaTimesC) {
+  for (const ProductCase& product : {ProductCase{128, 128, 1, 0.3F, 0.7F}, ProductCase{63, 61, 1, 0.3F, 0.7F}}) {
+    const HostCase host(product);
+    for (const Kernel& kernel : kernels()) {
+      if (kernel.accuracy != AccuracyClass::fp32 || !kernel.build(Target::for_executor) ||
+          kernel.unsupported(host.shape)) {
+        continue;
+      }
+      SCOPED_TRACE(kernel.id());
+      Matrix c = host.c;
+      const Problem p = host.problem(c);
+      kernel.build(Target::for_executor).prepare(host.shape)(p, nullptr);
+      for (std::int64_t i = 0; i < p.m * p.n; ++i) {
+        const std::int64_t row = i / p.n;
+        const std::int64_t column = i % p.n;
+        const float old = host.c.data()[row * p.ldc + column];
+        const float expected = std::fma(p.beta, old, p.alpha * (p.a[row * p.lda] * p.b[column]));
+        ASSERT_EQ(p.c[row * p.ldc + column], expected) << row << ", " << column;
+      }
+    }
   }
 }
 
