@@ -7,7 +7,6 @@ import json
 import random
 import tempfile
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from statistics import mean, median
 
@@ -17,6 +16,7 @@ NEVER = {"date": "2000-01-01T00:00:00+00:00", "git_commit": "0" * 40, "git_dirty
 
 SAMPLES = 5
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
+COUNTED = ("01_naive", "02_smem_tiled", "07_warptile_hilbert")
 CPU = {"cpu_naive": (0.0012, 0.2, 1024), "cpu_blas": (0.9, 2.0, 4096)}  # TFLOP/s, microseconds to start, largest size
 LAUNCH_US = 4.0
 COPY_BYTES_PER_US = 12e3
@@ -136,152 +136,31 @@ def end_to_end_cases(rng: random.Random) -> list[dict]:
     return cases
 
 
-PROFILED = 4096  # the size
-GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
-SHARED = "l1tex__data_{}_mem_shared_op_ld.sum"
+def of_h200(name: str, folder: Path = H200) -> dict:
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
-@cache
 def counters() -> dict:
-    """What tools/counters.py writes, from made-up counts."""
-    document: dict = {"schema_version": 1, "kernels": {}, "derived": {}}
-    document["context"] = {"device": "Synthetic GPU", "compute_capability": "9.0", "size": PROFILED, **NEVER}
-    document["context"] |= {"ncu": "0000.0.0 (synthetic)", "dropped_metrics": []}
-    work = PROFILED**3
-    for kernel, (number, tflops, _, threads, registers, smem, blocks, _) in CHAPTERS.items():
-        time_us = time_on_gpu(kernel, PROFILED)
-        reuse = {1: 1, 2: 16 if threads == 256 else 32, 3: 16, 4: 16, 5: 64, 6: 128, 7: 170}[number]
-        dram = 4 * PROFILED**2 * (4 + PROFILED / reuse / 40) * (1.25 if "row_order" in kernel else 1)
-        requests = 2 * work / 32 / reuse
-        sectors = requests * (16.5 if "uncoalesced" in kernel else 2.5 if reuse == 1 else 4)
-        shared = work / 32 / 4 if smem else 0
-        metrics = {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": work}
-        metrics |= {"dram__bytes_read.sum": dram * 0.8, "dram__bytes_write.sum": dram * 0.2}
-        metrics |= {"l1tex__m_xbar2l1tex_read_bytes.sum": sectors * 32}
-        metrics |= {GLOBAL.format("requests"): requests, GLOBAL.format("sectors"): sectors}
-        metrics |= {
-            SHARED.format("pipe_lsu_wavefronts"): shared * 1.1,
-            "smsp__sass_inst_executed_op_shared_ld.sum": shared,
-        }
-        metrics |= {SHARED.format("bank_conflicts_pipe_lsu"): shared * 0.1}
-        document["kernels"][kernel] = {name: {"value": round(v, 4), "unit": ""} for name, v in metrics.items()}
-        figures = {"time_us": time_us, "tflops": 2 * work / time_us / 1e6, "sm_clock_mhz": 1980}
-        figures |= {"ffma_percent_of_instructions": 62.5, "fma_pipe_percent": 100 * tflops / 67}
-        figures |= {"issue_slots_busy_percent": 70, "achieved_occupancy_percent": 98 * threads * blocks / 2048}
-        figures |= {"registers": registers, "dram_bytes": dram, "dram_gbytes_s": dram / time_us / 1e3}
-        figures |= {"flop_per_dram_byte": 2 * work / dram, "l2_to_sm_bytes": sectors * 32}
-        figures |= {"flop_per_l2_to_sm_byte": 2 * work / (sectors * 32), "l2_bytes": 32 * sectors * 1.1}
-        figures |= {"l2_hit_percent": 75 if "row_order" in kernel else 85, "global_load_requests": requests}
-        figures |= {"global_load_sectors_per_request": sectors / requests}
-        if shared:
-            figures |= {"shared_load_wavefronts_per_request": 1.1, "shared_load_bank_conflicts": shared * 0.1}
-        stalls = {"long_scoreboard": 4 / reuse, "barrier": 2.5 if number == 3 else 0.4}
-        document["derived"][kernel] = {name: float(f"{value:.5g}") for name, value in figures.items()}
-        document["derived"][kernel] |= {"tensor_pipe_percent": None, "l1_hit_percent": None}
-        document["derived"][kernel]["stalls"] = dict(sorted(stalls.items(), key=lambda item: -item[1]))
+    """What tools/counters.py writes: those of the H200."""
+    document = of_h200("counters")
+    document["context"] |= {"device": "Synthetic GPU", **NEVER}
+    for part in ("kernels", "derived"):
+        document[part] = {kernel: of for kernel, of in document[part].items() if kernel in CHAPTERS}
+    del document["launches"]
     return document
 
 
-# id: elements of A and of B per multiply-add, sectors per global load request, wavefronts per shared load
-COUNTED = {
-    "01_naive": (1.0, 1.0, 2.5, None),
-    "02_smem_tiled": (1 / 32, 1 / 32, 4.0, 1.0),
-    "07_warptile_hilbert": (1 / 256, 1 / 128, 8.0, 2.0),
-}
+def counted() -> list[dict]:
+    """What the runner writes of kernels that it counted."""
+    cases = of_h200("counts_4096", H200.parent / "cpu-executor")["benchmarks"]
+    for case in (cases := [case for case in cases if case["kernel"] in COUNTED]):
+        case["counts"]["gpu_model"] |= {"id": "synthetic", "name": "Synthetic GPU"}
+    return cases
 
 
-def count_of(requests: float, **others: float) -> dict:
-    return {"requests": round(requests), **{name: round(value) for name, value in others.items()}}
-
-
-def counted(kernel: str) -> dict:
-    """What the runner writes of a kernel that it counted: in agreement with counters(), but for the sectors of 07."""
-    number, _, _, threads, _, smem, blocks, _ = CHAPTERS[kernel]
-    of_a, of_b, sectors, wavefronts = COUNTED[kernel]
-    metrics = {name: entry["value"] for name, entry in counters()["kernels"][kernel].items()}
-    requests, shared = metrics[GLOBAL.format("requests")], metrics["smsp__sass_inst_executed_op_shared_ld.sum"]
-    elements = PROFILED**2
-    none = count_of(0, wavefronts=0, conflicts=0, bytes=0)
-    copies = number == 7
-    loads = count_of(requests, sectors=requests * sectors, bytes=requests * 128)
-
-    def traffic(factor: float) -> dict:
-        dram = factor * (metrics["dram__bytes_read.sum"] + metrics["dram__bytes_write.sum"])
-        written = {"written_bytes": 4 * elements, "dram_written_bytes": 4 * elements, "hit_rate": 0.8}
-        return {"read_bytes": loads["sectors"] * 32, "dram_read_bytes": round(dram) - 4 * elements, **written}
-
-    def line(number: int, kind: str, array: str, lanes: list[int | None], **counts: float) -> dict:
-        every = dict.fromkeys(("requests", "sectors", "bytes", "wavefronts", "conflicts", "flops"), 0)
-        every |= {name: round(value) for name, value in counts.items()}
-        if lanes:
-            every["example"] = {"bytes": 4, "lanes": lanes}
-        return {"file": f"{kernel.partition(':')[0]}.cu", "line": number, "kind": kind, "array": array, **every}
-
-    row = [4 * lane for lane in range(32)]
-    half = requests / 2
-    kind = "async_copy" if copies else "global_load"
-    lines = [line(10, kind, "A", [0] * 32, requests=half, sectors=half)]
-    lines.append(line(11, kind, "B", row, requests=half, sectors=half * 4))
-    if wavefronts:
-        pairs = [2 * at for at in row]
-        lines.append(line(12, "shared_load", "tile", pairs, requests=shared, wavefronts=shared * 2))
-    lines.append(line(12, "flops", "", [], flops=2 * PROFILED**3))
-    lines.append(line(13, "global_store", "C", [*row[:31], None], requests=elements / 32, sectors=elements / 8))
-    counts = {
-        "gpu_model": {"id": "synthetic", "name": "Synthetic GPU", "sms": 132, "l2_bytes": 60 << 20},
-        "global_loads": count_of(0, sectors=0, bytes=0) if copies else loads,
-        "global_stores": count_of(elements / 32, sectors=elements / 8, bytes=4 * elements),
-        "shared_loads": count_of(
-            shared,
-            wavefronts=shared * (wavefronts or 0),
-            conflicts=shared * ((wavefronts or 1) - 1),
-            bytes=shared * 128,
-        ),
-        "shared_stores": none,
-        "async_copies": {**none, **loads} if copies else {**none, "sectors": 0},
-        "reads_per_element": {"a": PROFILED * of_a, "b": PROFILED * of_b, "c": 0.0},
-        "first_wave": {"blocks": 132 * blocks, "elements": 3072 * PROFILED},
-        "l2": {"in_step": traffic(0.9), "in_turn": traffic(1.6)},
-    }
-    counts |= {"blocks": elements // threads, "blocks_executed": 9, "resident_blocks": 132 * blocks, "lines": lines}
-    counts |= {"smem_bytes": smem, "blocks_per_sm": blocks, "threads_per_block": threads}
-    counts |= {"flops": 2 * PROFILED**3, "barriers": 4096}
-    return case_of(kernel, PROFILED, "counted", threads_per_block=threads, counts=counts)
-
-
-# kind: relative error in FP32, how many times larger in TF32, condition
-OPERANDS = {
-    "uniform": (1.1e-6, 240, 48.0),
-    "uniform01": (8.5e-7, 30, 1.0),
-    "normal": (1.1e-6, 240, 40.7),
-    "lognormal1": (9.9e-7, 30, 1.0),
-    "lognormal4": (6.2e-8, 3000, 1.0),
-    "denormals": (1.1e-6, 300000, 48.0),
-    "huge": (1.1e-6, 240, 48.0),
-    "integers": (0.0, 0, 47.0),
-    "cancelling": (1.2e-3, 300, 69500.0),
-    "inf": (1.1e-6, 240, 48.0),
-    "nan": (1.1e-6, 240, 48.0),
-    "zeros": (0.0, 0, None),
-}
-
-
-def compared(kernel: str, size: int, data: str) -> dict:
-    """What `runner --accuracy` writes of a case: FP32 kernels that sum one by one agree in every digit."""
-    error, of_tf32, condition = OPERANDS[data]
-    case = skipped(kernel, size) if kernel == "cpu_naive" and size > 1024 else case_of(kernel, size, "compared")
-    case |= {"name": f"{case['name']}/{data}", "data": data}
-    if case["outcome"] == "skipped":
-        return case
-    of_fp32 = of_tf32 if "tf32" in kernel else 0.3 if kernel == "cpu_blas" else 1.0
-    here = error * of_fp32 * (size / 4096) ** 0.5
-    promised = "tf32" not in kernel or data != "denormals"
-    accuracy = {"promised": promised, "wrong": 0 if promised else size**2 // 2, "full": True, "compared": size**2}
-    accuracy |= {"non_finite": size**2 // 16 if data in ("inf", "nan") else 0, "non_finite_wrong": 0}
-    accuracy |= {"componentwise_err": here / (condition or 1) * 5} | ({"condition": condition} if condition else {})
-    accuracy |= {"rel_err_vs_cublas": of_fp32} if here else {}
-    bound = {"verified": promised, "max_bound_ratio": 0.03 if promised else 900.0}
-    return case | {"rel_err": here, "accuracy": accuracy} | bound
+def compared() -> list[dict]:
+    """What `runner --accuracy` writes."""
+    return [case for case in of_h200("accuracy")["benchmarks"] if case["kernel"] in (*ON_GPU, *CPU)]
 
 
 def turn(gflops: float, size: int, watts: float, seconds: float) -> dict:
@@ -319,29 +198,20 @@ def sustained(kernel: str, size: int) -> dict:
 
 def listing() -> list[dict]:
     """What `runner --list=json` prints."""
-    found: dict[str, dict] = {}
-    for kernel, (number, *_, summary) in ON_GPU.items():
-        id_, _, variant = kernel.partition(":")
-        entry = {"number": None if number < 0 else number, "name": id_[3:] if number > 0 else id_, "id": id_}
-        capabilities = {"min_compute_capability": "8.0" if number > 6 else "7.5", "max_compute_capability": None}
-        found.setdefault(id_, entry | {"variants": []})["variants"].append(
-            {"variant": variant, "id": kernel, "summary": summary, **capabilities}
-        )
-    return list(found.values())
+    return [chapter for chapter in of_h200("kernels") if chapter["id"] in ON_GPU]
 
 
 def write_results(folder: Path) -> Path:
     """Writes what results/<device>/ holds, and what the executor counted."""
-    rng, of_energy = random.Random(20000101), random.Random(1)
-    kinds = {"accuracy": True, "data": list(OPERANDS)}
+    rng, of_energy, errors = random.Random(20000101), random.Random(1), compared()
+    kinds = {"accuracy": True, "data": list(dict.fromkeys(case["data"] for case in errors))}
     energy = {"energy": True, "energy_s": 1.0, "sustain": False}
     turns = {"energy": False, "sustain": True, "sustain_s": 20.0, "cool_kelvin": 2, "cool_s": 60.0}
-    errors = [compared(kernel, size, data) for size in (1024, 4096) for data in OPERANDS for kernel in (*ON_GPU, *CPU)]
     files = {
         "cold": (context(), [*gpu_cases(rng, SIZES), *cpu_cases(rng, [256, 4096])]),
         "warm": (context("warm"), gpu_cases(rng, [256, 4096], warm=True)),
         "end-to-end": (context(time="end-to-end"), end_to_end_cases(rng)),
-        "counts_4096": (context() | {"device": None}, list(map(counted, COUNTED))),
+        "counts_4096": (context() | {"device": None}, counted()),
         "accuracy": (context(**kinds), errors),
         "energy": (context(schema_version=2, **energy), list(map(with_energy, gpu_cases(of_energy, [1024, 4096])))),
         "sustained": (

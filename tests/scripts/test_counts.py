@@ -17,15 +17,18 @@ def synthetic_comparison() -> counts.Comparison:
     return compare(SYNTHETIC, SYNTHETIC, 4096)
 
 
-def test_counts_stand_beside_what_was_measured(synthetic_comparison):
-    naive = synthetic_comparison.case("01_naive")
+def test_counts_stand_beside_what_was_measured(synthetic, edited):
+    stores = GLOBAL["global store requests"].metric
+    edited("counters.json", lambda document: document["kernels"]["01_naive"].pop(stores))
+    comparison = compare(synthetic, synthetic, 4096)
+    naive = comparison.case("01_naive")
     assert naive.pair(GLOBAL["global load requests"]).difference == pytest.approx(0, abs=1e-6)
-    assert naive.pair(GLOBAL["global store requests"]).measured is None  # the fixture has no such counter
+    assert naive.pair(GLOBAL["global store requests"]).measured is None
     assert naive.pair(GLOBAL["global store requests"]).difference is None
     assert naive.accesses() == []
-    tiled = synthetic_comparison.case("02_smem_tiled")
+    tiled = comparison.case("02_smem_tiled")
     wavefronts = tiled.per_request("shared_loads", SHARED["shared_loads"][2])
-    assert wavefronts == Pair(1.0, 1.1)
+    assert wavefronts == Pair(1.0, pytest.approx(1.2003, abs=1e-4))
 
 
 def test_asynchronous_copies_are_global_loads(synthetic_comparison):
@@ -37,8 +40,8 @@ def test_asynchronous_copies_are_global_loads(synthetic_comparison):
 
 def test_the_nearer_schedule_counts(synthetic_comparison):
     naive = synthetic_comparison.case("01_naive")
-    assert naive.dram("in_step").difference == pytest.approx(-0.1, abs=1e-4)
-    assert naive.dram("in_turn").difference == pytest.approx(0.6, abs=1e-4)
+    assert naive.dram("in_step").difference == pytest.approx(-0.1523, abs=1e-4)
+    assert naive.dram("in_turn").difference == pytest.approx(0.6347, abs=1e-4)
     assert naive.nearest_dram == naive.dram("in_step")
     assert naive.exceeds_l2
 

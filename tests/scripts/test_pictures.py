@@ -13,7 +13,7 @@ from tools.plots.plot import NoData
 COUNTS = SYNTHETIC / "counts_4096.json"
 NAIVE_A = Access("01_naive", "global_load", "A", "a")
 NAIVE_B = Access("01_naive", "global_load", "B", "b")
-TILE = Access("02_smem_tiled", "shared_load", "tile", "tile")
+TILE = Access("02_smem_tiled", "shared_load", "a_tile", "tile")
 
 
 def touched(lanes: list[int | None], bytes_: int = 4, kind: str = "global_load", **counts: float) -> Touched:
@@ -75,12 +75,12 @@ def test_of_many_rows_some_are_left_out():
 def test_an_access_is_the_busiest_of_its_lines(edited):
     def add_prologue(record: dict) -> None:
         lines = record["counts"]["lines"]
-        lines.append({**lines[0], "line": 5, "requests": 1})
+        lines.append({**lines[1], "line": 5, "requests": 1})
 
     cases = load_counts(edited("counts_4096.json", on("01_naive", 4096, add_prologue)))
-    assert find(cases, NAIVE_A).line["line"] == 10
+    assert find(cases, NAIVE_A).line["line"] == 45
     two = [Access("01_naive", "global_load", "A", "a", 2, rank) for rank in (0, 1)]
-    assert [find(cases, access).line["line"] for access in two] == [5, 10]
+    assert [find(cases, access).line["line"] for access in two] == [5, 45]
     with pytest.raises(NoData, match="has no global_load of A"):
         find(cases, Access("01_naive", "global_load", "A", "a", 2, 2))
     with pytest.raises(NoData, match="05_coarse_1d was not counted"):

@@ -225,8 +225,7 @@ def test_what_the_ladder_says_is_about_chapters_and_short():
         ("ladder(31)", "no cold measurement"),
         ("chapter()", "names no kernel"),
         ('chapter("08_unknown")', "there is no kernel 08_unknown"),
-        ("resources(42)", "there is no kernel 42"),
-        ('resources("cublas")', "hold no resources"),
+        ("counters(42)", "there is no kernel 42"),
         ('counters("cublas")', "counters.json holds nothing about cublas"),
         ('counters(7, file="counters_31.json")', "has no counters_31.json"),
         ("sweep(42)", "there is no kernel 42"),
@@ -329,7 +328,7 @@ def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
 
 def test_a_kernel_with_a_page_may_lack_results(page, text_of, docs, capsys):
     (docs / "08_new.md").write_text("", encoding="utf-8")
-    text = text_of("chapter(8)", 'resources("08_new")', 'counters("08_new:variant")')
+    text = text_of("chapter(8)", 'counters("08_new")', 'counters("08_new:variant")')
     for name in ("8", "08_new", "08_new:variant"):
         assert f"Not measured yet: there is no kernel {name} in the results." in text
     assert "there is no kernel 9" in refusal(page("chapter(9)"), capsys)

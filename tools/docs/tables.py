@@ -62,7 +62,6 @@ from tools.results import (
     ENERGY_FILE,
     FIRST_BOARD_FILE,
     OTHER_BOARD_FILE,
-    RESOURCES,
     SHAPES_FILE,
     SUSTAINED_FILE,
     TENSOR_SHAPES_FILE,
@@ -220,14 +219,6 @@ def error_cell(row: Row | None, measure: str) -> str:
 ERROR_FILES = ("cold.json", SHAPES_FILE, TENSOR_SHAPES_FILE, ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
-KINDS = {
-    "global_load": "global load",
-    "global_store": "global store",
-    "shared_load": "shared load",
-    "shared_store": "shared store",
-    "async_copy": "asynchronous copy",
-    "flops": "arithmetic",
-}
 
 
 def errors_of(row: Row | None) -> dict[str, float]:
@@ -421,18 +412,6 @@ class Blocks:
         title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
         resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
         return "\n\n".join([title, table(head, rows, left=0), *notes(records.itertuples()), *resources])
-
-    def resources(self, *kernels: Kernel) -> str:
-        """What a block of each kernel takes."""
-        rows = []
-        for name in self._ids(kernels):
-            known = pick(self._folders.cold, None, kernel=name).dropna(subset="registers")
-            if known.empty:
-                raise ResultsError(f"the records of {name} hold no resources")
-            *cells, occupancy = known.iloc[0][RESOURCES]
-            rows.append([self._linked(name), *(maybe(whole, cell) for cell in cells), share(occupancy)])
-        head = ["kernel", "threads a block", "registers", "shared memory, B", "spills, B", "blocks an SM", "occupancy"]
-        return table(head, rows)
 
     def capabilities(self) -> str:
         """Which GPUs the chapters run on."""
@@ -815,18 +794,17 @@ class Blocks:
             return text, f"{text}; not measured."
         return text, f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."
 
-    def validation(self, size: int) -> str:
-        """The counts of every kernel beside Nsight Compute's counters, and which bars they meet."""
+    def validation(self, size: int, tables: bool = False) -> str:
+        """Which bars the counts of kernels meet beside Nsight Compute's counters; with the tables, each count."""
         comparison = self._folders.comparison(size)
-        return "\n\n".join(
-            [
-                self._source(comparison)[1],
-                self._verdicts(comparison),
+        parts = [self._source(comparison)[1], self._verdicts(comparison)]
+        if tables:
+            parts += [
                 f"**Global memory**\n\n{self._global_memory(comparison)}",
                 f"**Shared memory**\n\n{self._shared_memory(comparison)}",
                 f"**From the L2 and from DRAM**\n\n{self._dram(comparison)}",
             ]
-        )
+        return "\n\n".join(parts)
 
     def _verdicts(self, comparison: counts.Comparison) -> str:
         known = [case for case in comparison.cases if case.dram("in_step").measured is not None]
@@ -895,25 +873,6 @@ class Blocks:
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
         shown = table(head, [row for row in rows if any(row[1:])])
         return f"{shown}\n\n{self._source(comparison)[1]} Blocks executed: {executed}."
-
-    def lines(self, *kernels: Kernel) -> str:
-        """What each source line asks for, of single kernels."""
-        comparison = self._folders.comparison()
-        head = ["line", "what it does", "where", "requests", "sectors a request", "wavefronts a request"]
-        head += ["conflicts a request", "FLOP"]
-        parts = []
-        for case in map(comparison.case, self._ids(kernels)):
-            rows = []
-            for line in case.lines:
-                requests = line.get("requests") or None
-                ratios = [counts.ratio(line.get(f) or None, requests) for f in ("sectors", "wavefronts", "conflicts")]
-                place = [f"`{line['file']}:{line['line']}`", KINDS[line["kind"]]]
-                place.append(f"`{line['array']}`" if line.get("array") else "")
-                cells = [maybe(count, requests), *(maybe(significant, value) for value in ratios)]
-                rows.append([*place, *cells, maybe(count, line.get("flops") or None)])
-            parts.append((f"`{case.kernel}`", table(head, rows, left=3)))
-        texts = [parts[0][1]] if len(parts) == 1 else [text for part in parts for text in part]
-        return "\n\n".join([*texts, f"{self._source(comparison)[0]}."])
 
     def reads(self) -> str:
         """How often each element is read, counted, and worked out by hand from the tiles that chapters' pages state."""
