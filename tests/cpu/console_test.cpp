@@ -41,15 +41,6 @@ Record changed(Record record, const std::function<void(Record&)>& change) {
   return record;
 }
 
-Record of_three_samples() {
-  return changed(measured_record(), [](Record& record) {
-    Timings timings;
-    timings.kernel_us = {100.0, 101.0, 99.0};
-    timings.rival_us = {100.0, 100.0, 100.0};
-    record.measurement = measurement_of(timings, CUBE);
-  });
-}
-
 Record throttled_for_half_of_the_time() {
   return changed(record_with_energy(), [](Record& record) {
     Trace trace = FakeBoard{}.watch(1.0);

@@ -33,6 +33,16 @@ inline Record measured_record() {
   return record;
 }
 
+/// The same with too few samples for an interval of 95 %.
+inline Record of_three_samples() {
+  Record record = measured_record();
+  Timings timings;
+  timings.kernel_us = {100.0, 101.0, 99.0};
+  timings.rival_us = {100.0, 100.0, 100.0};
+  record.measurement = measurement_of(timings, CUBE);
+  return record;
+}
+
 /// A turn of a second, of launches that took `us` each.
 inline Turn turn_of(double us, const FakeBoard& board) {
   Turn turn;
