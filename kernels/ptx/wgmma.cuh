@@ -5,7 +5,6 @@
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "ptx/cvt.cuh"
 
 #include <cuda_runtime.h>
 
@@ -14,6 +13,10 @@
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
+
+// The formats of 16 bits, which cvt.cuh converts to.
+struct Bf16;
+struct Fp16;
 
 // A warpgroup is four neighbouring warps, the first a multiple of four.
 constexpr int WARPGROUP = 128;

@@ -1,10 +1,8 @@
 #pragma once
 
-// What all kernels of the reproducible class have in common: the last step from exact sums to elements of C, and
-// elements that have no such sums. docs/15_reproducible.md defines the results bit by bit; reproducible/reference.cpp
-// is the same in plain C++.
+// What all kernels of the reproducible class have in common: the last step from exact sums to elements of C.
+// docs/15_reproducible.md defines the results bit by bit; reproducible/reference.cpp is the same in plain C++.
 
-#include "common/problem.hpp"
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
 
@@ -54,15 +52,6 @@ __device__ __forceinline__ float updated(double product, float beta, float c) {
   }
   const double value = beta == 0.0F ? product : fma(static_cast<double>(beta), static_cast<double>(c), product);
   return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);
-}
-
-/// An element of A * B in a row or column that has no scale.
-__device__ __forceinline__ double sum_in_order(const Problem& p, std::int64_t row, std::int64_t col) {
-  double sum = 0.0;
-  for (std::int64_t k = 0; k < p.k; ++k) {
-    sum = fma(static_cast<double>(p.a[row * p.lda + k]), static_cast<double>(p.b[k * p.ldb + col]), sum);
-  }
-  return sum;
 }
 
 }  // namespace reproducible

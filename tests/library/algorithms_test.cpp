@@ -1,13 +1,11 @@
-// The kernels of chapters 09, 11, 12 and 15 for operands of any layout, in every configuration, on sizes for which the
+// The kernels of chapters 09, 11 and 12 for operands of any layout, in every configuration, on sizes for which the
 // library would call cuBLAS.
 
 #include "algorithms.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
-#include "host/kernel.hpp"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -19,6 +17,8 @@ namespace sgemm::test {
 namespace {
 
 constexpr int MULTIPROCESSORS = 132;
+/// Each with kernels of its own here.
+constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
 
 /// Also for so few multiprocessors that they have several tiles.
 std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
@@ -33,8 +33,7 @@ std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
          : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? fp16x3_algorithms(batch, MULTIPROCESSORS)
-                                                            : reproducible_algorithms(batch, MULTIPROCESSORS);
+                                                            : fp16x3_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -42,8 +41,7 @@ std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const Gemm
   constexpr int FEW = 4;
   return product.accuracy == SGEMM_ACCURACY_FP32            ? every_layout_algorithms(batch, FEW)
          : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? stacked_bf16x6_algorithms(batch, FEW)
-         : product.accuracy == SGEMM_ACCURACY_NORMWISE      ? stacked_fp16x3_algorithms(batch, FEW)
-                                                            : std::vector<Algorithm>{};
+                                                            : stacked_fp16x3_algorithms(batch, FEW);
 }
 
 using Change = std::function<void(GemmOperands&)>;
@@ -75,9 +73,7 @@ void expect_right_in_every_algorithm(
     const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32      ? 12
-                               : product.accuracy == SGEMM_ACCURACY_ROWWISE ? 2
-                                                                            : 4);
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 12 : 4);
   expect_right_in(algorithms, product, change, look);
 }
 
@@ -214,8 +210,7 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
 std::string accuracy_name(sgemm_accuracy_t accuracy) {
   return accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
          : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-         : accuracy == SGEMM_ACCURACY_NORMWISE      ? "normwise"
-                                                    : "rowwise";
+                                                    : "normwise";
 }
 
 std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
@@ -225,7 +220,7 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
 
 const auto OPS = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(ACCURACIES), OPS, OPS), layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), OPS, OPS), layout_name);
 INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), OPS,
                                           OPS),
@@ -347,7 +342,7 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
 }
 
 TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
-  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+  for (const sgemm_accuracy_t accuracy : OWN) {
     GemmCase product{30, 20, 70};
     product.accuracy = accuracy;
     product.batch = 3;
@@ -380,7 +375,7 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
 
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
 TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
-  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+  for (const sgemm_accuracy_t accuracy : OWN) {
     GemmCase product{130, 130, 200};
     product.accuracy = accuracy;
     GemmOperands operands(product);

@@ -84,6 +84,14 @@ TEST_P(ReproducibleTest, LongSums) {
   expect_bits_of_reference(with(40, 3, 2100));  // read twice
 }
 
+/// Up to k = 32768 one kernel finds the digits of whole lines, with more blocks for a line, or fewer lines, where k is
+/// larger. Above that the maxima are in the workspace.
+TEST_P(ReproducibleTest, LinesOfEveryLength) {
+  for (const auto& [m, n, k] : {std::tuple{9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
+    expect_bits_of_reference(with(m, n, k));
+  }
+}
+
 TEST_P(ReproducibleTest, ColumnsInSeveralGroups) {
   GemmCase product = with(135, 139, 70);
   product.beta = 1.0F;
@@ -119,6 +127,10 @@ TEST_P(ReproducibleTest, Batches) {
     product.beta = -1.0F;
     expect_bits_of_reference(product);
   }
+}
+
+TEST(LengthyReproducibleTest, SumsThatInt32CouldNotHold) {
+  expect_bits_of_reference({2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N});
 }
 
 TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
