@@ -1,6 +1,6 @@
 """Writes the pages to play with, each in one file that loads nothing.
 
-    $(scripts/python.sh) -m tools.viewers FOLDER                          tiles, their order and the L2: tiles.html
+    $(scripts/python.sh) -m tools.viewers FOLDER                          tiles and their order: tiles.html
     $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter
     ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
@@ -23,8 +23,6 @@ from pathlib import Path
 from tools import ROOT, needs
 
 TILES = ROOT / "tools" / "tiles" / "tiles.html"
-GPU_MODELS = ROOT / "simt" / "count" / "gpu_models.cpp"
-GPU_MODEL = re.compile(r'model\("([^"]+)", "([^"]+)", CC_\d+, (\d+), (\d+) \* MB, (\d+)\)')
 STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 NOT_COUNTED = 3  # the runner's exit status
 SCRIPT = re.compile(r'<script src="([^"]+)"></script>')
@@ -34,27 +32,15 @@ class ViewersError(Exception):
     """A page can not be made; the message says why."""
 
 
-def gpu_models() -> list[dict]:
-    """The GPUs of simt/count/gpu_models.cpp, in its order."""
-    found = GPU_MODEL.findall(GPU_MODELS.read_text(encoding="utf-8"))
-    if not found:
-        raise ViewersError(f"there is no model of a GPU in {GPU_MODELS}")
-    return [
-        {"id": gpu, "name": name, "sms": int(sms), "l2Bytes": int(l2) << 20, "partitions": int(partitions)}
-        for gpu, name, sms, l2, partitions in found
-    ]
-
-
-def in_one_file(page: Path, data: object) -> str:
-    """The page with its style sheets, scripts and data in it."""
+def in_one_file(page: Path) -> str:
+    """The page with its style sheets and scripts in it."""
 
     def content(name: str) -> str:
         return (page.parent / name).read_text(encoding="utf-8")
 
     html = page.read_text(encoding="utf-8")
     html = STYLE.sub(lambda match: f"<style>\n{content(match[1])}</style>", html)
-    html = SCRIPT.sub(lambda match: f"<script>\n{content(match[1])}</script>", html)
-    return html.replace(">DATA<", f">{json.dumps(data)}<")
+    return SCRIPT.sub(lambda match: f"<script>\n{content(match[1])}</script>", html)
 
 
 def run(runner: Path, what: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -121,8 +107,7 @@ def main() -> int:
         if kernels and not arguments.runner:
             raise ViewersError("--kernels needs --runner, which counts their accesses")
         needs.make_folder(arguments.folder, "the pages")
-        tiles = in_one_file(TILES, gpu_models())
-        (arguments.folder / "tiles.html").write_text(tiles, encoding="utf-8")
+        (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
         if arguments.runner:
             runner = arguments.runner.resolve()
             for kernel in kernels or chapters(runner):

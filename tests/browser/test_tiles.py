@@ -1,9 +1,8 @@
-"""tools/tiles/tiles.html: its calculator has the numbers of the first source document, its model of the L2 those of the
-executor's, and the page shows them."""
+"""tools/tiles/tiles.html: its calculator and its orders of tiles have the numbers of the source documents."""
 
 from __future__ import annotations
 
-import json
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,6 @@ import pytest
 from opened import WIDTHS
 
 ROOT = Path(__file__).resolve().parents[2]
-# tests/cpu/tile_orders_test.cpp holds the executor's model to the same numbers.
-CASES = json.loads((ROOT / "tests" / "fixtures" / "tile_orders.json").read_text(encoding="utf-8"))
-REPLAYED = """async item => {
-  const orders = { rows: rowMajorTile, hilbert: hilbertTile,
-                   grouped: (index, rows, cols) => groupedTile(index, rows, cols, item.groupRows) };
-  const replay = new Replay(item, GPUS.find(({ id }) => id === item.gpu), orders[item.order]);
-  while (!replay.finished) replay.advance();
-  return replay.traffic();
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -31,118 +21,48 @@ def page_file(tmp_path_factory) -> Path:
     return folder / "tiles.html"
 
 
-def choose(page, selector: str, value: str) -> None:
-    """In a list, or in a field as a reader does who goes on to the next one."""
-    field = page.locator(selector)
-    if field.evaluate("field => field.tagName") == "SELECT":
-        field.select_option(value)
-    else:
-        field.fill(value)
-        field.blur()
-
-
-def run_at(page, **choices: str) -> list[list[str]]:
-    """Runs the orders to their end and returns the table: for each order its cells."""
-    for name, value in choices.items():
-        choose(page, f"#{name.replace('_', '-')}", value)
-    page.click("#reset")
-    page.click("#run")
-    page.wait_for_function("document.getElementById('status').textContent.startsWith('All tiles are done')")
-    return page.eval_on_selector_all("#traffic tbody tr", "rows => rows.map(r => [...r.cells].map(c => c.innerText))")
-
-
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_holds_up(page_file, open_page, width, dark):
     opened = open_page(page_file, width=width, dark=dark)
-    run_at(opened.page, m="1024", n="1024", k="1024")
     assert opened.errors == opened.too_wide() == opened.axe_violations() == []
 
 
-def test_the_model_is_the_executors(page_file, open_page):
-    page = open_page(page_file).page
-    assert [page.evaluate(REPLAYED, item) for item in CASES] == [item["traffic"] for item in CASES]
+def reads(page, **choices: int) -> dict[str, list[str]]:
+    """For each order its cells of the table."""
+    for name, value in choices.items():
+        page.fill(f"#{name}", str(value))
+    rows = page.eval_on_selector_all("#reads tr", "rows => rows.map(r => [...r.cells].map(c => c.innerText))")
+    return {name: cells for name, *cells in rows}
 
 
-def test_a_run_fills_table_and_charts(page_file, open_page):
-    page = open_page(page_file).page
-    page.click("#reset")
-    before = page.evaluate("document.getElementById('bytes').toDataURL()")
-    rows = run_at(page, m="2048", n="1024", k="1024", gpu="t4", tile_m="128", tile_n="128", group="4")
-    assert [row[0] for row in rows] == ["row-major", "Hilbert curve", "grouped"]
-    assert all(row[2].endswith(" %") and row[3].endswith(" MB") for row in rows)
-    assert "100.0 %" in [row[-1] for row in rows]
-    assert page.evaluate("document.getElementById('bytes').toDataURL()") != before
-    assert page.get_attribute("#grid-rows", "aria-label") == "row-major: 128 of 128 tiles begun"
-    assert page.inner_text("#run") == "Run again"
-
-
-def test_no_tile_is_done_before_the_run(page_file, open_page):
+def test_sixty_four_tiles_read_what_the_document_says(page_file, open_page):
+    """16512 numbers for each k in one row of tiles, and 3072 in a square of 8 x 8; and along the curve as many."""
     opened = open_page(page_file)
-    painted = """canvas => { const [red, green, blue] = getComputedStyle(document.documentElement)
-        .getPropertyValue("--done").match(/\\w\\w/g).map(part => parseInt(part, 16));
-        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        let found = 0;
-        for (let i = 0; i < data.length; i += 4) {
-          found += data[i] === red && data[i + 1] === green && data[i + 2] === blue;
-        }
-        return found; }"""
-    grid = opened.page.locator("#grid-hilbert")
-    opened.page.click("#reset")
-    assert grid.evaluate(painted) == 0
-    run_at(opened.page, m="2048", n="1024", k="1024", gpu="t4", tile_m="128", tile_n="128", group="4")
-    assert grid.evaluate(painted) > 100
+    grid = {"m": 2048, "n": 16384, "tileM": 128, "tileN": 256, "blocks": 64, "share": 0}
+    shown = reads(opened.page, **grid)
+    assert shown["row-major"] == ["1", "64", "16512", "5.38 times"]
+    assert shown["grouped"] == ["8", "8", "3072", "1.00 times"]
+    assert int(shown["Hilbert curve"][2]) < 4096
+    assert opened.page.get_attribute("#grid-rows", "aria-label") == "row-major: 64 tiles at one time, after 0"
+    for field, value in (("m", ""), ("blocks", "1.5"), ("tileN", "1")):
+        right = opened.page.input_value(f"#{field}")
+        assert reads(opened.page, **{field: value}) == shown, "the last right ones stay"
+        assert opened.page.inner_text("#status") != ""
+        opened.page.fill(f"#{field}", right)
+    assert opened.page.inner_text("#status") == "" and opened.errors == []
 
 
-def test_a_run_pauses_and_begins_anew(page_file, open_page):
+@pytest.mark.parametrize(("rows", "cols"), [(8, 8), (7, 12), (1, 5), (33, 2)])
+def test_orders_take_each_tile_once_and_the_curve_goes_to_neighbours(page_file, open_page, rows, cols):
     page = open_page(page_file).page
-    page.select_option("#seconds", "30")
-    page.click("#reset")
-    page.click("#run")
-    # The page itself clicks again, in the frame in which the run has begun.
-    page.wait_for_function("document.getElementById('progress').value > 0 && !document.getElementById('run').click()")
-    paused = page.evaluate("document.getElementById('progress').value")
-    assert 0 < paused < 1
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    assert page.evaluate("document.getElementById('progress').value") == paused
-    page.select_option("#gpu", "a100")
-    assert page.evaluate("document.getElementById('progress').value") == 0
-
-
-def test_sampled_sets_stand_for_all(page_file, open_page):
-    """At 2048 with small tiles the page follows some of the sets alone."""
-    page = open_page(page_file).page
-    rows = run_at(page, m="2048", n="2048", k="2048", gpu="t4", tile_m="64", tile_n="64")
-    assert "One in 4 sets" in page.inner_text("#status")
-    whole = page.evaluate(
-        """() => { const replay = new Replay(chosenLaunch(), GPUS.find(({ id }) => id === "t4"), rowMajorTile);
-                   while (!replay.finished) replay.advance(); return replay.traffic(); }"""
-    )
-    hits = 100 * whole["readHits"] / whole["readSectors"]
-    assert float(rows[0][2].removesuffix(" %")) == pytest.approx(hits, abs=0.5)
-
-
-WRONG_LAUNCHES = {
-    ("#m", "1000"): "M has to be a multiple of 128, up to 65536, and a tile's sides multiples of 32.",
-    ("#tile-n", "0"): "N has to be a multiple of 0, up to 65536, and a tile's sides multiples of 32.",
-    ("#k", ""): "K has to be a multiple of 32, up to 65536, and a tile's sides multiples of 32.",
-    ("#blocks", "1.5"): "An SM has 1 to 32 blocks, and a group a row of tiles or more.",
-}
-
-
-def test_the_page_opens_with_a_run_and_names_a_wrong_launch(page_file, open_page):
-    opened = open_page(page_file)
-    page = opened.page
-    page.wait_for_function("document.getElementById('status').textContent.startsWith('All tiles are done')")
-    said = {}
-    for field, value in WRONG_LAUNCHES:
-        right = page.input_value(field)
-        choose(page, field, value)
-        said[field, value] = page.inner_text("#status")
-        choose(page, field, right)
-        assert page.inner_text("#status").startswith("64 x 32 tiles; 132 blocks at one time.")
-    assert said == WRONG_LAUNCHES
-    assert opened.errors == []
+    walk = "([at, r, c]) => Array.from({ length: r * c }, (_, i) => eval(at)(i, r, c)).map(t => [t.row, t.col])"
+    every = {(row, col) for row in range(rows) for col in range(cols)}
+    for order in ("rowMajorTile", "hilbertTile", "(i, r, c) => groupedTile(i, r, c, 3)"):
+        taken = [tuple(tile) for tile in page.evaluate(walk, [order, rows, cols])]
+        assert set(taken) == every and len(taken) == len(every), order
+        if order == "hilbertTile":
+            assert all(max(abs(a - c), abs(b - d)) == 1 for (a, b), (c, d) in itertools.pairwise(taken))
 
 
 # ---- The calculator ----
@@ -208,11 +128,3 @@ def test_a_wrong_choice_is_named_and_the_last_right_one_stays(page_file, open_pa
         assert page.inner_text("#problem") == ""
     assert said == WRONG_CHOICES
     assert opened.errors == []
-
-
-def test_gpus_are_those_of_the_executor(page_file, open_page):
-    page = open_page(page_file).page
-    models = (ROOT / "simt" / "count" / "gpu_models.cpp").read_text(encoding="utf-8")
-    assert page.evaluate("GPUS.length") == models.count('model("')
-    h200 = {"id": "h200", "name": "NVIDIA H200", "sms": 132, "l2Bytes": 60 << 20, "partitions": 2}
-    assert page.evaluate("GPUS[0]") == h200
