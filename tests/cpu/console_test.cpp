@@ -6,15 +6,14 @@
 #include "report/numbers.hpp"
 
 #include "fake_telemetry.hpp"
+#include "page.hpp"
 #include "record_samples.hpp"
-#include "temporary_folder.hpp"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -148,13 +147,7 @@ std::string page() {
   return text + "## A run and its summary\n\n" + out.str();
 }
 
-TEST(Console, ShowsWhatItShowed) {
-  const std::string path = SGEMM_SOURCE_DIR "/tests/cpu/console.txt";
-  if (std::getenv("SGEMM_WRITE_PAGE") != nullptr) {
-    std::ofstream(path) << page();
-  }
-  EXPECT_EQ(page(), read(path));
-}
+TEST(Console, ShowsWhatItShowed) { expect_page("console.txt", page()); }
 
 TEST(Table, FitsTheTerminal) {
   Protocol accuracy;

@@ -3,14 +3,12 @@
 
 #include "record/record.hpp"
 
+#include "page.hpp"
 #include "record_samples.hpp"
-#include "temporary_folder.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
@@ -105,11 +103,7 @@ TEST(Record, IsWhatItWas) {
     }
     page += '\n';
   }
-  const std::string path = SGEMM_SOURCE_DIR "/tests/cpu/records.txt";
-  if (std::getenv("SGEMM_WRITE_PAGE") != nullptr) {
-    std::ofstream(path) << page;
-  }
-  EXPECT_EQ(page, read(path));
+  expect_page("records.txt", page);
 }
 
 TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
