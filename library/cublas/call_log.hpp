@@ -10,10 +10,24 @@
 #include <vector>
 
 #include "call.hpp"
-#include "decision.hpp"
 #include "device.hpp"
 
 namespace drop_in {
+
+/// Times on the GPU in microseconds, the epilogue included. 0: there is no prediction.
+struct Prediction {
+  double us = 0;
+  double cublas_us = 0;
+};
+
+/// Who computes a product, and why, in words for the log.
+struct Decision {
+  bool by_library = false;
+  std::string by;  // "cublas" or a chapter
+  std::string why;
+  size_t workspace_bytes = 0;  // that the chapter works in
+  Prediction prediction;
+};
 
 /// Calls that the log has one line for: what they compute, who did it, and why.
 struct LogLine {

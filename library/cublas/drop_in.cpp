@@ -15,6 +15,15 @@ namespace {
 // Programs with more shapes than this ask for the plan of some again.
 constexpr size_t kMaxDecisions = 4096;
 
+// Takes the library for what it plans to do with a kernel of its own.
+Decision decide(const sgemm_plan_t& plan) {
+  const std::string kernel = plan.kernel;
+  if (kernel == "cublas" || kernel == "none") {
+    return {false, "cublas", plan.reason, 0, {}};
+  }
+  return {true, kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
+}
+
 }  // namespace
 
 thread_local bool DropIn::inside_cublas_ = false;

@@ -11,7 +11,6 @@
 #include "accuracies.hpp"
 #include "call.hpp"
 #include "call_log.hpp"
-#include "decision.hpp"
 #include "settings.hpp"
 #include "sgemm_library.hpp"
 

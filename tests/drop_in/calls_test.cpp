@@ -276,6 +276,10 @@ TEST_F(CallsTest, CublasComputesWhatThePlanLeavesToIt) {
   sgemm();
   expect_computed(0, 2);
   EXPECT_EQ(fake_sgemm()->plans, 1) << "the library is asked once about a shape";
+  fake_sgemm()->kernel = "none";
+  cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, b_.data(), k_ + 2, &beta_,
+              c_.data(), kLd);
+  expect_computed(0, 3);
 }
 
 TEST_F(CallsTest, CublasRefusesItsOwnHandles) {
