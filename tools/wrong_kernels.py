@@ -104,7 +104,7 @@ def summary(reason: str) -> str:
     text = re.sub(r"^block \(.*?\), thread \(.*?\), ", "", reason)
     text = re.sub(r"^\S+\.cu:(\d+) in .*?\)(?: const)?: ", r"line \1: ", text)
     text = text.split("; it ")[0]
-    text = re.sub(r"row -?\d+, column -?\d+", "an element", text)
+    text = re.sub(r"row -?\d+, column -?\d+|element (\[\d+\])+", "an element", text)
     text = re.sub(r"(block \(\d+,\d+,\d+\), )?thread \(\d+,\d+,\d+\)", "a thread", text)
     text = re.sub(r"which \d+ of", "which some of", text)
     text = re.sub(r"at 0(x[0-9a-f]+)?\b", "at an address", text)

@@ -12,11 +12,14 @@ namespace {
 constexpr std::size_t WORD = 4;
 constexpr unsigned MBARRIER_BYTES = 8;
 
+std::string describe(const Access& access, const std::string& place) {
+  return (access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at " + place;
+}
+
 std::string describe(const Access& access) {
-  std::ostringstream text;
-  text << (access.write ? "writes " : "reads ") << access.bytes << " bytes at "
-       << static_cast<const void*>(access.address);
-  return text.str();
+  std::ostringstream address;
+  address << static_cast<const void*>(access.address);
+  return describe(access, address.str());
 }
 
 /// "row 3, column 5 of A" or "element 5 of x", counted from the begin of the array, before which numbers are negative.
@@ -35,8 +38,20 @@ std::string place_text(const std::byte* address, const GlobalArray& array) {
 
 /// "reads 4 bytes at row 3, column 5 of A".
 std::string describe(const Access& access, const GlobalArray& array) {
-  return (access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at " +
-         place_text(access.address, array);
+  return describe(access, place_text(access.address, array));
+}
+
+/// "element [3][5] of shared As", of a variable of plain CUDA; "byte 0 of shared count" where it is no array.
+std::string place_text(const std::byte* address, const PlacedVariable& placed) {
+  const SharedVariable& variable = *placed.variable;
+  const auto offset = static_cast<std::size_t>(address - placed.begin);
+  std::size_t number = offset / variable.element_bytes;
+  std::string indices;
+  for (std::size_t i = variable.extents.size(); i-- > 0; number /= variable.extents[i]) {
+    const std::size_t index = i == 0 ? number : number % variable.extents[i];
+    indices = '[' + std::to_string(index) + ']' + indices;
+  }
+  return (indices.empty() ? "byte " + std::to_string(offset) : "element " + indices) + " of shared " + variable.name;
 }
 
 /// ", which has 100 rows of 70", ", which has 1000 elements".
@@ -63,6 +78,12 @@ std::string describe_outside(const Access& access, const std::vector<CheckedArra
     return describe(access) + ", outside of all arrays";
   }
   return describe(access, *nearest) + extents_text(*nearest) + ": outside of all arrays";
+}
+
+/// "my.cu:12", of the instruction before `code`.
+std::string line_text(const void* code) {
+  const std::string line = source_line(code);
+  return line.substr(0, line.find(" in "));
 }
 
 /// "; it wrote at file:line in function", of the instruction before `code`; empty where that is null.
@@ -236,12 +257,30 @@ std::string BlockChecker::block_text(std::uint64_t block) const {
   return "block " + position_text(block, grid_extents_);
 }
 
-std::string BlockChecker::nearest_text(const Access& access) const {
+std::string BlockChecker::describe_shared(const Access& access) const {
+  for (const PlacedVariable& placed : placed_variables()) {
+    if (static_cast<std::size_t>(access.address - placed.begin) < placed.variable->bytes) {
+      return describe(access, place_text(access.address, placed));
+    }
+  }
+  const auto offset = static_cast<std::size_t>(access.address - shared_);
+  const SharedVariables::Variable* const variable = variables_.at(offset);
+  if (variable == nullptr) {
+    return describe(access);
+  }
+  const bool dynamic = variable->name == DYNAMIC_SHARED_MEMORY;
+  return describe(access, "byte " + std::to_string(offset - (dynamic ? dynamic_begin_ : variable->offset)) +
+                              (dynamic ? " of " : " of shared ") + variable->name);
+}
+
+std::string BlockChecker::outside_text(const Access& access) const {
   const std::byte* const begin = access.address;
   const std::byte* const end = begin + access.bytes;
   std::ptrdiff_t least = PTRDIFF_MAX;
+  std::string what = describe(access);
   std::string text;
-  const auto consider = [&](const std::byte* first, std::size_t bytes, const std::string& name) {
+  const auto consider = [&](const std::byte* first, std::size_t bytes, const std::string& name,
+                            const PlacedVariable* variable) {
     const std::byte* const behind = first + bytes;
     const std::ptrdiff_t before = first - begin;
     const std::ptrdiff_t beyond = end - behind;
@@ -249,16 +288,17 @@ std::string BlockChecker::nearest_text(const Access& access) const {
       least = distance;
       text = ", " + std::to_string(distance) +
              (beyond > before ? " bytes beyond the end of " : " bytes before the begin of ") + name;
+      what = variable != nullptr && begin >= first ? describe(access, place_text(begin, *variable)) : describe(access);
     }
   };
   for (const PlacedVariable& placed : placed_variables()) {
-    consider(placed.begin, placed.variable->bytes, std::string("shared ") + placed.variable->name);
+    consider(placed.begin, placed.variable->bytes, std::string("shared ") + placed.variable->name, &placed);
   }
   if (dynamic_bytes_ > 0) {
     consider(in_shared_memory(0), dynamic_bytes_,
-             "the " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory");
+             "the " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory", nullptr);
   }
-  return text;
+  return what + ", outside of shared memory" + text;
 }
 
 std::string BlockChecker::unordered_text(const Use& earlier, const void* code, bool write) const {
@@ -290,18 +330,17 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
         variable != nullptr && variable->placed ? placed_variable_at(shared_ + offset) : nullptr;
     if (variable == nullptr || (dynamic && offset - dynamic_begin_ >= dynamic_bytes_) ||
         (variable->placed && placed == nullptr)) {
-      return describe(access) + ", outside of shared memory" + nearest_text(access);
+      return outside_text(access);
     }
     Word& word = words_[offset / WORD];
     if (word.block != generation_) {
       word = {};
       word.block = generation_;
     }
-    const std::string_view name = placed != nullptr ? placed->name : std::string_view(variable->name);
     const std::size_t end_in_word = std::min(end, (offset / WORD + 1) * WORD);
     const bool whole = end_in_word - offset == WORD;
     if (whole && !word.in_bytes) {
-      if (Complaint wrong = use_word(word, thread, access, by, use, code, name)) {
+      if (Complaint wrong = use_word(word, thread, access, by, use, code)) {
         return wrong;
       }
       continue;
@@ -312,7 +351,7 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
       word.in_bytes = true;
     }
     for (std::size_t byte = offset; byte < end_in_word; ++byte) {
-      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, code, name)) {
+      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, code)) {
         return wrong;
       }
     }
@@ -324,27 +363,26 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
 }
 
 Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
-                                 const void* code, std::string_view name) {
-  const auto of = [&] { return (name == DYNAMIC_SHARED_MEMORY ? " of " : " of shared ") + std::string(name); };
+                                 const void* code) {
   if (word.mbarrier && by != By::mbarrier) {
-    return describe(access) + of() + ", which an mbarrier is kept in";
+    return describe_shared(access) + ", which an mbarrier is kept in";
   }
   if (word.copying && by != By::copy) {
-    return describe(access) + of() + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+    return describe_shared(access) + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
            " is under way: it has not been waited for";
   }
   if ((!access.write || access.atomic) && word.written.when == 0) {
     unwritten_ = true;
     word.first_read = use;
     word.first_read_by = code;
-    return describe(access) + of() + ", which nobody has written";
+    return describe_shared(access) + ", which nobody has written";
   }
   if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
-    return describe(access) + of() + ", which " + unordered_text(word.written, word.written_by, true);
+    return describe_shared(access) + ", which " + unordered_text(word.written, word.written_by, true);
   }
   // A thread that writes and then adds atomically does not order its write before what others add.
   if (access.atomic && unordered(word.written_plainly, thread)) {
-    return describe(access) + of() + ", which " + unordered_text(word.written_plainly, word.written_plainly_by, true);
+    return describe_shared(access) + ", which " + unordered_text(word.written_plainly, word.written_plainly_by, true);
   }
   if (!access.write) {
     word.last_read = use;
@@ -356,10 +394,14 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
     return std::nullopt;
   }
   if (unordered(word.first_read, thread)) {
-    return describe(access) + of() + ", which " + unordered_text(word.first_read, word.first_read_by, false);
+    const bool too_early = word.written.when == 0 && word.first_read_by != nullptr && code != nullptr;
+    return describe_shared(access) + ", which " + unordered_text(word.first_read, word.first_read_by, false) +
+           (too_early ? ", before it was written: a barrier is missing between " + line_text(code) + " and " +
+                            line_text(word.first_read_by)
+                      : "");
   }
   if (unordered(word.last_read, thread)) {
-    return describe(access) + of() + ", which " + unordered_text(word.last_read, word.last_read_by, false);
+    return describe_shared(access) + ", which " + unordered_text(word.last_read, word.last_read_by, false);
   }
   word.written = use;
   word.written_by = code;

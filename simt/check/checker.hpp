@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace simt {
@@ -84,16 +83,18 @@ class BlockChecker final : public Watcher {
   /// `use` is what is remembered of it, and the code.
   Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use, const void* code = nullptr);
   /// The part of it that concerns one word, or one byte of one that is accessed in bytes.
-  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use, const void* code,
-                     std::string_view name);
+  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use, const void* code);
   Complaint access_global(ThreadNumber thread, const Access& access, const void* code = nullptr);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
   Word& word_at(const std::byte* address);
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
   /// "thread (3,2,0) wrote, and no barrier lies in between".
   std::string unordered_text(const Use& earlier, const void* code, bool write) const;
-  /// ", 4 bytes beyond the end of shared values": where an access missed all shared memory.
-  std::string nearest_text(const Access& access) const;
+  /// "reads 4 bytes at element [3][5] of shared values"
+  std::string describe_shared(const Access& access) const;
+  /// Of an access that missed all shared memory: "reads 4 bytes at element [64] of shared values, outside of shared
+  /// memory, 4 bytes beyond the end of shared values".
+  std::string outside_text(const Access& access) const;
   std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
   bool unordered(const Use& earlier, ThreadNumber thread) const {
     return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);

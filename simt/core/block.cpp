@@ -45,6 +45,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   prepare_static_memory();
   counts_ = {};
   counting_calls_.assign(MAX_THREADS_PER_BLOCK, 0);
+  at_cluster_.assign(MAX_THREADS_PER_BLOCK, false);
   context_.watcher->begin(*launch_, number);
   warp_barriers_.begin();
   named_barriers_.begin();
@@ -119,7 +120,18 @@ unsigned Block::count_at_barrier(bool predicate, Site site) {
   return counts_[call];
 }
 
+void Block::arrive_at_cluster(Site site) {
+  if (at_cluster_[context_.current()]) {
+    fail("arrives at the cluster's barrier a second time, without a wait in between", site);
+  }
+  at_cluster_[context_.current()] = true;
+}
+
 void Block::sync_cluster(Site site) {
+  if (!at_cluster_[context_.current()]) {
+    fail("waits at the cluster's barrier, where it has not arrived", site);
+  }
+  at_cluster_[context_.current()] = false;
   named_barriers_.sync_block(site);
   if (cluster_ != nullptr && context_.current() == 0 && !cluster_->sync(launch_->cluster, context_.scheduler)) {
     fail("waits for ever at a barrier of the cluster: another block of it has ended", site);
@@ -136,6 +148,8 @@ const std::byte* Block::in_cluster(unsigned address, unsigned rank, Site site) c
   }
   return (cluster_ == nullptr ? in_shared_memory(0) : cluster_->memory(rank)) + at;
 }
+
+void Block::fail(const std::string& what) const { throw Error(context_.place_of(context_.current()) + ", " + what); }
 
 void Block::freeze(const std::string& what) {
   context_.scheduler.freeze(std::make_exception_ptr(Error(context_.place_of(context_.current()) + ' ' + what)));

@@ -54,11 +54,14 @@ class Block {
   void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
-  /// Waits for all threads of the cluster's blocks.
+  /// The current thread arrives at the cluster's barrier.
+  void arrive_at_cluster(Site site);
+  /// Waits there for all threads of the cluster's blocks.
   void sync_cluster(Site site);
   /// What lies at a shared address of the block of that rank in the cluster.
   const std::byte* in_cluster(unsigned address, unsigned rank, Site site) const;
   [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
+  [[noreturn]] void fail(const std::string& what) const;  ///< "block ..., thread ..., `what`"
   /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
   void freeze(const std::string& what);
   /// Ends the block, of which no more is wanted; never returns. For watchers.
@@ -79,6 +82,7 @@ class Block {
   bool stopped_ = false;
   std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn
   std::vector<std::uint8_t> counting_calls_;  ///< of each thread, which of them is its next
+  std::vector<bool> at_cluster_;              ///< which threads have arrived at the cluster's barrier and not waited
   BlockContext context_;
   WarpBarriers warp_barriers_;
   NamedBarriers named_barriers_;

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,8 @@ using Places = std::vector<SourcePlace>;
 /// Asks addr2line for addresses in the program's file.
 std::vector<Places> look_up(const Program& program, std::span<const std::uintptr_t> codes) {
   std::vector<Places> places(codes.size());
+  static const std::regex HALF(R"(simt::Half<\(simt::HalfFormat\)0>)");
+  static const std::regex BFLOAT(R"(simt::Half<\(simt::HalfFormat\)1>)");
   // A command line has room for some thousands of addresses.
   constexpr std::size_t AT_ONCE = 2000;
   for (std::size_t first = 0; first < codes.size() && !program.path.empty(); first += AT_ONCE) {
@@ -56,7 +59,8 @@ std::vector<Places> look_up(const Program& program, std::span<const std::uintptr
           places[index - 1].push_back(place);
         }
       } else {
-        place.function = line;
+        place.function = std::regex_replace(line, HALF, "__half");
+        place.function = std::regex_replace(place.function, BFLOAT, "__nv_bfloat16");
       }
       is_place = !is_place;
     }

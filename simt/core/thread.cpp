@@ -36,7 +36,14 @@ std::array<std::uint64_t, WARP> gather(unsigned mask, std::uint64_t value, Site 
   return InExecutor()->warp_barriers().gather(mask, value, site);
 }
 
-void cluster_barrier(Site site) { InExecutor()->sync_cluster(site); }
+void cluster_barrier(Site site) {
+  cluster_arrive(site);
+  cluster_wait(site);
+}
+
+void cluster_arrive(Site site) { InExecutor()->arrive_at_cluster(site); }
+
+void cluster_wait(Site site) { InExecutor()->sync_cluster(site); }
 
 std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site) {
   constexpr unsigned BYTES = 16;
@@ -180,6 +187,19 @@ long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epo
 void fail(const char* what, Site site) {
   const InExecutor in_executor;
   in_executor->fail(what, site);
+}
+
+void assertion_failed(const char* condition, const char* file, unsigned line, const char* function) {
+  std::optional<InExecutor> in_executor;
+  if (Block::on_this_thread() != nullptr) {  // and not the host
+    in_executor.emplace();
+  }
+  const std::string what = std::string(file) + ':' + std::to_string(line) + " in " + function +
+                           ": the assertion does not hold: " + condition;
+  if (in_executor) {
+    (*in_executor)->fail(what);
+  }
+  throw Error(what);
 }
 
 void fail_about_local(const char* variable, bool before) {

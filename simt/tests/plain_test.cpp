@@ -230,12 +230,12 @@ TEST(Translation, TellsWhatItRead) {
 TEST(Translation, ComesBehindThePreprocessor) {
   const Files files;
   files.write("my.cu",
-              "#include <helper_cuda.h>\n#include \"samples/more.h\"\n"
+              "#include <helper_image.h>\n#include \"samples/more.h\"\n"
               "#define SHARED __shared__ float\n#if defined(SMALL)\nvoid f() {\n#else\n"
               "__global__ void f() {\n#endif\n  SHARED a[4];\n  asm volatile(\"bar.sync\"\n#if __CUDA_ARCH__ >= 800\n"
               "    \" 0;\"\n#else\n    \" 1;\"\n#endif\n  );\n  asm(\"none;\");\n}\n");
   const simt::Translation translation = files.translation("my.cu");
-  EXPECT_EQ(translation.missing, (std::vector<std::string>{(files / "my.cu").string() + ":1: helper_cuda.h",
+  EXPECT_EQ(translation.missing, (std::vector<std::string>{(files / "my.cu").string() + ":1: helper_image.h",
                                                            (files / "my.cu").string() + ":2: samples/more.h"}));
   EXPECT_NE(translation.text.find("simt::shared_variable<"), std::string::npos);
   EXPECT_NE(translation.text.find("simt::barrier(static_cast<unsigned>(0)"), std::string::npos);
@@ -245,7 +245,7 @@ TEST(Translation, ComesBehindThePreprocessor) {
 TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
   const Files files;
   files.write("my.cu",
-              "struct Timer { cudaUnknown_t begin; };\nenum { SIZE = 4 };\n"
+              "struct Timer { cudaUnknown_t begin; };\nnamespace cde = cuda::unknown;\nusing Cut = cute::unknown;\nenum { SIZE = 4 };\n"
               "template <class T> struct Box {\n  T value;\n} box;\n"
               "namespace mine {\n__device__ int twice(int);\n__device__ int twice(int a) { return 2 * a; }\n"
               "__global__ void f(int* a) { *a = twice(SIZE); }\n}\n"
@@ -260,7 +260,7 @@ TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
   }
   const std::string own = text.substr(text.find("SIZE = 4"));
   for (const std::string_view word :
-       {"cudaUnknown_t", "cublasUnknown_t", "Timer", "main", "stderr", "-1", "#pragma simt"}) {
+       {"cuda::unknown", "cute::unknown", "cudaUnknown_t", "cublasUnknown_t", "Timer", "main", "stderr", "-1", "#pragma simt"}) {
     EXPECT_EQ(own.find(word), std::string::npos) << word;
   }
 }

@@ -197,9 +197,8 @@ bar.warp.sync => simt::warp_barrier($n0, site)
 bar,barrier.(cta).sync.(aligned) => simt::barrier($n0, blockDim.x * blockDim.y * blockDim.z, site)
 bar,barrier.(cta).sync.(aligned) => simt::barrier($n0, $n1, site)
 bar,barrier.(cta).arrive.(aligned) => simt::barrier_arrive($n0, $n1, site)
-# Where all threads wait, all have arrived.
-barrier.cluster.arrive.(release,relaxed).(aligned) =>
-barrier.cluster.wait.(acquire).(aligned) => simt::cluster_barrier(site)
+barrier.cluster.arrive.(release,relaxed).(aligned) => simt::cluster_arrive(site)
+barrier.cluster.wait.(acquire).(aligned) => simt::cluster_wait(site)
 mapa.shared::cluster.u32 => @ ptx::in_cluster($u1, $u2, site)
 shfl.sync.up,down,bfly,idx.b32 => | ptx::shuffle(ptx::Shuffle::<0>, $u1, $u2, $u3, $u4, site
 elect.sync => | ptx::elect($u1, site

@@ -241,6 +241,8 @@ std::vector<Item> items_of(Tokens tokens) {
         }
         i += opens ? 1 : 0;
         item.name = std::ranges::find(head, std::string_view("{"), &Token::text) == head.end() ? item.name : "";
+      } else if (head.size() > 3 && head[2].text == "=" && (head[0].text == "using" || head[0].text == "namespace")) {
+        item.name = head[1].text;  // an alias
       } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
         item.function = function_of(head, namespaces);
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member

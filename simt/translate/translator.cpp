@@ -64,6 +64,8 @@ class Translator {
       texts_[at].clear();
     } else if (is(at, "__forceinline__")) {
       texts_[at] = "inline __attribute__((always_inline))";
+    } else if (is(at, "__assert_fail")) {  // of assert()
+      texts_[at] = "simt::assertion_failed";
     } else if (is(at, "__noinline__") && !is(before(at), "(")) {
       // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
       texts_[at] = "__attribute__((__noinline__))";
@@ -72,8 +74,8 @@ class Translator {
     if (is(at, "__align__") && is(open, "(")) {
       texts_[at] = "__attribute__((aligned";
       texts_[closing(open)] = ")))";
-    } else if (is(at, "__launch_bounds__") && is(open, "(")) {
-      clear(open, closing(open));
+    } else if ((is(at, "__launch_bounds__") || is(at, "__cluster_dims__")) && is(open, "(")) {
+      clear(at, closing(open));
     }
   }
 
@@ -356,7 +358,9 @@ class Translator {
   /// At the brace that opens a kernel with __launch_bounds__: has each thread compare the block with them.
   void check_launch_bounds(Position brace) {
     for (Position at = statement_begin(brace); at < brace; ++at) {
-      if (is(at, "__launch_bounds__") && is(solid(at + 1), "(")) {
+      if (is(at, "__cluster_dims__")) {
+        texts_[brace] += " simt::not_supported(\"__cluster_dims__ (" + escaped(place(at)) + ")\");";
+      } else if (is(at, "__launch_bounds__") && is(solid(at + 1), "(")) {
         const Position open = solid(at + 1);
         std::string threads;
         int depth = 0;
@@ -366,7 +370,6 @@ class Translator {
           threads += is_space(argument) ? " " : token.text;
         }
         texts_[brace] += " simt::launch_bounds(" + threads + ");";
-        return;
       }
     }
   }

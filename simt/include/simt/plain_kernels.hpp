@@ -10,6 +10,10 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <type_traits>
+#include <utility>
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,11 +109,17 @@ inline void launch_bounds(std::size_t most_threads, Site site = Site::current())
   }
 }
 
+template <class T, std::size_t... DIMENSION>
+constexpr auto extents_of(std::index_sequence<DIMENSION...>) {
+  return std::array<std::size_t, sizeof...(DIMENSION)>{std::extent_v<T, DIMENSION>...};
+}
+
 /// A __shared__ variable of the kernel: number NUMBER of a declaration, which has a type `Key` of its own with the
 /// alignment.
 template <class T, class Key, int NUMBER>
 __attribute__((noinline, no_sanitize("thread"))) T& shared_variable(const char* name, Site site = Site::current()) {
-  static SharedVariable variable{name, sizeof(T), alignof(Key), 0};
+  static constexpr auto EXTENTS = extents_of<T>(std::make_index_sequence<std::rank_v<T>>());
+  static SharedVariable variable{name, sizeof(T), alignof(Key), EXTENTS, sizeof(std::remove_all_extents_t<T>)};
   return *static_cast<T*>(place_of(variable, site));
 }
 

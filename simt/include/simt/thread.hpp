@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 
 namespace simt {
@@ -41,6 +42,9 @@ unsigned block_barrier_count(bool predicate, Site site);
 
 /// barrier.cluster, arrive and wait: for all threads of the cluster's blocks.
 void cluster_barrier(Site site);
+/// The two apart. A thread that waits has arrived before.
+void cluster_arrive(Site site);
+void cluster_wait(Site site);
 /// ld.shared::cluster.v4: what lies at a shared address, aligned to 16 bytes, in the dynamic shared memory of the block
 /// of that rank in the cluster. No check watches it.
 std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site);
@@ -107,7 +111,9 @@ struct SharedVariable {
   const char* name;
   std::size_t bytes;
   std::size_t alignment;
-  unsigned number;  ///< 0 until place_of() gives it one
+  std::span<const std::size_t> extents;  ///< of an array
+  std::size_t element_bytes;
+  unsigned number = 0;  ///< until place_of() gives it one
 };
 
 /// Where it lies in this block. Each is surrounded by bytes that belong to none. Ends the launch where the block's
@@ -182,6 +188,8 @@ long long nanoseconds();
 
 /// Ends the launch with Error: "block ..., thread ..., file:line in function: `what`".
 [[noreturn]] void fail(const char* what, Site site);
+/// What assert() of plain CUDA calls where its condition does not hold, in host code as well.
+[[noreturn]] void assertion_failed(const char* condition, const char* file, unsigned line, const char* function);
 /// The same, from where nothing may be thrown: the thread has written before or behind its local variable.
 void fail_about_local(const char* variable, bool before);
 /// Ends the launch with Error: the block has more threads than __launch_bounds__ of its kernel.

@@ -19,6 +19,13 @@ __global__ void missing_barrier_kernel(const float* in, float* out) {
 }
 void missing_barrier(const float* in, float* out) { missing_barrier_kernel<<<1, 64>>>(in, out); }
 
+__global__ void read_too_early_kernel(const float* in, float* out) {
+  __shared__ float values[2][32];
+  values[threadIdx.x / 32][threadIdx.x % 32] = in[threadIdx.x];
+  out[threadIdx.x] = values[1 - threadIdx.x / 32][threadIdx.x % 32];
+}
+void read_too_early(const float* in, float* out) { read_too_early_kernel<<<1, 64>>>(in, out); }
+
 __global__ void unwritten_kernel(float* out) {
   __shared__ float sums[64];
   atomicAdd(&sums[threadIdx.x], 1.0f);
@@ -119,6 +126,9 @@ __global__ void __launch_bounds__(WARPS * 32, /* blocks */ 1) bounded_kernel(con
 }
 void beyond_launch_bounds(const float* in, float* out) { bounded_kernel<1><<<1, 64>>>(in, out); }
 
+__global__ void __cluster_dims__(2, 1, 1) of_clusters_kernel() {}
+void of_clusters(const float*, float*) { of_clusters_kernel<<<2, 32>>>(); }
+
 __constant__ float constants[4];
 void copy_beyond_symbol(const float* in, float*) {
   if (cudaMemcpyToSymbol(constants, in, 12, 8) != cudaSuccess)
@@ -162,6 +172,11 @@ void nothing_in_memory_yet(const float*, float* out) {
   trap_at_nan_kernel<<<1, 64>>>(memory.begin, out);
 }
 
+__device__ void promise(bool kept) { assert(kept && "is kept"); }
+__global__ void broken_promise_kernel(int threads) { promise(threadIdx.x < threads); }
+void broken_promise(const float*, float*) { broken_promise_kernel<<<1, 64>>>(40); }
+void broken_promise_of_host(const float*, float* out) { assert(out == nullptr); }
+
 __global__ void unknown_instruction_kernel() { asm volatile("tcgen05.fence::before_thread_sync;\n" ::: "memory"); }
 void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
 
@@ -179,6 +194,8 @@ void conversion_in_ptx(const float*, float* out) { conversion_in_ptx_kernel<<<1,
 REFUSED(multicast,
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [0], [0], 16, [0], 3;")
 REFUSED(store_to_cluster, "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [0], 1, [0];")
+REFUSED(cluster_wait_alone, "barrier.cluster.wait.aligned;")
+REFUSED(cluster_arrives_twice, "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;")
 REFUSED(sum_with_carry, "{ .reg .u32 a; add.cc.u32 a, 1, 2; }")
 REFUSED(bit_reduction, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [0], 1, [0];")
 
@@ -205,16 +222,19 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
   using simt::test::PlainFault;
   static const PlainFault faults[] = {
       {"shared_into_next", shared_into_next,
-       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at "},
+       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at element [64] of shared first, outside"},
       {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
-      {"missing_barrier", missing_barrier, "of shared values, which thread ("},
-      {"unwritten", unwritten, "faults.cu:24 in "},
+      {"missing_barrier", missing_barrier, "reads 4 bytes at element [0] of shared values, which thread ("},
+      {"read_too_early", read_too_early, "writes 4 bytes at element [1][0] of shared values, which thread (0,0,0) read"},
+      {"read_too_early_by", read_too_early, ", before it was written: a barrier is missing between "},
+      {"read_too_early_lines", read_too_early, "plain/faults.cu:24 and "},
+      {"unwritten", unwritten, "faults.cu:31 in "},
       {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
       {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
       {"atomic_behind_plain", atomic_behind_plain, "of OUT, which block (0,0,0), thread (0,0,0) wrote"},
       {"shared_atomic_behind_plain", shared_atomic_behind_plain, "of shared sum, which thread (0,0,0) wrote"},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
-      {"copy_not_awaited", copy_not_awaited, "of dynamic shared memory, to which an asynchronous copy"},
+      {"copy_not_awaited", copy_not_awaited, "byte 0 of dynamic shared memory, to which an asynchronous copy"},
       {"race_with_both_lines", missing_barrier, "; it wrote at "},
       {"local_beyond_end", local_beyond_end,
        "thread (0,0,0) has written beyond the end of its local variable values ("},
@@ -228,18 +248,24 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
       {"beyond_launch_bounds", beyond_launch_bounds,
        "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
+      {"of_clusters", of_clusters, "does not model __cluster_dims__ ("},
       {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
       {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
       {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
       {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
       {"free_twice", free_twice, "cudaFree() of what is no allocation"},
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
+      {"broken_promise", broken_promise, "block (0,0,0), thread (40,0,0), "},
+      {"broken_promise_text", broken_promise, "(bool): the assertion does not hold: kept && \"is kept\""},
+      {"broken_promise_of_host", broken_promise_of_host, "the assertion does not hold: out == nullptr"},
       {"unknown_instruction", unknown_instruction, "the instruction tcgen05.fence::before_thread_sync ("},
       {"rounding_in_ptx", rounding_in_ptx, "the instruction add.rz.f32 ("},
       {"conversion_in_ptx", conversion_in_ptx, "the instruction cvt.rz.f16x2.f32 ("},
       {"multicast", multicast,
        "the instruction cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.mult"},
       {"store_to_cluster", store_to_cluster, "the instruction st.async.shared::cluster.mbarrier::complete_tx::bytes.u"},
+      {"cluster_wait_alone", cluster_wait_alone, "waits at the cluster's barrier, where it has not arrived"},
+      {"cluster_arrives_twice", cluster_arrives_twice, "arrives at the cluster's barrier a second time"},
       {"sum_with_carry", sum_with_carry, "the instruction add.cc.u32 ("},
       {"bit_reduction", bit_reduction, "the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
