@@ -187,6 +187,9 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) 
     }
     return {{values}, false};
   }
+  for (std::size_t i = 0; i < lower.size(); ++i) {  // beside M, N and K the b of bmm() is no matrix
+    values[i] = names.size() > 3 && values[i].empty() && (lower[i] == "b" || lower[i] == "bs") ? "batch" : values[i];
+  }
   if (contains(values, "batch") && !contains(values, "M")) {  // of rows
     std::ranges::replace(values, std::string("batch"), std::string("M"));
   }
@@ -226,6 +229,14 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
   }
   if (values.size() != 3) {
     return {};
+  }
+  static const Meanings OF_BOOK{{std::regex("md?"), "A"}, {std::regex("nd?"), "B"}, {std::regex("pd?"), "C"}};
+  Words of_book;  // P = M * N, as Kirk and Hwu have it
+  for (const simt::Parameter& parameter : parameters) {
+    of_book.push_back(meaning_of(parameter.name, OF_BOOK));
+  }
+  if (contains(of_book, "A") && contains(of_book, "B") && contains(of_book, "C")) {
+    return Choices::of(of_book);
   }
   const auto named = std::ranges::find(values, "C");
   if (outputs.size() == 1 || (named != values.end() && std::ranges::count(values, "C") == 1)) {
@@ -437,14 +448,6 @@ class Code {
 };
 
 // ---- What is proposed ----
-
-/// In quotes for a shell, where it needs them.
-std::string quoted(const std::string& word) {
-  const bool plain =
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") ==
-      std::string::npos;
-  return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
-}
 
 /// The command line of the run with this launch, for operands that lie in memory as `ops` says, "" for plain ones, and
 /// for what the launch requires, "" for nothing.
@@ -687,18 +690,24 @@ simt::Source part_of(simt::Source source, const std::string& path) {
   return source;
 }
 
-/// The same call for matrices in column-major order, which are the transposes of those in rows: C^T = B^T A^T.
-Reading in_columns(Reading reading) {
-  static const std::map<std::string, std::string> SWAPPED{{"M", "N"}, {"N", "M"},     {"A", "B"},
-                                                          {"B", "A"}, {"lda", "ldb"}, {"ldb", "lda"}};
+/// The same call with each of these pairs of names swapped.
+Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
   for (std::string& value : reading.values) {
-    const auto other = SWAPPED.find(value);
-    value = other == SWAPPED.end() ? value : other->second;
+    for (const auto& [one, other] : pairs) {
+      value = value == one ? other : value == other ? one : value;
+    }
   }
   return reading;
 }
 
 }  // namespace
+
+std::string quoted(const std::string& word) {
+  const bool plain =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") ==
+      std::string::npos;
+  return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
+}
 
 bool UserLaunch::uses_leading_dimensions() const {
   return std::ranges::any_of(std::array{"lda", "ldb", "ldc"},
@@ -769,16 +778,11 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
     }
   }
   if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !tensors) {
-    const Reading& first = readings.all.front();
+    const Reading first = readings.all.front();
+    readings.all.push_back(with_swapped(first, {{"M", "N"}}));                              // C is N x M
+    readings.all.push_back(with_swapped(first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}}));  // columns: C^T = B^T A^T
     if (summed.empty()) {
-      Reading over_n = first;
-      for (std::string& value : over_n.values) {
-        value = value == "N" ? "K" : value == "K" ? "N" : value;
-      }
-      readings.all.push_back(in_columns(first));
-      readings.all.push_back(std::move(over_n));
-    } else {
-      readings.all.push_back(in_columns(first));
+      readings.all.push_back(with_swapped(first, {{"N", "K"}}));
     }
   }
   return readings;

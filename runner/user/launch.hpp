@@ -55,6 +55,9 @@ struct Readings {
 /// over which the product is known to be summed, or empty.
 Readings readings_of(const simt::Function& function, const std::string& summed = "");
 
+/// A shell's word, in quotes where it needs them.
+std::string quoted(const std::string& word);
+
 /// The kernels with a launch line and the host functions that launch, with parameters of a product, in the order of the
 /// file `path`, which `source` has with all that it includes.
 std::vector<std::string> launchable_functions(const simt::Source& source, const std::string& path);

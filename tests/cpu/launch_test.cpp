@@ -75,6 +75,10 @@ TEST(Arguments, AreFoundByOtherNames) {
             "M, N, K, alpha, A, B, beta, C");
   EXPECT_EQ(arguments("const float* A, const float* B, float* C, int width"),
             "A, B, C, N | M == N && N == K && alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("float* Pd, float* Md, float* Nd, int width"),
+            "C, A, B, N | M == N && N == K && alpha == 1 && beta == 0");
+  EXPECT_EQ(arguments("const float* a, const float* b, float* c, int B, int M, int N, int K"),
+            "A, B, C, batch, M, N, K | alpha == 1 && beta == 0");
   EXPECT_EQ(arguments("float* A, float* B, float* C, int numARows, int numAColumns, int numBRows, int numBColumns, "
                       "int numCRows, int numCColumns"),
             "A, B, C, M, K, K, N, M, N | alpha == 1 && beta == 0");

@@ -171,6 +171,30 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 }
 // launch: mm<<<dim3(ceil_div(N, 16), ceil_div(M, 16), BATCH), dim3(16, 16)>>>(A, B, C, M, N, K)
 """
+SQUARE = (
+    naive("float* M, float* N, float* P, int Width", "Width", "Width", "Width", a="M", b="N", c="P")
+    + "void run(float* M, float* N, float* P, int Width) "
+    "{ mm<<<dim3((Width + 15) / 16, (Width + 15) / 16), dim3(16, 16)>>>(M, N, P, Width); }"
+)
+PITCHED = """
+#include <helper_cuda.h>
+__global__ void mm(float* A, size_t pitch, const float* B, float* C, int m, int n, int k) {
+  int r = blockIdx.y * blockDim.y + threadIdx.y, c = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r >= m || c >= n) return;
+  float s = 0;
+  for (int i = 0; i < k; i++) s += ((float*)((char*)A + r * pitch))[i] * B[i * n + c];
+  C[r * n + c] = s;
+}
+void matmul(const float* A, const float* B, float* C, int m, int n, int k) {
+  float* rows;
+  size_t pitch;
+  checkCudaErrors(cudaMallocPitch(&rows, &pitch, k * sizeof(float), m));
+  checkCudaErrors(cudaMemcpy2D(rows, pitch, A, k * sizeof(float), k * sizeof(float), m, cudaMemcpyDeviceToDevice));
+  mm<<<dim3((n + 15) / 16, (m + 15) / 16), dim3(16, 16)>>>(rows, pitch, B, C, m, n, k);
+  getLastCudaError("mm");
+  checkCudaErrors(cudaFree(rows));
+}
+"""
 SAMPLE = """
 template <int BLOCK_SIZE> __global__ void MatrixMulCUDA(float *C, float *A, float *B, int wA, int wB) {
   int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
@@ -315,6 +339,7 @@ CASES = [
         arguments=("--check", "--include", str(Path(__file__).resolve().parents[2] / "kernels")),
     ),
     Case("directives_macros_and_casts_anywhere", SYNTAX, "executed"),
+    Case("rows_with_a_pitch", PITCHED, "executed"),
     # ---- The right function ----
     Case(
         "a_reference_beside_the_kernel",
@@ -341,12 +366,11 @@ CASES = [
     ),
     Case(
         "a_square_that_does_not_say_which_is_which",
-        naive("float* M, float* N, float* P, int Width", "Width", "Width", "Width", a="M", b="N", c="P")
-        + "void run(float* M, float* N, float* P, int Width) "
-        "{ mm<<<dim3((Width + 15) / 16, (Width + 15) / 16), dim3(16, 16)>>>(M, N, P, Width); }",
+        SQUARE.replace("M,", "Q,").replace("M[", "Q["),
         "asks",
         ("--requires 'M == N && N == K && alpha == 1 && beta == 0'",),
     ),
+    Case("a_square_of_the_book", SQUARE, "executed", sizes="32", launch="run(A, B, C, N);"),
     Case(
         "a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "executed", launch="multiply(A, B, C, M, N, K);"
     ),
@@ -424,6 +448,14 @@ CASES = [
         whole("float *,float *,float *", "m n k", "m", "k", "n"),
         "executed",
         launch="multiply(A, B, C, M, K, N);",
+    ),
+    Case(
+        "n_rows_of_m",
+        whole(CONST, "N M K", "N", "M", "K"),
+        "executed",
+        ("with multiply(A, B, C, N, M, K); its product is wrong, and with multiply(A, B, C, M, N, K); it is right",),
+        launch="multiply(A, B, C, M, N, K);",
+        sizes="33x17x9",
     ),
     Case("k_n_m", whole(CONST, "k n m", "m", "n", "k"), "executed", launch="multiply(A, B, C, K, N, M);"),
     Case("height_width_inner", whole(CONST, "height width inner", "height", "width", "inner"), "executed"),
@@ -506,6 +538,14 @@ CASES = [
     ),
     Case("a_batch_by_name", BATCHED.replace("BATCH", "batch"), "executed", (), ("--check",), "3x20x17x9"),
     Case(
+        "a_batch_b",
+        BATCHED.split("//", maxsplit=1)[0] + "void bmm(const float* a, const float* b, float* c, int B, int M, int N, "
+        "int K) { mm<<<dim3((N + 15) / 16, (M + 15) / 16, B), dim3(16, 16)>>>(a, b, c, M, N, K); }",
+        "executed",
+        sizes="3x20x17x9",
+        launch="bmm(A, B, C, batch, M, N, K);",
+    ),
+    Case(
         "a_batch_that_nobody_names",
         BATCHED.replace("BATCH", "1"),
         "not_supported",
@@ -522,6 +562,14 @@ CASES = [
     Case("names_as_macros", GLOBALS, "executed", (), ("--check", "--launch", GLOBALS_LAUNCH), "64"),
     Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
     # ---- What is wrong ----
+    Case(
+        "an_assertion",
+        "#include <cassert>\n" + launching(stored='assert(K % 32 == 0 && "K of tiles"); C[r * N + c] = s;'),
+        "failed",
+        ("thread (0,0,0)", 'the assertion does not hold: K % 32 == 0 && "K of tiles"'),
+        (),
+        "40",
+    ),
     wrong(
         "rows_and_columns_that_nobody_writes",
         launching("N / 16, M / 16"),

@@ -170,6 +170,13 @@ template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
 }
+/// Rows of `row_bytes`, which begin at multiples of 512 bytes.
+template <class T>
+cudaError_t cudaMallocPitch(T** memory, std::size_t* pitch, std::size_t row_bytes, std::size_t rows) {
+  constexpr std::size_t MULTIPLE = 512;
+  *pitch = (row_bytes + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+  return cudaMalloc(memory, *pitch * rows);
+}
 constexpr unsigned cudaMemAttachGlobal = 1;
 template <class T>
 cudaError_t cudaMallocManaged(T** memory, std::size_t bytes, unsigned = cudaMemAttachGlobal) {
