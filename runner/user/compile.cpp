@@ -89,30 +89,22 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A shell's words, for people: those with other signs than the usual ones in quotes.
+/// A shell's words, for people.
 std::string command_text(const Words& words) {
-  Words quoted;
-  for (const std::string& word : words) {
-    const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("_-+=./,:@%").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    quoted.push_back(plain && !word.empty() ? word : fmt::format("'{}'", word));
-  }
-  return fmt::format("{}", fmt::join(quoted, " "));
+  Words all;
+  std::transform(words.begin(), words.end(), std::back_inserter(all), quoted);
+  return fmt::format("{}", fmt::join(all, " "));
 }
 
 /// The files of one compilation, in the cache's folder.
 struct Files {
-  fs::path source;
-  fs::path translations;  ///< a folder
-  fs::path object;
+  fs::path source;      ///< for a GPU, or else the folder of its translation
   fs::path unfinished;  ///< the library, until it is whole
   fs::path library;
   fs::path recipe;  ///< all that the library was made of
 
   /// Those that are not to stay.
-  std::vector<fs::path> passing() const { return {source, translations, object, unfinished}; }
+  std::vector<fs::path> passing() const { return {source, unfinished}; }
 };
 
 /// The begin of a file's name, of signs that every tool takes.
@@ -128,11 +120,7 @@ Files files_in(const fs::path& folder, const UserFile& file, Target target, cons
   const std::string name =
       fmt::format("{}-{}-{:016x}", simple_name(file.path), word_for(target), std::hash<std::string>()(recipe));
   const std::string own = fmt::format("{}.{}", name, getpid());
-  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".ii")),
-          folder / (own + ".d"),
-          folder / (own + ".o"),
-          folder / (own + ".so"),
-          folder / (name + ".so"),
+  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".d")), folder / (own + ".so"), folder / (name + ".so"),
           folder / (name + ".recipe")};
 }
 
@@ -231,14 +219,6 @@ ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) 
       words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"}, {}, StopToken(interrupted), std::move(left_behind)});
 }
 
-/// The same. Throws UsageError with the compiler's messages where it fails.
-void run_compiler(const Words& words, const UserFile& file, Target target, const Files& files) {
-  const ProgramResult result = run_to_end(words, files.passing());
-  if (result.status != 0) {
-    throw does_not_compile(words.front(), file.path, target, result.output);
-  }
-}
-
 /// Removes the folders in the cache that precompiled_headers() made for other compilers or versions of the executor,
 /// and that nobody has used for a day. Errors mean that another process was faster, or that they are somebody else's.
 void remove_old_headers(const fs::path& used) {
@@ -318,11 +298,10 @@ Flags flags_for(Target target, const std::string& path, const CompileOptions& op
   return flags;
 }
 
-/// The words of the executor's preprocessor.
-Words preprocessor_words(const Flags& flags, Target target) {
+/// The words of the executor's compiler.
+Words executor_words(const Flags& flags, Target target) {
   Words words = flags.all();
   words.insert(words.begin() + 1, "-I" + precompiled_headers(words.front(), target).string());
-  append(words, flags.definitions);
   return words;
 }
 
@@ -333,22 +312,13 @@ simt::RunProgram runs_to_end(const std::vector<fs::path>& left_behind) {
   };
 }
 
-/// Translates the file and compiles it to an object. Throws as run_compiler() does.
-void compile_translation(const Flags& flags, const UserFile& file, const std::string& wrapper, Target target,
-                         const Files& files) {
-  const Words preprocessor = preprocessor_words(flags, target);
-  Words words(preprocessor.begin(), preprocessor.end() - static_cast<std::ptrdiff_t>(flags.definitions.size()));
+/// Throws UsageError with the compiler's messages.
+void compile_for_executor(const Flags& flags, const UserFile& file, const std::string& wrapper, Target target,
+                          const Files& files) {
+  const Words words = executor_words(flags, target);
   try {
-    const simt::Translation translation =
-        simt::translate_file(file.path, preprocessor, files.translations, wrapper, runs_to_end(files.passing()));
-    write_atomically(files.source, translation.text);
-    append(words, {"-c", "-o", files.object.string(), files.source.string()});
-    const ProgramResult result = run_to_end(words, files.passing());
-    if (result.status != 0) {
-      simt::check_names(result.output, translation.missing);
-      throw does_not_compile(words.front(), file.path, target,
-                             result.output + simt::about_missing(translation.missing));
-    }
+    simt::compile_file(file.path, words, flags.definitions, files.source, wrapper, files.unfinished,
+                       runs_to_end(files.passing()));
   } catch (const simt::CompilerError& error) {
     throw does_not_compile(words.front(), file.path, target, error.what());
   } catch (const simt::TranslationError& error) {
@@ -361,7 +331,9 @@ void compile_translation(const Flags& flags, const UserFile& file, const std::st
 simt::Source read_code(const std::string& path, const std::string& text, Target target, const CompileOptions& options) {
   const Target executor = target == Target::for_gpu ? Target::for_executor : target;
   try {
-    const Words words = preprocessor_words(flags_for(executor, path, options), executor);
+    const Flags flags = flags_for(executor, path, options);
+    Words words = executor_words(flags, executor);
+    append(words, flags.definitions);
     const TemporaryFile own("source");
     const fs::path folder = own.path().parent_path();
     try {
@@ -413,13 +385,12 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
       }
     }
     append(words, {"-o", files.unfinished.string(), files.source.string()});
+    if (const ProgramResult result = run_to_end(words, files.passing()); result.status != 0) {
+      throw does_not_compile(words.front(), file.path, target, result.output);
+    }
   } else {
-    compile_translation(flags, file, wrapper, target, files);
-    words = {words.front()};
-    append(words, simt::link_flags());
-    append(words, {"-o", files.unfinished.string(), files.object.string()});
+    compile_for_executor(flags, file, wrapper, target, files);
   }
-  run_compiler(words, file, target, files);
   fs::rename(files.unfinished, files.library);
   write_atomically(files.recipe, recipe);
   return compiled;

@@ -152,43 +152,27 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-void run_compiler(const std::vector<std::string>& words, const std::string& file,
-                  const std::vector<std::string>& missing_headers = {}) {
-  const ProgramEnd end = run_program(words);
-  if (end.status != 0) {
-    check_names(end.output, missing_headers);
-    std::cerr << end.output;
-    throw UsageError(file + " does not compile by " + words.front());
-  }
-}
-
 /// The file with its launches as functions simt_launch_0 and so on, compiled to be watched.
 fs::path compiled(const Options& options, const std::vector<LaunchDescription>& launches, const fs::path& folder) {
   std::string functions = "\n#line 1 \"simt's part\"\n";
   for (std::size_t i = 0; i < launches.size(); ++i) {
     functions += function_of(launches[i], "simt_launch_" + std::to_string(i));
   }
-  const fs::path source = folder / "unit.ii";
-  const fs::path object = folder / "unit.o";
   fs::path library = folder / "unit.so";
   std::vector<std::string> words{compiler()};
   for (const std::vector<std::string>& more :
        {header_flags(), folder_flags(options.file, options.include_folders), unit_flags(true)}) {
     words.insert(words.end(), more.begin(), more.end());
   }
-  std::vector<std::string> preprocessor = words;  // what the launches need comes before the file's macros
-  preprocessor.insert(preprocessor.end(), {"-include", (include_folder() / "simt" / "described_arrays.hpp").string()});
-  preprocessor.insert(preprocessor.end(), options.definitions.begin(), options.definitions.end());
-  const Translation translation = translate_file(options.file, preprocessor, folder / "translated", functions);
-  std::ofstream(source) << translation.text;
-  words.insert(words.end(), {"-c", "-o", object.string(), source.string()});
-  run_compiler(words, options.file, translation.missing);
-  std::vector<std::string> link{compiler()};
-  for (const std::string& word : link_flags()) {
-    link.push_back(word);
+  // What the launches need comes before the file's macros.
+  std::vector<std::string> definitions{"-include", (include_folder() / "simt" / "described_arrays.hpp").string()};
+  definitions.insert(definitions.end(), options.definitions.begin(), options.definitions.end());
+  try {
+    compile_file(options.file, words, definitions, folder / "translated", functions, library);
+  } catch (const CompilerError& error) {
+    throw CompilerError(std::string(error.what()) + "simt: " + options.file + " does not compile by " + words.front() +
+                        "\n");
   }
-  link.insert(link.end(), {"-o", library.string(), object.string()});
-  run_compiler(link, options.file);
   return library;
 }
 

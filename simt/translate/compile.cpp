@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -16,6 +17,18 @@
 
 namespace simt {
 namespace fs = std::filesystem;
+namespace {
+
+/// What to do about Translation::missing, a line for each.
+std::string about_missing(const std::vector<std::string>& headers) {
+  std::string text;
+  for (const std::string& header : headers) {
+    text += header + " is not there: where it declares what is needed, name its folder with --include\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 bool can_compile_checks() { return SIMT_CAN_CHECK; }
 
@@ -45,14 +58,6 @@ Source read_file(const fs::path& file, std::vector<std::string> compiler, const 
   Source source = read_source(preprocessed.text);
   source.files = std::move(preprocessed.files);
   return source;
-}
-
-std::string about_missing(const std::vector<std::string>& headers) {
-  std::string text;
-  for (const std::string& header : headers) {
-    text += header + " is not there: where it declares what is needed, name its folder with --include\n";
-  }
-  return text;
 }
 
 void check_names(const std::string& compiled, const std::vector<std::string>& missing_headers) {
@@ -125,9 +130,33 @@ std::vector<std::string> folder_flags(const fs::path& file, const std::vector<fs
   return flags;
 }
 
-std::vector<std::string> link_flags() {
-  return {"-shared", "-Wl,-z,lazy",
-          "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string()};
+void compile_file(const fs::path& file, const std::vector<std::string>& compiler,
+                  const std::vector<std::string>& definitions, const fs::path& folder, const std::string& more,
+                  const fs::path& library, const RunProgram& run) {
+  std::vector<std::string> preprocessor = compiler;
+  preprocessor.insert(preprocessor.end(), definitions.begin(), definitions.end());
+  const Translation translation = translate_file(file, preprocessor, folder, more, run);
+  const std::string source = folder / "translation.ii";
+  const std::string object = folder / "translation.o";
+  std::ofstream output(source, std::ios::binary);
+  output << translation.text;
+  output.close();
+  if (!output) {
+    throw fs::filesystem_error("cannot write", source, std::make_error_code(std::errc::io_error));
+  }
+  std::vector<std::string> words = compiler;
+  words.insert(words.end(), {"-c", "-o", object, source});
+  ProgramEnd end = run(words);
+  if (end.status == 0) {
+    // A step of its own: with the flags of checks, one would link the thread sanitizer's library.
+    end = run({compiler.front(), "-shared", "-Wl,-z,lazy",
+               "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string(), "-o",
+               library.string(), object});
+  }
+  if (end.status != 0) {
+    check_names(end.output, translation.missing);
+    throw CompilerError(end.output + about_missing(translation.missing));
+  }
 }
 
 }  // namespace simt

@@ -65,7 +65,4 @@ Source read_file(const std::filesystem::path& file, std::vector<std::string> com
 /// executor's headers do not have, or one that a missing header may have.
 void check_names(const std::string& messages, const std::vector<std::string>& missing_headers);
 
-/// What to do about Translation::missing, a line for each.
-std::string about_missing(const std::vector<std::string>& headers);
-
 }  // namespace simt
