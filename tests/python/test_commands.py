@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def test_a_script_gets_the_drop_in_and_keeps_its_arguments_and_status(drop_in, t
     script.write_text(REPORT)
     done = run(script, "--accuracy", "of the script", "-m", "x")
     assert done.stdout == f"{[drop_in, '1', None]} ['--accuracy', 'of the script', '-m', 'x'] __main__\n"
-    assert (done.returncode, done.stderr) == (7, "")
+    assert done.returncode == 7
 
 
 def test_options(drop_in, tmp_path):
@@ -63,9 +64,27 @@ def test_options(drop_in, tmp_path):
     assert quiet.stdout.startswith(str([drop_in, None, None]))
     inherited = run(script, env=os.environ | {"SGEMM_LOG": "of the caller", "LD_PRELOAD": drop_in})
     assert inherited.stdout.startswith(str([f"{drop_in}:{drop_in}", "of the caller", None]))
+    assert quiet.stderr == ""
     wrong = run("--accuracy", "fp16", script)
     assert wrong.returncode == 2
     assert "'fp16'" in wrong.stderr
+    variable = run(script, env=os.environ | {"SGEMM_ACCURACY": "tf32"})
+    assert (variable.returncode, variable.stdout) == (2, "")
+    assert "SGEMM_ACCURACY=tf32 is none of fp32, componentwise" in variable.stderr
+
+
+def test_without_a_gpu_run_says_that_nothing_is_changed(drop_in):
+    done = run("printenv", "LD_PRELOAD", env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    assert (done.returncode, done.stdout) == (0, f"{drop_in}\n")
+    assert re.fullmatch(r"sgemm: no GPU can be used: .+ The drop-in leaves all calls to cuBLAS\.\n", done.stderr)
+
+
+def test_the_version_is_that_of_the_library(capsys):
+    header = (Path(__file__).parents[2] / "library" / "include" / "sgemm" / "sgemm.h").read_text(encoding="utf-8")
+    assert sgemm.__version__ == ".".join(re.findall(r"#define SGEMM_VERSION_\w+ (\d+)", header))
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"sgemm {sgemm.__version__}\n"
 
 
 def test_a_module_and_a_folder(drop_in, tmp_path):

@@ -101,7 +101,7 @@ def test_without_a_gpu_the_message_is_clear(python):
 
 
 def test_programs_run_with_the_drop_in(python):
-    done = run(python, "-m", "sgemm", "run", "-m", "platform")
+    done = run(python, "-m", "sgemm", "run", "--quiet", "-m", "platform")
     assert (done.returncode, done.stderr) == (0, "")
     maps = run(python, "-m", "sgemm", "run", "cat", "/proc/self/maps").stdout
     assert f"{packages_of(python)}/sgemm/lib/libsgemm_cublas.so" in maps

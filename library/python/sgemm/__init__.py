@@ -8,7 +8,8 @@ The library is found as sgemm.library_path() describes.
 """
 
 from .arrays import Array
+from .library import VERSION as __version__
 from .library import LibraryNotFound, SgemmError, library_path, version
 from .product import matmul
 
-__all__ = ["Array", "LibraryNotFound", "SgemmError", "library_path", "matmul", "version"]
+__all__ = ["Array", "LibraryNotFound", "SgemmError", "__version__", "library_path", "matmul", "version"]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from . import cublas
 
-NAME = "libsgemm.so.0.3"
+VERSION = "0.3.0"
+NAME = f"libsgemm.so.{VERSION.rpartition('.')[0]}"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1

@@ -5,13 +5,14 @@ import os
 import sys
 
 from ..driver import DriverError
-from ..library import LibraryNotFound, SgemmError
+from ..library import VERSION, LibraryNotFound, SgemmError
 from . import bench, calibrate, info, run
 
 
 def main(arguments: list[str]) -> int:
     """Runs a command, and returns the exit status: 0, 1 with a sentence on standard error, or argparse's 2."""
     parser = argparse.ArgumentParser(prog="python -m sgemm", description="FP32 matrix products by libsgemm")
+    parser.add_argument("--version", action="version", version=f"sgemm {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (run, info, bench, calibrate):
         module.add_command(commands)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from .. import library
+from ..driver import Driver, DriverError
 
 
 def add_command(commands) -> None:
@@ -29,9 +30,15 @@ def add_command(commands) -> None:
 
 
 def start(options: argparse.Namespace) -> int:
-    """Does not return, unless the program can not be started: 127 where it is missing, as in shells, and else 126."""
+    """Does not return, unless the program can not be started: 127 where it is missing, as in shells, 2 where
+    SGEMM_ACCURACY is wrong, and else 126."""
     environment = environment_of(options)
     command = command_of(options)
+    if (accuracy := environment.get("SGEMM_ACCURACY")) and accuracy not in library.ACCURACIES:
+        print(f"sgemm: SGEMM_ACCURACY={accuracy} is none of {', '.join(library.ACCURACIES)}", file=sys.stderr)
+        return 2
+    if not options.quiet and (why := why_no_gpu()):
+        print(f"sgemm: no GPU can be used: {why}. The drop-in leaves all calls to cuBLAS.", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -39,6 +46,14 @@ def start(options: argparse.Namespace) -> int:
     except OSError as error:
         print(f"sgemm: {command[0]}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def why_no_gpu() -> str:
+    """Empty where there is one."""
+    try:
+        return "" if Driver().devices() else "this machine has none"
+    except DriverError as error:
+        return str(error)
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
