@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from opened import WIDTHS, Opened
 from synthetic import SYNTHETIC
-from tools import fleet
 from tools.report import charts as report_charts
 from tools.report import report
 
@@ -21,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "results" / "nvidia-h200"
 OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
-VARIANT = re.compile(r"\d\d_\w+:")  # of a chapter: they are not shown at first
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
 COLD = [H200 / f"{name}.json" for name in ("cold", "shapes", "shapes_tensor", "other_board/cold")]  # of two boards
 VIEWS = ("relative", "absolute", "error", "roofline")
@@ -240,39 +237,6 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
     assert opened.page.get_by_label("Protocol").locator("option:checked").inner_text().endswith("sustained")
     assert "No case of this protocol" in opened.page.locator("#relative").inner_text()
     assert opened.errors == opened.axe_violations() == opened.too_wide() == []
-
-
-def test_boards_have_medians_and_ranges_that_follow_the_filters(sweeps, open_page):
-    opened = open_page(sweeps)
-    opened.page.get_by_role("button", name="Default variants").click()
-    settled(opened)
-    assert_boards(rows_of(opened, "boards"), COLD)
-    opened.page.get_by_label("nvidia-h200/cold", exact=True).uncheck()
-    settled(opened)
-    assert_boards(rows_of(opened, "boards"), COLD[1:])
-    shapes = rows_of(opened, "boards", "by_shape")
-    assert len(shapes) > 5
-    assert {row["group"].split()[-1] for row in shapes} == {"cublas"}, "no other kernel is in two files of such shapes"
-    for name in ("shapes", "shapes_tensor"):
-        opened.page.get_by_label(name, exact=True).uncheck()
-    settled(opened)
-    assert "leave no case" in opened.page.locator("#boards").inner_text()
-    assert opened.errors == []
-
-
-def assert_boards(rows: list[dict], files: list[Path]) -> None:
-    """The rows are what tools/fleet.py tells of the same files."""
-    spreads = fleet.spreads(fleet.load_boards(files), "tflops")
-    several = {case: of["NVIDIA H200"] for case, of in spreads.items() if of["NVIDIA H200"].boards > 1}
-    shown = {(row["group"].split()[-1], row["side"]): row for row in rows}
-    squares = {case[:2]: spread for case, spread in several.items() if len(set(case[1:4])) == 1}
-    wanted = {case: spread for case, spread in squares.items() if not VARIANT.match(case[0])}
-    assert shown.keys() == wanted.keys()
-    for case, spread in wanted.items():
-        row = shown[case]
-        assert [row["median"], row["low"], row["high"]] == pytest.approx(spread[:3], rel=1e-5)
-        assert row["spread"] == pytest.approx(100 * spread.relative, rel=1e-2, abs=1e-3)
-        assert (row["files"], row["throttled"]) == (spread.boards, spread.throttled)
 
 
 def test_where_no_record_has_energy_the_page_says_what_measures_it(sweeps, open_page):

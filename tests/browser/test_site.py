@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import os
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -29,7 +30,8 @@ MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ i
 
 
 def build(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False)
+    address = os.environ | {"SGEMM_SITE_URL": "https://example.org/sgemm/"}
+    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, env=address)
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +89,15 @@ def test_links_and_anchors_resolve(site):
                 broken.append(f"{page.name}: {link}")
     assert broken == []
     assert len(texts) > 150
+
+
+def test_links_to_a_page_have_a_title_and_a_picture(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    tags = dict(re.findall(r'<meta property="([\w:]+)" content="([^"]*)">', text))
+    assert tags["og:title"].startswith("From 12.6 % to 104 % of cuBLAS")
+    assert f"<title>{tags['og:title']} - SGEMM worklog</title>" in text
+    assert tags["og:url"] == "https://example.org/sgemm/index.html"
+    assert (site / tags["og:image"].removeprefix("https://example.org/sgemm/")).is_file()
 
 
 def test_sources_have_an_anchor_for_each_line(site):

@@ -42,7 +42,7 @@ class Quantity:
 
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
-    described = [("name", "kernel"), ("problem", "M × N × K"), ("source", "file"), *fields, ("over", "median of")]
+    described = [("name", "kernel"), ("problem", "M × N × K"), ("source", "file"), *fields]
     described += [("few", "samples, too few for an interval"), ("why_throttled", "throttled")]
     return [{"field": field, "title": title, "type": "nominal"} for field, title in described]
 
@@ -199,7 +199,6 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "distribution": {"scatter": errors_by_distribution()},
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO, hot="turn_throttled")),
     "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
-    "boards": pair(Quantity("median", "TFLOP/s", ("low", "high"), scale=LOG)),
     "roofline": {"scatter": roofline()},
     "samples": {"scatter": samples()},
 }

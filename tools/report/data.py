@@ -449,8 +449,7 @@ def gather(paths: Sequence[Path]) -> Report:
             report.files.append({"file": sources[index]} | file_facts(contexts[index], rows))
             for row in rows.itertuples():
                 case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
-                beside_gpu = {"beside_gpu": True} if rows.is_gpu.any() and not row.is_gpu else {}
-                report.cases.append(case | beside_gpu | {"id": len(report.cases)})
+                report.cases.append(case | {"id": len(report.cases)})
             if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
                 report.tables.append(counts_table(sources[index], counted))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))

@@ -25,6 +25,8 @@ LANGUAGES = {".cff": "yaml", ".cu": "cuda", ".cuh": "cuda", ".diff": "diff", ".h
 HOMES = {"docs/worklog.md": "index.html", "README.md": "README.html"}  # the site begins with the former
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
+URL = os.environ.get("SGEMM_SITE_URL", "").rstrip("/")  # where the site will be, for previews of links to it
+CARD = "results/nvidia-h200/charts/ladder.png"
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
 SECTIONS = {"warp": "A warp's accesses", "tiles": "Tiles, and their order", "report": "A report of results"}  # for them
 
@@ -198,6 +200,17 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """The theme's dialog has no name for those who hear the page."""
+    """The theme's dialog has no name for those who hear the page. A page is called as its heading is, and a site with
+    an address has previews of its pages."""
     dialog = 'data-md-component="search" role="dialog"'
-    return output.replace(dialog, f'{dialog} aria-label="Search"')
+    output = output.replace(dialog, f'{dialog} aria-label="Search"')
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", output, re.DOTALL)
+    title = html.unescape(re.sub(r"<a class=\"headerlink\".*?</a>|<[^>]*>", "", heading[1])) if heading else page.title
+    name = html.escape(f"{title} - {config.site_name}" if title != config.site_name else title, quote=False)
+    output = re.sub(r"<title>.*?</title>", lambda _: f"<title>{name}</title>", output, count=1)
+    if not URL:
+        return output
+    texts = {"og:title": title, "og:description": config.site_description, "og:url": f"{URL}/{page.file.dest_uri}"}
+    texts |= {"og:image": f"{URL}/{CARD}", "og:type": "article", "twitter:card": "summary_large_image"}
+    tags = (f'<meta property="{name}" content="{html.escape(str(text))}">' for name, text in texts.items())
+    return output.replace("</head>", "\n".join([*tags, "</head>"]), 1)

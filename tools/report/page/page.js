@@ -6,28 +6,6 @@ const OF_RATIO = [["% of cuBLAS", (r) => r.of], ["from", (r) => r.of_low], ["to"
   ["% of cuBLAS, the smaller figure", (r) => r.of_least]];
 const HOT = ["throttled", (r) => (r.throttled ? r.why_throttled || "yes" : "")];
 
-/** The cases that several files of a device have: the median of their speeds, and the range from slowest to fastest. As
- * in fleet.py, the CPU beside a GPU is no part of its board. */
-function overFiles(cases) {
-  const ofBoards = cases.filter((row) => !row.beside_gpu);
-  const groups = Map.groupBy(ofBoards, (row) => [row.device, row.case, row.protocol].join("\n"));
-  return [...groups.values()].filter((group) => unique(group.map((row) => row.file)).length > 1).map((group) => {
-    const speeds = group.map((row) => row.tflops);
-    const [low, high] = [Math.min(...speeds), Math.max(...speeds)];
-    const of = median(speeds);
-    const { device, name, kernel, problem, side, protocol } = group[0];
-    return {
-      device, name, problem, side, protocol, low, high, median: of, spread: 100 * (high - low) / of,
-      source: device, group: `${device} ${kernel}`, throttled: group.some((row) => row.throttled),
-      over: group.map((row) => `${row.source} ${row.written_speed}`).join(", "), files: group.length,
-    };
-  });
-}
-
-const OF_FILES = [["kernel", (r) => r.name], ["M × N × K", (r) => r.problem], ["device", (r) => r.device],
-  ["files", (r) => r.files], ["median TFLOP/s", (r) => r.median], ["slowest", (r) => r.low], ["fastest", (r) => r.high],
-  ["range in % of the median", (r) => r.spread], ["speeds", (r) => r.over]];
-
 /** The moments of sustained cases, those of a case's two turns on lines of their own. */
 function momentsOf(cases) {
   return cases.flatMap((row) => row.moments.map((moment) => ({
@@ -91,13 +69,6 @@ const VIEWS = [
       "products, and no other chart has them. Points are means over parts of the time.",
     missing: "No case here ran for seconds: the runner's --sustain does that.",
     about: "Solid: the kernel. Dashed: cuBLAS beside it.",
-  },
-  {
-    id: "boards", title: "Several boards", field: "tflops", columns: OF_FILES, drawn: overFiles,
-    about: "Medians over files.", missing: "No two files here have the same case of one device and protocol.",
-    text: "Points are medians over the files of a device, lines the range from the slowest to the fastest file. Results " +
-      "do not name their board, so each file counts as one: leave out files of the same board. Hollow: a GPU had " +
-      "lowered its clock.",
   },
   {
     id: "roofline", title: "Roofline", field: "intensity",
@@ -316,7 +287,7 @@ async function main() {
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
   const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, sustained: sustainedOf };
-  const ask = ["comparison", "sustained", "boards"]; // for files that few reports have
+  const ask = ["comparison", "sustained"]; // for files that few reports have
   const all = (charted ? VIEWS : []).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
