@@ -12,7 +12,6 @@
 #include "ranks/ranks_bench.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
-#include "report/benchmarks.hpp"
 #include "report/console.hpp"
 #include "report/list.hpp"
 #include "user/user_kernels.hpp"
@@ -43,7 +42,7 @@ std::string call_of(const Kernel& kernel) {
 }
 
 /// Runs the plan in the modes that fill a results file.
-ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
+ExitStatus run_plan(const Run& run) {
   const Options& options = run.options;
   const DeviceQuery& device = run.device;
   OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
@@ -58,18 +57,15 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
   ResultsFile file(std::move(output),
                    describe_environment(options.argv, options.protocol, device, runner->gpu_facts()));
 
-  const bool table_shown = !google.prints_results();
   Console console = make_console(options.protocol, run.plan, executing);
-  if (table_shown) {
-    std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
-    for (const Case& item : run.plan) {
-      const Kernel& kernel = *item.kernel;
-      if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
-        lines.push_back(call_of(kernel));
-      }
+  std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
+  for (const Case& item : run.plan) {
+    const Kernel& kernel = *item.kernel;
+    if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
+      lines.push_back(call_of(kernel));
     }
-    console.heading(lines);
   }
+  console.heading(lines);
   std::map<Outcome, int> counts;
   const auto run_case = [&](const Case& item) {
     Record record(item);
@@ -85,16 +81,24 @@ ExitStatus run_plan(const Run& run, const GoogleBenchmark& google) {
       ++counts[record.outcome];
     }
     file.add(record);
-    if (table_shown) {
-      console.row(record);
-    }
+    console.row(record);
     return record;
   };
-  google.run(run.plan, run_case, [&](const std::string& text) { console.note(text); });
-  file.finish(interrupted());
-  if (table_shown) {
-    console.summary(path.string(), options.trace ? options.trace->page : "");
+  for (const Case& item : run.plan) {
+    std::vector<double> times_us;
+    for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+      if (const Record record = run_case(item); record.measurement) {
+        times_us.push_back(record.measurement->time_us.median);
+      }
+    }
+    if (times_us.size() > 1) {
+      const Summary times = summarize(times_us, CONFIDENCE);
+      console.note(fmt::format("median of repetitions: {}, mean {}, standard deviation {:.2f} %",
+                               time_text(times.median), time_text(times.mean), 100.0 * times.stddev / times.mean));
+    }
   }
+  file.finish(interrupted());
+  console.summary(path.string(), options.trace ? options.trace->page : "");
   return exit_status(counts);
 }
 
@@ -149,9 +153,11 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const bool on_gpu = device.device.has_value();
   const Kernel* added =
       on_gpu && options.protocol.mode == Mode::measure ? add_cpu_baseline(selected, kernels()) : nullptr;
-  const GoogleBenchmark google(options.argv.front(), options.benchmark_flags);
-  const std::vector<Case> plan = plan_of(options, selected, on_gpu, google.filter());
-  if (google.lists(plan)) {
+  const std::vector<Case> plan = plan_of(options, selected, on_gpu);
+  if (options.lists_cases) {
+    for (const Case& item : plan) {
+      std::cout << item.name() << '\n';
+    }
     return ALL_WELL;
   }
   const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr, added};
@@ -159,7 +165,7 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     serve_cases(run);
     return ALL_WELL;
   }
-  return run_plan(run, google);
+  return run_plan(run);
 }
 
 }  // namespace

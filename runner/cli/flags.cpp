@@ -240,6 +240,15 @@ FlagGroup output(Options& options) {
             "verdicts of --judge, - is standard output; digests",
             {Mode::judge, Mode::digest},
             [&](Text text) { options.json = text; }},
+           {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
+            [&](Text text) { options.filter = text; }},
+           {"--benchmark_list_tests", "", "print the names of the cases, and measure nothing", RUN_KERNELS,
+            [&](Text) { options.lists_cases = true; }},
+           {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", options.repetitions), RUN_KERNELS,
+            [&](Text text) {
+              options.repetitions = parse_number<int>(
+                  "--benchmark_repetitions", text, [](int x) { return x >= 1; }, "a whole number above 0");
+            }},
            {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
             ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
 }
@@ -282,7 +291,7 @@ Operands; --accuracy takes several separated by commas, or all, which leaves out
 {data}
 GPUs that --count counts for:
 {gpus}
-Flags of Google Benchmark (--benchmark_filter=REGEX, ...) work as well.
+Flags that begin with --benchmark_ mean what they mean to Google Benchmark.
 
 Examples:
   runner --kernel 5 --sizes 256:8192

@@ -76,35 +76,31 @@ void store_switches(const CLI::App& app, const std::vector<FlagGroup>& groups) {
 /// "--flag" of "--flag=value".
 std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
-/// The flags of Google Benchmark among the arguments that CLI11 does not know. Any other argument is an error.
-std::vector<std::string> benchmark_flags(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const std::string& argument : app.remaining()) {
-    if (argument.starts_with("--benchmark_")) {
-      flags.push_back(argument);
-    } else if (argument.starts_with('-') && argument != "-" && argument != "--") {
-      const std::string name = without_value(argument);
-      Candidate best{name.size() / 2, ""};  // a flag that differs in more than half of its letters is no suggestion
-      for (const CLI::Option* const option : app.get_options()) {
-        const std::size_t distance = word_distance(name, option->get_name());
-        if (distance < best.distance) {
-          best = {distance, option->get_name()};
-        }
-      }
-      const bool sizes =
-          name == "-n" || name == "-m" || name == "-k" || name == "-s" || name == "--size" || name == "--n";
-      if (sizes) {
-        best.name = "--sizes";
-      }
-      throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
-                                   best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
-    } else {
-      const bool kernel = names_file(argument) || argument.find_first_of("0123456789") == 0;
-      throw UsageError(kernel ? fmt::format("'{0}' needs a flag before it: --kernel {0}", argument)
-                              : fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
+/// Throws UsageError for what CLI11 does not know.
+void refuse_unknown(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (unknown.empty()) {
+    return;
+  }
+  const std::string& argument = unknown.front();
+  if (!argument.starts_with('-') || argument == "-" || argument == "--") {
+    const bool kernel = names_file(argument) || argument.find_first_of("0123456789") == 0;
+    throw UsageError(kernel ? fmt::format("'{0}' needs a flag before it: --kernel {0}", argument)
+                            : fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
+  }
+  const std::string name = without_value(argument);
+  Candidate best{name.size() / 2, ""};  // a flag that differs in more than half of its letters is no suggestion
+  for (const CLI::Option* const option : app.get_options()) {
+    const std::size_t distance = word_distance(name, option->get_name());
+    if (distance < best.distance) {
+      best = {distance, option->get_name()};
     }
   }
-  return flags;
+  if (name == "-n" || name == "-m" || name == "-k" || name == "-s" || name == "--size" || name == "--n") {
+    best.name = "--sizes";
+  }
+  throw UsageError(fmt::format("unknown flag '{}'{} (--help shows all)", name,
+                               best.name.empty() ? "" : fmt::format("; did you mean {}?", best.name)));
 }
 
 /// The mode that the flags ask for. Two modes are an error.
@@ -141,14 +137,10 @@ void refuse_without_turns(const Options& options) {
 void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& groups, const Options& options) {
   const Mode mode = options.protocol.mode;
   if (options.new_kernel) {
-    std::vector<std::string> others = options.benchmark_flags;
     for (const CLI::Option* const option : app.get_options()) {
       if (option->count() > 0 && option->get_name() != "--new-kernel") {
-        others.push_back(option->get_name());
+        throw UsageError(fmt::format("{} has no effect with --new-kernel", option->get_name()));
       }
-    }
-    if (!others.empty()) {
-      throw UsageError(fmt::format("{} has no effect with --new-kernel", others.front()));
     }
     return;
   }
@@ -196,9 +188,6 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   }
   if (mode == Mode::profile && options.on_executor) {
     throw UsageError("--profile is for a GPU's profiler: not with --device cpu; --count counts there");
-  }
-  if ((mode == Mode::judge || mode == Mode::digest) && !options.benchmark_flags.empty()) {
-    throw UsageError(fmt::format("{} has no effect with {}", options.benchmark_flags.front(), flag_of(mode)));
   }
 }
 
@@ -303,7 +292,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   if (ranks.grid) {
     ranks.gpus = ranks.grid->size();
   }
-  options.benchmark_flags = benchmark_flags(app);
+  refuse_unknown(app);
   refuse_useless_flags(app, groups, options);
   return result;
 }

@@ -53,8 +53,10 @@ struct Options {
   std::optional<std::string> out;         ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> new_kernel;  ///< path of a file to write, and nothing else
   ListFormat list_format = ListFormat::table;
-  std::vector<std::string> benchmark_flags;  ///< "--benchmark_...", for Google Benchmark
-  std::vector<std::string> argv;             ///< as given, program name first
+  std::string filter;             ///< of the cases, for make_plan()
+  bool lists_cases = false;       ///< prints their names, and nothing else
+  int repetitions = 1;            ///< of each case
+  std::vector<std::string> argv;  ///< as given, program name first
 };
 
 /// Of the size alone for --trace: small enough that a warp's whole loop is on the page.

@@ -345,14 +345,13 @@ std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std
   return plan;
 }
 
-std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel*>& kernels, bool on_gpu,
-                          std::string_view filter) {
+std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel*>& kernels, bool on_gpu) {
   const Mode mode = options.protocol.mode;
   const std::vector<Size> sizes = parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, on_gpu));
   const std::vector<Distribution> kinds = mode == Mode::accuracy ? options.protocol.data : std::vector<Distribution>{};
-  std::vector<Case> plan = make_plan(kernels, sizes, kinds, filter);
+  std::vector<Case> plan = make_plan(kernels, sizes, kinds, options.filter);
   if (plan.empty()) {
-    throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", filter));
+    throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", options.filter));
   }
   if (options.trace && plan.size() > 1) {
     throw UsageError(

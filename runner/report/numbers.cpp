@@ -33,13 +33,4 @@ std::string short_number(std::uint64_t value) { return short_number(static_cast<
 
 std::string bytes_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-std::string three_digits(double value) {
-  if (value == 0.0) {
-    return "0";
-  }
-  const double rounded = std::stod(fmt::format("{:.2e}", value));
-  const int before_point = static_cast<int>(std::floor(std::log10(std::abs(rounded)))) + 1;
-  return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 6));
-}
-
 }  // namespace sgemm

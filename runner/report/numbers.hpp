@@ -13,7 +13,4 @@ std::string short_number(std::uint64_t value);
 std::string bytes_text(double bytes);
 std::string bytes_text(std::uint64_t bytes);
 
-/// Three digits without a unit: "0.0123", "66.9", "12345".
-std::string three_digits(double value);
-
 }  // namespace sgemm

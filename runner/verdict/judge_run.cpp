@@ -261,7 +261,7 @@ class FileTrials {
     }
     Words flags{"--accuracy", "--data", listed(kinds), "--seed", seed(), "--sizes", listed(sizes)};
     if (sizes.size() > 1) {
-      flags.push_back(fmt::format("{}{}", FILTER, fmt::join(chosen, "|")));
+      flags.push_back(fmt::format("--benchmark_filter={}", fmt::join(chosen, "|")));
     }
     append(flags, place());
     try_out(Purpose::operands, flags);

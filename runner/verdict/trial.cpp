@@ -20,16 +20,6 @@
 namespace sgemm {
 namespace {
 
-/// The cases that a trial is about, where these are not all of its sizes with all of its operands.
-std::string_view filter_in(const Options& options) {
-  for (const std::string_view flag : options.benchmark_flags) {
-    if (flag.starts_with(FILTER)) {
-      return flag.substr(FILTER.size());
-    }
-  }
-  return "";
-}
-
 /// How a case of a trial ends that is right.
 Outcome right_outcome(Purpose purpose) {
   switch (purpose) {
@@ -77,7 +67,7 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   for (const Kernel& kernel : kernels) {
     selected.push_back(&kernel);
   }
-  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value(), filter_in(options));
+  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value());
   const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false});
   std::vector<Record> records;
   for (const Case& item : plan) {

@@ -28,9 +28,6 @@ enum class Purpose {
 
 std::string_view to_string(Purpose purpose);
 
-/// The flag that chooses among the cases of a trial.
-constexpr std::string_view FILTER = "--benchmark_filter=";
-
 struct FileTrial {
   Purpose purpose = Purpose::check;
   std::vector<std::string> words;  ///< the command line, after the program's name

@@ -261,12 +261,5 @@ TEST(Console, OperandsOfASizeAreSetApartAsWell) {
   EXPECT_NE(out.str().find("\n\n"), std::string::npos);
 }
 
-TEST(Numbers, HaveThreeDigits) {
-  EXPECT_EQ(three_digits(0.0), "0");
-  EXPECT_EQ(three_digits(0.012345), "0.0123");
-  EXPECT_EQ(three_digits(9.996), "10.0");
-  EXPECT_EQ(three_digits(12345.6), "12346");
-}
-
 }  // namespace
 }  // namespace sgemm
