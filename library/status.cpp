@@ -25,9 +25,10 @@ StatusText text_of(sgemm_status_t status) {
     case SGEMM_STATUS_INTERNAL_ERROR:
       return {"SGEMM_STATUS_INTERNAL_ERROR", "There is an error in the library, or in cuBLAS."};
     case SGEMM_STATUS_NOT_SUPPORTED:
-      return {"SGEMM_STATUS_NOT_SUPPORTED",
-              "It would take cuBLAS, and that was not found, or the handle's fallback is none; or the product is to be "
-              "reproducible, and the library has no kernel for it on the device."};
+      return {
+          "SGEMM_STATUS_NOT_SUPPORTED",
+          "It would take cuBLAS, and that was not found, the handle's fallback is none, or a graph captures the first "
+          "such call; or the product is to be reproducible, and the library has no kernel for it on the device."};
   }
   return {"unknown", "This is not a status of the library."};
 }

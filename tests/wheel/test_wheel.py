@@ -97,7 +97,7 @@ def test_without_a_gpu_the_message_is_clear(python):
     assert re.search(r"^GPU +none can be used: |^GPU 0 ", done.stdout, re.MULTILINE), done.stdout
     if "none can be used" in done.stdout:
         handle = run(python, "-c", "import sgemm; sgemm.library.Handle()")
-        assert "SGEMM_STATUS_NOT_INITIALIZED: The handle is null, or there is no usable GPU or driver." in handle.stderr
+        assert "SGEMM_STATUS_NOT_INITIALIZED: The handle is null, its device was reset or its process" in handle.stderr
 
 
 def test_programs_run_with_the_drop_in(python):
