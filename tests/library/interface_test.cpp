@@ -364,9 +364,9 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
 
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_OP_N, 4096, 4096, 4096, INT_MAX).launches, INT_MAX)
       << "2^30 launches of two kernels";
-  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
-  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 32768, 1).launches, 2);
-  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_ROWWISE, SGEMM_OP_N, 4096, 4096, 32769, 1).launches, 3);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_REPRODUCIBLE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_REPRODUCIBLE, SGEMM_OP_N, 4096, 4096, 32768, 1).launches, 2);
+  EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_REPRODUCIBLE, SGEMM_OP_N, 4096, 4096, 32769, 1).launches, 3);
 
   sgemm_plan_t by_address{};
   const auto plan_by_address = [&](std::int64_t lda) {
