@@ -7,16 +7,19 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
 namespace {
 
-/// Bytes by address. Host threads allocate and release at once, as they may with CUDA.
+/// By address. Host threads allocate and release at once, as they may with CUDA.
 struct LiveAllocations {
   std::mutex mutex;
-  std::map<void*, std::size_t> bytes;
+  std::map<void*, Allocation> all;
 };
+
+thread_local const char* next_name = nullptr;
 
 LiveAllocations& live() {
   static LiveAllocations allocations;
@@ -39,17 +42,19 @@ DeviceVariable::~DeviceVariable() { std::erase(variables(), this); }
 
 const std::vector<const DeviceVariable*>& device_variables() { return variables(); }
 
+void name_next_allocation(const char* name) { next_name = name; }
+
 void* allocate(std::size_t bytes) {
   void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});
   const std::lock_guard lock(live().mutex);
-  live().bytes.emplace(memory, bytes);
+  live().all.emplace(memory, Allocation{memory, bytes, std::exchange(next_name, nullptr)});
   return memory;
 }
 
 bool release(void* memory) {
   {
     const std::lock_guard lock(live().mutex);
-    if (live().bytes.erase(memory) == 0) {
+    if (live().all.erase(memory) == 0) {
       return false;
     }
   }
@@ -60,8 +65,8 @@ bool release(void* memory) {
 std::vector<Allocation> allocations() {
   const std::lock_guard lock(live().mutex);
   std::vector<Allocation> result;
-  for (const auto& [begin, bytes] : live().bytes) {
-    result.push_back({begin, bytes});
+  for (const auto& [begin, allocation] : live().all) {
+    result.push_back(allocation);
   }
   return result;
 }
@@ -69,7 +74,7 @@ std::vector<Allocation> allocations() {
 std::vector<GlobalArray> workspaces() {
   std::vector<GlobalArray> arrays;
   for (const Allocation& memory : allocations()) {
-    arrays.push_back({.name = std::string(WORKSPACE),
+    arrays.push_back({.name = memory.name != nullptr ? memory.name : std::string(WORKSPACE),
                       .begin = memory.begin,
                       .row_bytes = memory.bytes,
                       .stride = memory.bytes,

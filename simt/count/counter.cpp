@@ -490,6 +490,7 @@ Counting::~Counting() = default;
 void Counting::launch(const Launch& launch) {
   std::vector<CountedArray> arrays = arrays_;
   for (GlobalArray& workspace : workspaces()) {
+    workspace.name = WORKSPACE;
     arrays.push_back({std::move(workspace)});
   }
   if (arrays.size() > MAX_ARRAYS) {

@@ -112,6 +112,9 @@ class Translator {
       before_[at] = "+";  // reinterpret_cast and templates take a pointer
     } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
       device_variable(at);
+    } else if (token.text.starts_with("cudaMalloc") && is(solid(at + 1), "(") && !is(before(at), "::") &&
+               !(is_identifier(before(at)) && !is(before(at), "return"))) {
+      name_allocation(at);
     } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
       return assembly(at);
     }
@@ -258,6 +261,21 @@ class Translator {
     const Position previous = before(at);
     return previous >= tokens_.size() || tokens_[previous].kind != TokenKind::identifier || is(previous, "else") ||
            is(previous, "do");
+  }
+
+  /// At the call of cudaMalloc(&d_a, bytes) and the like: messages are to name the memory by its variable.
+  void name_allocation(Position at) {
+    const Position open = solid(at + 1);
+    const Position close = closing(open);
+    std::string name;
+    for (Position token = open + 1; token < close && !is(token, ","); ++token) {
+      token = is(token, "[") ? closing(token) : token;
+      name = is_identifier(token) ? tokens_[token].text : std::string_view(name);
+    }
+    if (!name.empty()) {
+      before_[at] += "(simt::name_next_allocation(\"" + name + "\"), ";
+      texts_[close] += ")";
+    }
   }
 
   // ---- kernel<T><<<grid, block>>>(arguments) ----

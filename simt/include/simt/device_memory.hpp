@@ -13,7 +13,11 @@ constexpr std::size_t ALLOCATION_ALIGNMENT = 256;
 struct Allocation {
   void* begin = nullptr;
   std::size_t bytes = 0;
+  const char* name = nullptr;  ///< for messages; or null
 };
+
+/// Of what this host thread allocates next; outlives it.
+void name_next_allocation(const char* name);
 
 /// Throws std::bad_alloc. This, release() and allocations() may be called from several threads at once.
 void* allocate(std::size_t bytes);

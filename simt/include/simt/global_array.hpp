@@ -95,7 +95,7 @@ GlobalArray output(std::string name, Elements& elements) {
   return output(std::move(name), std::ranges::data(elements), std::ranges::size(elements));
 }
 
-/// The name of all memory from cudaMalloc among arrays.
+/// The name of memory from cudaMalloc among arrays that are counted, and among others where no variable names it.
 constexpr std::string_view WORKSPACE = "workspace";
 
 /// All memory from cudaMalloc. The host does not describe it any further.

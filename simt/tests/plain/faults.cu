@@ -142,6 +142,13 @@ void copy_from_beyond_symbol(const float*, float* out) {
 void must_succeed(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(cudaGetLastError()));
 }
+__global__ void beyond_allocation_kernel(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x + 1]; }
+void beyond_allocation(const float*, float* out) {
+  float* d_in[2];
+  must_succeed(cudaMalloc((void**)&d_in[1], 64 * sizeof(float)));
+  cudaMemset(d_in[1], 0, 64 * sizeof(float));
+  beyond_allocation_kernel<<<1, 64>>>(d_in[1], out);
+}
 struct Memory {
   float* begin = nullptr;
   Memory() { cudaMalloc(&begin, 64 * sizeof(float)); }
@@ -253,6 +260,7 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
       {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
       {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
+      {"beyond_allocation", beyond_allocation, "reads 4 bytes at byte 256 of d_in, which has 256 bytes: outside"},
       {"free_twice", free_twice, "cudaFree() of what is no allocation"},
       {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
       {"broken_promise", broken_promise, "block (0,0,0), thread (40,0,0), "},
