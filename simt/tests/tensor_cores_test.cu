@@ -1,6 +1,7 @@
 // The executor's tensor cores multiply FP32 numbers, of which they read the bits that TF32 has.
 
-#include "tensor_cores.hpp"
+#include "instructions.cuh"
+#include "launch.cuh"
 
 #include "simt/executor.hpp"
 
@@ -16,6 +17,34 @@
 
 namespace simt::test {
 namespace {
+
+// Shape of what one mma multiplies; matrices below are row-major without gaps.
+constexpr int MMA_M = 16;
+constexpr int MMA_N = 8;
+constexpr int MMA_K = 8;
+
+__global__ void tile_kernel(const float* a, const float* b, const float* c, float* d) {
+  const int r = static_cast<int>(threadIdx.x) / 4;
+  const int q = static_cast<int>(threadIdx.x) % 4;
+  const auto at_a = [&](int row, int k) { return a[row * MMA_K + k]; };
+  const auto at_b = [&](int k, int col) { return b[k * MMA_N + col]; };
+  const auto place = [&](int i) { return (r + i / 2 * 8) * MMA_N + 2 * q + i % 2; };
+  const float a_part[4] = {at_a(r, q), at_a(r + 8, q), at_a(r, q + 4), at_a(r + 8, q + 4)};
+  const float b_part[2] = {at_b(q, r), at_b(q + 4, r)};
+  float part[4];
+  for (int i = 0; i < 4; ++i) {
+    part[i] = c[place(i)];
+  }
+  mma_m16n8k8_tf32(part, a_part, b_part, part);
+  for (int i = 0; i < 4; ++i) {
+    d[place(i)] = part[i];
+  }
+}
+
+/// d = a * b + c by a warp, or by so many of its threads.
+void multiply_tile(const float* a, const float* b, const float* c, float* d, unsigned threads = 32) {
+  launch(tile_kernel, 1, dim3(threads), 0, nullptr, a, b, c, d);
+}
 
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t IGNORED = (1U << 13U) - 1;  // mantissa bits that TF32 lacks
@@ -75,7 +104,7 @@ TEST(TensorCoreTest, PassesOnInfAndNan) {
 TEST(TensorCoreTest, TakesWholeWarps) {
   const Tile tile;
   std::vector<float> d(tile.c.size());
-  EXPECT_THROW(multiply_tile_by_half_a_warp(tile.a.data(), tile.b.data(), tile.c.data(), d.data()), simt::Error);
+  EXPECT_THROW(multiply_tile(tile.a.data(), tile.b.data(), tile.c.data(), d.data(), 16), simt::Error);
 }
 
 }  // namespace
