@@ -342,15 +342,6 @@ def compared(records: pd.DataFrame) -> pd.DataFrame:
     return records[records.vs_cublas.notna() & (records.variant == "")]
 
 
-def rivals(records: pd.DataFrame) -> pd.DataFrame:
-    return compared(records[records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
-
-
-def on_tensor_cores(records: pd.DataFrame) -> pd.DataFrame:
-    """The chapters that multiply on tensor cores, as accurately as in FP32."""
-    return compared(records[records.has_fp32_accuracy & (records.accuracy_class != "fp32") & records.is_chapter])
-
-
 def selection_note(every: pd.DataFrame, drawn: pd.DataFrame) -> str:
     number, of = (found[found.is_chapter].kernel.nunique() for found in (drawn, every))
     return "Default variants." if number == of else f"The {number} of {of} chapters that gained most over those before."
@@ -466,16 +457,18 @@ def ratios_by_shape(records: pd.DataFrame, title: str) -> Figure:
 
 def percent_of_cublas(source: Source) -> Figure:
     """The rivals over problems of all shapes."""
-    records = rivals(source.of_shapes())
+    records = source.of_shapes()
+    records = compared(records[records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
     if records.empty:
         raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
     return ratios_by_shape(records, "Speed relative to cuBLAS")
 
 
 def percent_of_cublas_tensor(source: Source) -> Figure:
-    """The chapters on tensor cores over problems of all shapes."""
-    records = on_tensor_cores(source.of_shapes())
-    if records.empty:
+    """The chapters that multiply on tensor cores, as accurately as in FP32, over problems of all shapes."""
+    records = source.of_shapes()
+    accurate = records.has_fp32_accuracy & (records.accuracy_class != "fp32")
+    if (records := compared(records[accurate & records.is_chapter])).empty:
         raise NoData("no chapter on tensor cores was compared with cuBLAS")
     return ratios_by_shape(records, "On tensor cores: speed relative to cuBLAS in FP32")
 
@@ -694,13 +687,6 @@ def time_with_copies(source: Source) -> Figure:
     return fig
 
 
-def errors_at(source: Source, size: int, **fields) -> pd.DataFrame:
-    """Errors measured at one size, of the default variants."""
-    if source.accuracy is None:
-        raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
-    return pick(source.accuracy, None, side=size, variant="", **fields).dropna(subset="rel_err")
-
-
 def written_error(error: float) -> str:
     """In as many digits as the tables have; what is the same there is drawn as one."""
     return f"{error:.1e}"
@@ -711,9 +697,11 @@ UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform,
 
 def error_by_distribution(source: Source) -> Figure:
     """Kernels whose errors coincide on every kind of operands share a marker and a name."""
-    sizes = set(source.accuracy.side.dropna().astype(int)) if source.accuracy is not None else set()
+    if source.accuracy is None:
+        raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
+    sizes = set(source.accuracy.side.dropna().astype(int))
     size = 4096 if 4096 in sizes else max(sizes, default=0)
-    records = errors_at(source, size)
+    records = pick(source.accuracy, None, side=size, variant="").dropna(subset="rel_err")
     records = records[~records.data.isin(UNDRAWN)]
     if not (records.rel_err > 0).any():
         raise NoData("no error above 0 was measured")
