@@ -656,8 +656,17 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
       return chosen.empty() && !callable_functions(source, code, function.name).empty();
     });
-    const std::string passed_over =
-        idle == source.functions.end() ? "" : fmt::format("; its function {} launches nothing of it", idle->name);
+    const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
+    const bool of_other_types =
+        has_any([](const simt::Function& function) { return std::ranges::any_of(function.parameters, is_pointer); }) &&
+        !has_any([&](const simt::Function& function) {
+          return std::ranges::any_of(in_single_precision(code.with_plain_types(function)).parameters,
+                                     [](const auto& parameter) { return type_of(parameter) == Type::matrix; });
+        });
+    const std::string passed_over = idle != source.functions.end()
+                                        ? fmt::format("; its function {} launches nothing of it", idle->name)
+                                    : of_other_types ? "; none of its parameters is a float*, and products are of FP32"
+                                                     : "";
     refuse(fmt::format("{}{}",
                        kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that "
                                        "launches one"

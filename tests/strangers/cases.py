@@ -365,6 +365,12 @@ CASES = [
         ("run(A, B, C, M, N, K)",),
     ),
     Case(
+        "integers",
+        whole(CONST, "M N K", "M", "N", "K").replace("float", "int"),
+        "status 2",
+        ("none of its parameters is a float*, and products are of FP32",),
+    ),
+    Case(
         "a_square_that_does_not_say_which_is_which",
         SQUARE.replace("M,", "Q,").replace("M[", "Q["),
         "asks",
