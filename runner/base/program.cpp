@@ -15,16 +15,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr auto POLL = std::chrono::milliseconds(50);
 
@@ -41,8 +37,7 @@ bool read_some(int pipe, std::string& output) {
   return length > 0 || (length < 0 && errno == EINTR);
 }
 
-}  // namespace
-
+/// The program's file: `name` itself where it has a slash, or what PATH has of that name. Nothing where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return access(name.c_str(), X_OK) == 0 ? std::optional<std::filesystem::path>(name) : std::nullopt;
@@ -56,6 +51,8 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 std::optional<std::filesystem::path> find_chosen_program(const char* variable,
                                                          std::initializer_list<std::string> names) {
@@ -93,11 +90,8 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   }
   close(pipe[1]);
   ProgramResult result;
-  const Clock::time_point begin = Clock::now();
   while (read_some(pipe[0], result.output)) {
-    const std::chrono::duration<double> taken = Clock::now() - begin;
-    result.out_of_time = limits.seconds && taken.count() > *limits.seconds;
-    if (result.out_of_time || limits.stop.requested()) {
+    if (limits.stop.requested()) {
       program.signal(SIGKILL);
       break;
     }
@@ -112,23 +106,17 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   return result;
 }
 
-TemporaryFile::TemporaryFile(const std::string& name) {
+TemporaryFolder::TemporaryFolder() {
   std::string folder = (std::filesystem::temp_directory_path() / "sgemm-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "can not make a folder for temporary files");
   }
-  folder_ = folder;
-  path_ = folder_ / name;
+  path_ = folder;
 }
 
-TemporaryFile::~TemporaryFile() {
+TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
-std::string TemporaryFile::content() const {
-  std::ifstream file(path_, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace sgemm

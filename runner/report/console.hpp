@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <map>
@@ -125,5 +126,13 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
 
 /// Prints what the run does otherwise than its command line lets one expect.
 void print_remarks(std::ostream& out, const Options& options, bool executing, const std::string& gpu_error);
+
+/// Three digits and a unit: "4.29 G", "524 k"; small whole numbers as they are: "4096".
+std::string short_number(double value);
+std::string short_number(std::uint64_t value);
+
+/// "4.40 GB".
+std::string bytes_text(double bytes);
+std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace sgemm

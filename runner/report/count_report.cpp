@@ -1,6 +1,5 @@
 
 #include "report/console.hpp"
-#include "report/numbers.hpp"
 
 #include <algorithm>
 #include <array>

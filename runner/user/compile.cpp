@@ -212,11 +212,11 @@ UsageError does_not_compile(const std::string& compiler, const std::string& path
 
 /// Runs a compiler to its end. Throws CaseStopped where the run is interrupted.
 ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) {
-  const TemporaryFile own("folder");  // for what a compiler that is ended would leave
-  const fs::path folder = own.path().parent_path();
+  const TemporaryFolder own;  // for what a compiler that is ended would leave
+  const fs::path& folder = own.path();
   left_behind.push_back(folder);
-  return run_program(
-      words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"}, {}, StopToken(interrupted), std::move(left_behind)});
+  return run_program(words,
+                     {{"TMPDIR=" + folder.string(), "LANGUAGE=en"}, StopToken(interrupted), std::move(left_behind)});
 }
 
 /// Removes the folders in the cache that precompiled_headers() made for other compilers or versions of the executor,
@@ -334,8 +334,8 @@ simt::Source read_code(const std::string& path, const std::string& text, Target 
     const Flags flags = flags_for(executor, path, options);
     Words words = executor_words(flags, executor);
     append(words, flags.definitions);
-    const TemporaryFile own("source");
-    const fs::path folder = own.path().parent_path();
+    const TemporaryFolder own;
+    const fs::path& folder = own.path();
     try {
       return simt::read_file(path, words, folder, runs_to_end({folder}));
     } catch (const simt::CompilerError& error) {

@@ -3,8 +3,6 @@
 
 #include "report/console.hpp"
 
-#include "report/numbers.hpp"
-
 #include "fake_telemetry.hpp"
 #include "page.hpp"
 #include "record_samples.hpp"
