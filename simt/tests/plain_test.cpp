@@ -245,7 +245,8 @@ TEST(Translation, ComesBehindThePreprocessor) {
 TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
   const Files files;
   files.write("my.cu",
-              "struct Timer { cudaUnknown_t begin; };\nnamespace cde = cuda::unknown;\nusing Cut = cute::unknown;\nenum { SIZE = 4 };\n"
+              "struct Timer { cudaUnknown_t begin; };\nnamespace cde = cuda::unknown;\nusing Cut = "
+              "cute::unknown;\nenum { SIZE = 4 };\n"
               "template <class T> struct Box {\n  T value;\n} box;\n"
               "namespace mine {\n__device__ int twice(int);\n__device__ int twice(int a) { return 2 * a; }\n"
               "__global__ void f(int* a) { *a = twice(SIZE); }\n}\n"
@@ -259,8 +260,8 @@ TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
   const std::string own = text.substr(text.find("SIZE = 4"));
-  for (const std::string_view word :
-       {"cuda::unknown", "cute::unknown", "cudaUnknown_t", "cublasUnknown_t", "Timer", "main", "stderr", "-1", "#pragma simt"}) {
+  for (const std::string_view word : {"cuda::unknown", "cute::unknown", "cudaUnknown_t", "cublasUnknown_t", "Timer",
+                                      "main", "stderr", "-1", "#pragma simt"}) {
     EXPECT_EQ(own.find(word), std::string::npos) << word;
   }
 }

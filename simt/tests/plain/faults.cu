@@ -229,10 +229,12 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
   using simt::test::PlainFault;
   static const PlainFault faults[] = {
       {"shared_into_next", shared_into_next,
-       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at element [64] of shared first, outside"},
+       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at element [64] of shared first, "
+       "outside"},
       {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
       {"missing_barrier", missing_barrier, "reads 4 bytes at element [0] of shared values, which thread ("},
-      {"read_too_early", read_too_early, "writes 4 bytes at element [1][0] of shared values, which thread (0,0,0) read"},
+      {"read_too_early", read_too_early,
+       "writes 4 bytes at element [1][0] of shared values, which thread (0,0,0) read"},
       {"read_too_early_by", read_too_early, ", before it was written: a barrier is missing between "},
       {"read_too_early_lines", read_too_early, "plain/faults.cu:24 and "},
       {"unwritten", unwritten, "faults.cu:31 in "},
