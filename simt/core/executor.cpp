@@ -31,27 +31,19 @@ bool asked_to_stop() {
   return asked != nullptr && asked();
 }
 
-/// The OS threads that run blocks, for as long as the program lasts.
+/// The OS threads that run blocks, for as long as the program lasts. They are never joined: code of a block may call
+/// exit(), on two threads at once, and a thread can not wait for itself.
 class Workers {
  public:
   static Workers& instance() {
-    static Workers workers;
+    static Workers& workers = *new Workers;
     return workers;
   }
 
   Workers() { start(count_); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers() {
-    {
-      const std::lock_guard lock(mutex_);
-      quitting_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-  }
+  ~Workers() = delete;
 
   unsigned count() const { return count_; }
 
@@ -105,10 +97,7 @@ class Workers {
     Block block;
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [&] { return quitting_ || launches_ != seen; });
-      if (quitting_) {
-        return;
-      }
+      wake_.wait(lock, [&] { return launches_ != seen; });
       seen = launches_;
       const Launch launch = *launch_;
       lock.unlock();
@@ -152,7 +141,6 @@ class Workers {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;
-  bool quitting_ = false;
   std::uint64_t launches_ = 0;
   unsigned busy_ = 0;  ///< workers that have not finished the launch
   const Launch* launch_ = nullptr;
