@@ -25,7 +25,7 @@ COMPATIBLE = f"{MAJOR}.{MINOR}" if MAJOR == "0" else MAJOR  # with the versions 
     [
         ("CITATION.cff", r"^version: (\S+)$", VERSION),
         ("CHANGELOG.md", r"^## \[(\d\S*)\] - ", VERSION),
-        ("library/python/sgemm/library.py", r'^NAME = "libsgemm\.so\.(.*)"$', COMPATIBLE),
+        ("library/python/sgemm/library.py", r'^VERSION = "(.*)"$', VERSION),
         ("docs/library.md", r"^find_package\(sgemm (\S+) REQUIRED\)$", COMPATIBLE),
         ("docs/library.md", r"`libsgemm\.so\.([\d.]+)`", COMPATIBLE),
         ("docs/preload.md", r"`libsgemm\.so\.([\d.]+)`", COMPATIBLE),
