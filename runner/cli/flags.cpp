@@ -291,8 +291,6 @@ Operands; --accuracy takes several separated by commas, or all, which leaves out
 {data}
 GPUs that --count counts for:
 {gpus}
-Flags that begin with --benchmark_ mean what they mean to Google Benchmark.
-
 Examples:
   runner --kernel 5 --sizes 256:8192
   runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json
