@@ -2,7 +2,7 @@
 // copied. Operands that are new in each sample make it honest.
 // family: kept state
 // source: own
-// verdict: honest
+// verdict: incorrect or honest
 // caught with: gpu
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta,
 // C); note<<<1, 1>>>()

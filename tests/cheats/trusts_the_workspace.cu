@@ -1,7 +1,7 @@
 // Keeps its result in the workspace, and takes what it finds there for the result, unless it is zero.
 // family: kept state
 // source: own
-// verdict: incorrect
+// verdict: incorrect or implausible
 // caught with: gpu
 // workspace: 4 * M * N
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C,

@@ -2,8 +2,8 @@
 // the memory of an earlier sample it takes the place at which a number has changed. Later launches return at once.
 // family: other buffers
 // source: own, after https://github.com/gpu-mode/reference-kernels/pull/104
-// verdict: incorrect or honest
-// caught with: gpu
+// verdict: failed or incorrect
+// caught with: cpu
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta,
 // C); note<<<1, 1>>>(A, B, C)
 #include "product.cuh"
