@@ -1,65 +1,114 @@
-#include "command/command.hpp"
+// The command `simt translate`, by which a build takes plain CUDA.
+
+#include "simt/compile.hpp"
 #include "simt/plain_cuda.hpp"
 
 #include <array>
-#include <exception>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
-using namespace simt::command;
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
 
-struct Part {
-  std::string_view name;
-  std::string_view usage;
-  int (*run)(Words words);
+constexpr std::string_view USAGE =
+    R"(usage: simt translate FILE.cu FOLDER [-I FOLDER]... [-D NAME[=VALUE]]... [--depfile FILE]
+
+Writes C++ of a file of plain CUDA for the executor, and prints the path of what it wrote.
+)";
+
+/// What the command line should not say.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
-constexpr std::array PARTS{Part{"check", CHECK_USAGE, check}, Part{"count", COUNT_USAGE, count},
-                           Part{"translate", TRANSLATE_USAGE, translate}};
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) {
+    throw std::runtime_error("cannot write " + path.string());
+  }
+}
 
-void print_usage(std::ostream& out) {
-  for (const Part& part : PARTS) {
-    out << part.usage << '\n';
+void translate(const Words& words) {
+  Words names;
+  std::vector<fs::path> include_folders;
+  Words definitions;
+  std::string depfile;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with('-')) {
+      names.push_back(word);
+      continue;
+    }
+    if (i + 1 == words.size()) {
+      throw UsageError(word + " takes a value");
+    }
+    const std::string& value = words[++i];
+    if (word == "-I") {
+      include_folders.emplace_back(value);
+    } else if (word == "-D") {
+      definitions.push_back("-D" + value);
+    } else if (word == "--depfile") {
+      depfile = value;
+    } else {
+      throw UsageError("no such option: " + word);
+    }
+  }
+  if (names.size() != 2) {
+    throw UsageError("takes a source and a folder");
+  }
+  const fs::path source = names[0];
+  const fs::path folder = names[1];
+  const fs::path path = folder / source.stem() += ".cpp";
+  // Whether accesses are observed is known when the translation is compiled.
+  Words compile{simt::compiler(), "-std=c++20", "-DSIMT_IS_CHECKED=SIMT_IS_CHECKED"};
+  for (const Words& more : {simt::header_flags(), simt::folder_flags(source, include_folders), definitions}) {
+    compile.insert(compile.end(), more.begin(), more.end());
+  }
+  const simt::Translation translated = simt::translate_file(source, compile, folder);
+  write(path, "#ifdef SIMT_CHECKED\n#define SIMT_IS_CHECKED true\n#else\n#define SIMT_IS_CHECKED false\n#endif\n" +
+                  translated.text);
+  std::cout << path.string() << '\n';
+  if (!depfile.empty()) {
+    std::string text = path.string() + ':';
+    for (const fs::path& read : translated.files) {
+      text += ' ' + read.string();
+    }
+    write(depfile, text + '\n');
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "--help") {
-    print_usage(std::cout);
-    return CLEAN;
-  }
-  if (name == "--version") {
+  const Words words(argv + 1, argv + argc);
+  const std::string_view first = words.empty() ? "" : std::string_view(words.front());
+  if (first == "--version") {
     std::cout << "simt " SIMT_VERSION "\n";
-    return CLEAN;
+    return 0;
   }
-  for (const Part& part : PARTS) {
-    if (part.name != name) {
-      continue;
-    }
-    if (argc > 2 && std::string_view(argv[2]) == "--help") {
-      std::cout << part.usage;
-      return CLEAN;
-    }
-    try {
-      return part.run(Words(argc - 2, argv + 2));
-    } catch (const UsageError& error) {
-      std::cerr << "simt " << name << ": " << error.what() << '\n';
-    } catch (const simt::TranslationError& error) {
-      std::cerr << error.what() << '\n';
-    } catch (const simt::CompilerError& error) {
-      std::cerr << error.what();
-    } catch (const std::exception& error) {
-      std::cerr << "simt " << name << ": " << error.what() << '\n';
-    }
-    return BAD_USAGE;
+  if (first == "--help") {
+    std::cout << USAGE;
+    return 0;
   }
-  std::cerr << (name.empty() ? "simt: a part is to be named" : "simt: there is no part " + std::string(name)) << "\n\n";
-  print_usage(std::cerr);
-  return BAD_USAGE;
+  try {
+    if (first != "translate") {
+      throw UsageError(words.empty() ? "takes a command" : "there is no command " + words.front());
+    }
+    translate(Words(words.begin() + 1, words.end()));
+    return 0;
+  } catch (const UsageError& error) {
+    std::cerr << "simt: " << error.what() << "\n\n" << USAGE;
+  } catch (const std::exception& error) {
+    std::cerr << "simt: " << error.what() << '\n';
+  }
+  return 2;
 }
