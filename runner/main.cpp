@@ -3,6 +3,7 @@
 #include "base/interrupt.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
+#include "cli/benchmarks.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
@@ -47,9 +48,11 @@ ExitStatus run_plan(const Run& run) {
   const DeviceQuery& device = run.device;
   OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
   const std::filesystem::path path = output.path();
-  std::optional<OutputFile> page;
-  if (options.trace) {
-    page.emplace(options.trace->page);
+  std::vector<OutputFile> others;  // their names are held from here on
+  for (const std::string& other : {options.trace ? options.trace->page : "", options.google.out}) {
+    if (!other.empty()) {
+      others.emplace_back(other);
+    }
   }
   const std::unique_ptr<Runner> runner = make_runner(run);
   const bool executing = is_for_gpus(run.plan) && !runner->gpu_error().empty();
@@ -58,14 +61,17 @@ ExitStatus run_plan(const Run& run) {
                    describe_environment(options.argv, options.protocol, device, runner->gpu_facts()));
 
   Console console = make_console(options.protocol, run.plan, executing);
-  std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
-  for (const Case& item : run.plan) {
-    const Kernel& kernel = *item.kernel;
-    if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
-      lines.push_back(call_of(kernel));
+  const bool table_shown = !options.google.format;
+  if (table_shown) {
+    std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
+    for (const Case& item : run.plan) {
+      const Kernel& kernel = *item.kernel;
+      if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
+        lines.push_back(call_of(kernel));
+      }
     }
+    console.heading(lines);
   }
-  console.heading(lines);
   std::map<Outcome, int> counts;
   const auto run_case = [&](const Case& item) {
     Record record(item);
@@ -81,24 +87,16 @@ ExitStatus run_plan(const Run& run) {
       ++counts[record.outcome];
     }
     file.add(record);
-    console.row(record);
+    if (table_shown) {
+      console.row(record);
+    }
     return record;
   };
-  for (const Case& item : run.plan) {
-    std::vector<double> times_us;
-    for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-      if (const Record record = run_case(item); record.measurement) {
-        times_us.push_back(record.measurement->time_us.median);
-      }
-    }
-    if (times_us.size() > 1) {
-      const Summary times = summarize(times_us, CONFIDENCE);
-      console.note(fmt::format("median of repetitions: {}, mean {}, standard deviation {:.2f} %",
-                               time_text(times.median), time_text(times.mean), 100.0 * times.stddev / times.mean));
-    }
-  }
+  run_cases(run.plan, options.google, run_case, [&](const std::string& text) { console.note(text); });
   file.finish(interrupted());
-  console.summary(path.string(), options.trace ? options.trace->page : "");
+  if (table_shown) {
+    console.summary(path.string(), options.trace ? options.trace->page : "");
+  }
   return exit_status(counts);
 }
 
@@ -154,10 +152,7 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const Kernel* added =
       on_gpu && options.protocol.mode == Mode::measure ? add_cpu_baseline(selected, kernels()) : nullptr;
   const std::vector<Case> plan = plan_of(options, selected, on_gpu);
-  if (options.lists_cases) {
-    for (const Case& item : plan) {
-      std::cout << item.name() << '\n';
-    }
+  if (options.google.list_tests) {
     return ALL_WELL;
   }
   const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr, added};

@@ -5,7 +5,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # The packages for building and running on Debian and Ubuntu, besides the CUDA Toolkit.
 # shellcheck disable=SC2034
-BUILD_PACKAGES=(build-essential cmake ninja-build git libfmt-dev nlohmann-json3-dev libcli11-dev
+BUILD_PACKAGES=(build-essential cmake ninja-build git libbenchmark-dev libfmt-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libopenblas-dev libboost-context-dev)
 
 say() { printf '%s\n' "$*" >&2; }

@@ -27,6 +27,7 @@ constexpr double MOST_SUSTAINED_S = 3600.0;
 constexpr std::array L2_STATES{L2State::cold, L2State::warm};
 constexpr std::array TIME_MODES{TimeMode::kernel, TimeMode::end_to_end};
 constexpr std::array GPU_EXCHANGES{GpuExchange::peer, GpuExchange::nccl};
+constexpr std::array BENCHMARK_FORMATS{BenchmarkFormat::console, BenchmarkFormat::json, BenchmarkFormat::csv};
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
 
 std::string gpu_ids() {
@@ -232,25 +233,34 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
 }
 
 FlagGroup output(Options& options) {
-  return {"Output",
-          {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
-            [&](Text text) { options.out = text; }},
-           {"--json",
-            "FILE",
-            "verdicts of --judge, - is standard output; digests",
-            {Mode::judge, Mode::digest},
-            [&](Text text) { options.json = text; }},
-           {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
-            [&](Text text) { options.filter = text; }},
-           {"--benchmark_list_tests", "", "print the names of the cases, and measure nothing", RUN_KERNELS,
-            [&](Text) { options.lists_cases = true; }},
-           {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", options.repetitions), RUN_KERNELS,
-            [&](Text text) {
-              options.repetitions = parse_number<int>(
-                  "--benchmark_repetitions", text, [](int x) { return x >= 1; }, "a whole number above 0");
-            }},
-           {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
-            ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
+  BenchmarkFlags& google = options.google;
+  return {
+      "Output",
+      {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
+        [&](Text text) { options.out = text; }},
+       {"--json",
+        "FILE",
+        "verdicts of --judge, - is standard output; digests",
+        {Mode::judge, Mode::digest},
+        [&](Text text) { options.json = text; }},
+       {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
+        [&](Text text) { google.filter = text; }},
+       {"--benchmark_list_tests", "", "print the names of the cases, and measure nothing", RUN_KERNELS,
+        [&](Text) { google.list_tests = true; }},
+       {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", google.repetitions), RUN_KERNELS,
+        [&](Text text) {
+          google.repetitions = parse_number<int>(
+              "--benchmark_repetitions", text, [](int x) { return x >= 1; }, "a whole number above 0");
+        }},
+       {"--benchmark_format", "FORMAT", fmt::format("print {} in place of the table", words(BENCHMARK_FORMATS)),
+        RUN_KERNELS, [&](Text text) { google.format = parse_choice("--benchmark_format", text, BENCHMARK_FORMATS); }},
+       {"--benchmark_out", "FILE", "file of Google Benchmark, beside the results file", RUN_KERNELS,
+        [&](Text text) { google.out = text; }},
+       {"--benchmark_out_format", "FORMAT",
+        fmt::format("its format: {} [{}]", words(BENCHMARK_FORMATS), to_string(google.out_format)), RUN_KERNELS,
+        [&](Text text) { google.out_format = parse_choice("--benchmark_out_format", text, BENCHMARK_FORMATS); }},
+       {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
+        ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
 }
 
 }  // namespace
@@ -291,6 +301,8 @@ Operands; --accuracy takes several separated by commas, or all, which leaves out
 {data}
 GPUs that --count counts for:
 {gpus}
+Flags that begin with --benchmark_ are those of Google Benchmark.
+
 Examples:
   runner --kernel 5 --sizes 256:8192
   runner --kernel 0-7 --sizes 4096,4097 --l2 warm --out warm.json

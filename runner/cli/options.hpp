@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/benchmarks.hpp"
 #include "count/count.hpp"
 #include "record/protocol.hpp"
 #include "schedule/grid.hpp"
@@ -53,9 +54,7 @@ struct Options {
   std::optional<std::string> out;         ///< path of the results file; without one it is derived from device and time
   std::optional<std::string> new_kernel;  ///< path of a file to write, and nothing else
   ListFormat list_format = ListFormat::table;
-  std::string filter;             ///< of the cases, for make_plan()
-  bool lists_cases = false;       ///< prints their names, and nothing else
-  int repetitions = 1;            ///< of each case
+  BenchmarkFlags google;
   std::vector<std::string> argv;  ///< as given, program name first
 };
 

@@ -15,10 +15,8 @@
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <optional>
-#include <regex>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -307,26 +305,8 @@ void require_several_gpus(const Options& options, const std::vector<const Kernel
   }
 }
 
-namespace {
-
-std::function<bool(const std::string&)> matcher(std::string_view filter) {
-  if (filter.empty() || filter == "all") {
-    return [](const std::string&) { return true; };
-  }
-  const bool negative = filter.front() == '-';
-  try {
-    const std::regex pattern(std::string(filter.substr(negative ? 1 : 0)), std::regex::extended);
-    return [pattern, negative](const std::string& name) { return std::regex_search(name, pattern) != negative; };
-  } catch (const std::regex_error& error) {
-    throw UsageError(fmt::format("--benchmark_filter: '{}' is no regular expression ({})", filter, error.what()));
-  }
-}
-
-}  // namespace
-
 std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std::vector<Size>& sizes,
-                            const std::vector<Distribution>& data, std::string_view filter) {
-  const auto matches = matcher(filter);
+                            const std::vector<Distribution>& data) {
   std::vector<std::optional<Distribution>> kinds(data.begin(), data.end());
   if (kinds.empty()) {
     kinds.emplace_back();
@@ -335,10 +315,7 @@ std::vector<Case> make_plan(const std::vector<const Kernel*>& kernels, const std
   for (const Size& size : sizes) {
     for (const std::optional<Distribution>& kind : kinds) {
       for (const Kernel* const kernel : kernels) {
-        const Case item{kernel, size, kind};
-        if (matches(item.name())) {
-          plan.push_back(item);
-        }
+        plan.push_back({kernel, size, kind});
       }
     }
   }
@@ -349,10 +326,7 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
   const Mode mode = options.protocol.mode;
   const std::vector<Size> sizes = parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, on_gpu));
   const std::vector<Distribution> kinds = mode == Mode::accuracy ? options.protocol.data : std::vector<Distribution>{};
-  std::vector<Case> plan = make_plan(kernels, sizes, kinds, options.filter);
-  if (plan.empty()) {
-    throw UsageError(fmt::format("--benchmark_filter: no case matches '{}'", options.filter));
-  }
+  std::vector<Case> plan = choose_cases(make_plan(kernels, sizes, kinds), options.google);
   if (options.trace && plan.size() > 1) {
     throw UsageError(
         fmt::format("--trace: a page shows one kernel at one size, and these are {} cases ({}, {}, ...); run the "

@@ -62,7 +62,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ(defaults.protocol.max_seconds, 1.0);
   EXPECT_TRUE(defaults.protocol.verify);
   EXPECT_EQ(defaults.protocol.mode, Mode::measure);
-  EXPECT_EQ(defaults.repetitions, 1);
+  EXPECT_EQ(defaults.google.repetitions, 1);
   EXPECT_EQ(defaults.argv, Arguments{"./runner"});
 }
 
@@ -116,10 +116,10 @@ TEST(Options, List) {
 TEST(Options, FlagsOfGoogleBenchmark) {
   const Options given =
       options("--benchmark_filter=.*/1024.* --kernel 5 --benchmark_repetitions=3 --benchmark_list_tests");
-  EXPECT_EQ(given.filter, ".*/1024.*");
-  EXPECT_EQ(given.repetitions, 3);
-  EXPECT_TRUE(given.lists_cases);
-  EXPECT_EQ(options("--benchmark_filter=-cpu_blas").filter, "-cpu_blas");
+  EXPECT_EQ(given.google.filter, ".*/1024.*");
+  EXPECT_EQ(given.google.repetitions, 3);
+  EXPECT_TRUE(given.google.list_tests);
+  EXPECT_EQ(options("--benchmark_filter=-cpu_blas").google.filter, "-cpu_blas");
   EXPECT_EQ(given.argv, words("./runner --benchmark_filter=.*/1024.* --kernel 5 --benchmark_repetitions=3 "
                               "--benchmark_list_tests"));
 }

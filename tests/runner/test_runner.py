@@ -200,7 +200,9 @@ def test_what_is_not_verified_is_not_found_wrong(run):
         (["--kernel", "1", "--grid", "2x3"], "--grid is for products on several GPUs, and --kernel names no kernel"),
         (["--kernel", "1", "--gpus", "2"], "--gpus is for products on several GPUs, and --kernel names no kernel"),
         (["--benchmark_repetitions=0"], "'0' is not a whole number above 0"),
+        (["--benchmark_format=xml"], "xml"),
         (["--benchmark_surprise=1"], "--benchmark_surprise"),
+        (["--benchmark_out=missing/file.json"], "missing/file.json"),
     ],
 )
 def test_status_2_of_bad_usage(run, arguments, message):
@@ -380,7 +382,65 @@ def test_the_limit_of_a_cpu_kernel_gives_way_to_force(run):
     assert run(*sizes, "--force").outcomes == {"cpu_naive": "measured"}
 
 
-# ---- Flags of Google Benchmark ----
+# ---- Google Benchmark ----
+
+CASES = ["sgemm/cpu_naive/16x16x16", "sgemm/cpu_naive/2000x2000x2000"]  # measured, and skipped
+GOOGLE_CASES = [f"{name}/iterations:1/manual_time" for name in CASES]
+TWO_CASES = ("--kernel", "cpu_naive", "--sizes", "16,2000", *QUICK)
+
+
+def check_json(text: str, time_us: float) -> None:
+    """`time_us` is the median of the case that was measured."""
+    document = json.loads(text)
+    measured, skipped = document["benchmarks"]
+    assert [measured["name"], skipped["name"]] == GOOGLE_CASES
+    assert measured["real_time"] == pytest.approx(time_us, rel=1e-3)
+    assert measured["gflops"] > 0
+    assert "error_occurred" not in measured or not measured["error_occurred"]
+    assert skipped["error_occurred"]
+    assert skipped["error_message"].startswith("skipped: ")
+
+
+def check_csv(text: str, time_us: float) -> None:
+    lines = text.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("name,"))
+    measured, skipped = csv.DictReader(io.StringIO("\n".join(lines[start:])))
+    assert [measured["name"], skipped["name"]] == GOOGLE_CASES
+    assert float(measured["real_time"]) == pytest.approx(time_us, rel=1e-3)
+    assert skipped["error_occurred"] == "true"
+
+
+def check_console(text: str, time_us: float) -> None:
+    rows = [line for line in text.splitlines() if line.startswith("sgemm/")]
+    assert [row.split()[0] for row in rows] == GOOGLE_CASES
+    assert float(rows[0].split()[1]) == pytest.approx(time_us, rel=0.05)
+    assert "gflops=" in rows[0]
+    assert "skipped: " in rows[1]
+
+
+CHECKS = {"json": check_json, "csv": check_csv, "console": check_console}
+
+
+@pytest.mark.parametrize("form", CHECKS)
+def test_google_benchmark_prints_its_formats(run, form):
+    done = run(*TWO_CASES, f"--benchmark_format={form}")
+    assert done.status == 0, done.stderr
+    CHECKS[form](done.stdout, done.cases[0]["real_time"])
+    assert [case["name"] for case in done.cases] == CASES
+
+
+@pytest.mark.parametrize("form", CHECKS)
+def test_google_benchmark_writes_its_formats_beside_the_table(run, tmp_path, form):
+    done = run(*TWO_CASES, "--benchmark_out=google.txt", f"--benchmark_out_format={form}")
+    assert done.status == 0, done.stderr
+    CHECKS[form]((tmp_path / "google.txt").read_text(encoding="utf-8"), done.cases[0]["real_time"])
+    assert "1 measured, 1 skipped" in done.stdout
+
+
+def test_google_benchmark_writes_json_unless_told_otherwise(run, tmp_path):
+    done = run(*TWO_CASES, "--benchmark_out=google.json")
+    assert done.status == 0, done.stderr
+    check_json((tmp_path / "google.json").read_text(encoding="utf-8"), done.cases[0]["real_time"])
 
 
 def test_repetitions_are_cases_with_aggregates_below_the_table(run):
