@@ -5,7 +5,6 @@
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
 
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -152,21 +151,19 @@ void CudaBench::run_mode(const GpuCase& item) {
 }
 
 void CudaBench::require_inputs_unchanged(OperandSet& operands) {
-  const Problem problem = gpu_.on_device(operands).problem.operands(Owner::kernel);
-  const auto require = [](const std::vector<float>& expected, const float* on_device, std::string_view name) {
-    if (expected.empty()) {
-      return;
-    }
-    std::vector<float> found(expected.size());
-    const std::size_t bytes = expected.size() * sizeof(float);
-    CUDA_CHECK(cudaMemcpy(found.data(), on_device, bytes, cudaMemcpyDeviceToHost));
-    if (std::memcmp(found.data(), expected.data(), bytes) != 0) {
-      throw CaseStopped(Outcome::failed, fmt::format("writes to {}, which is an input", name));
-    }
-  };
-  require(operands.host().a, problem.a, "A");
-  require(operands.host().b, problem.b, "B");
-  require(operands.host().c0, gpu_.on_device(operands).problem.reference_operands().c, "C0");
+  DeviceProblem& on_device = gpu_.on_device(operands).problem;
+  const std::string why = changed_input(operands.host(), [&](MatrixName name, std::size_t elements) {
+    const Problem problem = on_device.operands(Owner::kernel);
+    const float* const data = name == MatrixName::a   ? problem.a
+                              : name == MatrixName::b ? problem.b
+                                                      : on_device.reference_operands().c;
+    std::vector<float> found(elements);
+    CUDA_CHECK(cudaMemcpy(found.data(), data, elements * sizeof(float), cudaMemcpyDeviceToHost));
+    return found;
+  });
+  if (!why.empty()) {
+    throw CaseStopped(Outcome::failed, why);
+  }
 }
 
 Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {

@@ -3,7 +3,11 @@
 #include "problem/batch.hpp"
 #include "verify/accuracy.hpp"
 
+#include <cstring>
 #include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
 
 namespace sgemm {
 
@@ -38,6 +42,19 @@ Verdict OperandSet::check(AccuracyClass accuracy) {
     reference_ = Reference::compute(original(), Platform::cpu, seed_, {}, roundings_of(data));
   }
   return reference_->check(c_.data(), size.n, accuracy);
+}
+
+std::string changed_input(const HostOperands& expected,
+                          const std::function<std::vector<float>(MatrixName, std::size_t elements)>& read) {
+  const auto is_changed = [&](MatrixName name, const std::vector<float>& wanted) {
+    return !wanted.empty() &&
+           std::memcmp(read(name, wanted.size()).data(), wanted.data(), wanted.size() * sizeof(float)) != 0;
+  };
+  const std::string_view changed = is_changed(MatrixName::a, expected.a)    ? "A"
+                                   : is_changed(MatrixName::b, expected.b)  ? "B"
+                                   : is_changed(MatrixName::c, expected.c0) ? "C0"
+                                                                            : "";
+  return changed.empty() ? "" : fmt::format("writes to {}, which is an input", changed);
 }
 
 }  // namespace sgemm

@@ -5,7 +5,10 @@
 #include "record/protocol.hpp"
 #include "verify/verify.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace sgemm {
@@ -46,5 +49,9 @@ class OperandSet {
   std::vector<float> c_;
   std::unique_ptr<Reference> reference_;
 };
+
+/// "writes to C0, which is an input", where `read` gives other bits for an input than are expected; empty where not.
+std::string changed_input(const HostOperands& expected,
+                          const std::function<std::vector<float>(MatrixName, std::size_t elements)>& read);
 
 }  // namespace sgemm

@@ -114,4 +114,9 @@ std::uint64_t Secret::seed(std::uint64_t counter) const {
   return CounterRandom(inner ^ halves_[1], RandomStream::judge)(counter);
 }
 
+std::vector<Size> decoy_sizes(const std::vector<Size>& asked) {
+  const auto [least, most] = std::ranges::minmax_element(asked, {}, [](const Size& size) { return products(size); });
+  return *least == *most ? std::vector{*least} : std::vector{*least, *most};
+}
+
 }  // namespace sgemm

@@ -82,4 +82,7 @@ bool is_required(Distribution data);
 /// All kinds of operands in an order that the secret makes: the kinds of --accuracy and the decoys.
 std::vector<Distribution> hidden_kinds(SecretNumbers& numbers);
 
+/// Of the sizes that were asked for: the smallest and the largest, at which decoys are timed.
+std::vector<Size> decoy_sizes(const std::vector<Size>& asked);
+
 }  // namespace sgemm

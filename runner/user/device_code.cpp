@@ -116,22 +116,11 @@ std::string kernel_of_launch(const std::vector<std::string>& functions, std::siz
   throw std::runtime_error(fmt::format("the compiled file lacks the kernel of its launch {}", index + 1));
 }
 
-/// One of the operands, whose address an argument may have.
-enum class Base { none, a, b, c, workspace };
-
-/// Where the launch line is told that they lie, as many times this as their number.
-constexpr std::uint64_t NOWHERE = std::uint64_t{1} << 40U;
-
-struct Argument {
-  std::size_t offset = 0;  ///< in the bytes of all arguments
-  Base base = Base::none;  ///< the eight bytes there are this address and a distance
-};
-
 /// A launch whose numbers are frozen.
 struct FrozenLaunch {
-  CUfunction function = nullptr;
+  CUfunction function = nullptr;  ///< null where memory is filled
   UserPlan plan{};
-  std::vector<Argument> addresses;  ///< those of the arguments that are
+  std::vector<AddressArgument> addresses;
 };
 
 /// The shape of a problem, whatever its addresses are.
@@ -197,63 +186,37 @@ class DeviceCode final : public UserCode {
   mutable std::vector<FrozenLaunch> launches_;
 };
 
-/// The launch line is evaluated with addresses that are none, and again with each of them moved: an argument that moves
-/// as far has that address.
+/// As the driver has read them from the kernel.
+std::vector<ParameterPlace> parameters_of(CUfunction function) {
+  const auto info = SGEMM_DRIVER(cuFuncGetParamInfo);
+  std::vector<ParameterPlace> parameters;
+  ParameterPlace place{};
+  while (info(function, parameters.size(), &place.begin, &place.bytes) == CUDA_SUCCESS) {
+    parameters.push_back(place);
+  }
+  return parameters;
+}
+
 FrozenLaunch DeviceCode::freeze(std::size_t index, UserProblem problem) const {
-  constexpr std::uint64_t MOVED = std::uint64_t{1} << 36U;
-  const std::string plan_name = fmt::format("{}{}", PLAN_SYMBOL, index);
-  const auto with = [&](Base moved) {
-    const auto address = [&](Base base) {
-      const auto number = static_cast<std::uint64_t>(base);
-      return reinterpret_cast<float*>(number * NOWHERE + (base == moved ? MOVED : 0));
-    };
-    problem.a = address(Base::a);
-    problem.b = address(Base::b);
-    problem.c = address(Base::c);
-    problem.workspace = address(Base::workspace);
-    return ask<UserPlan>(plan_name, problem);
+  const auto plan_with = [&](Base moved) {
+    problem.a = address_for_plan(Base::a, moved);
+    problem.b = address_for_plan(Base::b, moved);
+    problem.c = address_for_plan(Base::c, moved);
+    problem.workspace = address_for_plan(Base::workspace, moved);
+    return ask<UserPlan>(fmt::format("{}{}", PLAN_SYMBOL, index), problem);
   };
-  FrozenLaunch frozen;
-  frozen.function = function(kernel_of_launch(functions_, index));
-  frozen.plan = with(Base::none);
+  FrozenLaunch frozen{nullptr, plan_with(Base::none), {}};
   const UserPlan& plan = frozen.plan;
-  if (plan.parameters > MOST_PARAMETERS || plan.offsets[plan.parameters] > plan.arguments.size() ||
-      !std::is_sorted(plan.offsets.begin(), plan.offsets.begin() + plan.parameters + 1)) {
-    throw std::runtime_error("a kernel has more parameters than the runner passes on");
+  std::vector<ParameterPlace> parameters{{0, sizeof(float*)}};
+  if (plan.fills == 0) {
+    frozen.function = function(kernel_of_launch(functions_, index));
+    parameters = parameters_of(frozen.function);
   }
-  // The driver reads what the kernel takes, and a file can write a plan of its own: its macros hold for the wrapper
-  // too.
-  const auto parameter_info = SGEMM_DRIVER(cuFuncGetParamInfo);
-  std::size_t place = 0;
-  std::size_t size = 0;
-  for (unsigned i = 0; parameter_info(frozen.function, i, &place, &size) == CUDA_SUCCESS; ++i) {
-    if (i >= plan.parameters || plan.offsets[i] + size > plan.arguments.size()) {
-      throw std::runtime_error("a kernel takes other parameters than its launch passes");
-    }
-  }
-  for (const Base base : {Base::a, Base::b, Base::c, Base::workspace}) {
-    UserPlan moved = with(base);
-    for (unsigned parameter = 0; parameter < plan.parameters; ++parameter) {
-      const std::size_t end = plan.offsets[parameter + 1];
-      for (std::size_t at = plan.offsets[parameter]; at + sizeof(MOVED) <= end; at += sizeof(MOVED)) {
-        std::uint64_t before = 0;
-        std::uint64_t after = 0;
-        std::memcpy(&before, plan.arguments.data() + at, sizeof(before));
-        std::memcpy(&after, moved.arguments.data() + at, sizeof(after));
-        if (after - before == MOVED) {
-          frozen.addresses.push_back({at, base});
-          std::memcpy(moved.arguments.data() + at, &before, sizeof(before));
-        }
-      }
-    }
-    if (moved != plan) {
-      throw std::runtime_error("its launch depends on where an operand lies");
-    }
-  }
-  if (plan.smem_bytes > 0) {
-    const CUresult set = SGEMM_DRIVER(cuFuncSetAttribute)(
-        frozen.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(plan.smem_bytes));
-    require(set, fmt::format("{} bytes of dynamic shared memory", plan.smem_bytes));
+  require_whole(plan, parameters);
+  frozen.addresses = find_addresses(plan, plan_with);
+  if (const auto bytes = static_cast<int>(plan.smem_bytes); bytes > 0 && plan.fills == 0) {
+    require(SGEMM_DRIVER(cuFuncSetAttribute)(frozen.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes),
+            fmt::format("{} bytes of dynamic shared memory", bytes));
   }
   return frozen;
 }
@@ -283,6 +246,9 @@ std::size_t DeviceCode::workspace_bytes(const Problem& problem) const {
 std::optional<Resources> DeviceCode::resources() const {
   std::optional<Resources> most;
   for (const FrozenLaunch& launch : launches_) {
+    if (launch.function == nullptr) {
+      continue;
+    }
     const auto attribute = [&](CUfunction_attribute which) {
       int value = 0;
       require(SGEMM_DRIVER(cuFuncGetAttribute)(&value, which, launch.function), "can not ask for a kernel's resources");
@@ -305,26 +271,75 @@ std::optional<Resources> DeviceCode::resources() const {
   return most;
 }
 
+/// Makes the tensor maps that the plan's arguments ask for, at their places.
+void make_tensor_maps(UserPlan& plan) {
+  for (unsigned parameter = 0; parameter < plan.parameters; ++parameter) {
+    if ((plan.maps >> parameter & 1U) == 0) {
+      continue;
+    }
+    unsigned char* const argument = plan.arguments.data() + plan.offsets[parameter];
+    TensorMapRequest asked{};
+    std::memcpy(&asked, argument, sizeof(asked));
+    const auto type = asked.element_bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                      : asked.element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    const auto swizzle = asked.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                         : asked.swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                         : asked.swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
+    const std::array<cuuint64_t, 2> extents{asked.columns, asked.rows};
+    const std::array<cuuint64_t, 1> strides{asked.row_bytes};
+    const std::array<cuuint32_t, 2> box{asked.box_columns, asked.box_rows};
+    const std::array<cuuint32_t, 2> steps{1, 1};
+    CUtensorMap map{};
+    require(SGEMM_DRIVER(cuTensorMapEncodeTiled)(&map, type, 2, asked.address, extents.data(), strides.data(),
+                                                 box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                                 CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            fmt::format("a tensor map of {} x {} numbers in boxes of {} x {}", asked.rows, asked.columns,
+                        asked.box_rows, asked.box_columns));
+    std::memcpy(argument, &map, sizeof(map));
+  }
+}
+
 void DeviceCode::launch(const Problem& problem, void* workspace, cudaStream_t stream) const {
   const UserProblem operands = problem_of(problem, workspace);
   for (const FrozenLaunch& launch : launches_of(operands)) {
     UserPlan plan = launch.plan;
-    for (const Argument& argument : launch.addresses) {
-      const std::array<void*, 5> bases{nullptr, operands.a, operands.b, operands.c, operands.workspace};
-      std::uint64_t address = 0;
-      std::memcpy(&address, plan.arguments.data() + argument.offset, sizeof(address));
-      address += reinterpret_cast<std::uint64_t>(bases.at(static_cast<std::size_t>(argument.base))) -
-                 static_cast<std::uint64_t>(argument.base) * NOWHERE;
-      std::memcpy(plan.arguments.data() + argument.offset, &address, sizeof(address));
+    put_addresses(plan, launch.addresses, operands);
+    if (plan.fills != 0) {
+      CUdeviceptr filled = 0;
+      std::memcpy(&filled, plan.arguments.data(), sizeof(filled));
+      require(SGEMM_DRIVER(cuMemsetD8Async)(filled, static_cast<unsigned char>(plan.filled_with), plan.filled_bytes,
+                                            stream),
+              "memory can not be filled");
+      continue;
     }
+    make_tensor_maps(plan);
     std::array<void*, MOST_PARAMETERS> parameters{};
     for (unsigned parameter = 0; parameter < plan.parameters; ++parameter) {
       parameters.at(parameter) = plan.arguments.data() + plan.offsets[parameter];
     }
-    require(SGEMM_DRIVER(cuLaunchKernel)(launch.function, plan.grid[0], plan.grid[1], plan.grid[2], plan.block[0],
-                                         plan.block[1], plan.block[2], static_cast<unsigned>(plan.smem_bytes), stream,
-                                         parameters.data(), nullptr),
-            "the launch failed");
+    std::array<CUlaunchAttribute, 2> attributes{};
+    unsigned count = 0;
+    if (plan.cooperative != 0) {
+      attributes.at(count).id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+      attributes.at(count++).value.cooperative = 1;
+    }
+    if (plan.cluster[0] != 0) {
+      attributes.at(count).id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attributes.at(count++).value.clusterDim = {plan.cluster[0], plan.cluster[1], plan.cluster[2]};
+    }
+    const CUlaunchConfig config{plan.grid[0],
+                                plan.grid[1],
+                                plan.grid[2],
+                                plan.block[0],
+                                plan.block[1],
+                                plan.block[2],
+                                static_cast<unsigned>(plan.smem_bytes),
+                                stream,
+                                attributes.data(),
+                                count};
+    require(SGEMM_DRIVER(cuLaunchKernelEx)(&config, launch.function, parameters.data(), nullptr), "the launch failed");
   }
 }
 

@@ -6,6 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
 
 namespace sgemm {
 namespace {
@@ -125,23 +128,6 @@ std::string check_of(const simt::LaunchParts& launch) {
   return fmt::format("  if (false) {}{};\n", launch.kernel, launch.arguments);
 }
 
-/// What the file says of its launch, statement by statement, with what each launch needs before it.
-std::string statements_of(const PlacedText& all, Target target) {
-  std::string text;
-  PlacedText part = all;
-  for (const std::string& statement : simt::split_statements(all.text)) {
-    part.text = statement;
-    const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement);
-    if (launch) {
-      text += line_directive(part) + (target == Target::for_gpu ? "" : check_of(*launch));
-      text += line_directive(part) + consent_of(*launch);
-    }
-    text += line_directive(part) + "  " + (launch ? on_stream(*launch) : statement) + "\n";
-    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
-  }
-  return text;
-}
-
 /// Names of the problem that a file may have as macros, and what a launch line may use.
 constexpr std::string_view NAMES = R"(
 #undef M
@@ -173,9 +159,9 @@ struct sgemm_user_problem {
 /// its alignment.
 constexpr std::string_view PLANS = R"(
 struct sgemm_plan {
-  unsigned grid[3], block[3];
-  unsigned long long smem_bytes;
-  unsigned parameters;
+  unsigned grid[3], block[3], cluster[3], cooperative;
+  unsigned long long smem_bytes, filled_bytes, maps;
+  unsigned fills, filled_with, parameters;
   unsigned offsets[65];
   alignas(16) unsigned char arguments[4096];
 };
@@ -183,6 +169,8 @@ struct sgemm_facts {
   int meets, launches;
   long long workspace_bytes;
 };
+template <class Parameter>
+constexpr bool sgemm_is_map = false;
 template <int Launch, auto Kernel>
 __global__ void sgemm_named() {}
 template <class... Parameters>
@@ -194,6 +182,7 @@ struct sgemm_arguments {
     const auto put = [&](const auto& argument) {
       constexpr unsigned alignment = alignof(decltype(argument));
       at = (at + alignment - 1) / alignment * alignment;
+      plan->maps |= static_cast<unsigned long long>(sgemm_is_map<std::decay_t<decltype(argument)>>) << plan->parameters;
       plan->offsets[plan->parameters++] = at;
       for (unsigned i = 0; i < sizeof(argument) && at + i < sizeof(plan->arguments); ++i) {
         plan->arguments[at + i] = reinterpret_cast<const unsigned char*>(&argument)[i];
@@ -207,6 +196,126 @@ struct sgemm_arguments {
 template <class... Parameters>
 sgemm_arguments<Parameters...> sgemm_arguments_of(void (*)(Parameters...));
 )";
+
+/// What a launch line can say besides its launches: the words for the next one, and memory that is filled.
+constexpr std::string_view PLAN_WORDS = R"(
+  [[maybe_unused]] const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
+    sgemm_to->cluster[0] = x; sgemm_to->cluster[1] = y; sgemm_to->cluster[2] = z;
+  };
+  [[maybe_unused]] const auto cooperative = [&] { sgemm_to->cooperative = 1; };
+  [[maybe_unused]] const auto cudaMemsetAsync = [&](void* to, int value, unsigned long long bytes,
+                                                    cudaStream_t = nullptr) {
+    sgemm_arguments<void*>{sgemm_to}(to);
+    sgemm_to->fills = 1; sgemm_to->filled_with = value; sgemm_to->filled_bytes = bytes;
+  };
+)";
+
+/// A tensor map can not be made on the GPU: in its place the runner finds what it is of.
+constexpr std::string_view TENSOR_MAPS = R"(
+#include <cuda.h>
+template <>
+constexpr bool sgemm_is_map<CUtensorMap> = true;
+struct sgemm_map_request {
+  const void* address;
+  unsigned long long rows, columns, row_bytes;
+  unsigned box_rows, box_columns, element_bytes, swizzle_bytes;
+};
+)";
+constexpr std::string_view TENSOR_MAP_WORD = R"(
+  [[maybe_unused]] const auto tensor_map = [](const auto* address, long long rows, long long columns, long long ld,
+                                              unsigned box_rows, unsigned box_columns, unsigned swizzle_bytes = 0) {
+    constexpr unsigned bytes = sizeof(*address);
+    CUtensorMap map{};
+    *reinterpret_cast<sgemm_map_request*>(&map) = {
+        address, static_cast<unsigned long long>(rows), static_cast<unsigned long long>(columns),
+        static_cast<unsigned long long>(ld) * bytes, box_rows, box_columns, bytes, swizzle_bytes};
+    return map;
+  };
+)";
+
+/// The same words for a launch by the file's own process. `sgemm_config` is that of the next launch.
+constexpr std::string_view CONFIG_WORDS = R"(
+    cudaLaunchAttribute sgemm_attributes[2];
+    cudaLaunchConfig_t sgemm_config{};
+    sgemm_config.attrs = sgemm_attributes;
+    [[maybe_unused]] const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
+      cudaLaunchAttribute& attribute = sgemm_attributes[sgemm_config.numAttrs++];
+      attribute.id = cudaLaunchAttributeClusterDimension;
+      attribute.val.clusterDim = {x, y, z};
+      sgemm_require_cluster(y * z == 1);
+    };
+)";
+constexpr std::string_view ON_EXECUTOR = R"(
+    const auto sgemm_require_cluster = [](bool along_x) {
+      if (!along_x) throw simt::NotSupported("the executor has clusters along x alone");
+    };
+)";
+constexpr std::string_view ON_GPU = R"(
+    const auto sgemm_require_cluster = [](bool) {};
+)";
+constexpr std::string_view COOPERATIVE_WORD = R"(
+    [[maybe_unused]] const auto cooperative = [&] {
+      cudaLaunchAttribute& attribute = sgemm_attributes[sgemm_config.numAttrs++];
+      attribute.id = cudaLaunchAttributeCooperative;
+      attribute.val.cooperative = 1;
+    };
+)";
+
+bool calls(std::string_view statement, std::string_view function) {
+  const std::size_t begin = statement.find_first_not_of(" \t\n");
+  return begin != std::string_view::npos && statement.substr(begin).starts_with(fmt::format("{}(", function));
+}
+
+/// Whether the statement says how the next launch is made.
+bool is_for_next(std::string_view statement) { return calls(statement, "cluster") || calls(statement, "cooperative"); }
+
+/// The launch with what was said of it before.
+std::string configured(const simt::LaunchParts& launch, const std::string& said, Target target) {
+  const auto& parts = launch.configuration;
+  const bool gpu = target == Target::for_gpu;
+  return fmt::format(
+      "  {{{}{}{}{}    sgemm_config.gridDim = {};\n    sgemm_config.blockDim = {};\n"
+      "    sgemm_config.dynamicSmemBytes = {};\n    sgemm_config.stream = {};\n"
+      "    cudaLaunchKernelEx(&sgemm_config, {}, {};\n  }}",
+      gpu ? ON_GPU : ON_EXECUTOR, CONFIG_WORDS, gpu ? COOPERATIVE_WORD : "", said, parts[0], parts[1],
+      parts.size() > 2 ? parts[2] : "0", parts.size() > 3 ? parts[3] : "stream", launch.kernel,
+      launch.arguments.substr(1));
+}
+
+/// What the file says of its launch, statement by statement, with what each launch needs before it.
+std::string statements_of(const UserFile& file, Target target) {
+  std::string text;
+  std::string said;  // of the next launch
+  PlacedText part = file.launch.statement;
+  const auto refuse = [&](std::string_view word, std::string_view why) {
+    throw UsageError(fmt::format("{}: {} in a launch line {}", file.path, word, why));
+  };
+  for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
+    part.text = statement;
+    const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement);
+    if (calls(statement, "cooperative") && target != Target::for_gpu) {
+      refuse("cooperative()", "is for GPUs: the executor does not run all blocks of a grid at a time");
+    }
+    if (launch && launch->arguments.find("tensor_map(") != std::string::npos) {
+      refuse("tensor_map()", target == Target::for_gpu ? "needs --device-code: the runner makes the map"
+                                                       : "is for GPUs: the executor has no tensor maps");
+    }
+    if (launch) {
+      text += line_directive(part) + (target == Target::for_gpu ? "" : check_of(*launch));
+      text += line_directive(part) + consent_of(*launch);
+    }
+    if (is_for_next(statement)) {
+      said += line_directive(part) + "  " + statement + "\n";
+    } else {
+      text += line_directive(part);
+      text += !launch ? "  " + statement : said.empty() ? "  " + on_stream(*launch) : configured(*launch, said, target);
+      text += "\n";
+      said = launch ? "" : said;
+    }
+    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -248,7 +357,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
   const std::string_view begun = target == Target::for_gpu ? "sgemm_launches_begun" : "simt::launches()";
   text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" : "";
   text += fmt::format("  const unsigned long long sgemm_launches_before = {};\n", begun);
-  text += statements_of(file.launch.statement, target);
+  text += statements_of(file, target);
   text +=
       "#line 1 \"the runner's part\"\n"
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"
@@ -262,41 +371,49 @@ std::string wrapper_of(const UserFile& file, Target target) {
 
 std::string device_wrapper_of(const UserFile& file) {
   const std::string_view ceil_div = ceil_div_for(file.source);
+  const bool maps = file.launch.statement.text.find("tensor_map(") != std::string::npos;
   const auto locals = [&](std::string_view type) {
     return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div) +
            "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
   };
   constexpr std::string_view KERNEL = "extern \"C\" __global__ void";
   constexpr std::string_view PROBLEM = "  const sgemm_user_problem* const sgemm_problem = &sgemm_given;";
-  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}{}", NAMES, PLANS);
+  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}{}{}", NAMES, PLANS, maps ? TENSOR_MAPS : "");
   std::string before;  // statements that launch nothing
+  std::string said;    // of the next launch
   std::string names;
   int launches = 0;
+  const auto add_plan = [&](const std::string& statements) {
+    text += fmt::format("{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}{}{}{}{}}}\n", KERNEL,
+                        PLAN_SYMBOL, launches++, PROBLEM, locals("int"), PLAN_WORDS, maps ? TENSOR_MAP_WORD : "",
+                        before, said, statements);
+    said.clear();
+  };
   PlacedText part = file.launch.statement;
   for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
     part.text = statement;
+    const std::string line = line_directive(part);
+    const std::string placed = fmt::format("{}  {}\n", line, statement);
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
       const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
-      const std::string line = line_directive(part);
-      text += fmt::format(
-          "{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}"
+      names += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches, launch->kernel);
+      add_plan(fmt::format(
           "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
           "{}  sgemm_to->smem_bytes = ({});\n"
           "{}  decltype(sgemm_arguments_of({})){{sgemm_to}}({});\n"
           "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
           "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
-          " sgemm_to->block[2] = sgemm_block.z;\n}}\n",
-          KERNEL, PLAN_SYMBOL, launches, PROBLEM, locals("int"), before, line, launch->configuration[0], line,
-          launch->configuration[1], line, smem, line, launch->kernel,
-          launch->arguments.substr(1, launch->arguments.size() - 2));
-      names += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches, launch->kernel);
-      ++launches;
+          " sgemm_to->block[2] = sgemm_block.z;\n",
+          line, launch->configuration[0], line, launch->configuration[1], line, smem, line, launch->kernel,
+          launch->arguments.substr(1, launch->arguments.size() - 2)));
+    } else if (calls(statement, "cudaMemsetAsync")) {
+      add_plan(placed);
     } else {
-      before += line_directive(part) + "  " + statement + "\n";
+      (is_for_next(statement) ? said : before) += placed;
     }
     part.line += static_cast<int>(std::ranges::count(statement, '\n'));
   }
-  if (launches == 0) {
+  if (names.empty()) {
     throw UsageError(
         fmt::format("{} launches by host code of its own ({}), and the code for GPUs is taken alone: give it a line "
                     "'// launch: kernel<<<grid, block>>>(M, N, K, ...)'",
@@ -314,6 +431,77 @@ std::string device_wrapper_of(const UserFile& file) {
       value(file.launch.workspace, "0"));
   // Their names, and the instances of templates that are launched.
   return text + fmt::format("[[maybe_unused]] static void sgemm_names() {{\n{}}}\n", names);
+}
+
+// ---- Plans of launches ----
+
+namespace {
+
+/// Where the launch line is told that operands lie, as many times this as their number, and how far one is moved.
+constexpr std::uint64_t NOWHERE = std::uint64_t{1} << 40U;
+constexpr std::uint64_t MOVED = std::uint64_t{1} << 36U;
+
+std::uint64_t number_of(Base base) { return static_cast<std::uint64_t>(base) * NOWHERE; }
+
+std::uint64_t address_in(const UserPlan& plan, std::size_t offset) {
+  std::uint64_t address = 0;
+  std::memcpy(&address, plan.arguments.data() + offset, sizeof(address));
+  return address;
+}
+
+void put_address(UserPlan& plan, std::size_t offset, std::uint64_t address) {
+  std::memcpy(plan.arguments.data() + offset, &address, sizeof(address));
+}
+
+}  // namespace
+
+float* address_for_plan(Base base, Base moved) {
+  return reinterpret_cast<float*>(number_of(base) + (base == moved ? MOVED : 0));
+}
+
+std::vector<AddressArgument> find_addresses(const UserPlan& plan,
+                                            const std::function<UserPlan(Base moved)>& plan_with) {
+  std::vector<AddressArgument> found;
+  for (const Base base : {Base::a, Base::b, Base::c, Base::workspace}) {
+    UserPlan moved = plan_with(base);
+    for (unsigned parameter = 0; parameter < plan.parameters; ++parameter) {
+      const std::size_t end = plan.offsets[parameter + 1];
+      for (std::size_t at = plan.offsets[parameter]; at + sizeof(MOVED) <= end; at += sizeof(MOVED)) {
+        const std::uint64_t before = address_in(plan, at);
+        if (address_in(moved, at) - before == MOVED) {
+          found.push_back({at, base});
+          put_address(moved, at, before);
+        }
+      }
+    }
+    if (moved != plan) {
+      throw std::runtime_error("its launch depends on where an operand lies");
+    }
+  }
+  if (plan.fills != 0 && (found.size() != 1 || found.front().base < Base::c)) {
+    throw std::runtime_error("its launch line fills memory that is neither C nor the workspace");
+  }
+  return found;
+}
+
+void put_addresses(UserPlan& plan, const std::vector<AddressArgument>& arguments, const UserProblem& operands) {
+  const std::array<const void*, 5> bases{nullptr, operands.a, operands.b, operands.c, operands.workspace};
+  for (const AddressArgument& argument : arguments) {
+    const auto real = reinterpret_cast<std::uint64_t>(bases.at(static_cast<std::size_t>(argument.base)));
+    put_address(plan, argument.offset, address_in(plan, argument.offset) + real - number_of(argument.base));
+  }
+}
+
+void require_whole(const UserPlan& plan, const std::vector<ParameterPlace>& parameters) {
+  if (plan.parameters > MOST_PARAMETERS || plan.offsets[plan.parameters] > plan.arguments.size() ||
+      !std::is_sorted(plan.offsets.begin(), plan.offsets.begin() + plan.parameters + 1)) {
+    throw std::runtime_error("a kernel has more parameters than the runner passes on");
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (i >= plan.parameters || plan.offsets[i] + parameters[i].bytes > plan.arguments.size()) {
+      throw std::runtime_error("a kernel takes other parameters than its launch passes");
+    }
+  }
 }
 
 }  // namespace sgemm

@@ -4,8 +4,11 @@
 #include "user/user_file.hpp"
 
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sgemm {
 
@@ -55,18 +58,59 @@ constexpr std::string_view RESOURCES_SYMBOL = "sgemm_user_resources";
 
 /// What a file's launch line says of one launch, on the GPU: the wrapper of its device code declares it once more in
 /// the same layout. Parameter i of the kernel has the bytes of `arguments` from offsets[i] on; the last offset is the
-/// end.
+/// end. Where it is no kernel but memory that is filled, the address is the one argument.
 constexpr unsigned MOST_PARAMETERS = 64;
 struct UserPlan {
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
+  std::array<unsigned, 3> cluster;  ///< zeros for none
+  unsigned cooperative;
   unsigned long long smem_bytes;
+  unsigned long long filled_bytes;
+  unsigned long long maps;  ///< bit i: parameter i is a tensor map, and `arguments` has a TensorMapRequest for it
+  unsigned fills;           ///< 1 where it is no kernel
+  unsigned filled_with;
   unsigned parameters;
   std::array<unsigned, MOST_PARAMETERS + 1> offsets;
   alignas(16) std::array<unsigned char, 4096> arguments;
 
   bool operator==(const UserPlan&) const = default;
 };
+
+/// Rows of numbers, of which a kernel copies boxes.
+struct TensorMapRequest {
+  float* address;
+  unsigned long long rows, columns, row_bytes;
+  unsigned box_rows, box_columns, element_bytes, swizzle_bytes;
+};
+
+/// One of the operands, whose address an argument may have.
+enum class Base { none, a, b, c, workspace };
+
+struct AddressArgument {
+  std::size_t offset;  ///< in the bytes of all arguments
+  Base base;           ///< the eight bytes there are this address and a distance
+};
+
+/// Where the launch line is told that an operand lies: nowhere, and for `moved` a distance behind that.
+float* address_for_plan(Base base, Base moved);
+
+/// The arguments that have addresses. `plan_with` evaluates the launch line with one of them moved: an argument that
+/// moves as far has that address. Throws std::runtime_error where anything else depends on an address.
+std::vector<AddressArgument> find_addresses(const UserPlan& plan, const std::function<UserPlan(Base moved)>& plan_with);
+
+/// The arguments with these addresses in place of those for the plan.
+void put_addresses(UserPlan& plan, const std::vector<AddressArgument>& arguments, const UserProblem& operands);
+
+/// Where a parameter of a kernel begins in the bytes of all, and its bytes.
+struct ParameterPlace {
+  std::size_t begin;
+  std::size_t bytes;
+};
+
+/// Throws std::runtime_error where the kernel, whose parameters these are, would read other bytes than the plan has: a
+/// file can write a plan of its own, as its macros hold for the wrapper too.
+void require_whole(const UserPlan& plan, const std::vector<ParameterPlace>& parameters);
 
 /// What a file says of a problem, likewise.
 struct UserFacts {

@@ -201,10 +201,6 @@ class FileTrials {
     return *std::ranges::min_element(sizes, {}, [](const Size& size) { return products(size); });
   }
 
-  static const Size& largest(const std::vector<Size>& sizes) {
-    return *std::ranges::max_element(sizes, {}, [](const Size& size) { return products(size); });
-  }
-
   static Size larger(Size size) {
     for (std::int64_t* const extent : {&size.m, &size.n, &size.k}) {
       *extent += *extent / 8;
@@ -270,10 +266,8 @@ class FileTrials {
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
   /// too large to be compared with other operands. These look so.
   void measure_decoy() {
-    std::vector<Size> sizes{smallest(run_.asked), largest(run_.asked)};
-    sizes.resize(sizes.front() == sizes.back() ? 1 : 2);
-    try_out(Purpose::decoy, {"--sizes", listed(sizes), "--data", std::string(to_string(Distribution::outliers)),
-                             "--seed", seed(), "--max-seconds", "0.1"});
+    try_out(Purpose::decoy, {"--sizes", listed(decoy_sizes(run_.asked)), "--data",
+                             std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
   }
 
   void measure() {

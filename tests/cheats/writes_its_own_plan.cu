@@ -12,8 +12,8 @@ struct Long {
 };
 
 extern "C" __global__ void sgemm_user_plan_0(char (*)[24], unsigned* plan) {
-  plan[8] = 1;      // one parameter
-  plan[9] = 60000;  // where it begins
+  plan[18] = 1;      // one parameter
+  plan[19] = 60000;  // where it begins
 }
 #define sgemm_user_plan_0 sgemm_plan_of_nobody
 

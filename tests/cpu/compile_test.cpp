@@ -76,6 +76,32 @@ TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
       << message;
 }
 
+constexpr const char* WORDS_FOR_LAUNCHES =
+    "#include <cuda.h>\n"
+    "__global__ void boxes(const __grid_constant__ CUtensorMap a, float* c) { *c = *(const float*)&a; }\n"
+    "__global__ void k(float* c) { *c = 1; }\n"
+    "// launch: cudaMemsetAsync(C, 0, 4 * M, stream); cooperative(); cluster(2); k<<<2, 1>>>(C);"
+    " boxes<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32, 128), C)\n";
+
+TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
+  std::ofstream("my.cu") << WORDS_FOR_LAUNCHES;
+  if (has_nvcc()) {
+    const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
+    EXPECT_TRUE(std::filesystem::exists(compile(file, Target::for_gpu, {{}, {}, 90, true}).library));
+  }
+  const auto refusal = [](const char* launch, Target target) {
+    std::ofstream("my.cu") << "__global__ void k(float* c) { *c = 1; }\n// launch: " << launch << "\n";
+    return usage_message([&] { compile(read_user_file({"my.cu", ""}, {}, target, {}), target, {{}, {}, 90}); });
+  };
+  EXPECT_EQ(
+      refusal("cooperative(); k<<<1, 1>>>(C)", Target::for_executor),
+      "my.cu: cooperative() in a launch line is for GPUs: the executor does not run all blocks of a grid at a time");
+  EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
+            "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
+  EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_gpu),
+            "my.cu: tensor_map() in a launch line needs --device-code: the runner makes the map");
+}
+
 TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
   std::ofstream("my.cu") << SOURCE;
   const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});

@@ -152,5 +152,14 @@ TEST(HiddenKinds, AnyComesFirst) {
   EXPECT_EQ(first.size(), DISTRIBUTIONS.size() + DECOYS.size());
 }
 
+/// A kernel may take uniform operands for granted where it is too large to be compared with others.
+TEST(DecoySizes, AreTheSmallestAndTheLargest) {
+  const Size small{64, 64, 64};
+  const Size middle{512, 512, 512};
+  const Size large{1, 70000, 8192};
+  EXPECT_EQ(decoy_sizes({middle, large, small}), (std::vector{small, large}));
+  EXPECT_EQ(decoy_sizes({large}), std::vector{large});
+}
+
 }  // namespace
 }  // namespace sgemm

@@ -1,4 +1,5 @@
 #include "problem/operands.hpp"
+#include "bench/operand_set.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -393,6 +395,28 @@ TEST(OperandsTest, AreTheSameOnEveryMachine) {
   EXPECT_EQ(operands.b, (std::vector<float>{0x1.9a39bep-1F, -0x1.c2449cp-2F}));
   EXPECT_EQ(make_operands(shape(1, 1, 4, 0.0F), Distribution::integers, 1).a,
             (std::vector<float>{-6.0F, 5.0F, -4.0F, 1.0F}));
+}
+
+TEST(OperandsTest, ChangedInputsAreNamedAndC0IsOne) {
+  HostOperands operands = make_operands({3, 4, 5, 1.0F, 2.0F}, Distribution::uniform, 1);
+  std::vector<MatrixName> asked;
+  const auto change_in = [&](std::optional<MatrixName> changed) {
+    asked.clear();
+    return changed_input(operands, [&](MatrixName name, std::size_t elements) {
+      asked.push_back(name);
+      std::vector<float> found = name == MatrixName::a ? operands.a : name == MatrixName::b ? operands.b : operands.c0;
+      EXPECT_EQ(found.size(), elements);
+      found.back() = name == changed ? std::nextafter(found.back(), 2.0F) : found.back();
+      return found;
+    });
+  };
+  EXPECT_EQ(change_in({}), "");
+  EXPECT_EQ(change_in(MatrixName::a), "writes to A, which is an input");
+  EXPECT_EQ(change_in(MatrixName::b), "writes to B, which is an input");
+  EXPECT_EQ(change_in(MatrixName::c), "writes to C0, which is an input");
+  operands.c0.clear();
+  EXPECT_EQ(change_in(MatrixName::c), "") << "beta is 0, and there is none";
+  EXPECT_EQ(asked.size(), 2U);
 }
 
 TEST(OperandsTest, DistributionsHaveNames) {

@@ -120,6 +120,78 @@ TEST_F(UserKernelsTest, DeviceCodeRunsWithoutTheFilesHostCode) {
   }
 }
 
+/// Parts of sums by a cluster's two blocks in memory that is filled with zeros, a grid whose blocks wait for each
+/// other, and a box of A that the copy engine brings.
+constexpr const char* WORDS = R"(
+#include <cuda.h>
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+// partial sums of a cluster's two blocks, in zero-filled workspace
+__global__ void part(int M, int N, int K, const float* A, const float* B, float* sums) {
+  const unsigned rank = cg::this_cluster().block_rank();
+  const unsigned blocks = cg::this_cluster().num_blocks();
+  const int row = blockIdx.y, column = blockIdx.x / 2 * 128 + threadIdx.x;
+  if (column >= N) return;
+  float sum = 0;
+  for (int k = (int)rank; k < K; k += blocks) sum += A[row * K + k] * B[k * N + column];
+  atomicAdd(&sums[row * N + column], sum);
+}
+// all blocks wait for each other, then store
+__global__ void store(int M, int N, float* sums, float* C) {
+  cg::grid_group grid = cg::this_grid();
+  const int all = M * N;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) sums[i] *= 2;
+  grid.sync();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) C[all - 1 - i] = sums[all - 1 - i] / 2;
+}
+// adds the boxes of A to nothing: reads a box and checks it
+__global__ void boxes(const __grid_constant__ CUtensorMap map, int K, const float* A, float* C) {
+  __shared__ alignas(1024) float box[32 * 32];
+  __shared__ alignas(8) unsigned long long barrier;
+  const unsigned b = (unsigned)__cvta_generic_to_shared(&barrier);
+  const unsigned at = (unsigned)__cvta_generic_to_shared(box);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b));
+    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 4096;" ::"r"(b) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+      ::"r"(at), "l"(&map), "r"(0), "r"(32), "r"(b) : "memory");
+  }
+  __syncthreads();
+  asm volatile("{ .reg .pred p;\n again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n @!p bra again; }" ::"r"(b) : "memory");
+  const int row = threadIdx.x / 32, column = threadIdx.x % 32;
+  if (box[threadIdx.x] != A[(row + 32) * K + column]) C[0] = -12345;
+}
+// workspace: 4 * M * N
+)";
+
+TEST_F(UserKernelsTest, DeviceCodeHasClustersCooperativeLaunchesFilledMemoryAndTensorMaps) {
+  if (query_device(0).device->compute_capability < 90) {
+    GTEST_SKIP() << "clusters and tensor maps came with compute capability 9.0";
+  }
+  const Record record = run(WORDS, 0.0F,
+                            "cudaMemsetAsync(workspace, 0, 4 * M * N, stream); cluster(2);"
+                            "part<<<dim3(2 * ceil_div(N, 128), M), 128>>>(M, N, K, A, B, (float*)workspace);"
+                            "cooperative(); store<<<64, 256>>>(M, N, (float*)workspace, C);"
+                            "boxes<<<1, 1024>>>(tensor_map(A, M, K, lda, 32, 32), K, A, C)");
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  EXPECT_TRUE(record.verified);
+  const Record fills_a = run(WORDS, 0.0F, "cudaMemsetAsync(A, 0, 4, stream); store<<<1, 32>>>(M, N, C, C)");
+  EXPECT_EQ(fills_a.reason, "its launch line fills memory that is neither C nor the workspace");
+}
+
+/// A file's macros hold for the kernel that writes its plan.
+TEST_F(UserKernelsTest, APlanThatAFileWritesHasToHoldAllThatTheKernelReads) {
+  const Record record = run(
+      "struct Long { float bytes[1000]; };\n"
+      "extern \"C\" __global__ void sgemm_user_plan_0(char (*)[24], unsigned* plan) { plan[18] = 1; plan[20] = 4; }\n"
+      "#define sgemm_user_plan_0 sgemm_plan_of_nobody\n"
+      "__global__ void sgemm(Long found, float* C) { C[threadIdx.x] = found.bytes[threadIdx.x]; }\n",
+      0.0F, "sgemm<<<1, 32>>>(Long{}, C)");
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_EQ(record.reason, "a kernel takes other parameters than its launch passes");
+}
+
 TEST_F(UserKernelsTest, TellWhatABlockOfTheLargestKernelOccupies) {
   const Record record = run(SPLIT, 0.5F);
   ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
