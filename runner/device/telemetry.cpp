@@ -26,6 +26,7 @@ using ClockInfo = int (*)(Device, int, unsigned*);
 using PowerUsage = int (*)(Device, unsigned*);  // milliwatts
 using Temperature = int (*)(Device, int, unsigned*);
 using ThrottleReasons = int (*)(Device, unsigned long long*);
+using PowerLimit = int (*)(Device, unsigned*);             // milliwatts
 using TotalEnergy = int (*)(Device, unsigned long long*);  // millijoules
 using MigMode = int (*)(Device, unsigned*, unsigned*);     // now, and after the next reset
 
@@ -54,7 +55,7 @@ struct Reason {
   bool throttles;  ///< lowers clocks that the settings and the load would allow
 };
 
-constexpr std::array<Reason, 9> REASONS{{
+constexpr std::array<Reason, 10> REASONS{{
     {0x001, "gpu_idle", false},
     {0x002, "applications_clocks_setting", false},
     {0x004, "sw_power_cap", true},
@@ -64,6 +65,7 @@ constexpr std::array<Reason, 9> REASONS{{
     {0x040, "hw_thermal_slowdown", true},
     {0x080, "hw_power_brake_slowdown", true},
     {0x100, "display_clock_setting", false},
+    {0, POWER_AT_LIMIT, true},  // of no bit
 }};
 
 struct Unload {
@@ -106,6 +108,9 @@ class Nvml final : public Telemetry {
       sample.throttle_reasons = throttle_reason_names(mask);
     }
     sample.instant_power_w = instant_power_w();
+    if (power_limit_ != nullptr && power_limit_(device_, &value) == nvml::SUCCESS) {
+      note_power_at(value / 1000.0, sample);
+    }
     if (no_energy_.empty()) {
       sample.energy_j = energy_j();
     }
@@ -150,6 +155,7 @@ class Nvml final : public Telemetry {
       return false;
     }
     field_values_ = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
+    power_limit_ = function<nvml::PowerLimit>("nvmlDeviceGetEnforcedPowerLimit");
     energy_ = function<nvml::TotalEnergy>("nvmlDeviceGetTotalEnergyConsumption");
     no_energy_ = why_no_energy();
     return true;
@@ -191,6 +197,7 @@ class Nvml final : public Telemetry {
   nvml::Temperature temperature_ = nullptr;
   nvml::ThrottleReasons reasons_ = nullptr;
   nvml::FieldValues field_values_ = nullptr;
+  nvml::PowerLimit power_limit_ = nullptr;
   nvml::TotalEnergy energy_ = nullptr;
   std::string no_energy_;
 };
@@ -214,6 +221,16 @@ std::vector<std::string> throttle_reason_names(unsigned long long mask) {
     }
   }
   return names;
+}
+
+void note_power_at(double limit_w, TelemetrySample& sample) {
+  if (!sample.throttled() && power_of(sample).value_or(0.0) >= limit_w) {
+    sample.throttle_reasons.emplace_back(POWER_AT_LIMIT);
+  }
+}
+
+std::optional<double> power_of(const TelemetrySample& sample) {
+  return sample.instant_power_w ? sample.instant_power_w : sample.power_w;
 }
 
 std::unique_ptr<Telemetry> Telemetry::open(const std::string& pci_bus_id) { return Nvml::open(pci_bus_id); }

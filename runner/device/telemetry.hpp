@@ -22,6 +22,15 @@ struct TelemetrySample {
   bool throttled() const;
 };
 
+/// Power at one moment, or its mean over the second before where NVML has nothing better.
+std::optional<double> power_of(const TelemetrySample& sample);
+
+/// A reason of the runner's own: the power has reached what the board may draw, and the driver names no cap, which it
+/// does late or never in a short burst.
+constexpr std::string_view POWER_AT_LIMIT = "power_at_limit";
+/// Notes it, where it holds.
+void note_power_at(double limit_w, TelemetrySample& sample);
+
 /// Names of the bits of NVML's mask of clock event (formerly throttle) reasons.
 std::vector<std::string> throttle_reason_names(unsigned long long mask);
 

@@ -69,10 +69,6 @@ std::optional<EnergyUse> counted_energy(const Points& points) {
 
 }  // namespace
 
-std::optional<double> power_of(const TelemetrySample& sample) {
-  return sample.instant_power_w ? sample.instant_power_w : sample.power_w;
-}
-
 bool Trace::power_is_instant() const {
   return std::any_of(points.begin(), points.end(),
                      [](const Point& point) { return point.sample.instant_power_w.has_value(); });

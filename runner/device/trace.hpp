@@ -35,9 +35,6 @@ struct Trace {
   bool power_is_instant() const;
 };
 
-/// Power at one moment, or its mean over the second before where NVML has nothing better.
-std::optional<double> power_of(const TelemetrySample& sample);
-
 /// Energy that a GPU used between two moments of a trace.
 struct EnergyUse {
   double joules = 0.0;

@@ -178,5 +178,21 @@ TEST(Telemetry, ReasonsHaveNamesAndOnlySomeThrottle) {
   EXPECT_TRUE(sample.throttled());
 }
 
+TEST(Telemetry, PowerAtItsLimitThrottlesWithoutAReasonOfTheDriver) {
+  const auto reasons_at = [](double power_w, std::optional<double> instant_power_w, std::vector<std::string> reasons) {
+    TelemetrySample sample;
+    sample.power_w = power_w;
+    sample.instant_power_w = instant_power_w;
+    sample.throttle_reasons = std::move(reasons);
+    note_power_at(700.0, sample);
+    EXPECT_EQ(sample.throttled(), !sample.throttle_reasons.empty());
+    return sample.throttle_reasons;
+  };
+  EXPECT_EQ(reasons_at(705.0, 650.0, {}), std::vector<std::string>{}) << "the mean of the second before";
+  EXPECT_EQ(reasons_at(600.0, 700.0, {}), std::vector<std::string>{"power_at_limit"});
+  EXPECT_EQ(reasons_at(700.0, {}, {}), std::vector<std::string>{"power_at_limit"});
+  EXPECT_EQ(reasons_at(600.0, 704.0, {"sw_power_cap"}), std::vector<std::string>{"sw_power_cap"}) << "once";
+}
+
 }  // namespace
 }  // namespace sgemm
