@@ -50,6 +50,12 @@ const Modes RUN_FILES{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count,
 const Modes LIMIT_TIME{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::judge};
 const Modes SPREAD{Mode::measure, Mode::accuracy};
 const Modes COUNT{Mode::count};
+const Modes MEASURED{Mode::measure};
+const Modes TIMED{Mode::measure, Mode::judge};
+const Modes VERIFIED{Mode::measure, Mode::sustain, Mode::count, Mode::profile};
+const Modes SLOW{Mode::measure, Mode::accuracy, Mode::count, Mode::digest};
+const Modes DIGEST{Mode::digest};
+const Modes TOLD_IN_JSON{Mode::judge, Mode::digest};
 
 FlagGroup what_to_measure(Options& options) {
   Protocol& protocol = options.protocol;
@@ -73,10 +79,7 @@ FlagGroup what_to_measure(Options& options) {
               protocol.seed = parse_number<std::uint64_t>(
                   "--seed", text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
             }},
-           {"--secret",
-            "HEX",
-            "of the operands of samples, to repeat a case [drawn for each case]",
-            {Mode::measure, Mode::judge},
+           {"--secret", "HEX", "of the operands of samples, to repeat a case [drawn for each case]", TIMED,
             [&](Text text) { protocol.secret = Secret::parse(text).text(); }}}};
 }
 
@@ -125,21 +128,14 @@ FlagGroup how_to_measure(Options& options) {
                                                     : "a device index, 0 or above, or cpu");
               }
             }},
-           {"--l2",
-            "STATE",
+           {"--l2", "STATE",
             fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
-            {Mode::measure},
-            [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
-           {"--time",
-            "SPAN",
+            MEASURED, [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
+           {"--time", "SPAN",
             fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
                         to_string(protocol.time)),
-            {Mode::measure},
-            [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
-           {"--max-seconds",
-            "S",
-            fmt::format("seconds to sample one case for [{}]", protocol.max_seconds),
-            {Mode::measure, Mode::judge},
+            MEASURED, [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
+           {"--max-seconds", "S", fmt::format("seconds to sample one case for [{}]", protocol.max_seconds), TIMED,
             [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
            {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
             [&](Text text) {
@@ -149,35 +145,19 @@ FlagGroup how_to_measure(Options& options) {
             }},
            {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]", LIMIT_TIME,
             [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
-           {"--energy",
-            "",
-            "after its samples run each kernel for a second, and cuBLAS, for the energy",
-            {Mode::measure},
+           {"--energy", "", "after its samples run each kernel for a second, and cuBLAS, for the energy", MEASURED,
             [&](Text) { protocol.energy = true; }},
            {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
            {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
-           {"--against",
-            "FILE",
-            "file of digests to compare with, in place of sizes and operands",
-            {Mode::digest},
+           {"--against", "FILE", "file of digests to compare with, in place of sizes and operands", DIGEST,
             [&](Text text) { options.digests = text; }},
-           {"--no-verify",
-            "",
-            "skip the verification of results; their records say so",
-            {Mode::measure, Mode::sustain, Mode::count, Mode::profile},
+           {"--no-verify", "", "skip the verification of results; their records say so", VERIFIED,
             [&](Text) { protocol.verify = false; }},
-           {"--check",
-            "",
-            "run GPU kernels on the CPU and check every access to memory",
-            {Mode::measure, Mode::accuracy},
+           {"--check", "", "run GPU kernels on the CPU and check every access to memory", SPREAD,
             [&](Text) { protocol.check = true; }},
            {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
            {"--profile", "", "launch each kernel once more between marks, for a profiler around the run", ALL, {}},
-           {"--force",
-            "",
-            "run on the CPU even what takes long there",
-            {Mode::measure, Mode::accuracy, Mode::count, Mode::digest},
-            [&](Text) { options.force = true; }}}};
+           {"--force", "", "run on the CPU even what takes long there", SLOW, [&](Text) { options.force = true; }}}};
 }
 
 FlagGroup on_several_gpus(Options& options) {
@@ -238,10 +218,7 @@ FlagGroup output(Options& options) {
       "Output",
       {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
         [&](Text text) { options.out = text; }},
-       {"--json",
-        "FILE",
-        "verdicts of --judge, - is standard output; digests",
-        {Mode::judge, Mode::digest},
+       {"--json", "FILE", "verdicts of --judge, - is standard output; digests", TOLD_IN_JSON,
         [&](Text text) { options.json = text; }},
        {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
         [&](Text text) { google.filter = text; }},

@@ -191,6 +191,32 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   }
 }
 
+/// What follows from the flags together.
+void settle(const CLI::App& app, TraceOptions traced, Options& options) {
+  Protocol& protocol = options.protocol;
+  protocol.mode = mode_of(app);
+  if (protocol.mode == Mode::accuracy && app.count("--data") == 0) {
+    protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
+  }
+  if (protocol.mode == Mode::sustain) {
+    protocol.l2 = L2State::warm;  // as each launch leaves it for the next
+  }
+  options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
+  if (options.trace) {
+    traced.page = options.trace->page;
+    options.trace = traced;
+    options.sizes = options.sizes.value_or(std::string(TRACED_SIZE));
+  }
+  RankOptions& ranks = options.ranks;
+  if (ranks.grid && ranks.gpus.value_or(ranks.grid->size()) != ranks.grid->size()) {
+    throw UsageError(fmt::format("--grid {}x{} takes {} GPUs, --gpus says {}", ranks.grid->rows, ranks.grid->columns,
+                                 ranks.grid->size(), *ranks.gpus));
+  }
+  if (ranks.grid) {
+    ranks.gpus = ranks.grid->size();
+  }
+}
+
 }  // namespace
 
 std::string_view flag_of(Mode mode) {
@@ -270,28 +296,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     }
   }
   store_switches(app, groups);
-  Protocol& protocol = options.protocol;
-  protocol.mode = mode_of(app);
-  if (protocol.mode == Mode::accuracy && app.count("--data") == 0) {
-    protocol.data.assign(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
-  }
-  if (protocol.mode == Mode::sustain) {
-    protocol.l2 = L2State::warm;  // as each launch leaves it for the next
-  }
-  options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
-  if (options.trace) {
-    traced.page = options.trace->page;
-    options.trace = traced;
-    options.sizes = options.sizes.value_or(std::string(TRACED_SIZE));
-  }
-  RankOptions& ranks = options.ranks;
-  if (ranks.grid && ranks.gpus.value_or(ranks.grid->size()) != ranks.grid->size()) {
-    throw UsageError(fmt::format("--grid {}x{} takes {} GPUs, --gpus says {}", ranks.grid->rows, ranks.grid->columns,
-                                 ranks.grid->size(), *ranks.gpus));
-  }
-  if (ranks.grid) {
-    ranks.gpus = ranks.grid->size();
-  }
+  settle(app, traced, options);
   refuse_unknown(app);
   refuse_useless_flags(app, groups, options);
   return result;

@@ -241,21 +241,10 @@ void Record::stop(Outcome how, const std::string& why) {
   }
 }
 
-Json to_json(const Record& record, int repetitions) {
-  Json json;
-  json["name"] = record.name;
-  json["run_name"] = record.name;
-  // Google Benchmark's compare.py expects times in all records but those of type "aggregate", and compares records with
-  // the same unit. So it passes over cases without a time.
-  json["run_type"] = record.measurement ? "iteration" : "aggregate";
-  json["repetitions"] = repetitions;
-  json["repetition_index"] = record.repetition_index;
-  json["threads"] = 1;
-  if (record.measurement) {
-    add_times(json, *record.measurement);
-  } else {
-    json["time_unit"] = "none";
-  }
+namespace {
+
+/// What was to be computed, and by what.
+void add_case(Json& json, const Record& record) {
   json["kernel"] = record.kernel;
   json["number"] = record.number;
   json["variant"] = record.variant;
@@ -280,6 +269,26 @@ Json to_json(const Record& record, int repetitions) {
   if (record.data) {
     json["data"] = to_string(*record.data);
   }
+}
+
+}  // namespace
+
+Json to_json(const Record& record, int repetitions) {
+  Json json;
+  json["name"] = record.name;
+  json["run_name"] = record.name;
+  // Google Benchmark's compare.py expects times in all records but those of type "aggregate", and compares records with
+  // the same unit. So it passes over cases without a time.
+  json["run_type"] = record.measurement ? "iteration" : "aggregate";
+  json["repetitions"] = repetitions;
+  json["repetition_index"] = record.repetition_index;
+  json["threads"] = 1;
+  if (record.measurement) {
+    add_times(json, *record.measurement);
+  } else {
+    json["time_unit"] = "none";
+  }
+  add_case(json, record);
   json["outcome"] = to_string(record.outcome);
   json["reason"] = record.reason;
   json["verified"] = record.verified;

@@ -626,6 +626,29 @@ std::optional<PlacedText> workspace_of(const simt::Source& source, const std::st
   return PlacedText{workspaces.front().text, path, workspaces.front().line};
 }
 
+/// Why there is no function to call.
+std::string why_not_callable(const simt::Source& source, const Code& code, const std::string& chosen) {
+  const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
+  const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
+    return chosen.empty() && !callable_functions(source, code, function.name).empty();
+  });
+  const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
+  const bool of_other_types =
+      has_any([](const simt::Function& function) { return std::ranges::any_of(function.parameters, is_pointer); }) &&
+      !has_any([&](const simt::Function& function) {
+        return std::ranges::any_of(in_single_precision(code.with_plain_types(function)).parameters,
+                                   [](const auto& parameter) { return type_of(parameter) == Type::matrix; });
+      });
+  const std::string passed_over = idle != source.functions.end()
+                                      ? fmt::format("; its function {} launches nothing of it", idle->name)
+                                  : of_other_types ? "; none of its parameters is a float*, and products are of FP32"
+                                                   : "";
+  return (kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that launches one"
+          : kernels > 1 ? "it is not known how to launch its kernels"
+                        : "it is not known how to launch its kernel") +
+         passed_over;
+}
+
 UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, const std::string& path,
                                   const std::string& chosen, const LaunchOptions& options) {
   const auto refuse = [&](const std::string& why) { reject(source, path, why, code, options); };
@@ -652,27 +675,7 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     refuse(fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
   }
   if (callable.empty()) {
-    const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
-    const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
-      return chosen.empty() && !callable_functions(source, code, function.name).empty();
-    });
-    const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
-    const bool of_other_types =
-        has_any([](const simt::Function& function) { return std::ranges::any_of(function.parameters, is_pointer); }) &&
-        !has_any([&](const simt::Function& function) {
-          return std::ranges::any_of(in_single_precision(code.with_plain_types(function)).parameters,
-                                     [](const auto& parameter) { return type_of(parameter) == Type::matrix; });
-        });
-    const std::string passed_over = idle != source.functions.end()
-                                        ? fmt::format("; its function {} launches nothing of it", idle->name)
-                                    : of_other_types ? "; none of its parameters is a float*, and products are of FP32"
-                                                     : "";
-    refuse(fmt::format("{}{}",
-                       kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that "
-                                       "launches one"
-                       : kernels > 1 ? "it is not known how to launch its kernels"
-                                     : "it is not known how to launch its kernel",
-                       passed_over));
+    refuse(why_not_callable(source, code, chosen));
   }
   const auto& [function, readings] = callable.front();
   if (!readings.certain) {
@@ -707,6 +710,20 @@ Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, s
     }
   }
   return reading;
+}
+
+/// What a function can not do that has no more sizes and factors than these.
+std::string requirement_without(const Words& sizes, const Words& factors) {
+  Words conditions;
+  if (sizes.size() == 1) {
+    conditions.emplace_back("M == N && N == K");
+  }
+  for (const auto& [factor, condition] : {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", "beta == 0"}}) {
+    if (!contains(factors, factor)) {
+      conditions.emplace_back(condition);
+    }
+  }
+  return fmt::format("{}", fmt::join(conditions, " && "));
 }
 
 }  // namespace
@@ -754,6 +771,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
   if (of_factors.all.empty() || places[Type::stream].size() > 1) {
     return {};
   }
+  const std::string requirement = requirement_without(sizes, of_factors.all.front());
   Readings readings{{}, of_matrices.certain && of_sizes.certain};
   for (const Words& chosen_matrices : of_matrices.all) {
     for (const Words& chosen_sizes : of_sizes.all) {
@@ -769,17 +787,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
       set(Type::size, chosen_sizes);
       set(Type::scalar, of_factors.all.front());
       set(Type::stream, Words(places[Type::stream].size(), "stream"));
-      Words conditions;
-      if (sizes.size() == 1) {
-        conditions.emplace_back("M == N && N == K");
-      }
-      if (!contains(of_factors.all.front(), "alpha")) {
-        conditions.emplace_back("alpha == 1");
-      }
-      if (!contains(of_factors.all.front(), "beta")) {
-        conditions.emplace_back("beta == 0");
-      }
-      reading.requirement = fmt::format("{}", fmt::join(conditions, " && "));
+      reading.requirement = requirement;
       const bool transposed = std::ranges::any_of(
           matrices, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });
       reading.ops = transposed ? "nt" : "";

@@ -4,6 +4,7 @@
 #include "host/launch.cuh"
 #include "simt/device_memory.hpp"
 #include "user/library.hpp"
+#include "user/wrapper.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,9 @@ namespace {
 /// A user's file with its libraries, which are compiled and loaded when they are first asked for.
 class LoadedFile {
  public:
-  LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {}
+  LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {
+    options_.device_code = options.device_code || needs_device_code(file_.launch);
+  }
 
   const UserFile& file() const { return file_; }
 
@@ -57,7 +60,7 @@ class LoadedFile {
 
  private:
   const UserFile file_;
-  const CompileOptions options_;
+  CompileOptions options_;
   std::array<std::optional<CompiledFile>, TARGETS> compiled_;
   std::array<std::unique_ptr<UserCode>, TARGETS> codes_;
 };

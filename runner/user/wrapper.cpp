@@ -233,31 +233,16 @@ constexpr std::string_view TENSOR_MAP_WORD = R"(
   };
 )";
 
-/// The same words for a launch by the file's own process. `sgemm_config` is that of the next launch.
-constexpr std::string_view CONFIG_WORDS = R"(
-    cudaLaunchAttribute sgemm_attributes[2];
+/// The same for a launch on the executor. `sgemm_config` is that of the next launch.
+constexpr std::string_view EXECUTOR_WORDS = R"(
+    cudaLaunchAttribute sgemm_attribute;
     cudaLaunchConfig_t sgemm_config{};
-    sgemm_config.attrs = sgemm_attributes;
-    [[maybe_unused]] const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
-      cudaLaunchAttribute& attribute = sgemm_attributes[sgemm_config.numAttrs++];
-      attribute.id = cudaLaunchAttributeClusterDimension;
-      attribute.val.clusterDim = {x, y, z};
-      sgemm_require_cluster(y * z == 1);
-    };
-)";
-constexpr std::string_view ON_EXECUTOR = R"(
-    const auto sgemm_require_cluster = [](bool along_x) {
-      if (!along_x) throw simt::NotSupported("the executor has clusters along x alone");
-    };
-)";
-constexpr std::string_view ON_GPU = R"(
-    const auto sgemm_require_cluster = [](bool) {};
-)";
-constexpr std::string_view COOPERATIVE_WORD = R"(
-    [[maybe_unused]] const auto cooperative = [&] {
-      cudaLaunchAttribute& attribute = sgemm_attributes[sgemm_config.numAttrs++];
-      attribute.id = cudaLaunchAttributeCooperative;
-      attribute.val.cooperative = 1;
+    sgemm_config.attrs = &sgemm_attribute;
+    const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
+      sgemm_config.numAttrs = 1;
+      sgemm_attribute.id = cudaLaunchAttributeClusterDimension;
+      sgemm_attribute.val.clusterDim = {x, y, z};
+      if (y * z != 1) throw simt::NotSupported("the executor has clusters along x alone");
     };
 )";
 
@@ -269,17 +254,28 @@ bool calls(std::string_view statement, std::string_view function) {
 /// Whether the statement says how the next launch is made.
 bool is_for_next(std::string_view statement) { return calls(statement, "cluster") || calls(statement, "cooperative"); }
 
-/// The launch with what was said of it before.
-std::string configured(const simt::LaunchParts& launch, const std::string& said, Target target) {
+bool names_tensor_map(std::string_view text) { return text.find("tensor_map(") != std::string_view::npos; }
+
+/// The launch on the executor with what was said of it before.
+std::string configured(const simt::LaunchParts& launch, const std::string& said) {
   const auto& parts = launch.configuration;
-  const bool gpu = target == Target::for_gpu;
   return fmt::format(
-      "  {{{}{}{}{}    sgemm_config.gridDim = {};\n    sgemm_config.blockDim = {};\n"
-      "    sgemm_config.dynamicSmemBytes = {};\n    sgemm_config.stream = {};\n"
-      "    cudaLaunchKernelEx(&sgemm_config, {}, {};\n  }}",
-      gpu ? ON_GPU : ON_EXECUTOR, CONFIG_WORDS, gpu ? COOPERATIVE_WORD : "", said, parts[0], parts[1],
-      parts.size() > 2 ? parts[2] : "0", parts.size() > 3 ? parts[3] : "stream", launch.kernel,
+      "  {{{}{}    sgemm_config.gridDim = {};\n    sgemm_config.blockDim = {};\n"
+      "    sgemm_config.dynamicSmemBytes = {};\n    cudaLaunchKernelEx(&sgemm_config, {}, {};\n  }}",
+      EXECUTOR_WORDS, said, parts[0], parts[1], parts.size() > 2 ? parts[2] : "0", launch.kernel,
       launch.arguments.substr(1));
+}
+
+/// Throws UsageError where the executor does not know what a statement asks for.
+void require_on_executor(const UserFile& file, const std::string& statement) {
+  const std::string_view unknown =
+      calls(statement, "cooperative") ? "cooperative() in a launch line is for GPUs: the executor does not run all "
+                                        "blocks of a grid at a time"
+      : names_tensor_map(statement)   ? "tensor_map() in a launch line is for GPUs: the executor has no tensor maps"
+                                      : "";
+  if (!unknown.empty()) {
+    throw UsageError(fmt::format("{}: {}", file.path, unknown));
+  }
 }
 
 /// What the file says of its launch, statement by statement, with what each launch needs before it.
@@ -287,35 +283,100 @@ std::string statements_of(const UserFile& file, Target target) {
   std::string text;
   std::string said;  // of the next launch
   PlacedText part = file.launch.statement;
-  const auto refuse = [&](std::string_view word, std::string_view why) {
-    throw UsageError(fmt::format("{}: {} in a launch line {}", file.path, word, why));
-  };
   for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
     part.text = statement;
-    const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement);
-    if (calls(statement, "cooperative") && target != Target::for_gpu) {
-      refuse("cooperative()", "is for GPUs: the executor does not run all blocks of a grid at a time");
+    const std::string line = line_directive(part);
+    if (target != Target::for_gpu) {
+      require_on_executor(file, statement);
     }
-    if (launch && launch->arguments.find("tensor_map(") != std::string::npos) {
-      refuse("tensor_map()", target == Target::for_gpu ? "needs --device-code: the runner makes the map"
-                                                       : "is for GPUs: the executor has no tensor maps");
-    }
-    if (launch) {
-      text += line_directive(part) + (target == Target::for_gpu ? "" : check_of(*launch));
-      text += line_directive(part) + consent_of(*launch);
-    }
-    if (is_for_next(statement)) {
-      said += line_directive(part) + "  " + statement + "\n";
+    if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
+      text += line + (target == Target::for_gpu ? "" : check_of(*launch)) + line + consent_of(*launch);
+      text += line + (said.empty() ? "  " + on_stream(*launch) : configured(*launch, said)) + "\n";
+      said.clear();
     } else {
-      text += line_directive(part);
-      text += !launch ? "  " + statement : said.empty() ? "  " + on_stream(*launch) : configured(*launch, said, target);
-      text += "\n";
-      said = launch ? "" : said;
+      (is_for_next(statement) ? said : text) += fmt::format("{}  {}\n", line, statement);
     }
     part.line += static_cast<int>(std::ranges::count(statement, '\n'));
   }
   return text;
 }
+
+/// How a launch line's kernels are evaluated for their plans.
+class PlanKernels {
+ public:
+  explicit PlanKernels(const UserFile& file)
+      : maps_(names_tensor_map(file.launch.statement.text)), ceil_div_(ceil_div_for(file.source)) {
+    text_ = fmt::format("\n#line 1 \"the runner's part\"{}{}{}", NAMES, PLANS, maps_ ? TENSOR_MAPS : "");
+    PlacedText part = file.launch.statement;
+    for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
+      part.text = statement;
+      add(statement, line_directive(part));
+      part.line += static_cast<int>(std::ranges::count(statement, '\n'));
+    }
+  }
+
+  bool any() const { return !names_.empty(); }
+
+  std::string with(const std::optional<PlacedText>& requirement, const std::optional<PlacedText>& workspace) const {
+    const auto value = [](const std::optional<PlacedText>& placed, std::string_view without) {
+      return placed ? fmt::format("\n{}  ({});\n", line_directive(*placed), placed->text)
+                    : fmt::format(" {};\n", without);
+    };
+    // The bytes of a matrix may be more than an int holds. Names are of the instances of templates that are launched.
+    return text_ +
+           fmt::format(
+               "{} {}(sgemm_user_problem sgemm_given, sgemm_facts* sgemm_to) {{\n{}  sgemm_to->launches = {};\n"
+               "  {{{}  sgemm_to->meets ={}  }}\n  {{{}  sgemm_to->workspace_bytes ={}  }}\n}}\n",
+               KERNEL, FACTS_SYMBOL, PROBLEM, launches_, locals("int"), value(requirement, "1"), locals("long long"),
+               value(workspace, "0")) +
+           fmt::format("[[maybe_unused]] static void sgemm_names() {{\n{}}}\n", names_);
+  }
+
+ private:
+  static constexpr std::string_view KERNEL = "extern \"C\" __global__ void";
+  static constexpr std::string_view PROBLEM = "  const sgemm_user_problem* const sgemm_problem = &sgemm_given;";
+
+  std::string locals(std::string_view type) const {
+    return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div_) +
+           "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
+  }
+
+  void add(const std::string& statement, const std::string& line) {
+    const std::string placed = fmt::format("{}  {}\n", line, statement);
+    if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
+      const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
+      names_ += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches_, launch->kernel);
+      add_plan(fmt::format(
+          "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
+          "{}  sgemm_to->smem_bytes = ({});\n"
+          "{}  decltype(sgemm_arguments_of({})){{sgemm_to}}({});\n"
+          "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
+          "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
+          " sgemm_to->block[2] = sgemm_block.z;\n",
+          line, launch->configuration[0], line, launch->configuration[1], line, smem, line, launch->kernel,
+          launch->arguments.substr(1, launch->arguments.size() - 2)));
+    } else if (calls(statement, "cudaMemsetAsync")) {
+      add_plan(placed);
+    } else {
+      (is_for_next(statement) ? said_ : before_) += placed;
+    }
+  }
+
+  void add_plan(const std::string& statements) {
+    text_ += fmt::format("{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}{}{}{}{}}}\n", KERNEL,
+                         PLAN_SYMBOL, launches_++, PROBLEM, locals("int"), PLAN_WORDS, maps_ ? TENSOR_MAP_WORD : "",
+                         before_, said_, statements);
+    said_.clear();
+  }
+
+  const bool maps_;
+  const std::string_view ceil_div_;
+  std::string text_;
+  std::string before_;  ///< statements that launch nothing
+  std::string said_;    ///< of the next launch
+  std::string names_;
+  int launches_ = 0;
+};
 
 }  // namespace
 
@@ -369,68 +430,20 @@ std::string wrapper_of(const UserFile& file, Target target) {
   return text;
 }
 
+bool needs_device_code(const UserLaunch& launch) {
+  const std::vector<std::string> statements = simt::split_statements(launch.statement.text);
+  return names_tensor_map(launch.statement.text) || std::ranges::any_of(statements, is_for_next);
+}
+
 std::string device_wrapper_of(const UserFile& file) {
-  const std::string_view ceil_div = ceil_div_for(file.source);
-  const bool maps = file.launch.statement.text.find("tensor_map(") != std::string::npos;
-  const auto locals = [&](std::string_view type) {
-    return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div) +
-           "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
-  };
-  constexpr std::string_view KERNEL = "extern \"C\" __global__ void";
-  constexpr std::string_view PROBLEM = "  const sgemm_user_problem* const sgemm_problem = &sgemm_given;";
-  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}{}{}", NAMES, PLANS, maps ? TENSOR_MAPS : "");
-  std::string before;  // statements that launch nothing
-  std::string said;    // of the next launch
-  std::string names;
-  int launches = 0;
-  const auto add_plan = [&](const std::string& statements) {
-    text += fmt::format("{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}{}{}{}{}}}\n", KERNEL,
-                        PLAN_SYMBOL, launches++, PROBLEM, locals("int"), PLAN_WORDS, maps ? TENSOR_MAP_WORD : "",
-                        before, said, statements);
-    said.clear();
-  };
-  PlacedText part = file.launch.statement;
-  for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
-    part.text = statement;
-    const std::string line = line_directive(part);
-    const std::string placed = fmt::format("{}  {}\n", line, statement);
-    if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
-      const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
-      names += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches, launch->kernel);
-      add_plan(fmt::format(
-          "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
-          "{}  sgemm_to->smem_bytes = ({});\n"
-          "{}  decltype(sgemm_arguments_of({})){{sgemm_to}}({});\n"
-          "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
-          "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
-          " sgemm_to->block[2] = sgemm_block.z;\n",
-          line, launch->configuration[0], line, launch->configuration[1], line, smem, line, launch->kernel,
-          launch->arguments.substr(1, launch->arguments.size() - 2)));
-    } else if (calls(statement, "cudaMemsetAsync")) {
-      add_plan(placed);
-    } else {
-      (is_for_next(statement) ? said : before) += placed;
-    }
-    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
-  }
-  if (names.empty()) {
+  const PlanKernels plans(file);
+  if (!plans.any()) {
     throw UsageError(
         fmt::format("{} launches by host code of its own ({}), and the code for GPUs is taken alone: give it a line "
                     "'// launch: kernel<<<grid, block>>>(M, N, K, ...)'",
                     file.path, file.launch.statement.text));
   }
-  const auto value = [](const std::optional<PlacedText>& placed, std::string_view without) {
-    return placed ? fmt::format("\n{}  ({});\n", line_directive(*placed), placed->text)
-                  : fmt::format(" {};\n", without);
-  };
-  // The bytes of a matrix may be more than an int holds.
-  text += fmt::format(
-      "{} {}(sgemm_user_problem sgemm_given, sgemm_facts* sgemm_to) {{\n{}  sgemm_to->launches = {};\n"
-      "  {{{}  sgemm_to->meets ={}  }}\n  {{{}  sgemm_to->workspace_bytes ={}  }}\n}}\n",
-      KERNEL, FACTS_SYMBOL, PROBLEM, launches, locals("int"), value(file.launch.requirement, "1"), locals("long long"),
-      value(file.launch.workspace, "0"));
-  // Their names, and the instances of templates that are launched.
-  return text + fmt::format("[[maybe_unused]] static void sgemm_names() {{\n{}}}\n", names);
+  return plans.with(file.launch.requirement, file.launch.workspace);
 }
 
 // ---- Plans of launches ----

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,58 +61,64 @@ std::optional<Ratio> ratio_of(const std::vector<const Record*>& timed) {
   return Ratio{of_all(mean), of_all(low), of_all(high)};
 }
 
-void decide(const Findings& findings, FileVerdict& verdict) {
-  const auto end = [&](Decision decision, std::string_view outcome, const std::string& reason) {
-    verdict.decision = decision;
-    verdict.outcome = outcome;
-    verdict.reason = reason;
-  };
-  for (const JudgedCase& item : verdict.cases) {
-    if (is_wrong(item) && !is_weak(item)) {
-      return end(Decision::refused, to_string(item.record.outcome),
-                 fmt::format("{}: {}", circumstances(item), item.record.reason));
-    }
+void end(FileVerdict& verdict, Decision decision, Outcome outcome, const std::string& reason) {
+  verdict.decision = decision;
+  verdict.outcome = to_string(outcome);
+  verdict.reason = reason;
+}
+
+/// Ends with the first case that `decides`.
+bool ends_with_case(FileVerdict& verdict, Decision decision, const std::function<bool(const JudgedCase&)>& decides) {
+  const auto found = std::ranges::find_if(verdict.cases, decides);
+  if (found != verdict.cases.end()) {
+    end(verdict, decision, found->record.outcome, fmt::format("{}: {}", circumstances(*found), found->record.reason));
+  }
+  return found != verdict.cases.end();
+}
+
+/// Whether a case or a trial tells that the file is to be refused, or not to be decided.
+bool ends_early(const Findings& findings, FileVerdict& verdict) {
+  if (ends_with_case(verdict, Decision::refused,
+                     [](const JudgedCase& item) { return is_wrong(item) && !is_weak(item); })) {
+    return true;
   }
   for (const FileTrial& trial : findings.trials) {
-    if (trial.failure.empty() || trial.purpose == Purpose::count) {
-      continue;
+    // Without a GPU, or with checks, it is the executor's: it does not know all of CUDA.
+    if (!trial.failure.empty() && trial.purpose != Purpose::count && trial.purpose != Purpose::check &&
+        findings.no_gpu.empty()) {
+      end(verdict, Decision::refused, Outcome::failed, trial.failure);
+      return true;
     }
-    if (!findings.no_gpu.empty() || trial.purpose == Purpose::check) {
-      continue;  // the executor does not know all of CUDA
-    }
-    return end(Decision::refused, to_string(Outcome::failed), trial.failure);
   }
-  const auto of_asked = [&](const JudgedCase& item, Outcome outcome) {
-    return item.purpose == Purpose::speed && !item.hidden && item.record.outcome == outcome;
+  const auto of_asked = [](Outcome outcome) {
+    return [outcome](const JudgedCase& item) {
+      return item.purpose == Purpose::speed && !item.hidden && item.record.outcome == outcome;
+    };
   };
-  for (const Outcome outcome : {Outcome::not_supported, Outcome::skipped}) {
-    for (const JudgedCase& item : verdict.cases) {
-      if (of_asked(item, outcome)) {
-        return end(outcome == Outcome::skipped ? Decision::undecided : Decision::refused, to_string(outcome),
-                   fmt::format("{}: {}", circumstances(item), item.record.reason));
-      }
-    }
-  }
-  const std::vector<const Record*> timed = verdict.timed();
-  for (const JudgedCase& item : verdict.cases) {
-    const Outcome outcome = item.record.outcome;
-    const bool left_out = outcome == Outcome::skipped || outcome == Outcome::not_supported;
-    if (left_out && item.hidden && item.purpose != Purpose::check && item.purpose != Purpose::count) {
-      return end(Decision::undecided, to_string(outcome),
-                 fmt::format("{}: {}", circumstances(item), item.record.reason));
-    }
+  return ends_with_case(verdict, Decision::refused, of_asked(Outcome::not_supported)) ||
+         ends_with_case(verdict, Decision::undecided, of_asked(Outcome::skipped)) ||
+         ends_with_case(verdict, Decision::undecided, [](const JudgedCase& item) {
+           const Outcome outcome = item.record.outcome;
+           return (outcome == Outcome::skipped || outcome == Outcome::not_supported) && item.hidden &&
+                  item.purpose != Purpose::check && item.purpose != Purpose::count;
+         });
+}
+
+void decide(const Findings& findings, FileVerdict& verdict) {
+  if (ends_early(findings, verdict)) {
+    return;
   }
   if (!findings.no_hidden_size.empty()) {
-    return end(Decision::undecided, to_string(Outcome::not_supported), findings.no_hidden_size);
+    return end(verdict, Decision::undecided, Outcome::not_supported, findings.no_hidden_size);
   }
-  if (!findings.asked.empty() && timed.size() == findings.asked.size()) {
-    return end(Decision::accepted, to_string(Outcome::measured), "");
+  if (!findings.asked.empty() && verdict.timed().size() == findings.asked.size()) {
+    return end(verdict, Decision::accepted, Outcome::measured, "");
   }
   const bool executed = std::any_of(verdict.cases.begin(), verdict.cases.end(), [](const JudgedCase& item) {
     return item.record.outcome == Outcome::compared || item.record.outcome == Outcome::executed;
   });
   if (executed) {
-    return end(Decision::undecided, to_string(Outcome::executed),
+    return end(verdict, Decision::undecided, Outcome::executed,
                fmt::format("right so far; speed was not judged: {}", findings.no_gpu));
   }
   std::string reason = findings.no_gpu;
@@ -121,7 +128,7 @@ void decide(const Findings& findings, FileVerdict& verdict) {
   for (const JudgedCase& item : verdict.cases) {
     reason = item.record.reason.empty() ? reason : fmt::format("{}: {}", circumstances(item), item.record.reason);
   }
-  end(Decision::undecided, to_string(Outcome::skipped), reason);
+  end(verdict, Decision::undecided, Outcome::skipped, reason);
 }
 
 /// Kinds of operands on which a kernel is not what FP32 is.

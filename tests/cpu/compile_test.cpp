@@ -98,8 +98,6 @@ TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
       "my.cu: cooperative() in a launch line is for GPUs: the executor does not run all blocks of a grid at a time");
   EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
             "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
-  EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_gpu),
-            "my.cu: tensor_map() in a launch line needs --device-code: the runner makes the map");
 }
 
 TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
