@@ -1,4 +1,4 @@
-# The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/library/ has others in
+# The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/ has others in
 # their place.
 set(SGEMM_LIBRARY_SOURCES
   board.cpp

@@ -2,7 +2,7 @@
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
 #   scripts/test.sh          what every change has to pass: ten minutes on two cores, with nothing compiled before
-#   scripts/test.sh ROOM...  the tests of these rooms alone: kernels, library, runner, simt, tools
+#   scripts/test.sh ROOM...  the tests of these rooms alone: kernels, library, many_gpus, runner, simt, tools
 #   scripts/test.sh --all    all tests, shapes, files of each corpus and GPU architectures, with sanitizers, with and without
 #                            CUDA, and clang-tidy over all files: hours. Steps that have passed at this commit are not
 #                            taken again. tests/record.json tells which passed where.
@@ -20,9 +20,9 @@ all='' rooms=()
 for word in "$@"; do
   case $word in
     --all) all=yes ;;
-    kernels | library | runner | simt | tools) rooms+=("$word") ;;
+    kernels | library | many_gpus | runner | simt | tools) rooms+=("$word") ;;
     *)
-      say "There is no room '$word' with tests. usage: scripts/test.sh [--all | ROOM...], of kernels, library, runner, simt, tools"
+      say "There is no room '$word' with tests. They are kernels, library, many_gpus, runner, simt and tools."
       exit 2
       ;;
   esac
@@ -121,7 +121,7 @@ tidy() {
 
 lint() {
   local sources files
-  step "ruff" "$python" -m ruff check scripts tools library examples tests
+  step "ruff" "$python" -m ruff check examples library runner/tests scripts tests tools
   step "subjects of new commits, of at most 72 characters" subjects_fit
   mapfile -t sources < <(git ls-files examples kernels library many_gpus runner simt tests | grep -E '\.([ch]|[ch]pp|cuh?)$')
   if clang-format --version 2>/dev/null | grep -q "version $CLANG_FORMAT_MAJOR\."; then
@@ -152,21 +152,23 @@ test_from_outside() {
   if ! command -v chromium >/dev/null || ! other=$(scripts/python.sh --site); then
     skip "pytest of pages in a browser" "Chromium or Playwright can not be installed"
   else
-    step "pytest of pages in a browser" with_python "$other" run_pytest browser "$build" tests/browser
+    step "pytest of pages in a browser" with_python "$other" run_pytest browser "$build" tools/tests/browser
   fi
   if other=$(scripts/python.sh --fleet); then
-    step "pytest of sweeps" with_reframe "${other%/*}/reframe" run_pytest fleet "$build" tests/fleet
+    step "pytest of sweeps" with_reframe "${other%/*}/reframe" run_pytest fleet "$build" tools/tests/fleet
   else
     skip "pytest of sweeps" "ReFrame can not be installed"
   fi
   if find_nvcc && scripts/python.sh --wheel >/dev/null; then
-    step "pytest of the wheel" run_pytest wheel build-test tests/wheel
+    step "pytest of the wheel" run_pytest wheel build-test library/tests/wheel
   else
     skip "pytest of the wheel" "nvcc is missing, or scikit-build-core and auditwheel can not be installed"
   fi
 }
 
 # ---- The three runs ----
+
+scripts_and_package=(tools/tests/scripts library/tests/python)
 
 # What a room's tests are: targets of the build, names of ctest's, folders of pytest's.
 test_rooms() {
@@ -175,10 +177,11 @@ test_rooms() {
     names='' folder=''
     case $room in
       kernels) targets=(executor_tests) names='executor_tests|targets_apart' ;;
-      library) targets=(tests/library/all) names=library folder=tests/python ;;
-      runner) targets=(cpu_tests runner runner_with_misbehaving_kernels) names=cpu_tests folder=tests/runner ;;
+      library) targets=(library/tests/all) names=library folder=library/tests/python ;;
+      many_gpus) targets=(many_gpus_tests) names=many_gpus ;;
+      runner) targets=(cpu_tests runner runner_with_misbehaving_kernels) names=cpu_tests folder=runner/tests/outside ;;
       simt) targets=(simt/all) names=simt ;;
-      tools) targets=() folder=tests/scripts ;;
+      tools) targets=() folder=tools/tests/scripts ;;
     esac
     [ ${#targets[@]} = 0 ] || step "build of $room" build short "${targets[@]}"
     [ -z "$names" ] || step "ctest of $room" run_ctest short -R "^($names)"
@@ -190,12 +193,12 @@ test_short() {
   local others='[0246]'
   long_left_out=yes
   [ $((16#$(bookkeeping seed | head -c 4) % 2)) = 1 ] || others='[1357]'
-  start "pytest of the scripts and the Python package" run_pytest scripts "$SHORT" tests/scripts tests/python
+  start "pytest of the scripts and the Python package" run_pytest scripts "$SHORT" "${scripts_and_package[@]}"
   step "build without CUDA" build short
   if [ ${#steps_failed[@]} = 0 ]; then
     # Of the lengthy processes one half: those with even numbers, or with odd ones.
     start "ctest without CUDA" run_ctest short -E "_lengthy_[0-9]*$others\$"
-    start "pytest of the runner" run_pytest runner "$SHORT" -n "$cores" tests/runner
+    start "pytest of the runner" run_pytest runner "$SHORT" -n "$cores" runner/tests/outside
     finish "ctest without CUDA"
     finish "pytest of the runner"
   else
@@ -206,7 +209,8 @@ test_short() {
   elif has_gpu; then
     step "build with CUDA" build cuda
     step "ctest with CUDA" run_ctest cuda -E _lengthy_
-    step "pytest of the runner on a GPU" run_pytest gpu build-test tests/runner/test_user_kernels_on_gpu.py tests/python
+    step "pytest of the runner on a GPU" \
+      run_pytest gpu build-test runner/tests/outside/test_user_kernels_on_gpu.py library/tests/python
   else
     step "build of what a change reaches with CUDA" build_reached
     step "ctest of what needs no code for GPUs" test_reached
@@ -223,7 +227,7 @@ test_all() {
     builds+=(build-test)
     step "build cuda" build cuda
     step "ctest cuda" run_ctest cuda
-    step "pytest of the runner with CUDA" run_pytest runner-cuda build-test -n "$cores" tests/runner
+    step "pytest of the runner with CUDA" run_pytest runner-cuda build-test -n "$cores" runner/tests/outside
   else
     skip "build cuda" "there is no nvcc"
   fi
@@ -231,10 +235,10 @@ test_all() {
     step "build $preset" build $preset
     step "ctest $preset" run_ctest $preset
   done
-  step "pytest of the runner" run_pytest runner build-test-cpu -n "$cores" tests/runner
-  step "pytest of the schemas" run_pytest schemas build-test-sanitized tests/runner/test_schemas.py
+  step "pytest of the runner" run_pytest runner build-test-cpu -n "$cores" runner/tests/outside
+  step "pytest of the schemas" run_pytest schemas build-test-sanitized runner/tests/outside/test_schemas.py
   step "wrong kernels, all of the table" "$python" -m tools.wrong_kernels --check --runner build-test-cpu/runner
-  step "pytest of the scripts and the Python package" run_pytest scripts build-test-cpu tests/scripts tests/python
+  step "pytest of the scripts and the Python package" run_pytest scripts build-test-cpu "${scripts_and_package[@]}"
   test_from_outside build-test-cpu
   step "mutants" "$python" -m tools.mutants
   lint

@@ -35,7 +35,7 @@ from tools import ROOT, needs
 
 FOLDER = ROOT / "tests" / "mutants"
 SCRATCH = ROOT / "build-mutants"
-PROGRAMS = {"simt_tests": "simt/tests", "cpu_tests": "tests", "library_tests": "tests/library"}
+PROGRAMS = {"simt_tests": "simt/tests", "cpu_tests": "runner.build/tests", "library_tests": "library/tests"}
 LONGEST = 900  # seconds of a command: a mutant may keep a test from ending
 
 

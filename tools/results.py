@@ -47,7 +47,7 @@ FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at 
 # What scripts/measure_device.sh writes, and may not have written yet.
 LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
 LATER_FILES += (OTHER_BOARD_FILE, FIRST_BOARD_FILE)
-LIBRARY_FILE = "library_shapes.csv"  # of tests/benchmarks/library_benchmark
+LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",

@@ -26,7 +26,7 @@ RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
 MOST_TO_TIDY = 12  # a file takes seconds
 REACH_ALL = re.compile(r"(^|/)CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
-TIDIED = re.compile(r"^(many_gpus|runner|simt)/.*\.cpp$")
+TIDIED = re.compile(r"^((many_gpus|runner)/(?!tests/)|simt/).*\.cpp$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -235,8 +235,9 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
     reports = {file.stem: ran_in(file) for file in sorted((ROOT / "build-ran").glob("*.xml"))}
     counts |= {f"pytest {name}": Counter(outcomes.values()) for name, outcomes in reports.items()}
     modules = {part for outcomes in reports.values() for name in outcomes for part in re.findall(r"\btest_\w+", name)}
-    left = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if path.stem not in modules]
-    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py") if path.stem in modules}
+    files = sorted(ROOT.glob("*/tests/**/test_*.py"))
+    left = [path for path in files if path.stem not in modules]
+    folders = {path.parent for path in files if path.stem in modules}
     for path in left:
         marked = "pytest.mark.long" in path.read_text(encoding="utf-8")
         if everything or (path.parent in folders and not marked):

@@ -1,0 +1,431 @@
+// libsgemm on a GPU: products that its own kernels compute, and how it works with streams, graphs, threads and memory.
+// library/tests/ has the tests of its interface, which run here as well.
+
+#include "device/cublas_handle.hpp"
+#include "device/device_buffer.hpp"
+#include "gemm_case.hpp"
+#include "gpu/all_memory.hpp"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+std::string kernel_of(sgemm_handle_t handle, GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  sgemm_plan_t plan{};
+  EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_pointer_mode(handle, of.pointer_mode), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_gemm_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, operands.a.ld(), operands.b.ld(),
+                            operands.c.ld(), of.batch, &plan),
+            SGEMM_STATUS_SUCCESS);
+  return plan.kernel;
+}
+
+/// Sizes for which the split kernels are predicted to be faster than cuBLAS.
+class LargeProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t>> {};
+
+TEST_P(LargeProductTest, IsRightForBothLayoutsOfB) {
+  const Handle handle;
+  GemmCase product;
+  std::tie(product.accuracy, product.order, product.transa) = GetParam();
+  for (const sgemm_op_t transb : OPS) {
+    for (const auto& [m, n, k] : {std::tuple{1024, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 1000}}) {
+      for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+        product.m = m;
+        product.n = n;
+        product.k = k;
+        product.transb = transb;
+        product.pointer_mode = mode;
+        product.alpha = -1.5F;
+        product.beta = m == 1024 ? 0.0F : 0.5F;
+        product.padding = m == 2051 ? 5 : 0;
+        product.offset = m == 2051 ? 1 : 0;
+        expect_right(handle, product);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, LargeProductTest,
+                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+TEST(LibraryTest, SmallSizesOfAllKinds) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (std::int64_t m = 1; m <= 300; m += 23) {
+      for (std::int64_t n = 1; n <= 300; n += 59) {
+        GemmCase product{m, n, (m * 7 + n * 13) % 300 + 1};
+        product.accuracy = accuracy;
+        product.transa = OPS[m % 3];
+        product.transb = OPS[n % 3];
+        product.order = ORDERS[(m + n) % 2];
+        product.beta = m % 2 == 0 ? 0.0F : 1.0F;
+        expect_right(handle, product);
+      }
+    }
+  }
+}
+
+TEST(LibraryTest, LargeProductsAreNotCublass) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
+  }
+  const Handle handle;
+  for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+    GemmCase product{1024, 1024, 1024};
+    product.transa = product.transb = op;
+    GemmOperands componentwise(product);
+    EXPECT_EQ(kernel_of(handle, componentwise), "11_bf16x6");
+    product.accuracy = SGEMM_ACCURACY_NORMWISE;
+    GemmOperands normwise(product);
+    EXPECT_EQ(kernel_of(handle, normwise), "12_fp16x3");
+  }
+}
+
+/// C with few columns or rows: one kernel splits the long operand while it multiplies.
+TEST(LibraryTest, ThinProductsInEveryLayout) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 11 needs wgmma";
+  }
+  const Handle handle;
+  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const auto& [m, n, batch] :
+           {std::tuple{12011, 32, 1}, {32, 12012, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
+        GemmCase product{m, n, 4098, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+        product.batch = batch;
+        product.padding = n % 4 == 0 ? 2 : 0;
+        product.order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+        GemmOperands operands(product);
+        EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << product.describe();
+        operands.op_a(0, 0, 7) = INF;
+        operands.op_b(0, 11, n - 1) = NAN_FLOAT;
+        operands.op_a(0, m / 2, 4000) = 0x1p90F;
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          operands.op_a(0, m - 1, k) *= 0x1p-100F;
+          operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
+        }
+        operands.upload();
+        const Expected expected(operands, 5);
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        expected.check(operands);
+      }
+    }
+  }
+}
+
+TEST(LibraryTest, InfNanAndDenormals) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1030, 900, 1100, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+    product.accuracy = accuracy;
+    GemmOperands operands(product);
+    operands.op_a(0, 3, 7) = INF;
+    operands.op_a(0, 1029, 1000) = NAN_FLOAT;
+    operands.op_b(0, 20, 899) = -INF;
+    for (std::int64_t k = 0; k < product.k; ++k) {
+      operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
+      operands.op_b(0, k, 41) *= 0x1p100F;
+    }
+    operands.upload();
+    const Expected expected(operands, 1030);
+    ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check(operands);
+  }
+}
+
+/// In tiles of C with one such row, with 43, and where all ranges of k are far apart, so that nothing is left to
+/// tensor cores. A second call gives the same bits.
+TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
+  for (const sgemm_accuracy_t accuracy :
+       {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
+    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+      for (const bool everywhere : {false, true}) {
+        GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
+        product.accuracy = accuracy;
+        GemmOperands operands(product);
+        for (std::int64_t k = 0; k < product.k; ++k) {
+          for (std::int64_t row = 0; row < product.m; ++row) {
+            const bool far = everywhere ? k < 64 : row == 1000 || (row < 128 && row % 3 == 0);
+            operands.op_a(0, row, k) *= far ? 0x1p60F : 1.0F;
+          }
+          operands.op_b(0, k, 41) *= everywhere ? 1.0F : 0x1p-60F;
+        }
+        operands.upload();
+        const Expected expected(operands);
+        std::vector<float> first;
+        for (int run = 0; run < 3; ++run) {
+          const Handle handle;  // one that has not learned that cuBLAS is faster here
+          ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+          ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+          if (run == 0) {
+            expected.check(operands);
+            first = operands.c.memory().download();
+          }
+          EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
+        }
+      }
+    }
+  }
+}
+
+TEST(LibraryTest, BatchesOfLargeProducts) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+    product.batch = 3;
+    product.accuracy = accuracy;
+    expect_right(handle, product);
+    product.by_address = true;
+    expect_right(handle, product);
+  }
+}
+
+/// Some 100 MB of terms each: each launch has a few of them.
+TEST(LibraryTest, BatchesOfSeveralLaunches) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const bool by_address : {false, true}) {
+      GemmCase product{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+      product.batch = 11;
+      product.accuracy = accuracy;
+      product.by_address = by_address;
+      GemmOperands operands(product);
+      const Expected expected(operands, 2);
+      ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      expected.check(operands);
+    }
+  }
+}
+
+TEST(LibraryTest, ManyProductsInALaunch) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+    for (const bool by_address : {false, true}) {
+      for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+        GemmCase product{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
+        product.batch = 200;
+        product.accuracy = accuracy;
+        product.by_address = by_address;
+        product.padding = by_address ? 1 : 0;
+        GemmOperands operands(product);
+        for (std::int64_t item = 0; item < product.batch; item += 7) {
+          operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
+        }
+        operands.upload();
+        const Expected expected(operands, 4);
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        expected.check(operands);
+      }
+    }
+  }
+}
+
+TEST(LibraryTest, AWorkspaceServesProductsOfDifferentShapesInTurn) {
+  constexpr std::size_t BYTES = std::size_t{256} << 20U;
+  void* workspace = nullptr;
+  ASSERT_EQ(cudaMalloc(&workspace, BYTES), cudaSuccess);
+  ASSERT_EQ(cudaMemset(workspace, 0xFF, BYTES), cudaSuccess);
+  {
+    const Handle handle;
+    ASSERT_EQ(sgemm_set_workspace(handle, workspace, BYTES), SGEMM_STATUS_SUCCESS);
+    for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+      for (const auto& [m, n, k] :
+           {std::tuple{1500, 1500, 1500}, {1024, 1024, 3000}, {700, 3000, 1024}, {1500, 1500, 1500}}) {
+        GemmCase product{m, n, k};
+        product.accuracy = accuracy;
+        expect_right(handle, product);
+      }
+    }
+  }
+  cudaFree(workspace);
+}
+
+TEST(LibraryTest, TheSameCallGivesTheSameBits) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (const auto& [m, n, k] : {std::tuple{1500, 1400, 3000}, {512, 512, 512}, {100, 100, 100}}) {
+      GemmCase product{m, n, k};
+      product.accuracy = accuracy;
+      GemmOperands operands(product);
+      std::vector<float> first;
+      for (int run = 0; run < 10; ++run) {
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        if (run == 0) {
+          first = operands.c.memory().download();
+        }
+        EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
+      }
+    }
+  }
+}
+
+/// Captures a call, and replays it twice on operands that change in between.
+void expect_right_in_a_graph(const GemmCase& product) {
+  SCOPED_TRACE(product.describe());
+  const Handle handle;
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(GemmOperands({5, 6, 7}).call(handle), SGEMM_STATUS_SUCCESS);  // cuBLAS has a handle from now on
+  GemmOperands operands(product);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  for (int replay = 0; replay < 2; ++replay) {
+    operands.op_a(0, 1, 2) += 1.0F;
+    operands.upload();
+    const Expected expected(operands);
+    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    expected.check(operands);
+  }
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    GemmCase product{1500, 1500, 1500};
+    product.accuracy = accuracy;
+    expect_right_in_a_graph(product);
+    product.transa = SGEMM_OP_T;
+    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+    expect_right_in_a_graph(product);
+  }
+  GemmCase batch{500, 500, 500};
+  batch.batch = 8;
+  batch.by_address = true;
+  expect_right_in_a_graph(batch);
+}
+
+TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([number] {
+      const Handle handle;
+      cudaStream_t stream = nullptr;
+      ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+      ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
+      GemmCase product{1000 + 30 * number, 900, 1200};
+      product.transa = OPS[number % 2];
+      product.accuracy = ACCURACIES[number % static_cast<int>(std::size(ACCURACIES))];
+      GemmOperands operands(product);
+      const Expected expected(operands);
+      for (int run = 0; run < 5; ++run) {
+        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+      }
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      expected.check(operands);
+      cudaStreamDestroy(stream);
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+TEST(LibraryTest, Chapter09GetsTheCallWhereThereIsNoMemory) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
+  }
+  constexpr int N = 4096;
+  constexpr std::size_t COUNT = std::size_t{N} * N;
+  DeviceBuffer<float> a(COUNT);
+  DeviceBuffer<float> b(COUNT);
+  DeviceBuffer<float> c(COUNT);
+  std::vector<float> host(COUNT);
+  for (std::size_t i = 0; i < COUNT; ++i) {
+    host[i] = static_cast<float>(i % 1009) / 1009.0F - 0.5F;
+  }
+  a.copy_from_host(host);
+  b.copy_from_host(host);
+  const Handle handle;
+  const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
+  constexpr float ONE = 1.0F;
+  constexpr float ZERO = 0.0F;
+  const auto product = [&](std::int64_t n) {
+    return sgemm_gemm(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N, n, n, n, &ONE, a.data(), N, b.data(), N,
+                      &ZERO, c.data(), N);
+  };
+  const auto result_of = [&](const auto& multiply) {
+    EXPECT_EQ(cudaMemset(c.data(), 0xff, COUNT * sizeof(float)), cudaSuccess);
+    multiply();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::vector<float> result;
+    c.copy_to_host(result);
+    return result;
+  };
+  const auto by_library = [&] { EXPECT_EQ(product(N), SGEMM_STATUS_SUCCESS); };
+  const std::vector<float> by_cublas = result_of([&] {
+    cublas_check(cublasSgemm(cublas->on(nullptr), CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &ONE, b.data(), N, a.data(), N,
+                             &ZERO, c.data(), N),
+                 "cublasSgemm");
+  });
+  EXPECT_EQ(product(16), SGEMM_STATUS_SUCCESS);  // by cuBLAS, which has all that it needs afterwards
+  ASSERT_EQ(sgemm_set_memory_limit(handle, SIZE_MAX - 1), SGEMM_STATUS_SUCCESS);  // loads what needs no memory
+  {
+    const AllMemory taken;
+    const std::vector<float> without_memory = result_of(by_library);
+    EXPECT_NE(without_memory, by_cublas);
+    EXPECT_EQ(result_of(by_library), without_memory);
+    for (std::size_t i = 0; i < without_memory.size(); ++i) {
+      ASSERT_NEAR(without_memory[i], by_cublas[i], 1e-2) << i;
+    }
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  EXPECT_NE(result_of(by_library), by_cublas) << "with memory it is cuBLAS's as well";
+
+  // A repeatable handle keeps what its calls have worked in.
+  ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
+  const std::vector<float> with_memory = result_of(by_library);
+  ASSERT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  const AllMemory taken;
+  EXPECT_EQ(result_of(by_library), with_memory);
+}
+
+TEST(LibraryTest, CublasIsThatOfTheProcess) {
+  int major = 0;
+  ASSERT_EQ(cublasGetProperty(MAJOR_VERSION, &major), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_cublas_version() / 10000, major);
+  EXPECT_NE(std::string(sgemm_cublas_path()).find("libcublas.so." + std::to_string(major)), std::string::npos);
+}
+
+TEST(LibraryTest, AnotherDeviceIsRefused) {
+  int devices = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);
+  if (devices < 2) {
+    GTEST_SKIP() << "this takes two GPUs";
+  }
+  const Handle handle;
+  GemmOperands operands({50, 60, 70});
+  const Expected expected(operands);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ARCH_MISMATCH);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  expected.check_unchanged(operands);
+}
+
+}  // namespace
+}  // namespace sgemm::test

@@ -1,0 +1,211 @@
+// The reproducible accuracy of libsgemm on a GPU: its bits are those of the definition, and those of a row are the same
+// whatever is computed beside it.
+
+#include "common/cuda_check.hpp"
+#include "device/device_buffer.hpp"
+#include "gemm_case.hpp"
+#include "reproducible_case.hpp"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+/// Whether the library has code of the class for the device.
+bool is_offered() {
+  const Handle handle;
+  sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
+  sgemm_plan_t plan{};
+  return sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1, 1, 1, 1, 1, 1, 1, &plan) ==
+             SGEMM_STATUS_SUCCESS &&
+         std::strcmp(plan.kernel, "none") != 0;
+}
+
+class ReproducibleLibraryTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  void SetUp() override {
+    if (!is_offered()) {
+      ASSERT_FALSE(has_wgmma());
+      GTEST_SKIP() << "no code for this device";
+    }
+  }
+};
+
+TEST_P(ReproducibleLibraryTest, HasTheBitsOfTheDefinition) {
+  const Handle handle;
+  GemmCase product;
+  std::tie(product.order, product.transa, product.transb) = GetParam();
+  for (const auto& [m, n, k] :
+       {std::tuple{1, 200, 4096}, {130, 9, 1000}, {17, 33, 9001}, {3, 40, 33000}, {300, 270, 515}, {5, 7, 0}}) {
+    product.m = m;
+    product.n = n;
+    product.k = k;
+    product.alpha = 1.0F;
+    product.beta = 0.0F;
+    product.padding = product.offset = 0;
+    expect_bits_of_reference(handle, product);
+    product.alpha = -1.7F;
+    product.beta = 0.3F;
+    product.padding = 3;
+    product.offset = 1;
+    expect_bits_of_reference(handle, product);
+  }
+  for (const bool by_address : {false, true}) {
+    GemmCase batch{7, 50, 300, product.order, product.transa, product.transb};
+    batch.batch = 9;
+    batch.by_address = by_address;
+    batch.beta = 2.0F;
+    expect_bits_of_reference(handle, batch);
+  }
+}
+
+TEST_P(ReproducibleLibraryTest, NumbersOfEveryKind) {
+  const Handle handle;
+  GemmCase product;
+  std::tie(product.order, product.transa, product.transb) = GetParam();
+  product.beta = 0.5F;
+  for (const std::int64_t m : {12, 400}) {
+    product.m = m;
+    product.n = 300;
+    product.k = 700;
+    for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+      product.pointer_mode = mode;
+      expect_bits_of_reference(handle, product, put_numbers_of_every_kind);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleLibraryTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+/// Products with the rows of one A from a row on. All results are compared with those of all rows at once.
+class Rows {
+ public:
+  static constexpr std::int64_t N = 520;
+
+  Rows(std::int64_t rows, std::int64_t k) : rows_(rows), k_(k), a_(numbers(rows * k, 1)), b_(numbers(N * k, 2)) {
+    transposed_a_ = DeviceBuffer<float>(a_.size());
+    std::vector<float> turned(a_.size());
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t i = 0; i < k; ++i) {
+        turned[static_cast<std::size_t>(i * rows + row)] = a_[static_cast<std::size_t>(row * k + i)];
+      }
+    }
+    transposed_a_.copy_from_host(turned);
+    on_device_a_ = DeviceBuffer<float>(a_.size() + 1);
+    CUDA_CHECK(cudaMemcpy(on_device_a_.data() + 1, a_.data(), a_.size() * sizeof(float), cudaMemcpyDefault));
+    aligned_a_ = DeviceBuffer<float>(a_.size());
+    aligned_a_.copy_from_host(a_);
+    on_device_b_ = DeviceBuffer<float>(b_.size());
+    on_device_b_.copy_from_host(b_);
+    CUDA_CHECK(cudaDeviceSynchronize());
+  }
+
+  enum class Layout { rows, unaligned_rows, columns };
+
+  /// C of rows `first` to `first + count`, on a stream of its own.
+  std::vector<float> product(const Handle& handle, std::int64_t first, std::int64_t count, Layout layout) const {
+    DeviceBuffer<float> c(static_cast<std::size_t>(count * N));
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    sgemm_set_stream(handle, stream);
+    sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
+    const float alpha = 0.75F;
+    const float beta = 0.0F;
+    const bool columns = layout == Layout::columns;
+    const float* const a = columns                            ? transposed_a_.data() + first
+                           : layout == Layout::unaligned_rows ? on_device_a_.data() + 1 + first * k_
+                                                              : aligned_a_.data() + first * k_;
+    EXPECT_EQ(sgemm_gemm(handle, SGEMM_ORDER_ROW_MAJOR, columns ? SGEMM_OP_T : SGEMM_OP_N, SGEMM_OP_T, count, N, k_,
+                         &alpha, a, columns ? rows_ : k_, on_device_b_.data(), k_, &beta, c.data(), N),
+              SGEMM_STATUS_SUCCESS);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaStreamDestroy(stream));
+    std::vector<float> host(static_cast<std::size_t>(count * N));
+    c.copy_to_host(host);
+    return host;
+  }
+
+ private:
+  static std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
+    std::vector<float> result(static_cast<std::size_t>(count));
+    for (float& x : result) {
+      state = state * 1664525U + 1013904223U;
+      x = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
+    }
+    return result;
+  }
+
+  std::int64_t rows_;
+  std::int64_t k_;
+  std::vector<float> a_;
+  std::vector<float> b_;
+  DeviceBuffer<float> transposed_a_;
+  DeviceBuffer<float> on_device_a_;
+  DeviceBuffer<float> aligned_a_;
+  DeviceBuffer<float> on_device_b_;
+};
+
+TEST(ReproducibleRowsTest, HaveTheSameBitsInProductsOfEverySize) {
+  if (!is_offered()) {
+    GTEST_SKIP() << "no code for this device";
+  }
+  constexpr std::int64_t ROWS = 8192;
+  constexpr std::int64_t COUNTS[] = {1, 2, 3, 7, 8, 9, 16, 31, 64, 100, 128, 129, 256, 500, 1024, 3001, 5000};
+  for (const std::int64_t k : {1000, 4096, 14336}) {
+    const Rows rows(ROWS, k);
+    const Handle handle;
+    const std::vector<float> all = rows.product(handle, 0, ROWS, Rows::Layout::rows);
+    int multiprocessors = 0;
+    for (const std::int64_t count : COUNTS) {
+      const std::int64_t first = count * 37 % (ROWS - count + 1);
+      for (const auto layout : {Rows::Layout::rows, Rows::Layout::unaligned_rows, Rows::Layout::columns}) {
+        const std::vector<float> some = rows.product(handle, first, count, layout);
+        EXPECT_EQ(std::memcmp(some.data(), all.data() + first * Rows::N, some.size() * sizeof(float)), 0)
+            << count << " rows, k " << k << ", layout " << static_cast<int>(layout) << ", " << multiprocessors
+            << " multiprocessors";
+      }
+      multiprocessors = multiprocessors == 0 ? 50 : multiprocessors == 50 ? 1 : 0;
+      EXPECT_EQ(sgemm_set_multiprocessors(handle, multiprocessors), SGEMM_STATUS_SUCCESS);
+    }
+  }
+}
+
+TEST(ReproducibleRowsTest, HaveTheSameBitsOnEightThreadsAtATime) {
+  if (!is_offered()) {
+    GTEST_SKIP() << "no code for this device";
+  }
+  const Rows rows(2000, 4096);
+  const Handle handle;
+  const std::vector<float> all = rows.product(handle, 0, 2000, Rows::Layout::rows);
+  std::array<std::thread, 8> threads;
+  std::array<int, 8> wrong{};
+  for (std::size_t number = 0; number < threads.size(); ++number) {
+    threads[number] = std::thread([&, number] {
+      const Handle own;
+      for (std::int64_t i = 0; i < 20; ++i) {
+        const std::int64_t count = 1 + (static_cast<std::int64_t>(number) * 131 + i * 57) % 700;
+        const std::int64_t first = count * 3 % 1200;
+        const std::vector<float> some = rows.product(own, first, count, Rows::Layout::rows);
+        wrong[number] += std::memcmp(some.data(), all.data() + first * Rows::N, some.size() * sizeof(float)) != 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, (std::array<int, 8>{}));
+}
+
+}  // namespace
+}  // namespace sgemm::test

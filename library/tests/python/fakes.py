@@ -1,0 +1,153 @@
+"""What stands for a GPU in the tests of the Python package."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sgemm.driver
+import sgemm.drop_in
+import sgemm.library
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[2]
+INCLUDE = f"-I{ROOT / 'library' / 'include'}"
+
+FIELDS = (
+    *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
+    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans"),
+    *("m", "n", "k", "packed", "repeatable", "context"),
+)
+
+
+class Fake(ctypes.Structure):
+    """What the fake library is to answer, and what it was asked."""
+
+    _fields_ = tuple((name, ctypes.c_int64) for name in FIELDS)
+
+
+class GpuArray:
+    """An array of NumPy that says that it is on a GPU."""
+
+    def __init__(self, numbers: np.ndarray, device: int = 0, stream: int | None = None, **changes):
+        self.numbers = numbers
+        self.device_number = device
+        self.stream = stream
+        self.changes = changes  # of what it says about itself
+
+    @property
+    def __cuda_array_interface__(self):
+        interface = dict(self.numbers.__array_interface__)
+        interface |= {"version": 3, "stream": self.stream, "strides": self.numbers.strides}
+        return interface | self.changes
+
+    def __dlpack_device__(self):
+        return (2, self.device_number)
+
+
+class DlpackArray:
+    """The same by DLPack alone."""
+
+    def __init__(self, numbers: np.ndarray):
+        self.numbers = numbers
+        self.consumers = []
+
+    def __dlpack__(self, stream=None):
+        self.consumers.append(stream)
+        return self.numbers.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+def compile_c(library: Path, source: Path, *flags: str) -> None:
+    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *strict, INCLUDE, *flags, "-o", library, source], check=True)
+
+
+def compile_cpp(library: Path, *sources: Path | str) -> None:
+    """Builds a library of C++ sources and flags."""
+    compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
+    flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", INCLUDE]
+    subprocess.run([compiler, *flags, "-o", library, *sources, "-ldl", "-pthread"], check=True)
+
+
+@pytest.fixture(scope="session")
+def fake_library(tmp_path_factory) -> str:
+    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.3"
+    compile_c(library, FOLDER / "fake_sgemm.c")
+    return str(library)
+
+
+@pytest.fixture
+def fake(fake_library, monkeypatch):
+    """The record of the fake library, which the package loads in this test."""
+    monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
+    sgemm.library.load.cache_clear()
+    sgemm.library._handles.of_device.clear()
+    record = Fake.in_dll(ctypes.CDLL(fake_library), "fake")
+    for name in FIELDS:
+        setattr(record, name, 0)
+    yield record
+    sgemm.library._handles.of_device.clear()
+    sgemm.library.load.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def fake_drop_in_file(fake_library) -> str:
+    """The drop-in beside the fake library. Its functions of cuBLAS are for callers of both versions."""
+    library = Path(fake_library).with_name(sgemm.library.DROP_IN)
+    exports = library.with_name("exports.map")
+    product = "cublasSgemm_v2; cublasSgemmStridedBatched; cublasGemmEx; cublasGemmStridedBatchedEx;"
+    version = cublas_version()
+    exports.write_text(
+        f"libcublas.so.{version} {{ global: {product} }};\n"
+        f"libcublasLt.so.{version} {{ global: cublasLtMatmul; }};\n"
+        "SGEMM_DROP_IN_0 { global: sgemm_drop_in_*; fake_*; };\n"
+    )
+    sources = [FOLDER / "fake_drop_in.cpp", *(ROOT / "library" / "cublas" / f"{name}.cpp" for name in
+                                              ("accuracies", "redirection"))]  # fmt: skip
+    compile_cpp(library, f"-I{ROOT / 'library' / 'cublas'}", f"-Wl,--version-script={exports}", *sources)
+    return str(library)
+
+
+def cublas_version() -> str:
+    """The version of the cuBLAS that PyTorch is linked to."""
+    try:
+        import torch
+    except ImportError:
+        return "13"
+    return (torch.version.cuda or "13").partition(".")[0]
+
+
+@pytest.fixture
+def fake_drop_in(fake, fake_drop_in_file):
+    """The fake drop-in, which the package loads in this test."""
+    sgemm.drop_in.load.cache_clear()
+    loaded = sgemm.drop_in.load()
+    loaded.fake_note.argtypes = [ctypes.c_char_p]
+    loaded.fake_note(b"")
+    yield loaded
+    sgemm.drop_in.load.cache_clear()
+
+
+@pytest.fixture
+def cuda(tmp_path_factory, monkeypatch):
+    """A driver and a cuBLAS whose memory is the host's."""
+    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    source = FOLDER / "fake_cuda.c"
+    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", path, source], check=True)
+    library = ctypes.CDLL(str(path))
+    sgemm.driver.loaded.cache_clear()
+    load = ctypes.CDLL
+    ours = ("libcuda.so.1", "/cuda/libcublas.so.12")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: library if name in ours else load(name, *args))
+    yield library
+    sgemm.driver.loaded.cache_clear()
+    assert library.fake_cuda_left_over() == 0

@@ -1,0 +1,129 @@
+#include "user/compile.hpp"
+
+#include "base/program.hpp"
+#include "fixtures/temporary_folder.hpp"
+#include "usage_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+bool has_nvcc() {
+  try {
+    return run_program({"nvcc", "--version"}).status == 0;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+constexpr const char* SOURCE =
+    "#include \"tile.cuh\"\n"
+    "#define M 3\n"
+    "template <int T> __global__ void k(int m, float* A, const float* B, float* c) { extern __shared__ float s[]; }\n"
+    "__global__ void none() {}\n"
+    "// launch: const int rows = ceil_div(M, 8); k<TILE><<<rows, dim3(CEIL_DIV(N, K), 1), 49 * 1024>>>(M, A, B, C);"
+    " none<<<1, 1>>>(); k<TILE / 2><<<rows, 8, 48 * 1024 + rows>>>(M, A, B, C)\n"
+    "// requires: M % 8 == 0 && lda <= ldb + ldc\n"
+    "int main() { return M; }\n";
+
+using CompileTest = TemporaryFolderTest;
+
+/// Expects that the file is compiled, and taken from the cache afterwards.
+void expect_compiles(Target target, const CompileOptions& options) {
+  std::ofstream("my.cu") << SOURCE;
+  std::ofstream("tile.cuh") << "constexpr int TILE = 8;\n";
+  const auto file = [&] { return read_user_file({"my.cu", ""}, {}, target, options); };
+  try {
+    const CompiledFile compiled = compile(file(), target, options);
+    const auto made = std::filesystem::last_write_time(compiled.library);
+    const CompiledFile again = compile(file(), target, options);
+    EXPECT_EQ(again.library, compiled.library);
+    EXPECT_EQ(std::filesystem::last_write_time(again.library), made);
+    std::ofstream("tile.cuh") << "constexpr int TILE = 16;\n";
+    EXPECT_NE(compile(file(), target, options).library, compiled.library) << "an included file has changed";
+  } catch (const UsageError& error) {
+    FAIL() << error.details() << error.what();
+  }
+}
+
+TEST_F(CompileTest, ForTheExecutor) { expect_compiles(Target::for_executor, {}); }
+
+TEST_F(CompileTest, ForAGpu) {
+  if (!has_nvcc()) {
+    GTEST_SKIP() << "nvcc is not on PATH";
+  }
+  expect_compiles(Target::for_gpu, {{"-DUNUSED=1"}, {}, 90});
+  expect_compiles(Target::for_gpu, {{"-DUNUSED=1"}, {}, 90, true});
+}
+
+TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
+  std::ofstream("my.cu")
+      << "__global__ void k(float* c) { *c = 1; }\n"
+         "void sgemm(int M, int N, int K, const float* A, const float* B, float* C) { k<<<1, 1>>>(C); }\n";
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
+  const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90, true}); });
+  EXPECT_EQ(message.find("my.cu launches by host code of its own (sgemm(M, N, K, A, B, C);), and the code for GPUs is "
+                         "taken alone: give it a line"),
+            0U)
+      << message;
+}
+
+constexpr const char* WORDS_FOR_LAUNCHES =
+    "#include <cuda.h>\n"
+    "__global__ void boxes(const __grid_constant__ CUtensorMap a, float* c) { *c = *(const float*)&a; }\n"
+    "__global__ void k(float* c) { *c = 1; }\n"
+    "// launch: cudaMemsetAsync(C, 0, 4 * M, stream); cooperative(); cluster(2); k<<<2, 1>>>(C);"
+    " boxes<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32, 128), C)\n";
+
+TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
+  std::ofstream("my.cu") << WORDS_FOR_LAUNCHES;
+  if (has_nvcc()) {
+    const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
+    EXPECT_TRUE(std::filesystem::exists(compile(file, Target::for_gpu, {{}, {}, 90, true}).library));
+  }
+  const auto refusal = [](const char* launch, Target target) {
+    std::ofstream("my.cu") << "__global__ void k(float* c) { *c = 1; }\n// launch: " << launch << "\n";
+    return usage_message([&] { compile(read_user_file({"my.cu", ""}, {}, target, {}), target, {{}, {}, 90}); });
+  };
+  EXPECT_EQ(
+      refusal("cooperative(); k<<<1, 1>>>(C)", Target::for_executor),
+      "my.cu: cooperative() in a launch line is for GPUs: the executor does not run all blocks of a grid at a time");
+  EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
+            "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
+}
+
+TEST_F(CompileTest, SaysWhichCompilerIsMissing) {
+  std::ofstream("my.cu") << SOURCE;
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", folder_.c_str(), 1);
+  const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90}); });
+  setenv("PATH", path.c_str(), 1);
+  if (message != "(no UsageError)") {  // a build for GPUs knows its nvcc without PATH
+    EXPECT_EQ(message.find("a .cu file is compiled by nvcc for a GPU, and there is none"), 0U) << message;
+  }
+}
+
+TEST_F(CompileTest, SaysWhichVariableNamesNoCompiler) {
+  std::ofstream("my.cu") << SOURCE;
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});
+  for (const auto& [variable, target] : {std::pair("NVCC", Target::for_gpu), std::pair("CXX", Target::for_executor)}) {
+    setenv(variable, "no-such-compiler", 1);
+    EXPECT_EQ(usage_message([&, target = target] {
+                compile(file, target, {{}, {}, 90});
+              }),
+              std::string("$") + variable + " is no-such-compiler, and there is no such program");
+    unsetenv(variable);
+  }
+}
+
+}  // namespace
+}  // namespace sgemm

@@ -1,0 +1,230 @@
+// Files as kernels on a real device: what their blocks occupy, workspaces, and factors by pointer.
+
+#include "user/user_kernels.hpp"
+#include "bench/case_runner.hpp"
+#include "fixtures/temporary_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace sgemm {
+namespace {
+
+class UserKernelsTest : public TemporaryFolderTest {
+ protected:
+  static Record run(const std::string& source, float beta = 0.0F, const char* launch = nullptr) {
+    std::ofstream("my.cu") << source;
+    const DeviceQuery query = query_device(0);
+    UserOptions options;
+    options.compile.compute_capability = query.device->compute_capability;
+    if (launch != nullptr) {
+      options.compile.device_code = true;
+      options.launch.launch = launch;
+    }
+    const std::vector<Kernel> kernels = user_kernels({"my.cu"}, Target::for_gpu, options);
+    Protocol protocol;
+    protocol.beta = beta;
+    protocol.max_seconds = 0.05;
+    CaseRunner runner(protocol, query, CaseRunner::Settings{});
+    return runner.run({&kernels.front(), {192, 160, 224}, {}}, [](std::string_view) {});
+  }
+};
+
+/// Two kernels, of which the first has few registers. Both are launched by a host function, the second is a template.
+constexpr const char* SPLIT = R"(
+__global__ void clear(int count, float* sums) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) sums[i] = 0;
+}
+template <int THREADS>
+__global__ void product(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+                        float* sums) {
+  __shared__ float row_of_a[THREADS];
+  extern __shared__ float unused[];
+  const int row = blockIdx.y, column = blockIdx.x * THREADS + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; k += THREADS) {
+    __syncthreads();
+    row_of_a[threadIdx.x] = k + threadIdx.x < K ? A[row * K + k + threadIdx.x] : 0;
+    __syncthreads();
+    for (int i = 0; i < THREADS && k + i < K && column < N; ++i) sum += row_of_a[i] * B[(k + i) * N + column];
+  }
+  if (column < N) {
+    sums[row * N + column] += sum;
+    C[row * N + column] = alpha * sums[row * N + column] + (beta == 0 ? 0 : beta * C[row * N + column]);
+  }
+}
+void multiply(int M, int N, int K, const float* alpha, const float* A, const float* B, const float* beta, float* C,
+              float* sums, cudaStream_t on) {
+  clear<<<(M * N + 63) / 64, 64, 0, on>>>(M * N, sums);
+  product<128><<<dim3((N + 127) / 128, M), 128, 2048, on>>>(M, N, K, *alpha, A, B, *beta, C, sums);
+}
+// launch: multiply(M, N, K, &alpha, A, B, &beta, C, (float*)workspace, stream)
+// workspace: 4 * M * N
+)";
+
+/// Five launches: one without parameters, a static kernel, a template in a namespace without a name, one with a
+/// structure, bytes and a double among its parameters, and one with dynamic shared memory beyond 48 KiB. None of the
+/// host code may run.
+constexpr const char* DEVICE_CODE = R"(
+#include <cstdlib>
+static const int ENDS = (std::abort(), 1);
+constexpr int threads_for(int columns) { return columns < 128 ? 64 : 128; }
+struct Rows { const float* first; char before; long long step; };
+static __global__ void clear(int count, float* sums) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) sums[i] = 0;
+}
+namespace {
+template <class Number, int PART>
+__global__ void add(int N, int K, char odd, Rows a, double one, const Number* __restrict__ B, Number* sums) {
+  extern __shared__ float row[];
+  const int y = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int k = threadIdx.x; k < K; k += blockDim.x) row[k] = a.first[y * a.step + k];
+  __syncthreads();
+  if (column >= N) return;
+  float sum = 0;
+  for (int k = PART; k < K; k += 2) sum += row[k] * B[k * N + column];
+  sums[y * N + column] += odd == 'o' ? one * sum : 0;
+}
+}
+__global__ void nothing() {}
+__global__ void store(int count, const float alpha, float beta, const float* sums, float* C) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) C[i] = alpha * sums[i] + (beta == 0 ? 0 : beta * C[i]);
+}
+// workspace: 4 * M * N + 64
+// requires: M % 2 == 0 && threads_for(64) == 64
+)";
+
+constexpr const char* ITS_LAUNCH =
+    "const dim3 grid(CEIL_DIV(N, threads_for(N)), M); nothing<<<1, 32>>>();"
+    "clear<<<CEIL_DIV(M * N, 64), 64>>>(M * N, (float*)workspace + 16);"
+    "add<float, 0><<<grid, threads_for(N), 64 << 10>>>(N, K, 'o', Rows{A, 'x', lda}, 1, B, (float*)workspace + 16);"
+    "add<float, 1><<<grid, threads_for(N), 64 << 10>>>(N, K, 'o', Rows{A, 'x', lda}, 1, B, (float*)workspace + 16);"
+    "store<<<CEIL_DIV(M * N, 256), 256>>>(M * N, alpha, beta, (float*)workspace + 16, C)";
+
+TEST_F(UserKernelsTest, DeviceCodeRunsWithoutTheFilesHostCode) {
+  for (const float beta : {0.0F, -2.0F}) {
+    const Record record = run(DEVICE_CODE, beta, ITS_LAUNCH);
+    ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+    EXPECT_TRUE(record.verified);
+    EXPECT_FALSE(record.file->host_code);
+    EXPECT_EQ(record.workspace_bytes, 4U * 192U * 160U + 64U);
+    ASSERT_TRUE(record.resources);
+    EXPECT_EQ(record.resources->spill_bytes, 0U);
+    EXPECT_GT(record.resources->blocks_per_sm, 0);
+  }
+}
+
+/// Parts of sums by a cluster's two blocks in memory that is filled with zeros, a grid whose blocks wait for each
+/// other, and a box of A that the copy engine brings.
+constexpr const char* WORDS = R"(
+#include <cuda.h>
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+// partial sums of a cluster's two blocks, in zero-filled workspace
+__global__ void part(int M, int N, int K, const float* A, const float* B, float* sums) {
+  const unsigned rank = cg::this_cluster().block_rank();
+  const unsigned blocks = cg::this_cluster().num_blocks();
+  const int row = blockIdx.y, column = blockIdx.x / 2 * 128 + threadIdx.x;
+  if (column >= N) return;
+  float sum = 0;
+  for (int k = (int)rank; k < K; k += blocks) sum += A[row * K + k] * B[k * N + column];
+  atomicAdd(&sums[row * N + column], sum);
+}
+// all blocks wait for each other, then store
+__global__ void store(int M, int N, float* sums, float* C) {
+  cg::grid_group grid = cg::this_grid();
+  const int all = M * N;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) sums[i] *= 2;
+  grid.sync();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += gridDim.x * blockDim.x) C[all - 1 - i] = sums[all - 1 - i] / 2;
+}
+// adds the boxes of A to nothing: reads a box and checks it
+__global__ void boxes(const __grid_constant__ CUtensorMap map, int K, const float* A, float* C) {
+  __shared__ alignas(1024) float box[32 * 32];
+  __shared__ alignas(8) unsigned long long barrier;
+  const unsigned b = (unsigned)__cvta_generic_to_shared(&barrier);
+  const unsigned at = (unsigned)__cvta_generic_to_shared(box);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b));
+    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 4096;" ::"r"(b) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+      ::"r"(at), "l"(&map), "r"(0), "r"(32), "r"(b) : "memory");
+  }
+  __syncthreads();
+  asm volatile("{ .reg .pred p;\n again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n @!p bra again; }" ::"r"(b) : "memory");
+  const int row = threadIdx.x / 32, column = threadIdx.x % 32;
+  if (box[threadIdx.x] != A[(row + 32) * K + column]) C[0] = -12345;
+}
+// workspace: 4 * M * N
+)";
+
+TEST_F(UserKernelsTest, DeviceCodeHasClustersCooperativeLaunchesFilledMemoryAndTensorMaps) {
+  if (query_device(0).device->compute_capability < 90) {
+    GTEST_SKIP() << "clusters and tensor maps came with compute capability 9.0";
+  }
+  const Record record = run(WORDS, 0.0F,
+                            "cudaMemsetAsync(workspace, 0, 4 * M * N, stream); cluster(2);"
+                            "part<<<dim3(2 * ceil_div(N, 128), M), 128>>>(M, N, K, A, B, (float*)workspace);"
+                            "cooperative(); store<<<64, 256>>>(M, N, (float*)workspace, C);"
+                            "boxes<<<1, 1024>>>(tensor_map(A, M, K, lda, 32, 32), K, A, C)");
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  EXPECT_TRUE(record.verified);
+  const Record fills_a = run(WORDS, 0.0F, "cudaMemsetAsync(A, 0, 4, stream); store<<<1, 32>>>(M, N, C, C)");
+  EXPECT_EQ(fills_a.reason, "its launch line fills memory that is neither C nor the workspace");
+}
+
+/// A file's macros hold for the kernel that writes its plan.
+TEST_F(UserKernelsTest, APlanThatAFileWritesHasToHoldAllThatTheKernelReads) {
+  const Record record = run(
+      "struct Long { float bytes[1000]; };\n"
+      "extern \"C\" __global__ void sgemm_user_plan_0(char (*)[24], unsigned* plan) { plan[18] = 1; plan[20] = 4; }\n"
+      "#define sgemm_user_plan_0 sgemm_plan_of_nobody\n"
+      "__global__ void sgemm(Long found, float* C) { C[threadIdx.x] = found.bytes[threadIdx.x]; }\n",
+      0.0F, "sgemm<<<1, 32>>>(Long{}, C)");
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_EQ(record.reason, "a kernel takes other parameters than its launch passes");
+}
+
+TEST_F(UserKernelsTest, TellWhatABlockOfTheLargestKernelOccupies) {
+  const Record record = run(SPLIT, 0.5F);
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(record.workspace_bytes, 4U * 192U * 160U);
+  ASSERT_TRUE(record.resources);
+  EXPECT_EQ(record.resources->threads_per_block, 128);
+  EXPECT_EQ(record.resources->smem_bytes, 128 * sizeof(float) + 2048);
+  EXPECT_EQ(record.resources->spill_bytes, 0U);
+  EXPECT_GT(record.resources->registers, 8);
+  EXPECT_GE(record.resources->blocks_per_sm, 8);
+  EXPECT_GT(*record.occupancy, 0.25);
+}
+
+TEST_F(UserKernelsTest, TakeFactorsByPointer) {
+  const Record record = run(
+      "__global__ void k(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
+      "  const int row = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;\n"
+      "  if (column >= N) return;\n"
+      "  float sum = 0;\n"
+      "  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];\n"
+      "  C[row * N + column] = alpha * sum + beta * C[row * N + column];\n"
+      "}\n"
+      "void run(int M, int N, int K, const float* alpha, const float* A, const float* B, const float* beta, float* C) "
+      "{\n"
+      "  k<<<dim3((N + 31) / 32, M), 32>>>(M, N, K, *alpha, A, B, *beta, C);\n"
+      "}\n",
+      -2.0F);
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  EXPECT_TRUE(record.verified);
+  ASSERT_TRUE(record.resources);
+  EXPECT_EQ(record.resources->threads_per_block, 32);
+}
+
+}  // namespace
+}  // namespace sgemm

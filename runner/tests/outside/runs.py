@@ -1,0 +1,137 @@
+"""Runs of the runner, and the files that they leave."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
+RUNNER = BUILD / "runner"
+MISBEHAVING = BUILD / "runner.build" / "tests" / "runner_with_misbehaving_kernels"
+HANGS = 600  # seconds: what takes longer does not end, however busy the cores are
+
+
+def schema_errors(schema: str, document: object) -> list[str]:
+    """Where `document` differs from a schema of the repository."""
+    rules = json.loads((ROOT / schema).read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(rules)
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+
+class Run:
+    """A run that has ended, and its results file."""
+
+    def __init__(self, process: subprocess.CompletedProcess[str], path: Path) -> None:
+        self.status = process.returncode
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+        self.path = path
+
+    @property
+    def results(self) -> dict:
+        document = json.loads(self.path.read_text(encoding="utf-8"))
+        assert schema_errors("runner/record/results.schema.json", document) == []
+        return document
+
+    @property
+    def context(self) -> dict:
+        return self.results["context"]
+
+    @property
+    def cases(self) -> list[dict]:
+        return self.results["benchmarks"]
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {case["kernel"]: case["outcome"] for case in self.cases}
+
+
+def run_runner(folder: Path, *arguments: str, runner: Path = RUNNER) -> Run:
+    """Runs the runner in `folder` to its end."""
+    path = folder / "results.json"
+    path.unlink(missing_ok=True)
+    command = [str(runner), *arguments, *(() if "--out" in arguments else ("--out", str(path)))]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
+    return Run(done, path)
+
+
+def run_with_time_limit(run: Callable[[str], Run], hanging: Callable[[dict], bool]) -> tuple[Run, str]:
+    """run(SECONDS) of cases that hang beside others that do not. A limit that is short to wait for may be too short for
+    the others where cores are busy: longer ones are tried then. Returns the run and its limit."""
+    for seconds in ("2", "10", "60"):
+        done = run(seconds)
+        if not any("--timeout changes" in case["reason"] for case in done.cases if not hanging(case)):
+            break
+    return done, seconds
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Waits for something that a process does before it ends."""
+    deadline = time.monotonic() + HANGS
+    while not condition():
+        assert process.poll() is None, f"it ended by itself: {process.communicate()}"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def count_of_cases(path: Path) -> int:
+    """In a results file; -1 where there is none, or a name alone that a run holds until its GPU is ready."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return len(json.loads(text)["benchmarks"]) if text else -1
+
+
+def processor_seconds(session: int) -> float:
+    """What the processes of a session have taken, those left out that have ended."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()  # from the state on: man proc
+            if int(fields[3]) == session:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def catches(process: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal. The runner's are gone once they were called."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return bool(int(re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)[1], 16) >> (number - 1) & 1)
+
+
+def interrupt_runner(
+    folder: Path, *arguments: str, cases: int, number: signal.Signals, times: int = 1, runner: Path = RUNNER
+) -> Run:
+    """Runs the runner, and sends it a signal while the case is computed that follows so many in the file. That case has
+    to be one that goes on until it is ended. Sends the signal so many times, each after the one before was noted."""
+    path = folder / "results.json"
+    command = [str(runner), *arguments, "--out", str(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        try:
+            wait_until(lambda: count_of_cases(path) >= cases, process)
+            before = processor_seconds(process.pid)
+            wait_until(lambda: processor_seconds(process.pid) > before + 0.3, process)  # only a case takes as much
+            for time_sent in range(times):
+                wait_until(lambda first=time_sent == 0: catches(process.pid, number) == first, process)
+                process.send_signal(number)
+            stdout, stderr = process.communicate(timeout=HANGS)
+        finally:
+            process.kill()
+    return Run(subprocess.CompletedProcess(command, process.returncode, stdout, stderr), path)
+
+
+def spread(m: int, n: int, k: int, grid: str, exchange: str) -> dict:
+    """What a record says of a product on a grid that divides M, N and K. The bytes are those that the page of chapter
+    14 has for the GPU that receives most."""
+    rows, columns = map(int, grid.split("x"))
+    received = 4 * (m / rows * k * (columns - 1) / columns + k * n / columns * (rows - 1) / rows)
+    return {"gpus": rows * columns, "grid": grid, "exchange": exchange, "received_bytes": received}

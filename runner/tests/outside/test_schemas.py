@@ -1,0 +1,120 @@
+"""The files that the runner writes against their schemas, and the schemas against files that are wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runs import BUILD, ROOT, schema_errors
+
+CPU_TESTS = BUILD / "runner.build" / "tests" / "cpu_tests"
+RESULTS = "runner/record/results.schema.json"
+VERDICTS = "runner/verdict/verdicts.schema.json"
+
+pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CPU_TESTS}")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """Files with every kind of record, those of a GPU among them, which the unit tests write."""
+    folder: Path = tmp_path_factory.mktemp("samples")
+    environment = {**os.environ, "SGEMM_SAMPLES": str(folder)}
+    subprocess.run([CPU_TESTS, "--gtest_filter=*FileTest.Sample*"], env=environment, check=True, capture_output=True)
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
+
+
+def test_files_agree_with_their_schemas(samples):
+    schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "verdicts.json": VERDICTS}
+    assert samples.keys() == schemas.keys()
+    for name, schema in schemas.items():
+        assert schema_errors(schema, samples[name]) == [], name
+
+
+def test_files_with_every_kind_of_record_make_a_report(samples, tmp_path):
+    pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+    for name, document in samples.items():
+        path = tmp_path / name
+        path.write_text(json.dumps(document), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        of_device = " names no device, so its GPU is called unknown, and has no peaks\n"
+        expected = f"warning: {path}{of_device}" if name == "results_without_device.json" else ""
+        assert (done.returncode, done.stderr) == (0, expected), name
+
+
+def test_files_of_the_first_version_agree_as_well(samples):
+    document = json.loads((ROOT / "results/nvidia-h200/cold.json").read_text(encoding="utf-8"))
+    document["context"]["schema_version"] = 1
+    assert schema_errors(RESULTS, document) == []
+
+
+def record(index: int, **fields: object) -> Callable[[dict], None]:
+    return lambda document: document["benchmarks"][index].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document: document["benchmarks"][0].pop("gflops"), "gflops"),
+        (record(2, gflops=1.0), "benchmarks[2]"),
+        (record(3, gflops=1.0), "benchmarks[3]"),
+        (record(4, surprise=1), "surprise"),
+        (record(1, ops="nn"), "ops"),
+        (record(1, batch=1), "batch"),
+        (record(1, name="sgemm/cpu_blas/1x2x3:ntn"), "name"),
+        (lambda document: document["benchmarks"][4].pop("accuracy"), "accuracy"),
+        (record(5, accuracy_class="fp16"), "accuracy_class"),
+        (record(4, data="ones"), "data"),
+        (lambda document: document["context"]["protocol"].update(l2="hot"), "l2"),
+        (lambda document: document["context"].pop("git_dirty"), "git_dirty"),
+        (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
+        (lambda document: document.pop("interrupted"), "interrupted"),
+        (lambda document: document["context"].update(schema_version=3), "schema_version"),
+        (record(19, outcome="measured"), "benchmarks[19]"),
+        (lambda document: document["benchmarks"][19].pop("sustained"), "sustained"),
+        (lambda document: document["benchmarks"][19].update(document["benchmarks"][18]), "benchmarks[19]"),
+        (lambda document: document["benchmarks"][18]["energy"].pop("cublas"), "energy"),
+        (lambda document: document["benchmarks"][18]["energy"]["kernel"].update(no_energy="why"), "energy"),
+        (lambda document: document["benchmarks"][18]["trace"]["samples"].pop("ms"), "ms"),
+        (lambda document: document["benchmarks"][3]["counts"].pop("lines"), "lines"),
+        (lambda document: document["benchmarks"][20]["counts"].update(lines=[]), "benchmarks[20].counts"),
+        (lambda document: document["benchmarks"][20]["counts"]["launches"][1].pop("function"), "function"),
+        (lambda document: document["benchmarks"][20]["counts"]["launches"].pop(), "launches"),
+    ],
+)
+def test_wrong_results_are_found(samples, change, field):
+    document = json.loads(json.dumps(samples["results_without_device.json"]))
+    change(document)
+    errors = schema_errors(RESULTS, document)
+    assert any(field in error for error in errors), errors
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document: document["verdicts"][0].update(accepted=False), "verdict"),
+        (lambda document: document["verdicts"][0].update(speeds=[]), "speeds"),
+        (lambda document: document["verdicts"][1].update(accepted=True), "verdict"),
+        (lambda document: document["verdicts"][1].update(speeds=document["verdicts"][0]["speeds"]), "speeds"),
+        (lambda document: document["verdicts"][1].pop("reason"), "reason"),
+        (lambda document: document["verdicts"][0]["speeds"][0].pop("limits"), "limits"),
+        (lambda document: document["verdicts"][0]["cases"][0].update(trial="luck"), "luck"),
+        (lambda document: document["verdicts"][0]["trials"][0].pop("seconds"), "seconds"),
+        (lambda document: document.pop("secret"), "secret"),
+    ],
+)
+def test_wrong_verdicts_are_found(samples, change, field):
+    document = json.loads(json.dumps(samples["verdicts.json"]))
+    change(document)
+    errors = schema_errors(VERDICTS, document)
+    assert any(field in error for error in errors), errors

@@ -1,0 +1,701 @@
+// The verifier on the host: what it accepts, and the wrong results that it has to reject.
+
+#include "verify/verify.hpp"
+
+#include "fixtures/matrix.hpp"
+#include "fixtures/product_case.hpp"
+#include "fixtures/split_cases.hpp"
+#include "problem/batch.hpp"
+#include "problem/operands.hpp"
+#include "problem/sizes.hpp"
+#include "verify/accuracy.hpp"
+#include "verify/verify_element.hpp"
+#include "verify/verify_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sgemm::test {
+namespace {
+
+constexpr double NAN_DOUBLE = std::numeric_limits<double>::quiet_NaN();
+constexpr double INF = std::numeric_limits<double>::infinity();
+constexpr float NAN_FLOAT = HostCase::NAN_FLOAT;
+constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
+
+/// Rounded to the nearest number with 10 mantissa bits.
+float rounded_to_tf32(float x) {
+  constexpr std::uint32_t HALF = 1U << 12U;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + HALF) >> 13U << 13U);
+}
+
+/// A single-precision product, written to C as a kernel does. `operand` is applied to every element of A and B.
+template <class Operand>
+void multiply(const Problem& p, const Operand& operand) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < p.k && p.alpha != 0.0F; ++k) {
+        sum += operand(p.a[i * p.lda + k]) * operand(p.b[k * p.ldb + j]);
+      }
+      float& c = p.c[i * p.ldc + j];
+      c = p.beta == 0.0F ? p.alpha * sum : p.alpha * sum + p.beta * c;
+    }
+  }
+}
+
+float unchanged(float x) { return x; }
+
+Coverage sampled() {
+  Coverage coverage;
+  coverage.max_full_products = 0.0;
+  return coverage;
+}
+
+/// A problem, a right result in single precision, and its reference.
+class Fixture {
+ public:
+  explicit Fixture(const ProductCase& product, const Coverage& coverage = {}) : host(product), c(host.c) {
+    Matrix c0 = host.c;
+    reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
+    multiply(host.problem(c), unchanged);
+  }
+
+  Verdict check(AccuracyClass accuracy = AccuracyClass::fp32) const {
+    return reference->check(c.data(), c.ld(), accuracy);
+  }
+
+  HostCase host;
+  Matrix c;
+  std::unique_ptr<Reference> reference;
+};
+
+TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 220.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096, Roundings::any), 4188.0);
+  for (const AccuracyClass split : {AccuracyClass::bf16_split, AccuracyClass::fp16_split}) {
+    EXPECT_DOUBLE_EQ(bound_factor(split, 4096), 276.0) << to_string(split);
+    EXPECT_DOUBLE_EQ(bound_factor(split, 4096, Roundings::any), 4244.0) << to_string(split);
+  }
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::int8_split, 4096), 132.0);
+}
+
+TEST(LargestFactorTest, GrowsWithKForIntegersAlone) {
+  EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::int8_split, 1000), 12200.0);
+  for (const AccuracyClass other : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
+                                    AccuracyClass::fp16_split, AccuracyClass::tf32}) {
+    EXPECT_EQ(largest_factor(other, 1000), 0.0) << to_string(other);
+  }
+}
+
+TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
+  EXPECT_FALSE(is_wrong(1.0, 1.0, 0.0));
+  EXPECT_FALSE(is_wrong(1.5, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(1.5, 1.0, 0.49));
+  EXPECT_TRUE(is_wrong(NAN_DOUBLE, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(INF, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(-INF, 1.0, 0.5));
+}
+
+TEST(ElementTest, BoundThatIsNanAcceptsNothingFinite) { EXPECT_TRUE(is_wrong(1.0, 1.0, NAN_DOUBLE)); }
+
+TEST(ElementTest, NonFiniteExpectationNeedsTheSame) {
+  EXPECT_FALSE(is_wrong(NAN_DOUBLE, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_TRUE(is_wrong(1.0, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_TRUE(is_wrong(INF, NAN_DOUBLE, NAN_DOUBLE));
+  EXPECT_FALSE(is_wrong(INF, INF, INF));
+  EXPECT_FALSE(is_wrong(-INF, -INF, INF));
+  EXPECT_TRUE(is_wrong(-INF, INF, INF));
+  EXPECT_TRUE(is_wrong(FLOAT_MAX, INF, INF));
+  EXPECT_TRUE(is_wrong(NAN_DOUBLE, INF, INF));
+}
+
+TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
+  const double beyond = 4e38;
+  EXPECT_FALSE(is_wrong(INF, beyond, 1e32));
+  EXPECT_FALSE(is_wrong(-INF, -beyond, 1e32));
+  EXPECT_TRUE(is_wrong(-INF, beyond, 1e32));
+  EXPECT_TRUE(is_wrong(FLOAT_MAX, beyond, 1e32));
+  EXPECT_FALSE(is_wrong(FLOAT_MAX, beyond, 1e38));
+  EXPECT_FALSE(is_wrong(INF, FLOAT_MAX, 1e32));  // the next value up, inside the bound, rounds to Inf
+  EXPECT_TRUE(is_wrong(INF, 0.9 * FLOAT_MAX, 1e32));
+}
+
+TEST(TallyTest, MeasuresErrorsOfFiniteElements) {
+  const ErrorBound bound{0.25, 0.0};
+  Tally one;
+  one.add(3.0, 4.0, {8.0}, bound, 0);
+  one.add(NAN_DOUBLE, 1.0, {1.0}, bound, 1);
+  one.add(INF, INF, {INF}, bound, 2);
+  Tally two;
+  two.add(-INF, INF, {INF}, bound, 3);
+  two.add(-3.0, -3.0, {6.0}, bound, 4);
+  Tally merged = two;
+  merged.merge(one);
+  EXPECT_EQ(merged.compared, 5);
+  EXPECT_EQ(merged.wrong, 2);
+  EXPECT_EQ(merged.non_finite, 2);
+  EXPECT_EQ(merged.non_finite_wrong, 2);
+  EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 0.5);
+  EXPECT_DOUBLE_EQ(merged.max_scaled_error, 0.125);
+  const Verdict verdict = to_verdict(merged, 5, true);
+  EXPECT_DOUBLE_EQ(verdict.rel_err, 0.2);
+  EXPECT_DOUBLE_EQ(verdict.componentwise_err, 0.125);
+  EXPECT_DOUBLE_EQ(*verdict.condition, 2.0);
+  EXPECT_TRUE(verdict.full);
+}
+
+TEST(TallyTest, BoundLooksAtTheLargestNumbersWhereItsClassDoes) {
+  const ErrorBound plain{0.25, 0.5};
+  const ErrorBound of_integers{0.25, 0.5, 0.125};
+  EXPECT_DOUBLE_EQ(plain.of({4.0, 8.0}), 1.5);
+  EXPECT_DOUBLE_EQ(plain.of({4.0, INF}), 1.5);
+  EXPECT_DOUBLE_EQ(of_integers.of({4.0, 8.0}), 2.5);
+}
+
+TEST(TallyTest, WhereAllTermsAreZeroAnElementMustBeExact) {
+  const ErrorBound bound{0.25, 1e-40};
+  Tally exact;
+  exact.add(-0.0, 0.0, {0.0}, bound, 0);
+  EXPECT_EQ(exact.wrong, 0);
+  EXPECT_EQ(exact.max_scaled_error, 0.0);
+  EXPECT_FALSE(to_verdict(exact, 1, true).condition);
+  Tally off;
+  off.add(0x1p-149, 0.0, {0.0}, bound, 0);
+  EXPECT_EQ(off.wrong, 1);
+  EXPECT_EQ(off.max_scaled_error, INF);
+}
+
+TEST(TallyTest, MergesInAnyOrder) {
+  Tally one;
+  one.add(1.0, 1.0, {1.0}, {0.1, 0.0}, 0);
+  one.add(2.0, 1.0, {1.0}, {0.5, 0.0}, 7);
+  Tally two;
+  two.add(NAN_DOUBLE, 3.0, {1.0}, {0.25, 0.0}, 3);
+  two.add(INF, INF, {INF}, {0.25, 0.0}, 4);
+  Tally forward = one;
+  forward.merge(two);
+  Tally backward = two;
+  backward.merge(one);
+  for (const Tally& merged : {forward, backward}) {
+    EXPECT_EQ(merged.compared, 4);
+    EXPECT_EQ(merged.wrong, 2);
+    EXPECT_EQ(merged.first_wrong, 3);
+    EXPECT_TRUE(std::isnan(merged.first_wrong_value));
+    EXPECT_DOUBLE_EQ(merged.first_wrong_expected, 3.0);
+    EXPECT_DOUBLE_EQ(merged.first_wrong_bound, 0.25);
+    EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 2.0);
+    EXPECT_DOUBLE_EQ(merged.error_squares, 1.0);
+    EXPECT_DOUBLE_EQ(merged.reference_squares, 2.0);
+  }
+}
+
+TEST(SamplesTest, HaveOneLineInEveryBandAndTheEdges) {
+  Problem problem;
+  problem.m = 1000;
+  problem.n = 37;
+  const Samples samples = make_samples(problem, 16, 5);
+  for (const auto& [lines, extent] : {std::pair(samples.rows, problem.m), std::pair(samples.columns, problem.n)}) {
+    EXPECT_EQ(lines.front(), 0);
+    EXPECT_EQ(lines.back(), extent - 1);
+    EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end()));
+    EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end());
+    for (std::int64_t band = 0; band < extent; band += 16) {
+      EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](std::int64_t x) { return x >= band && x < band + 16; }));
+    }
+  }
+  EXPECT_LE(samples.rows.size(), 65U);
+  EXPECT_EQ(samples.rows, make_samples(problem, 16, 5).rows);
+  EXPECT_NE(samples.rows, make_samples(problem, 16, 6).rows);
+}
+
+TEST(PanelDepthTest, StaysInsideTheWorkspace) {
+  EXPECT_EQ(panel_depth(4096, 16384, 8, std::size_t{1} << 29U), 4096);
+  EXPECT_EQ(panel_depth(16384, 32768, 8, std::size_t{1} << 29U), 2048);
+  EXPECT_EQ(panel_depth(100, 1000000, 8, 1), 1);
+  EXPECT_EQ(panel_depth(0, 10, 8, 1000), 1);
+}
+
+TEST(VerifierTest, AcceptsSinglePrecisionForEveryKindOfCase) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    for (const CaseGroup& group : case_groups(3'000'000)) {
+      for (const ProductCase& product : group.cases) {
+        SCOPED_TRACE(product.describe());
+        const Fixture fixture(product, coverage);
+        const Verdict verdict = fixture.check();
+        EXPECT_TRUE(verdict.correct()) << verdict.describe();
+        EXPECT_LE(verdict.max_bound_ratio, 1.0);
+        EXPECT_LT(verdict.rel_err, 1e-5);
+      }
+    }
+  }
+}
+
+/// So that what a kernel has wrong there is its own doing.
+TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
+  std::size_t groups = 0;
+  for (const CaseGroup& group : split_case_groups(AccuracyClass::bf16_split, FEW_PRODUCTS, shapes_of_this_run())) {
+    ++groups;
+    for (const ProductCase& product : group.cases) {
+      SCOPED_TRACE(product.describe());
+      Fixture fixture(product);
+      const Verdict verdict = fixture.check();
+      EXPECT_TRUE(verdict.correct()) << verdict.describe();
+      EXPECT_EQ(verdict.non_finite > 0, group.name == "non_finite_scales");
+      EXPECT_EQ(product.m > 129 && std::isinf(fixture.c.at(129, 0)), product.change.name == "sums_beyond_flt_max");
+    }
+  }
+  EXPECT_EQ(groups, 8U);
+  EXPECT_EQ(split_case_groups(AccuracyClass::fp16_split, FEW_PRODUCTS, shapes_of_this_run()).size(), groups - 1);
+  EXPECT_TRUE(split_case_groups(AccuracyClass::fp32, FEW_PRODUCTS, shapes_of_this_run()).empty());
+}
+
+/// One number of a row of A and one of a column of B, 2^20 times the others, allow an error in the elements of that row
+/// and that column, in samples that have all rows as well.
+TEST(VerifierTest, IntegersMayLoseWhatIsSmallBesideTheLargestNumbers) {
+  const ProductCase product{20, 24, 100};
+  Coverage all_rows = sampled();
+  all_rows.band = 1;
+  for (const Coverage& coverage : {Coverage{}, all_rows}) {
+    HostCase host(product);
+    host.a.at(3, 99) = 0x1p20F;
+    host.b.at(99, 5) = 0.0F;
+    host.b.at(98, 5) = 0x1p20F;
+    host.a.at(3, 98) = 0.0F;
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED, coverage);
+    multiply(host.problem(c), unchanged);
+    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+    c.at(3, 5) += 0x1p20F;
+    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp16_split).correct());
+    c.at(4, 6) += 0.01F;
+    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+  }
+}
+
+TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {
+  for (const std::int64_t k : {1, 64, 4096, 65536}) {
+    const ProductCase product{8, 8, k};
+    HostCase host(product);
+    for (float& x : host.a.storage()) {
+      x = std::fabs(x);
+    }
+    for (float& x : host.b.storage()) {
+      x = std::fabs(x);
+    }
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+    multiply(host.problem(c), unchanged);
+    const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_LT(verdict.max_bound_ratio, 0.75);
+  }
+}
+
+TEST(VerifierTest, MeasuresTheErrorOfAWrongElement) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    HostCase host({1, 2, 2});
+    host.a.assign({2.0F, -1.0F});
+    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // C = (4 2), |A| |B| = (8 18)
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
+    c.assign({4.0F, 2.0F});
+    const Verdict exact = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_EQ(exact.rel_err, 0.0);
+    EXPECT_EQ(exact.componentwise_err, 0.0);
+    EXPECT_DOUBLE_EQ(*exact.condition, std::sqrt((64.0 + 324.0) / 20.0));
+    EXPECT_EQ(exact.full, reference->full());
+    c.assign({4.0F, 2.5F});
+    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_FALSE(wrong.correct());
+    EXPECT_DOUBLE_EQ(wrong.rel_err, 0.5 / std::sqrt(20.0));
+    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 18.0);
+  }
+}
+
+TEST(VerifierTest, ErrorsAreInUnitsOfTheTermsScaledByAlphaAndBeta) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    HostCase host({1, 2, 2, -0.25F, 0.5F});
+    host.a.assign({2.0F, -1.0F});
+    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // A B = (4 2), |A| |B| = (8 18)
+    host.c.assign({4.0F, -2.0F});             // the sums of the terms' magnitudes are (4 5.5)
+    Matrix c = host.c;
+    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
+    c.assign({1.0F, -1.0F});  // instead of (1 -1.5)
+    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 5.5);
+    EXPECT_DOUBLE_EQ(*wrong.condition, std::sqrt((16.0 + 30.25) / (1.0 + 2.25)));
+  }
+}
+
+/// A problem with operands of one distribution, and the result of a plain loop over k.
+struct DistributedCase {
+  DistributedCase(Distribution distribution, const Size& size, Roundings roundings = Roundings::independent)
+      : problem(packed({size.m, size.n, size.k}, nullptr, nullptr, nullptr)),
+        operands(make_operands(problem, distribution, 3)),
+        c(static_cast<std::size_t>(size.m * size.n)) {
+    problem.a = operands.a.data();
+    problem.b = operands.b.data();
+    problem.c = c.data();
+    reference = Reference::compute(problem, Platform::cpu, 1, {}, roundings);
+  }
+  template <class Operand>
+  Verdict check(const Operand& operand, AccuracyClass accuracy = AccuracyClass::fp32) {
+    multiply(problem, operand);
+    return compare(accuracy);
+  }
+  Verdict compare(AccuracyClass accuracy = AccuracyClass::fp32) const {
+    return reference->check(c.data(), problem.n, accuracy);
+  }
+
+  Problem problem;
+  HostOperands operands;
+  std::vector<float> c;
+  std::unique_ptr<Reference> reference;
+};
+
+TEST(DistributionTest, EachPrecisionIsInsideItsBound) {
+  for (const Distribution distribution : DISTRIBUTIONS) {
+    SCOPED_TRACE(to_string(distribution));
+    const Roundings roundings = roundings_of(distribution);
+    const Verdict verdict = DistributedCase(distribution, {40, 30, 1000}, roundings).check(unchanged);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_EQ(verdict.non_finite > 0, distribution == Distribution::inf || distribution == Distribution::nan);
+    const Verdict tf32 =
+        DistributedCase(distribution, {40, 30, 1000}, roundings).check(rounded_to_tf32, AccuracyClass::tf32);
+    EXPECT_TRUE(tf32.correct() || !promises(AccuracyClass::tf32, distribution)) << tf32.describe();
+  }
+}
+
+TEST(DistributionTest, IntegersAreExactInAnyPrecisionAndOneUnitIsSeen) {
+  DistributedCase exact(Distribution::integers, {40, 30, 1000});
+  EXPECT_EQ(exact.check(unchanged).rel_err, 0.0);
+  EXPECT_EQ(exact.check(rounded_to_tf32, AccuracyClass::tf32).componentwise_err, 0.0);
+  exact.c[77] += 1.0F;
+  EXPECT_FALSE(exact.compare().correct());
+}
+
+TEST(DistributionTest, ScaledOperandsGiveTheErrorsOfUniformOnes) {
+  const Size size{40, 30, 200};
+  const double expected = DistributedCase(Distribution::uniform, size).check(unchanged).rel_err;
+  EXPECT_EQ(DistributedCase(Distribution::denormals, size).check(unchanged).rel_err, expected);
+  EXPECT_EQ(DistributedCase(Distribution::huge, size).check(unchanged).rel_err, expected);
+}
+
+TEST(DistributionTest, FlushedDenormalsAreSeen) {
+  const auto flushed = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? 0.0F : x; };
+  const Verdict verdict = DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed);
+  EXPECT_FALSE(verdict.correct());
+  EXPECT_NEAR(verdict.rel_err, std::sqrt(1.0 / 8.0), 0.02);  // what |u| < 1/2 has of the variance of u
+  EXPECT_FALSE(DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed, AccuracyClass::tf32).correct());
+}
+
+TEST(DistributionTest, CancellationMagnifiesRoundingErrors) {
+  const Size size{40, 30, 1024};
+  const Verdict uniform = DistributedCase(Distribution::uniform, size).check(unchanged);
+  const Verdict cancelling = DistributedCase(Distribution::cancelling, size).check(unchanged);
+  EXPECT_GT(cancelling.rel_err, 300.0 * uniform.rel_err);
+  EXPECT_NEAR(*cancelling.condition, 1.5 * std::sqrt(512.0) * 1024.0, 4000.0);
+  EXPECT_LT(cancelling.componentwise_err, 2.0 * uniform.componentwise_err);
+  const Verdict tf32 = DistributedCase(Distribution::cancelling, size).check(rounded_to_tf32, AccuracyClass::tf32);
+  EXPECT_TRUE(tf32.correct()) << tf32.describe();
+  EXPECT_GT(tf32.rel_err, 0.1);
+}
+
+// Roundings of one sign add up: what is far smaller than the partial sum is lost.
+TEST(DistributionTest, LognormalSumsNeedTheWorstCaseBound) {
+  const Size size{60, 60, 4096};
+  EXPECT_FALSE(DistributedCase(Distribution::lognormal4, size).check(unchanged).correct());
+  const Verdict verdict = DistributedCase(Distribution::lognormal4, size, Roundings::any).check(unchanged);
+  EXPECT_TRUE(verdict.correct()) << verdict.describe();
+  EXPECT_LT(verdict.max_bound_ratio, 0.2);
+}
+
+TEST(DistributionTest, PatternOfInfAndNanMustMatch) {
+  for (const Distribution distribution : {Distribution::inf, Distribution::nan}) {
+    DistributedCase product(distribution, {40, 30, 50});
+    EXPECT_EQ(product.check(unchanged).non_finite, 3 * 30);
+    EXPECT_EQ(product.check(unchanged).non_finite_wrong, 0);
+    product.c[16 * 30] = 1.0F;           // expected not to be finite
+    product.c[17 * 30 + 3] = NAN_FLOAT;  // expected to be
+    product.c[18 * 30] += 1.0F;          // finite, and wrong
+    const Verdict verdict = product.compare();
+    EXPECT_EQ(verdict.wrong, 3);
+    EXPECT_EQ(verdict.non_finite_wrong, 2);
+  }
+  DistributedCase signs(Distribution::inf, {40, 30, 50});
+  signs.check(unchanged);
+  signs.c[16 * 30] = -signs.c[16 * 30];
+  EXPECT_EQ(signs.compare().non_finite_wrong, 1);
+}
+
+TEST(VerifierTest, PanelsAlongKGiveTheSameReference) {
+  Coverage narrow;
+  narrow.workspace_bytes = 10000;
+  const ProductCase product{33, 29, 301, -2.5F, 1.0F};
+  const Verdict whole = Fixture(product).check();
+  const Verdict in_panels = Fixture(product, narrow).check();
+  EXPECT_TRUE(in_panels.correct()) << in_panels.describe();
+  EXPECT_NEAR(in_panels.rel_err, whole.rel_err, 1e-12);
+}
+
+TEST(VerifierTest, SamplesAboveEitherLimit) {
+  EXPECT_TRUE(Fixture({40, 50, 60}).reference->full());
+  EXPECT_FALSE(Fixture({40, 50, 60}, sampled()).reference->full());
+  Coverage few_elements;
+  few_elements.max_full_elements = 1999;
+  EXPECT_FALSE(Fixture({40, 50, 60}, few_elements).reference->full());
+}
+
+TEST(VerifierTest, RejectsOneElementInTheWrongPlace) {
+  Fixture fixture({40, 50, 60});
+  std::swap(fixture.c.at(17, 20), fixture.c.at(17, 21));
+  const Verdict verdict = fixture.check();
+  EXPECT_EQ(verdict.wrong, 2);
+  EXPECT_EQ(verdict.first_wrong_row, 17);
+  EXPECT_EQ(verdict.first_wrong_col, 20);
+  EXPECT_GT(verdict.max_bound_ratio, 1.0);
+}
+
+TEST(VerifierTest, RejectsASumOneTermShort) {
+  Fixture fixture({40, 50, 60});
+  Problem shortened = fixture.host.problem(fixture.c);
+  shortened.k -= 1;
+  multiply(shortened, unchanged);
+  EXPECT_GT(fixture.check().wrong, 1900);
+}
+
+TEST(VerifierTest, RejectsNan) {
+  Fixture fixture({40, 50, 60});
+  fixture.c.at(39, 49) = NAN_FLOAT;
+  const Verdict verdict = fixture.check();
+  EXPECT_FALSE(verdict.correct());
+  EXPECT_EQ(verdict.wrong, 1);
+  EXPECT_EQ(verdict.first_wrong_row, 39);
+  EXPECT_EQ(verdict.first_wrong_col, 49);
+}
+
+TEST(VerifierTest, RejectsInf) {
+  Fixture fixture({40, 50, 60});
+  fixture.c.at(0, 0) = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(fixture.check().wrong, 1);
+}
+
+TEST(VerifierTest, RejectsSwappedRows) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    Fixture fixture({40, 50, 60}, coverage);
+    for (std::int64_t col = 0; col < 50; ++col) {
+      std::swap(fixture.c.at(4, col), fixture.c.at(5, col));
+    }
+    EXPECT_FALSE(fixture.check().correct());
+  }
+}
+
+TEST(VerifierTest, RejectsUnwrittenC) {
+  for (const Coverage& coverage : {Coverage{}, sampled()}) {
+    Fixture fixture({40, 50, 60}, coverage);
+    fixture.c.fill(NAN_FLOAT);
+    const Verdict verdict = fixture.check();
+    EXPECT_EQ(verdict.wrong, verdict.compared);
+    EXPECT_GE(verdict.compared, 300);
+  }
+}
+
+TEST(VerifierTest, SamplesSeeEveryUnwrittenTile) {
+  constexpr std::int64_t TILE = 16;
+  const Fixture right({100, 90, 20}, sampled());
+  for (std::int64_t row = 0; row < 100; row += TILE) {
+    for (std::int64_t col = 0; col < 90; col += TILE) {
+      Matrix c = right.c;
+      for (std::int64_t i = row; i < std::min<std::int64_t>(row + TILE, 100); ++i) {
+        for (std::int64_t j = col; j < std::min<std::int64_t>(col + TILE, 90); ++j) {
+          c.at(i, j) = NAN_FLOAT;
+        }
+      }
+      EXPECT_FALSE(right.reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+    }
+  }
+}
+
+TEST(VerifierTest, SamplesSeeTheEdges) {
+  const Fixture right({100, 90, 20}, sampled());
+  for (const auto& [row, col] : {std::pair(0, 45), std::pair(99, 45), std::pair(50, 0), std::pair(50, 89)}) {
+    Matrix c = right.c;
+    c.at(row, col) += 0.01F;
+    const Verdict verdict = right.reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    EXPECT_FALSE(verdict.correct());
+    EXPECT_EQ(verdict.first_wrong_row, row);
+    EXPECT_EQ(verdict.first_wrong_col, col);
+  }
+}
+
+TEST(VerifierTest, RejectsTf32PrecisionAsSinglePrecision) {
+  for (const std::int64_t k : {64, 256, 1024, 2048, 8192}) {
+    SCOPED_TRACE(k);
+    Fixture fixture({64, 64, k});
+    multiply(fixture.host.problem(fixture.c), rounded_to_tf32);
+    EXPECT_FALSE(fixture.check().correct());
+    EXPECT_GT(fixture.check().rel_err, 1e-4);
+    const Verdict verdict = fixture.check(AccuracyClass::tf32);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+  }
+}
+
+TEST(VerifierTest, RejectsUseOfAWrongBeta) {
+  Fixture fixture({40, 50, 60, 1.0F, -2.5F});
+  Problem other = fixture.host.problem(fixture.c);
+  fixture.c.assign(make_operands(other, Distribution::uniform, HostCase::SEED).c0);
+  other.beta = 1.0F;
+  multiply(other, unchanged);
+  EXPECT_GT(fixture.check().wrong, 1900);
+}
+
+TEST(VerifierTest, AcceptsResultsThatUnderflow) {
+  HostCase host({8, 8, 32});
+  for (float& x : host.a.storage()) {
+    x *= 0x1p-72F;
+  }
+  for (float& x : host.b.storage()) {
+    x *= 0x1p-72F;
+  }
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  multiply(host.problem(c), unchanged);
+  const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+  EXPECT_TRUE(verdict.correct()) << verdict.describe();
+}
+
+TEST(VerifierTest, AcceptsZeros) {
+  HostCase host({8, 8, 32});
+  host.a.fill(0.0F);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  c.fill(0.0F);
+  EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+  c.at(1, 1) = 1e-30F;
+  EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+}
+
+TEST(VerifierTest, OverflowExpectsInf) {
+  HostCase host({4, 4, 2});
+  host.a.fill(FLOAT_MAX);
+  host.b.fill(1.0F);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  c.fill(std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+  c.fill(FLOAT_MAX);
+  EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct());
+}
+
+/// Operands of a shape, the right C of all its products, and its reference.
+struct LayoutFixture {
+  LayoutFixture(Shape shape, const Coverage& coverage) : operands(make_operands(shape, Distribution::uniform, 1)) {
+    c = operands.c0;
+    problem = packed(shape, operands.a.data(), operands.b.data(), c.data());
+    reference = Reference::compute(problem, Platform::cpu, 1, coverage);
+    shape.transposed_a = false;
+    shape.transposed_b = false;
+    const HostOperands plain = make_operands(shape, Distribution::uniform, 1);
+    const Problem same_products = packed(shape, plain.a.data(), plain.b.data(), c.data());
+    for (std::int64_t index = 0; index < shape.batch; ++index) {
+      multiply(product_of(same_products, index), unchanged);
+    }
+  }
+
+  Verdict check() const { return reference->check(c.data(), problem.ldc, AccuracyClass::fp32); }
+
+  HostOperands operands;
+  std::vector<float> c;
+  Problem problem;
+  std::unique_ptr<Reference> reference;
+};
+
+constexpr std::array<std::pair<bool, bool>, 4> TRANSPOSITIONS{
+    {{false, false}, {false, true}, {true, false}, {true, true}}};
+
+TEST(LayoutTest, TransposedOperandsAndBatchesHaveReferences) {
+  for (const auto& [a, b] : TRANSPOSITIONS) {
+    for (const std::int64_t batch : {1, 3}) {
+      for (const Coverage& coverage : {Coverage{}, sampled()}) {
+        const LayoutFixture fixture({40, 50, 60, -1.5F, 0.5F, a, b, batch}, coverage);
+        const Verdict verdict = fixture.check();
+        EXPECT_TRUE(verdict.correct()) << verdict.describe();
+        EXPECT_LT(verdict.rel_err, 1e-6);
+        EXPECT_EQ(verdict.full, fixture.reference->full());
+        EXPECT_EQ(verdict.full, coverage.max_full_products > 0.0);
+        EXPECT_TRUE(!verdict.full || verdict.compared == batch * 40 * 50);
+      }
+    }
+  }
+}
+
+TEST(LayoutTest, RejectsAKernelThatIgnoresATransposition) {
+  for (const auto& [a, b] : TRANSPOSITIONS) {
+    LayoutFixture fixture({48, 48, 48, 1.0F, 0.5F, a, b}, {});
+    fixture.c = fixture.operands.c0;
+    multiply(fixture.problem, unchanged);
+    EXPECT_EQ(fixture.check().correct(), !a && !b);
+  }
+}
+
+TEST(LayoutTest, RejectsAKernelThatComputesTheFirstProductAlone) {
+  LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, false, 3}, {});
+  fixture.c = fixture.operands.c0;
+  multiply(fixture.problem, unchanged);
+  const Verdict verdict = fixture.check();
+  EXPECT_GT(verdict.wrong, 3900);
+  EXPECT_EQ(verdict.first_wrong_product, 1);
+}
+
+TEST(LayoutTest, FindsAWrongElementInAnyProduct) {
+  for (const std::int64_t product : {0, 1, 2}) {
+    LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, true, 3}, {});
+    fixture.c[static_cast<std::size_t>((product * 40 + 17) * 50 + 20)] += 0.01F;
+    const Verdict verdict = fixture.check();
+    EXPECT_EQ(verdict.wrong, 1);
+    EXPECT_EQ(verdict.first_wrong_product, product);
+    EXPECT_EQ(verdict.first_wrong_row, 17);
+    EXPECT_EQ(verdict.first_wrong_col, 20);
+    EXPECT_NE(verdict.describe().find("first C[17][20] of product " + std::to_string(product) + " = "),
+              std::string::npos)
+        << verdict.describe();
+  }
+}
+
+TEST(VerifierTest, NothingComparedIsNotCorrect) { EXPECT_FALSE(Verdict{}.correct()); }
+
+TEST(VerdictTest, DescribesItselfInOneLine) {
+  Verdict verdict;
+  EXPECT_EQ(verdict.describe(), "nothing was compared");
+  verdict.compared = 4096;
+  verdict.rel_err = 1.25e-7;
+  verdict.max_bound_ratio = 0.03;
+  EXPECT_EQ(verdict.describe(), "4096 elements right, relative error 1.2e-07, at most 0.03 of the bound");
+  verdict.wrong = 17;
+  verdict.first_wrong_row = 3;
+  verdict.first_wrong_col = 5;
+  verdict.first_wrong_value = NAN_DOUBLE;
+  verdict.first_wrong_expected = 0.25;
+  verdict.first_wrong_bound = 1e-6;
+  EXPECT_EQ(verdict.describe(), "17 of 4096 elements wrong, first C[3][5] = nan, expected 0.25 (bound 1e-06)");
+}
+
+}  // namespace
+}  // namespace sgemm::test

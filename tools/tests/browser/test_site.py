@@ -1,0 +1,291 @@
+"""The site that scripts/site.sh builds, opened from its folder."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+import re
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+from PIL import Image, ImageStat
+
+from opened import WIDTHS
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = ROOT / "scripts" / "site.sh"
+CHAPTER, GLOSSARY, SOURCE, FOLDER = (
+    "docs/06_coarse_2d.html",
+    "docs/glossary.html",
+    "kernels/01_naive.cu.html",
+    "examples/library/index.html",
+)
+NOTEBOOK = "examples/first_kernels.ipynb.html"
+MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ in their text alone
+
+
+def build(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
+    address = os.environ | {"SGEMM_SITE_URL": "https://example.org/sgemm/"}
+    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, env=address)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    pytest.importorskip("material", reason="MkDocs is missing: scripts/python.sh --site")
+    folder = tmp_path_factory.mktemp("built") / "the site"  # addresses have %20 for the blank
+    for file in ("search/search_index.js", "page_of_an_old_site.html"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
+    done = build("-o", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def html_of(markdown: str) -> str:
+    """The address in the site of a page in the repository."""
+    if markdown in ("docs/worklog.md", "README.md"):
+        return "index.html" if markdown == "docs/worklog.md" else "README.html"
+    return re.sub(r"(README)?\.md$", lambda found: "index.html" if found[1] else ".html", markdown)
+
+
+def tracked_pages() -> list[str]:
+    done = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("this is no git checkout")
+    return done.stdout.split()
+
+
+# Without a browser: files, links, and what the text became.
+
+
+def test_every_page_of_the_repository_is_in_the_site(site):
+    assert [page for page in tracked_pages() if not (site / html_of(page)).is_file()] == []
+
+
+def anchors_in(text: str) -> set[str]:
+    """What a fragment of a link to the page can name."""
+    return set(re.findall(r' (?:id|name)="([^"]+)"', text))
+
+
+def test_links_and_anchors_resolve(site):
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    anchors = {path: anchors_in(text) for path, text in texts.items()}
+    broken = []
+    for page, text in texts.items():
+        if page.parent.name == "interactive":  # whose scripts write links
+            continue
+        for link in set(re.findall(r' (?:href|src)="([^"]+)"', text)):
+            parts = urlsplit(html.unescape(link))
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            known = anchors.get(target, {parts.fragment})
+            if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in known):
+                broken.append(f"{page.name}: {link}")
+    assert broken == []
+    assert len(texts) > 150
+
+
+def test_links_to_a_page_have_a_title_and_a_picture(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    tags = dict(re.findall(r'<meta property="([\w:]+)" content="([^"]*)">', text))
+    assert tags["og:title"].startswith("From 12.6 % to 104 % of cuBLAS")
+    assert f"<title>{tags['og:title']} - SGEMM worklog</title>" in text
+    assert tags["og:url"] == "https://example.org/sgemm/index.html"
+    assert (site / tags["og:image"].removeprefix("https://example.org/sgemm/")).is_file()
+
+
+def test_sources_have_an_anchor_for_each_line(site):
+    lines = (ROOT / "kernels" / "01_naive.cu").read_text(encoding="utf-8").count("\n")
+    assert {f"L{line}" for line in range(1, lines + 1)} <= anchors_in((site / SOURCE).read_text(encoding="utf-8"))
+
+
+HEADINGS = {"h1", "h2", "h3", "h4"}
+BLOCKS = {"blockquote", "details", "hr", "img", "li", "ol", "pre", "summary", "table", "tr", "ul", *HEADINGS}
+
+
+class Outline(HTMLParser):
+    """The blocks of a page with their text, apart from marks that the theme adds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.blocks: list[str] = []
+        self.in_mark = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in BLOCKS:
+            self.blocks.append(f"<{tag}>")
+        self.in_mark = ("class", "headerlink") in attrs
+
+    def handle_endtag(self, tag):
+        self.in_mark = False
+        if tag in BLOCKS:
+            self.blocks.append("")
+
+    def handle_data(self, data):
+        if not self.in_mark and self.blocks:
+            self.blocks[-1] += re.sub(r"\s", "", data)
+
+
+@pytest.mark.parametrize("page", tracked_pages())
+def test_pages_are_read_as_where_code_is_hosted(page, site):
+    """Python-Markdown makes the same lists, tables and folds of a page as CommonMark with GitHub's additions."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    elsewhere = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    article = re.search(r"<article.*?</article>", (site / html_of(page)).read_text(encoding="utf-8"), re.DOTALL)
+    made = re.sub(r"<p>In this site: .*?</p>", "", article[0], flags=re.DOTALL)
+    assert Outline(made).blocks == Outline(elsewhere).blocks
+
+
+def test_the_pages_to_play_with_are_linked(site):
+    text = (site / "docs" / "interactive.html").read_text(encoding="utf-8")
+    links = set(re.findall(r'href="(interactive/[^"]+)"', text))
+    assert {"interactive/tiles.html", "interactive/report.html"} <= links
+    pages = list((site / "docs" / "interactive").iterdir())
+    assert links == {f"interactive/{path.name}" for path in pages}
+    home = '<nav style="margin: 0.25rem"><a href="../../index.html">SGEMM worklog</a></nav>'
+    assert all(home in path.read_text(encoding="utf-8") for path in pages), "each leads back home"
+
+
+def test_a_folder_is_replaced_only_where_it_is_a_site(site, tmp_path):
+    assert not (site / "page_of_an_old_site.html").exists()
+    assert [path.name for path in site.parent.iterdir()] == [site.name]
+    (tmp_path / "notes.txt").touch()
+    done = build("-o", tmp_path)
+    assert done.returncode == 2
+    assert "is no site" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("arguments", [["-x"], ["-o"], ["-o", ""], ["docs"]])
+def test_bad_arguments_are_refused(arguments):
+    done = build(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ")
+
+
+# In the browser.
+
+# The longest lines of code that is cut off at the right. On a phone, drawings and outputs in text scroll.
+CLIPPED = """(isPhone) => [...document.querySelectorAll(".md-typeset .highlight > pre > code")]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && !(isPhone && e.closest(".language-text")))
+  .map(e => e.textContent.split("\\n").reduce((a, b) => a.length > b.length ? a : b))"""
+
+
+def test_the_line_that_a_link_names_is_marked(site, open_page):
+    opened = open_page(f"{(site / SOURCE).as_uri()}#L40")
+    mark = opened.page.locator("#L40").bounding_box()
+    assert mark["width"] > 500
+    assert 0 < mark["y"] < opened.page.viewport_size["height"]
+    assert opened.page.locator("#L40").is_visible()
+
+
+def test_every_page_opens_without_errors_and_fits_the_window(site, open_page):
+    opened = open_page(site / "index.html")
+    bad = []
+    for page in sorted({*map(html_of, tracked_pages()), *MADE_PAGES}):
+        for width, (w, h) in sorted(WIDTHS.items()):
+            opened.page.set_viewport_size({"width": w, "height": h})
+            if width == "desktop":
+                opened.page.goto((site / page).as_uri())
+            bad += [f"{page}, {width}: {element}" for element in opened.too_wide()]
+            bad += [f"{page}, {width}, clipped: {line}" for line in opened.page.evaluate(CLIPPED, width == "phone")]
+    assert bad == []
+    assert opened.errors == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_search_finds_a_word_and_leads_to_it(width, site, open_page):
+    opened = open_page(site / CHAPTER, width=width)
+    if width == "phone":
+        opened.page.click("label.md-header__button[for=__search]")
+    field = opened.page.locator(".md-search__input")
+    field.focus()
+    opened.page.get_by_text("Type to start searching").wait_for()
+    field.press_sequentially("serpentine")
+    opened.page.click(".md-search-result__link[href*='glossary.html'][href$='#serpentine-order']")
+    opened.page.wait_for_url("**/docs/glossary.html*#serpentine-order")
+    assert opened.page.locator("#serpentine-order").is_visible()
+    assert opened.errors == []
+
+
+def test_terms_have_the_glossarys_first_sentence_as_a_tooltip(site, open_page):
+    opened = open_page(site / CHAPTER)
+    for term, begins in (
+        ("article abbr:text-is('SM')", "Streaming multiprocessor: one of the 132 processors"),
+        ("article a[href='glossary.html#bank-conflict']", "Two lanes of a warp want different words"),
+    ):
+        opened.page.locator(term).first.hover()
+        tooltip = opened.page.locator(".md-tooltip2--active")
+        tooltip.wait_for()
+        assert tooltip.inner_text().startswith(begins)
+        opened.page.mouse.move(0, 0)
+        tooltip.wait_for(state="detached")
+
+
+def test_a_touch_shows_the_tooltip_of_an_abbreviation_and_follows_the_link_of_a_term(site, open_page):
+    opened = open_page(site / CHAPTER, width="phone", touch=True)
+    opened.page.locator("article abbr:text-is('SM')").first.tap()
+    tooltip = opened.page.locator(".md-tooltip2--active")
+    tooltip.wait_for()
+    assert tooltip.inner_text().startswith("Streaming multiprocessor: one of the 132 processors")
+    assert opened.too_wide() == []
+    opened.page.locator("article h2").first.tap()
+    tooltip.wait_for(state="detached")
+    opened.page.locator("article a[href='glossary.html#bank-conflict']").first.tap()
+    opened.page.wait_for_url("**/docs/glossary.html#bank-conflict")
+    assert opened.errors == []
+
+
+def test_dark_follows_the_system_and_can_be_switched(site, open_page):
+    opened = open_page(site / CHAPTER, dark=True)
+    scheme = "() => document.body.dataset.mdColorScheme"
+    assert opened.page.evaluate(scheme) == "slate"
+    opened.page.click("label[title='Switch to light']")
+    opened.page.wait_for_function("() => document.body.dataset.mdColorScheme === 'default'")
+    opened.page.goto((site / GLOSSARY).as_uri())
+    assert opened.page.evaluate(scheme) == "default", "the choice is kept from page to page"
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(ending, site, open_page):
+    page = open_page(site / CHAPTER).page
+    picture = page.locator(f".md-content img[src$='.{ending}']").first
+    assert picture.locator("..").get_attribute("href") == picture.get_attribute("src")
+
+    def brightness() -> int:
+        """The median over the picture, from 0 to 255, as it is on the screen."""
+        return ImageStat.Stat(Image.open(io.BytesIO(picture.screenshot())).convert("L")).median[0]
+
+    assert brightness() > 230
+    page.click("label[title='Switch to dark']")
+    page.wait_for_function("() => document.body.dataset.mdColorScheme === 'slate'")
+    assert brightness() < 60
+
+
+def test_wide_tables_scroll_within_themselves(site, open_page):
+    page = open_page(site / CHAPTER, width="phone").page
+    boxes = page.locator(".md-typeset__scrollwrap")
+    assert boxes.evaluate_all("boxes => boxes.some(box => box.scrollWidth > box.clientWidth + 50)")
+
+
+def test_drawings_charts_and_folds_are_there(site, open_page):
+    page = open_page(site / CHAPTER).page
+    page.wait_for_function("() => [...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    assert page.evaluate("() => [...document.images].map(i => i.src.slice(-4)).sort().join()").count(".svg") >= 1
+    fold = page.locator("details").first
+    assert not fold.locator("table").first.is_visible()
+    fold.locator("summary").click()
+    fold.locator("table").first.wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("page", ["index.html", CHAPTER, GLOSSARY, SOURCE])
+def test_axe_finds_nothing(page, dark, site, open_page):
+    assert open_page(site / page, dark=dark).axe_violations() == []

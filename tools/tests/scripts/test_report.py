@@ -1,0 +1,393 @@
+"""scripts/report.py: what goes into a report, and what it refuses. tools/tests/browser opens reports in a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+
+from conftest import (
+    ROOT,
+    SYNTHETIC,
+    add_layouts,
+    case,
+    context,
+    device,
+    ended,
+    on,
+    protocol,
+    refused,
+    without_energy,
+)
+from tools import turns
+from tools.compare import main as compare_main
+from tools.plots import looks
+from tools.report import charts, report
+from tools.report import data as report_data
+from tools.results import load
+
+COLD = SYNTHETIC / "cold.json"
+
+
+@pytest.fixture(autouse=True)
+def small_bundle(monkeypatch):
+    """Vega takes seconds to be packed; tools/tests/browser takes the real one."""
+    monkeypatch.setattr(report, "vega", lambda: "/* Vega */")
+
+
+def document_of(page: Path) -> dict:
+    found = re.search(r'id="data">([^<]*)<', page.read_text(encoding="utf-8"))
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+
+
+def written(tmp_path: Path, *files: Path) -> dict:
+    out = tmp_path / "report.html"
+    assert report.main([*map(str, files), "-o", str(out)]) == 0
+    return document_of(out)
+
+
+def refusal(capsys, tmp_path: Path, *files: Path) -> str:
+    out = tmp_path / "report.html"
+    error = refused(capsys, report.main, *files, "-o", out)
+    assert not out.exists()
+    return error
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        (COLD.read_text(encoding="utf-8")[:5000], "is not JSON"),
+        ('{"context": {"schema_version": 9}, "benchmarks": []}', "schema_version is 9"),
+        ('{"some": "thing"}', "not a results file"),
+        ("[1, 2]", "not a results file"),
+        ('"text"', "not a results file"),
+        ('{"runs": [1]}', "not a results file"),
+        ('{"entries": [1]}', "not a results file"),
+        ('{"kernels": {}, "schema_version": 2}', "schema_version is 2"),
+    ],
+)
+def test_what_is_no_result_is_refused_with_its_name(capsys, tmp_path, text, message):
+    path = tmp_path / "given.json"
+    path.write_text(text, encoding="utf-8")
+    assert_named(refusal(capsys, tmp_path, path), message, path)
+
+
+def assert_named(error: str, message: str, path: Path) -> None:
+    assert message in error
+    assert str(path) in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (on("01_naive", 256, lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
+        (on("01_naive", 256, m="4096"), "no integer"),
+        (on("01_naive", 256, number=None), "no integer"),
+        (on("01_naive", 256, samples_us="1 2 3"), "samples that are no list"),
+        (on("01_naive", 256, energy={"kernel": {"launch_us": 1e6, "launches_per_batch": 1}}), "KeyError: 'trace'"),
+        (lambda document: document["benchmarks"].append("case"), "AttributeError"),
+        (context(protocol=None), "AttributeError"),
+        (context(device="GPU"), "its device is no object"),
+    ],
+)
+def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edited, tmp_path, change, message):
+    path = edited("cold.json", change)
+    assert_named(refusal(capsys, tmp_path, path), message, path)
+
+
+def test_nothing_to_show_is_said(capsys, edited, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for path, message in (
+        (edited("cold.json", lambda document: document["benchmarks"].clear()), "nothing to show"),
+        # The note of a page names no folder of its maker.
+        (SYNTHETIC / "kernels.json", "nothing to show: kernels.json is a list"),
+        (tmp_path / "absent.json", "absent"),
+        (tmp_path / "empty", "holds no *.json"),
+    ):
+        assert message in refusal(capsys, tmp_path, path)
+
+
+def test_figures_are_those_of_the_file(tmp_path):
+    found = written(tmp_path, COLD)
+    record = case(COLD, "06_coarse_2d", 4096)
+    shown = next(c for c in found["cases"] if c["case"] == "06_coarse_2d/4096x4096x4096")
+    assert shown["of"] == pytest.approx(100 * record["vs_cublas"], rel=1e-5)
+    assert [shown["of_low"], shown["of_high"]] == pytest.approx([100 * v for v in record["vs_cublas_ci"]], rel=1e-5)
+    assert shown["tflops"] == pytest.approx(record["gflops"] / 1e3, rel=1e-5)
+    assert shown["tflops_low"] <= shown["tflops"] <= shown["tflops_high"]
+    work = 2 * 4096**3 / 1e6
+    assert shown["tflops_low"] == pytest.approx(work / record["time_us"]["ci_high"], rel=1e-4)
+    assert shown["samples"] == pytest.approx(record["samples_us"], rel=1e-5)
+    assert {"light", "dark", "shape"} == found["looks"][shown["name"]].keys()
+
+
+def test_transposed_products_and_batches_are_no_squares(edited, tmp_path):
+    found = written(tmp_path, edited("cold.json", add_layouts))
+    problems = {c["problem"]: c for c in found["cases"] if c["kernel"] == "cublas" and c["m"] == 1024}
+    assert list(problems) == ["1024", "1024 x 1024 x 1024:nt", "3 x 1024 x 1024 x 1024:tn"]
+    assert ["side" in c for c in problems.values()] == [True, False, False]
+
+
+def test_protocols_stay_apart(tmp_path):
+    found = written(tmp_path, COLD, SYNTHETIC / "warm.json")
+    assert [title.partition(",")[0] for title in found["protocols"]] == ["cold L2", "warm L2"]
+    assert {(c["source"], c["protocol"]) for c in found["cases"]} == {("cold", 0), ("warm", 1)}
+    assert found["pairs"] == []
+    assert any("several protocols" in note for note in found["notes"])
+    assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
+
+
+def test_protocols_are_named_by_what_differs():
+    usual = {"l2": "cold", "time": "kernel", "data": "uniform", "beta": 0.0, "alpha": 1.0, "verify": True}
+    usual["check"] = False
+    kinds = {"accuracy": True, "data": ["uniform", "ones"]}
+    others = [usual | {"alpha": 2.0}, usual | kinds, usual | {"verify": False}]
+    assert report_data.protocol_titles([usual]) == ["cold L2, kernel time, uniform data, beta 0"]
+    titles = report_data.protocol_titles([usual, *others])
+    assert titles[0].endswith("uniform data, beta 0, alpha 1.0, verified")
+    assert "all kinds of data, beta 0, errors compared" in titles[2]
+    assert titles[3].endswith("not verified")
+
+
+def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
+    newer = edited("cold.json", protocol(accuracy=False))
+    found = written(tmp_path, COLD, newer)
+    assert "accuracy" not in json.loads(COLD.read_text(encoding="utf-8"))["context"]["protocol"]
+    assert len(found["protocols"]) == len(found["pairs"]) == 1
+
+
+def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
+    def slower(record: dict) -> None:
+        record["samples_us"] = [2 * us for us in record["samples_us"]]
+
+    new = edited("cold.json", on("06_coarse_2d", 4096, slower))
+    (pair,) = written(tmp_path, COLD, new)["pairs"]
+    shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
+    assert shown["ratio"] == pytest.approx(0.5)
+    assert compare_main([str(COLD), str(new)]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "06_coarse_2d/4096x4096x4096 " in line)
+    assert f"{shown['ratio_low']:.3f} to {shown['ratio_high']:.3f}" in line
+
+
+def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
+    path = edited("energy.json", on("01_naive", 4096, without_energy("no counter here")))
+    found = written(tmp_path, path)
+    shown = {c["case"]: c for c in found["cases"] if "joules" in c}
+    records = json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+    assert len(shown) == len(records) - 1
+    assert "No energy: no counter here: energy (1 of " in "\n".join(found["notes"])
+    both = case({"benchmarks": records}, "06_coarse_2d", 4096)["energy"]
+    fields = shown["06_coarse_2d/4096x4096x4096"]
+    for name, value in {
+        "joules": both["kernel"]["joules_per_product"],
+        "gflop_per_joule": both["kernel"]["gflops_per_watt"],
+        "rival_joules": both["cublas"]["joules_per_product"],
+        "turn_mhz": 1700.0,
+        "turn_of": 100 * both["kernel"]["gflops"] / both["cublas"]["gflops"],
+    }.items():
+        assert fields[name] == pytest.approx(value, rel=1e-5), name
+    assert fields["throttle_shares"] == "sw power cap 50.0 %"
+    assert "moments" not in fields
+
+
+def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):
+    found = written(tmp_path, COLD, SYNTHETIC / "sustained.json")
+    shown = [c for c in found["cases"] if c["outcome"] == "sustained"]
+    assert {c["protocol"] for c in shown} == {1}
+    assert not any(c.keys() & {"tflops", "of", "us", "samples"} for c in shown)
+    assert found["pairs"] == []
+    (own,) = (c for c in shown if c["kernel"] == "07_warptile_hilbert")
+    both = case(SYNTHETIC / "sustained.json", own["kernel"], 8192)["sustained"]
+    assert own["turn_tflops"] == pytest.approx(both["kernel"]["gflops"] / 1e3, rel=1e-5)
+    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in charts.TURNS}
+    assert [len(of) for of in moments.values()] == [len(both[name]["batch_us"]) for name in ("kernel", "cublas")]
+    assert moments["the kernel"][7]["tflops"] == pytest.approx(own["turn_tflops"], rel=1e-5)
+    assert [moments["the kernel"][i]["mhz"] for i in (0, -1)] == [1500, 1900]
+    assert [moments["the kernel"][i].get("why") for i in (0, -1)] == ["sw power cap", ""]
+
+
+def test_moments_are_means_of_equal_parts():
+    """The second half of the launches takes three times as long, and the trace lacks a clock."""
+    trace = {"samples": {"ms": [0, 900, 2500], "sm_clock_mhz": [1000, 1200, None], "power_w": [100, 200, 300]}}
+    trace["reasons"] = [{"sample": 0, "reasons": []}, {"sample": 2, "reasons": ["sw_power_cap"]}]
+    turn = {"batch_us": [5e5, 5e5, 1.5e6, 1.5e6], "launches_per_batch": 10, "trace": trace}
+    first, second = turns.moments(turn, 1e12, 2)
+    assert (first["seconds"], second["seconds"]) == (1, 3)
+    assert first["tflops"] == pytest.approx((20 + 10 * 2 / 3) / 2)
+    assert second["tflops"] == pytest.approx((10 * 4 / 3) / 2)
+    assert (first["mhz"], first["watts"], first["why"]) == (1100, 150, "")
+    assert (second.get("mhz"), second["watts"], second["why"]) == (None, 300, "sw power cap")
+    assert turns.ends_of(turn, 1e12) == pytest.approx((20, 20 / 3))
+    assert len(turns.moments(turn, 1e12, 200)) == 4
+
+
+def test_a_reader_is_told_what_is_wrong_with_a_file(edited, tmp_path):
+    changes = (on("06_coarse_2d", 4096, throttled=True), on("05_coarse_1d", 4096, verified=False))
+    changes += (ended("01_naive", 4096, "failed", "out of luck"), lambda document: document.update(interrupted=True))
+    notes = "\n".join(written(tmp_path, edited("cold.json", *changes))["notes"])
+    for words in ("Interrupted", "On a throttled GPU", "Not verified", "Incorrect, implausible or failed"):
+        assert words in notes
+
+
+def test_files_of_other_kinds_have_simple_tables(tmp_path):
+    programs = ROOT / "results" / "nvidia-h200" / "programs" / "gpt.json"
+    found = written(tmp_path, SYNTHETIC / "counters.json", SYNTHETIC / "counts_4096.json", programs)
+    titles = {table["title"]: table for table in found["tables"]}
+    assert titles.keys() == {"Counters: counters", "Counts: counts_4096", "Program: gpt"}
+    assert all(len(row) == len(table["columns"]) for table in titles.values() for row in table["rows"])
+    assert {c["outcome"] for c in found["cases"]} == {"counted"}
+
+
+def verdict_of(file: str, ratio: float | None, verdict: str = "accepted", **more: object) -> dict:
+    speeds = [{"size": "512x512x512", "gflops": 5e4, "gflops_ci": [49e3, 51e3], "throttled": False}] if ratio else []
+    vs_cublas = {"mean": ratio, "ci_low": ratio * 0.99, "ci_high": ratio * 1.01} if ratio else None
+    found = {"file": file, "hash": "a" * 64, "accepted": verdict == "accepted", "verdict": verdict, "reason": ""}
+    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": [], "weak_on": []}
+    return found | more
+
+
+def verdicts_file(path: Path, *verdicts: dict, sizes: str = "512x512x512", device: str = "GPU") -> Path:
+    document = {"verdicts_version": 1, "context": {"device": {"name": device}, "cpu": "CPU"}, "sizes": sizes}
+    document |= {"secret": "0" * 32, "interrupted": False, "verdicts": verdicts}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
+    advice = [{"place": "b.cu:7", "text": "bank conflicts"}, {"place": "", "text": "x"}]
+    page = verdicts_file(
+        tmp_path / "verdicts.json",
+        verdict_of("a.cu", 0.5, weak_on=["inf", "nan"]),
+        verdict_of("b.cu", 1.25, advice=advice, notes=["fast only"]),
+        verdict_of("c.cu", None),
+        verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
+        verdict_of("slow.cu", None, "undecided", outcome="skipped", reason="not enough memory"),
+    )
+    found = written(tmp_path, page)
+    tables = {table["title"]: table for table in found["tables"]}
+    kinds = ("Leaderboard", "Notes", "Refused", "Undecided")
+    assert list(tables) == [f"{kind}: GPU, 512x512x512" for kind in kinds]
+    assert found["title"] == "SGEMM on GPU"
+    ranked = tables["Leaderboard: GPU, 512x512x512"]
+    rows = [dict(zip(ranked["columns"], row, strict=True)) for row in ranked["rows"]]
+    assert [(row["rank"], row["file"], row["times as fast as cuBLAS"]) for row in rows] == [
+        (1, "b.cu", 1.25),
+        (2, "a.cu", 0.5),
+        (3, "c.cu", None),
+    ]
+    assert (rows[0]["from"], rows[0]["to"]) == (1.238, 1.262)
+    assert rows[0]["TFLOP/s at 512x512x512"] == "50.00 (49.00 to 51.00)"
+    notes = ["b.cu:7: bank conflicts", "x", "fast only"]
+    assert tables["Notes: GPU, 512x512x512"]["rows"] == [["b.cu", note] for note in notes]
+    assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
+    assert rows[0]["SHA-256"] == "a" * 64
+    assert [row["not as FP32 with"] for row in rows] == ["", "inf, nan", ""]
+    assert tables["Refused: GPU, 512x512x512"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
+    assert tables["Undecided: GPU, 512x512x512"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
+
+
+def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
+    names = ("first", "again", "other_sizes", "other_device")
+    first, again, sizes, device = (tmp_path / f"{name}.json" for name in names)
+    verdicts_file(first, verdict_of("a.cu", 0.5), verdict_of("b.cu", 0.75))
+    verdicts_file(again, verdict_of("a.cu", 1.0))
+    verdicts_file(sizes, verdict_of("a.cu", 0.5), sizes="8x8x8")
+    verdicts_file(device, verdict_of("a.cu", 0.5), device="Other")
+    tables = written(tmp_path, first, again, sizes, device)["tables"]
+    assert [table["title"] for table in tables] == [
+        "Leaderboard: GPU, 512x512x512",
+        "Leaderboard: GPU, 8x8x8",
+        "Leaderboard: Other, 512x512x512",
+    ]
+    assert [row[1:3] for row in tables[0]["rows"]] == [["a.cu", 1.0], ["b.cu", 0.75]], "the last one counts"
+
+
+def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
+    path = verdicts_file(tmp_path / "given.json", verdict_of("a.cu", 0.5) | {"speeds": None})
+    error = refusal(capsys, tmp_path, path)
+    assert "verdicts.schema.json" in error
+    assert str(path) in error
+
+
+def test_counted_bytes_go_to_the_cases_that_they_were_counted_of(tmp_path):
+    counters = json.loads((SYNTHETIC / "counters.json").read_text(encoding="utf-8"))
+    cases = written(tmp_path, COLD, SYNTHETIC / "counters.json")["cases"]
+    counted = {c["kernel"]: c["counted_intensity"] for c in cases if "counted_intensity" in c}
+    assert counted["01_naive"] == pytest.approx(counters["derived"]["01_naive"]["flop_per_dram_byte"], rel=1e-5)
+    assert {c["side"] for c in cases if "counted_intensity" in c} == {counters["context"]["size"]}
+
+
+def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
+    files = sorted((ROOT / "results").rglob("*.json"))
+    found = written(tmp_path, *files)
+    assert len({c["source"] for c in found["cases"]}) == len(found["files"])
+    assert len(found["files"]) + len(found["tables"]) >= len(files) - 1
+    assert any(note.startswith("kernels.json is a list of kernels") for note in found["notes"])
+
+
+def test_an_axis_of_errors_has_no_number_twice():
+    text = json.dumps(charts.CHARTS["error"]["scatter"])
+    assert '"format": ".2~e"' in text
+    assert '"format": ".0e"' not in text, "which has 1.2e-7 and 1.4e-7 alike"
+
+
+def test_the_html_holds_no_text_of_the_files(edited, tmp_path):
+    name = "</script><img src=x onerror=alert(1)>"
+    found = written(tmp_path, edited("cold.json", on("01_naive", 4096, reason=name), device(name=name)))
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<img" not in html
+    assert html.count("</script>") == 3
+    assert name in {c["device"] for c in found["cases"]}
+
+
+def test_a_report_stays_small_by_leaving_out_samples_and_says_so(monkeypatch, tmp_path):
+    written(tmp_path, COLD)
+    monkeypatch.setattr(report, "MOST_BYTES", (tmp_path / "report.html").stat().st_size - 1)
+    found = written(tmp_path, COLD)
+    assert any("at most" in note for note in found["notes"])
+    assert (tmp_path / "report.html").stat().st_size <= report.MOST_BYTES
+
+
+def test_names_and_sources_tell_things_apart():
+    paths = [Path("a/cold.json"), Path("b/cold.json"), Path("b/warm.json")]
+    assert report_data.short_names(paths) == ["a/cold", "b/cold", "warm"]
+
+
+@pytest.mark.parametrize("theme", report_data.CARDS)
+def test_colours_can_be_seen_on_the_card(theme):
+    card = report_data.matplotlib.colors.to_rgb(report_data.CARDS[theme])
+    for color in ("#000000", "#ffffff", "#0d0887", "#f0f921", "#656d76"):
+        seen = report_data.matplotlib.colors.to_rgb(report_data.seen_on(color, theme))
+        assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
+
+
+def test_chapters_have_the_colours_of_the_other_charts_whatever_else_a_file_holds(tmp_path):
+    files = [ROOT / "results" / "nvidia-h200" / name for name in ("cold.json", "shapes_tensor.json")]
+    for rows, seen in ((load([file]), written(tmp_path, file)["looks"]) for file in files):
+        tensor = [row for row in rows.itertuples() if row.number >= 10 and not row.variant]
+        assert {row.number for row in tensor} >= {10, 11, 12}
+        for row in tensor:
+            look = report_data.seen_on(looks.color_of(row), "light"), report_data.SHAPES[looks.marker_of(row)]
+            assert (seen[looks.title_of(row)]["light"], seen[looks.title_of(row)]["shape"]) == look
+
+
+def test_seventeen_chapters_look_different():
+    assert len(set(looks.PLACES)) == 17
+    assert len(set(looks.MARKERS)) == 14
+    assert set(looks.MARKERS) <= report_data.SHAPES.keys()
+
+
+def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
+    fields = {
+        view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(charts.CHARTS[view]))) for view in charts.CHARTS
+    }
+    assert {view for view, of in fields.items() if of == {"turn_throttled"}} == {"energy"}
+    assert fields["relative"] == fields["error"] == {"throttled"}

@@ -1,0 +1,412 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, cpu_alone, executed
+
+SCRIPTS = ROOT / "scripts"
+
+
+def bash(*command: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize("script", [*sorted(SCRIPTS.glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name)
+def test_scripts_parse_and_can_be_run(script):
+    assert bash("bash", "-n", str(script)).returncode == 0
+    assert os.access(script, os.X_OK) == (script.name not in ("lib.sh", "steps.sh"))
+
+
+def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
+    here = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for options, modules in (
+        ((), "matplotlib, numpy, pandas, vl_convert"),
+        (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
+    ):
+        done = bash(str(SCRIPTS / "python.sh"), *options, path=here)
+        assert done.returncode == 0, done.stderr
+        interpreter = done.stdout.strip()
+        assert done.stdout == f"{interpreter}\n"
+        assert bash(interpreter, "-c", f"import {modules}").returncode == 0
+
+
+def test_python_sh_refuses_unknown_options():
+    assert bash(str(SCRIPTS / "python.sh"), "--fast").returncode == 2
+
+
+def minimal_path(tmp_path: Path, *programs: str) -> str:
+    """A PATH with the basics and no apt, nvcc or nvidia-smi."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for program in ("bash", "env", "dirname", "cat", "head", "tr", "printf", *programs):
+        (folder / program).symlink_to(shutil.which(program))
+    return str(folder)
+
+
+def lib(command: str, path: str) -> subprocess.CompletedProcess[str]:
+    return bash("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", path=path)
+
+
+def test_without_apt_packages_are_listed(tmp_path):
+    done = lib("install_packages cmake libfmt-dev", minimal_path(tmp_path))
+    assert done.returncode == 0
+    assert "no apt" in done.stderr
+    assert "cmake libfmt-dev" in done.stderr
+
+
+def fake(folder: str | Path, name: str, text: str) -> None:
+    program = Path(folder) / name
+    program.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def test_apt_is_asked_only_for_what_is_missing(tmp_path):
+    path = minimal_path(tmp_path)
+    log = tmp_path / "apt.log"
+    fake(path, "dpkg-query", 'if [ "${@: -1}" = cmake ]; then printf installed; else exit 1; fi')
+    fake(path, "apt-get", f'echo "$@" >>{log}')
+    fake(path, "id", "echo 0")
+    assert lib("install_packages cmake", path).returncode == 0
+    assert not log.exists()
+    assert lib("install_packages cmake libfmt-dev", path).returncode == 0
+    update, install = log.read_text(encoding="utf-8").splitlines()
+    assert update.startswith("update")
+    assert install.endswith(" libfmt-dev")
+    assert "cmake" not in install
+
+
+def test_without_root_and_sudo_the_command_is_named(tmp_path):
+    path = minimal_path(tmp_path)
+    fake(path, "dpkg-query", "exit 1")
+    fake(path, "apt-get", "exit 1")
+    fake(path, "id", "echo 1000")
+    done = lib("install_packages cmake", path)
+    assert done.returncode == 1
+    assert "as root: apt-get install cmake" in done.stderr
+
+
+def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
+    path = minimal_path(tmp_path, "sha256sum", "cut")
+    log = tmp_path / "apt.log"
+    fake(path, "python3", 'case "$*" in *matplotlib*|*venv*) exit 1 ;; esac')
+    fake(path, "dpkg-query", "exit 1")
+    fake(path, "apt-get", f'echo "$@" >>{log}')
+    fake(path, "id", "echo 0")
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    done = bash(str(tmp_path / "scripts" / "python.sh"), path=path)
+    assert log.read_text(encoding="utf-8").endswith(" python3 python3-matplotlib python3-numpy python3-pandas\n")
+    if done.returncode == 0:  # this machine happens to have them
+        assert done.stdout == "/usr/bin/python3\n"
+    else:
+        assert "matplotlib" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="nvcc is where it is always found")
+def test_without_nvcc_the_way_to_it_is_named(tmp_path):
+    path = minimal_path(tmp_path)
+    assert lib("find_nvcc", path).returncode == 1
+    assert "cuda-keyring" in lib("explain_nvcc", path).stderr
+
+
+@pytest.mark.parametrize(("capability", "expected"), [("9.0", "90a-real"), ("8.9", "89-real"), ("12.0", "120-real")])
+def test_the_architecture_of_the_gpu_here(tmp_path, capability, expected):
+    path = minimal_path(tmp_path)
+    fake(path, "nvidia-smi", f"echo {capability}")
+    assert lib("native_architecture", path).stdout == expected
+
+
+def test_without_a_gpu_no_architecture_is_named(tmp_path):
+    assert lib("native_architecture", minimal_path(tmp_path)).stdout == ""
+
+
+FAKE_SANITIZER = """
+case "$*" in
+  *racecheck*) summary="RACECHECK SUMMARY: {hazards} hazards displayed ({hazards} errors, 0 warnings)" ;;
+  *) summary="ERROR SUMMARY: 0 errors" ;;
+esac
+echo "$SGEMM_TEST_SMALL $@" >>{log}
+echo "[  PASSED  ] {tests} tests."
+echo "========= $summary"
+case "$*" in *racecheck*) exit {status} ;; esac
+"""
+
+
+def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
+    build, log = tmp_path / "build", tmp_path / "calls"
+    (build / "tests").mkdir(parents=True)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake(build / "tests", "gpu_tests", "")
+    text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
+    fake(programs, "compute-sanitizer", text)
+    path = f"{programs}:{os.environ['PATH']}"
+    done = bash(str(SCRIPTS / "sanitize.sh"), "--build", str(build), *options, path=path)
+    return done, log.read_text(encoding="utf-8") if log.exists() else ""
+
+
+def test_sanitize_looks_at_the_kernels_of_every_chapter(tmp_path):
+    done, calls = sanitize(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
+        "memcheck: clean",
+        "racecheck: clean",
+        "initcheck: clean",
+    ]
+    assert len(calls.splitlines()) == 3
+    assert all(call.startswith("1 --tool") for call in calls.splitlines())
+    chapters = sorted((ROOT / "kernels").glob("[0-9][0-9]_*.cu"))
+    assert chapters
+    for chapter in chapters:
+        names = [word for word in calls.split() if word.startswith("kns=") and word[4:] in chapter.read_text("utf-8")]
+        assert names, chapter.name
+    assert (tmp_path / "build" / "logs" / "memcheck.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"hazards": 3, "status": 9}, "racecheck: FAILED, 3 hazards displayed"),
+        ({"hazards": 3}, "racecheck: FAILED, 3 hazards displayed"),
+        ({"tests": 0}, "racecheck: FAILED, no test ran"),
+        ({"status": 77}, "racecheck: FAILED, no usable GPU"),
+        ({"status": 1}, "racecheck: FAILED, the tests ended with exit status 1"),
+    ],
+)
+def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
+    done, _ = sanitize(tmp_path, "--tools", "racecheck", "--logs", str(tmp_path / "logs"), **facts)
+    assert done.returncode == 1
+    assert done.stdout.startswith(words)
+    assert (tmp_path / "logs" / "racecheck.log").exists()
+
+
+@pytest.mark.parametrize("options", [["--tools", "synccheck"], ["--tools", ""], ["--logs"], ["--fast"]])
+def test_sanitize_refuses_unknown_options(tmp_path, options):
+    assert sanitize(tmp_path, *options)[0].returncode == 2
+
+
+FAKE_RUNNER = """
+if [ "$1" = --version ]; then echo "sgemm-worklog 0.1.0, commit {commit}"; exit; fi
+while [ "$1" != --out ]; do shift; done
+echo "$2" >"$2"
+exit {status}
+"""
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """The build folder of measure_device."""
+    (tmp_path / "build").mkdir()
+    return tmp_path / "build"
+
+
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    programs = tmp_path / "bin"
+    programs.mkdir(exist_ok=True)
+    fake(programs, "nvidia-smi", "echo NVIDIA H200")
+    folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
+    path = f"{programs}:{os.environ['PATH']}"
+    return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
+
+
+def without_a_gpu(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
+    fake(tmp_path, "nvidia-smi", "exit 9")
+    logs = ("--logs", str(tmp_path / "logs"))
+    return bash(str(SCRIPTS / "measure_device.sh"), *logs, *options, path=f"{tmp_path}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_measure_device_says_how_it_is_used(tmp_path, option):
+    done = without_a_gpu(tmp_path, option)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Measures everything that results/<device>/ holds")
+    assert lines[-3].startswith("Three minutes are enough")
+    assert lines[-1].startswith("Steps: build, test, sanitize, list, cold, ")
+    assert not [line for line in lines if line.startswith("#")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", "foo"], "unknown step foo; there are build, test, sanitize, list, cold, "),
+        (["--steps", "cold,,foo"], "unknown step foo"),
+        (["--steps", "test,sanitize,"], "This machine has no NVIDIA GPU"),
+        (["--steps"], "--steps needs a value"),
+        (["--fast"], "unknown option --fast"),
+    ],
+)
+def test_measure_device_refuses_what_it_does_not_know(tmp_path, options, message):
+    done = without_a_gpu(tmp_path, *options)
+    assert done.stderr.startswith(message)
+    assert done.returncode == (1 if "GPU" in message else 2)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_every_step_of_measure_device_is_known(tmp_path):
+    """Each default step has something to run: its name is a case of run_step."""
+    text = (SCRIPTS / "measure_device.sh").read_text(encoding="utf-8")
+    steps = re.search(r"there are (.*)\n", without_a_gpu(tmp_path, "--steps", "foo").stderr)[1].split(", ")
+    body = text.partition("run_step() {")[2].partition("\n}\n")[0]
+    assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
+
+
+def test_measuring_goes_on_where_it_stopped(tmp_path, build):
+    out = tmp_path / "out"
+    nothing = measure_device(tmp_path, "--resume", "--steps", "cold,warm")
+    assert nothing.returncode == 1
+    assert "no earlier call left anything" in nothing.stderr
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status='$([ "$2" != warm.json ]; echo $?)'))
+    assert measure_device(tmp_path, "--steps", "cold,warm,shapes").returncode == 1
+    assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\ndone shapes\n"
+
+    fake(build, "runner", FAKE_RUNNER.format(commit="bbb", status=0))
+    refused = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
+    assert refused.returncode == 1
+    assert "the results so far are of commit aaa, the build is of commit bbb" in refused.stderr
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa with changes", status=0))
+    assert "files differ from the commit" in measure_device(tmp_path, "--resume", "--steps", "warm").stderr
+
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    (out / "cold.json").write_text("kept", encoding="utf-8")
+    done = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
+    assert done.returncode == 0, done.stderr
+    assert "== cold is done" in done.stderr
+    assert (out / "cold.json").read_text(encoding="utf-8") == "kept"
+    assert (out / "warm.json").exists()
+    progress = out / "progress"
+    assert "done warm" in progress.read_text(encoding="utf-8"), "there are more steps to do"
+    steps = "test sanitize list cold shapes-tensor accuracy end-to-end counters energy sustained"
+    steps += " calibrate counters-8192 counters-3001 counters-2048"
+    progress.write_text("commit aaa\n" + "".join(f"done {step}\n" for step in steps.split()), encoding="utf-8")
+    assert measure_device(tmp_path, "--resume", "--steps", "warm,shapes").returncode == 0
+    assert not progress.exists(), "all steps are done"
+
+
+def test_a_kill_costs_one_step(tmp_path, build):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "warm.json").write_text("of an earlier round", encoding="utf-8")
+    killer = 'case "$*" in *warm.json) echo half >warm.json; kill -KILL 0 ;; esac'  # the script as well
+    fake(build, "runner", killer + FAKE_RUNNER.format(commit="aaa", status=0))
+    assert measure_device(tmp_path, "--steps", "cold,warm,shapes", by=("setsid", "--wait")).returncode != 0
+    assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\n"
+    assert (out / "cold.json").read_text(encoding="utf-8") == "cold.json\n"
+    assert (out / "warm.json").read_text(encoding="utf-8") == "of an earlier round"
+
+
+def chapters_of(kernels: str) -> set[int]:
+    """The chapters that --kernel names by numbers and ranges."""
+    ends = [term.split(":")[0].split("-") for term in kernels.split(",") if term[0].isdigit()]
+    return {number for first, *last in ends for number in range(int(first), int((last or [first])[0]) + 1)}
+
+
+def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path, build):
+    log = tmp_path / "calls"
+    fake(build, "runner", f'echo "$@" >>{log}' + FAKE_RUNNER.format(commit="aaa", status=0))
+    steps = ("cold", "warm", "shapes-tensor", "accuracy", "energy", "sustained")
+    assert measure_device(tmp_path, "--steps", ",".join(steps)).returncode == 0
+    asked = [line.split() for line in log.read_text(encoding="utf-8").splitlines() if "--kernel" in line]
+    kernels = {step: words[words.index("--kernel") + 1] for step, words in zip(steps, asked, strict=True)}
+    last = max(int(path.name[:2]) for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu"))
+    assert {step for step, named in kernels.items() if named != "all" and last not in chapters_of(named)} == set()
+    assert [step for step, named in kernels.items() if named == "all"] == ["cold", "warm", "accuracy"]
+
+
+def test_tests_are_built_where_a_step_runs_them(tmp_path, build):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    log = tmp_path / "calls"
+    fake(programs, "cmake", f'echo "$@" >>{log}')
+    fake(programs, "nvcc", "exit 0")
+    fake(programs, "ctest", "exit 0")
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
+    assert measure_device(tmp_path, "--steps", "build,test").returncode == 0
+    assert measure_device(tmp_path, "--steps", "build,cold").returncode == 0
+    configured = [line for line in log.read_text(encoding="utf-8").splitlines() if "SGEMM_BUILD_TESTS" in line]
+    assert ["-DSGEMM_BUILD_TESTS=ON" in line for line in configured] == [True, False]
+
+
+def test_measured_results_hold_no_path_of_the_machine(tmp_path, build):
+    out = tmp_path / "out"
+    fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=1))
+    out.mkdir()
+    done = measure_device(tmp_path, "--steps", "cold,end-to-end")
+    assert done.returncode == 1
+    assert "Failed: cold end-to-end" in done.stderr
+    for name in ("cold.json", "end-to-end.json"):
+        assert (out / name).read_text(encoding="utf-8") == f"{name}\n"
+
+
+def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
+    """A suite with stand-ins. Its build does nothing, and its report is an empty file: a whole one takes seconds, and
+    tools/tests/scripts/test_report.py writes some."""
+    shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("runner", "tools"):  # the scripts read the runner's names of counters
+        (folder / name).symlink_to(ROOT / name)
+    for name in ("bin", "build"):
+        (folder / name).mkdir()
+    (folder / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
+    fake(folder / "scripts", "python.sh", f"echo {sys.executable}")
+    for name, text in {"cmake": "", "dpkg-query": "printf installed", "nvidia-smi": nvidia_smi}.items():
+        fake(folder / "bin", name, text)
+    fake(folder / "build", "runner", runner)
+    return folder
+
+
+def quick_start(root: Path) -> subprocess.CompletedProcess[str]:
+    return bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
+def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, edited, tmp_path):
+    """The runner copies results of the CPU."""
+    shutil.copy(synthetic / "cold.json", synthetic / "executed.json")
+    checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
+    choose = f'case " $* " in *" --check "*) file={checked} ;; *) file={timed} ;; esac'
+    root = suite(tmp_path / "suite", f'{choose}\ncp "$file" "${{@: -1}}"', "exit 1")
+    done = quick_start(root)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (root / "build" / "measurements").iterdir()
+    assert {path.name for path in folder.iterdir()} == {"executed.json", "results.json", "charts", "report.html"}
+    assert f"Report:  {folder / 'report.html'}" in done.stderr
+    assert f"Charts:  {folder / 'charts'}" in done.stderr
+    timed.write_text("{}")  # which is left out, and nothing of the others has times
+    untimed = quick_start(root)
+    assert untimed.returncode == 0, untimed.stderr
+    assert "Charts:  none, as nothing was measured on square matrices" in untimed.stderr
+    assert "Report:  /" in untimed.stderr
+    checked.write_text("{}")
+    broken = quick_start(root)
+    assert broken.returncode == 2, broken.stderr
+    assert "Charts:  none, for the reason above" in broken.stderr
+    assert "Report:  /" in broken.stderr
+
+
+def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
+    for folder in ("bin", "results/cpu-executor"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    fake(tmp_path / "bin", "python", "exit 0")
+    fake(tmp_path / "scripts", "python.sh", f"echo {tmp_path}/bin/python")
+    text = """case "$*" in *{}*) outcome=failed ;; *) outcome=counted ;; esac
+printf '{{"outcome": "%s"}}' "$outcome" >"${{@: -1}}\""""
+    fake(tmp_path, "runner", text.format("--nothing"))
+    command = [tmp_path / "scripts" / "record_counts.sh", tmp_path / "runner", "64"]
+    assert bash(*command).returncode == 0
+    written = {path.name for path in (tmp_path / "results" / "cpu-executor").iterdir()}
+    assert written == {"counts_64.json", "counts_2048_whole.json", "counts_64_tiles.json"}
+    fake(tmp_path, "runner", text.format("9,11"))
+    done = bash(*command)
+    assert (done.returncode, done.stderr.splitlines()[1]) == (1, "Counting: counts_2048_whole.json")
+    assert "counted" in (tmp_path / "results" / "cpu-executor" / "counts_2048_whole.json").read_text(encoding="utf-8")
+    assert "There is no" in bash(command[0], tmp_path / "other").stderr

@@ -1,0 +1,90 @@
+"""Which room may include from which: the order of dependence that the folders show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+RUNNER = [
+    "base",
+    "problem",
+    "device",
+    "verify",
+    "judge",
+    "baselines",
+    "timing",
+    "count",
+    "record",
+    "user",
+    "cli",
+    "bench",
+    "report",
+    "verdict",
+    "digest",
+]
+KERNELS = ["common", "ptx", "engine", "host"]
+MANY_GPUS = ["schedule", "exchange", "ranks"]
+
+
+def sources(folder: Path) -> list[Path]:
+    """Its tests are no part of a room: they may see any other one."""
+    files = (path for path in sorted(folder.rglob("*")) if path.suffix in SOURCES)
+    return [path for path in files if "tests" not in path.relative_to(ROOT).parts]
+
+
+def upward_includes(folder: Path, floors: list[str]) -> list[str]:
+    """Each include of a higher floor, as "file -> header"; files outside the floors stand above all of them."""
+    found = []
+    for path in sources(folder):
+        floor = path.relative_to(folder).parts[0]
+        if floor not in floors:
+            continue
+        for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            target = header.split("/")[0]
+            if target in floors and floors.index(target) > floors.index(floor):
+                found.append(f"{path.relative_to(folder)} -> {header}")
+    return found
+
+
+@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("kernels", KERNELS), ("many_gpus", MANY_GPUS)])
+def test_no_file_includes_from_a_higher_floor(folder: str, floors: list[str]) -> None:
+    assert upward_includes(ROOT / folder, floors) == []
+
+
+@pytest.mark.parametrize(("folder", "floors"), [("runner", RUNNER), ("many_gpus", MANY_GPUS)])
+def test_every_folder_has_its_floor(folder: str, floors: list[str]) -> None:
+    assert {path.name for path in (ROOT / folder).iterdir() if path.is_dir()} == {*floors, "tests"}
+
+
+def included_rooms(folder: Path) -> set[str]:
+    """The folders that quoted includes begin with."""
+    return {
+        header.split("/")[0] for path in sources(folder) for header in INCLUDE.findall(path.read_text(encoding="utf-8"))
+    }
+
+
+def test_many_gpus_stand_between_the_kernels_and_main() -> None:
+    """The schedule is a part of the kernels, and ranks are the runner's by an interface that main() hands over."""
+    assert included_rooms(ROOT / "many_gpus" / "schedule") <= {*KERNELS, "schedule"}
+    assert included_rooms(ROOT / "many_gpus" / "ranks").isdisjoint({"report"})
+    for room in RUNNER:
+        assert included_rooms(ROOT / "runner" / room) & set(MANY_GPUS) <= {"schedule"}, room
+
+
+@pytest.mark.parametrize("folder", ["kernels", "library"])
+def test_kernels_and_the_library_know_nothing_of_the_runner(folder: str) -> None:
+    headers = {p.relative_to(ROOT / "runner").as_posix() for p in (ROOT / "runner").rglob("*.hpp")}
+    for path in sources(ROOT / folder):
+        assert not headers & set(INCLUDE.findall(path.read_text(encoding="utf-8"))), path
+
+
+def test_kernels_know_nothing_of_the_library() -> None:
+    headers = {p.relative_to(ROOT / "library").as_posix() for p in (ROOT / "library").rglob("*.hpp")}
+    for path in sources(ROOT / "kernels"):
+        assert not headers & set(INCLUDE.findall(path.read_text(encoding="utf-8"))), path

@@ -1,0 +1,354 @@
+"""The blocks of pages. fixtures/synthetic_page.txt has what they write of the synthetic results, and notable_page.txt
+what they write where something is to be noted. With SGEMM_WRITE_PAGE set, the tests write both anew: the difference
+shows what a change does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from conftest import (
+    ROOT,
+    SYNTHETIC,
+    case,
+    edit,
+    of_file,
+    on,
+    protocol,
+    refused,
+    slow_down,
+    without_energy,
+    write_other_kernels,
+)
+from tools.docs import pages, tables
+
+HILBERT = "07_warptile_hilbert"
+END = "<!-- [[[end]]] -->"
+
+
+def run(page: Path, *options: str, results: Path = SYNTHETIC) -> int:
+    return tables.main([str(page), "--results", str(results), "--counts", str(results), *options])
+
+
+@pytest.fixture
+def page(tmp_path) -> Callable[..., Path]:
+    """page(BLOCK...) has these blocks, not written yet."""
+
+    def write(*blocks: str) -> Path:
+        parts = [f"<!-- [[[cog {block} ]]] -->\n{END}\n" for block in blocks]
+        path = tmp_path / "page.md"
+        path.write_text("# Title\n\nText before.\n\n" + "\n".join(parts) + "\nText after.\n", encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def text_of(page, synthetic) -> Callable[..., str]:
+    """text_of(BLOCK...) is a page with these blocks, written from the results that a test has changed."""
+
+    def text(*blocks: str) -> str:
+        path = page(*blocks)
+        assert run(path, results=synthetic) == 0
+        return path.read_text(encoding="utf-8")
+
+    return text
+
+
+def refusal(path: Path, capsys, **options) -> str:
+    before = path.read_text(encoding="utf-8")
+    errors = refused(capsys, lambda _: run(path, **options))
+    assert path.read_text(encoding="utf-8") == before
+    return errors
+
+
+def test_the_pages_of_the_repository_are_not_stale(capsys):
+    assert tables.main(["--check"]) == 0, capsys.readouterr().out
+
+
+# What synthetic_page.txt has not, and notable_page.txt has.
+
+
+def fast_burst(record: dict) -> None:
+    """The burst at 4096 stands for one at the size of the turns, at the same speed."""
+    record.update(m=8192, n=8192, k=8192)
+    record["time_us"]["median"] *= 8
+    record["cublas_samples_us"] = [8 * time for time in record["cublas_samples_us"]]
+
+
+def wrong_errors(document: dict) -> None:
+    """An error that no kernel promises, one that is wrong, and a variant that differs from its chapter."""
+    for record in document["benchmarks"]:
+        name = record["name"].removeprefix("sgemm/")
+        if name == "05_coarse_1d/1024x1024x1024/normal":
+            record.update(rel_err=3 * record["rel_err"], verified=False)
+        if name == "02_smem_tiled:tile16/4096x4096x4096/uniform":
+            record.update(rel_err=7e-6, outcome="incorrect", verified=False)
+        if name == "05_coarse_1d/4096x4096x4096/inf":
+            record["accuracy"]["non_finite_wrong"] = 17
+            record.update(outcome="incorrect", verified=False)
+
+
+def more_dram(record: dict) -> None:
+    for traffic in record["counts"]["l2"].values():
+        traffic["dram_read_bytes"] *= 2
+
+
+def other_gpus(document: list[dict]) -> None:
+    document[-1]["variants"][0]["max_compute_capability"] = "8.0"
+    document[-2]["variants"][0]["min_compute_capability"] = "9.0"
+
+
+def two_launches(document: dict) -> None:
+    split = {"time_us": 10.0, "dram_bytes": 2e6, "dram_gbytes_s": 200.0, "tensor_pipe_percent": None}
+    product = {"time_us": 30.0, "dram_bytes": 9e6, "dram_gbytes_s": 300.0, "tensor_pipe_percent": 92.5}
+    functions = {"void sgemm::(anonymous namespace)::split<4, a::B>": split, "product": product}
+    found = [{"function": function, "derived": derived} for function, derived in functions.items()]
+    document["launches"] = {"05_coarse_1d": found}
+
+
+def shapes(document: dict) -> None:
+    """Two squares and a deep product, which the second kernel does not support."""
+    records = []
+    for kernel, detail in (("cublas", ""), ("cublaslt_best", "algorithm 7"), (HILBERT, "128x256, tuned")):
+        for size, shape in ((1024, (512, 512, 4096)), (4096, (4096, 4096, 4096)), (512, (512, 512, 512))):
+            record = case(document, kernel, size) | {"detail": detail}
+            records.append(record | dict(zip("mnk", shape, strict=True)))
+    records += [record | {"kernel": "06_coarse_2d", "number": 6} for record in records[-3:]]
+    deep = records[-3]
+    deep["outcome"] = "not_supported"
+    for field in ("time_us", "gflops", "samples_us", "vs_cublas", "vs_cublas_alone"):
+        del deep[field]
+    document["benchmarks"] = records
+
+
+def checked_kernels(folder: Path) -> None:
+    """Other people's kernels: a long name, several values of beta, and what checks say."""
+    executed = {"outcome": "executed", "gflops": None}
+    odd = {"m": 200, "n": 136, "k": 104}
+    beyond = (
+        "block (1,0,0), thread (2,0,0), clone/src/a.cuh:54 in void f<128, 8>(int, float const*), called at "
+        "clone/b.cu:3 in void g(int) [with int T = 3]: reads 16 bytes at row 104, column 24 of B, which has 104 rows "
+        "of 136: outside of all arrays"
+    )
+    unread = "block (0,0,0), thread (0,0,0), clone/b.cu:7 in f(int): reads 4 bytes at row 0, column 0 of C, which holds"
+    local = "block (0,0,0), thread (7,3,0) has written before its local variable a (clone/src/b.cuh:25)"
+    shared = "block (0,0,0), thread (7,3,0), b.cu:9 in f(int): reads 4 bytes at 0x7f29665, outside of shared memory"
+    others = [of_file("b.cu", name, outcome="failed", reason=why) for name, why in {"x": local, "y": shared}.items()]
+    both = [of_file("b.cu", "f", **executed), of_file("b.cu", "f", outcome="failed", reason=beyond, **odd)]
+    timed = [{"vs_cublas": 1.0}, of_file("runner.cu", "fast")]
+    write_other_kernels(folder, "siboehm", 1.0, *timed, *both, of_file("b.cu", "right", **executed), *others)
+    write_other_kernels(folder, "siboehm_beta0", 0.0, of_file("b.cu", "f", outcome="failed", reason=unread))
+    long = "06_a_name_that_is_longer_than_a_table_has_room_for_it"
+    write_other_kernels(folder, "leimao", 1.0, of_file(f"{long}.cu", outcome="incorrect"))
+    write_other_kernels(folder, "leimao_beta0", 0.0, of_file(f"{long}.cu"))
+    write_other_kernels(folder, "unknown", 1.0, of_file("unknown.cu"))
+
+
+def make_notable(folder: Path) -> None:
+    telemetry = {"start": {"throttle_reasons": []}, "end": {"throttle_reasons": ["sw_power_cap"]}}
+    throttled = on("05_coarse_1d", 4096, throttled=True, telemetry=telemetry)
+    few = on("06_coarse_2d", 4096, samples_us=[1.0, 2.0, 3.0])
+    untold = on("05_coarse_1d", 4096, without_energy("the turn was too short", "kernel"))
+    edit(folder / "cold.json", shapes, new=folder / "shapes.json")
+    (folder / "other_board").mkdir()
+    shutil.copy(folder / "cold.json", folder / "other_board" / "first_board.json")
+    vs_cublas = 1.03 * case(folder / "cold.json", "05_coarse_1d", 4096)["vs_cublas"]
+    other_board = folder / "other_board" / "cold.json"
+    edit(folder / "cold.json", on("05_coarse_1d", 4096, vs_cublas=vs_cublas), new=other_board)
+    for name, *changes in (
+        ("cold", protocol(confidence=0.9), throttled, few, on(HILBERT, percent_of_peak=None)),
+        ("kernels", other_gpus),
+        ("accuracy", wrong_errors),
+        ("counts_4096", on("01_naive", 4096, more_dram)),
+        ("counters", two_launches),
+        ("energy", untold),
+        ("warm", on(HILBERT, 4096, fast_burst)),
+        ("sustained", slow_down),
+    ):
+        edit(folder / f"{name}.json", *changes)
+    lines = ["name,accuracy,speed", "square,fp32,1.0", "gram,fp32,4.0", "square,normwise,2.0", "gram,normwise,8.0"]
+    (folder / "library_shapes.csv").write_text("\n".join([*lines, "square,fp32,0.25", "square,normwise,2.0"]))
+    checked_kernels(folder)
+
+
+@pytest.mark.parametrize("name", ["synthetic_page.txt", "notable_page.txt"])
+def test_every_block_is_as_it_was(synthetic, tmp_path, capsys, name):
+    page = Path(__file__).parent / "fixtures" / name
+    if name == "notable_page.txt":
+        make_notable(synthetic)
+    if "SGEMM_WRITE_PAGE" in os.environ:
+        run(page, results=synthetic)
+    assert run(page, "--check", results=synthetic) == 0, capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    empty = tmp_path / name
+    emptied = re.sub(rf"(\[\[\[cog [^\n]*\n).*?{re.escape(END)}", rf"\1{END}", text, flags=re.DOTALL)
+    empty.write_text(emptied, encoding="utf-8")
+    assert run(empty, "--check", results=synthetic) == 1
+    assert run(empty, results=synthetic) == 0
+    assert empty.read_text(encoding="utf-8") == text
+
+
+def test_check_prints_what_is_stale_and_writes_nothing(page, edited, synthetic, capsys):
+    path = page("ladder(4096)")
+    run(path)
+    before = path.read_text(encoding="utf-8")
+    edited("cold.json", on("05_coarse_1d", 4096, gflops=12345.0))
+    capsys.readouterr()
+    assert run(path, "--check", results=synthetic) == 1
+    output = capsys.readouterr()
+    assert re.search(r"^-.*05_coarse_1d.* 17\.0 ", output.out, re.M)
+    assert re.search(r"^\+.*05_coarse_1d.* 12\.3 ", output.out, re.M)
+    assert "page.md is stale: run python -m tools.docs.tables" in output.err
+    assert path.read_text(encoding="utf-8") == before
+
+
+def test_what_the_ladder_says_is_about_chapters_and_short():
+    pages_ = {path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md")}
+    chapters = {name for name in pages_ if (ROOT / "kernels" / f"{name}.cu").exists()}
+    assert set(tables.chapters()) == chapters | {"cublas"}
+    assert all(len(words.get("why", "").split()) <= 9 for words in tables.chapters().values())
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ("nonsense()", "name 'nonsense' is not defined"),
+        ("ladder()", "missing 1 required positional argument: 'size'"),
+        ("ladder(31)", "no cold measurement"),
+        ("chapter()", "names no kernel"),
+        ('chapter("08_unknown")', "there is no kernel 08_unknown"),
+        ("counters(42)", "there is no kernel 42"),
+        ('counters("cublas")', "counters.json holds nothing about cublas"),
+        ('counters(7, file="counters_31.json")', "has no counters_31.json"),
+        ("sweep(42)", "there is no kernel 42"),
+        ('errors(4096, "absolute")', "errors are relative or componentwise"),
+        ("errors(31)", "accuracy.json holds nothing at 31"),
+        ('counts("05_coarse_1d")', "nothing was counted of 05_coarse_1d"),
+        ("validation(123)", "there is no"),
+        ("shapes()", "missing 1 required positional argument"),
+    ],
+)
+def test_blocks_that_can_not_be_written(page, capsys, block, message):
+    errors = refusal(page(block), capsys)
+    assert message in errors
+    # Of what Python itself raises, cog names the line after a block's.
+    assert re.search(r'page\.md(\(5\)|", line 6)', errors)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- [[[cog sweep() ]]] -->\n", "Missing '[[[end]]]'"),
+        (f"<!-- [[[cog sweep() ]]] -->\n<!-- [[[cog sweep() ]]] -->\n{END}\n", "Unexpected '[[[cog'"),
+        (f"text\n{END}\n", "page.md(2): Unexpected '[[[end]]]'"),
+    ],
+)
+def test_markers_that_do_not_match(tmp_path, capsys, text, message):
+    path = tmp_path / "page.md"
+    path.write_text(text, encoding="utf-8")
+    assert message in refusal(path, capsys)
+
+
+def test_missing_results_are_bad_input_only_where_they_are_needed(page, tmp_path, capsys):
+    assert run(page(), results=tmp_path / "absent") == 0
+    assert "cold.json" in refusal(page("sweep()"), capsys, results=tmp_path / "absent")
+
+
+@pytest.fixture
+def docs(tmp_path, monkeypatch) -> Path:
+    """The folder docs of another repository, without a page."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("", encoding="utf-8")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    return tmp_path / "docs"
+
+
+def test_chapters_link_to_their_pages(docs):
+    own = docs / "05_coarse_1d.md"
+    own.write_text("", encoding="utf-8")
+    for kernel, page, text in (
+        ("05_coarse_1d", docs.parent / "README.md", "[`05_coarse_1d`](docs/05_coarse_1d.md)"),
+        ("05_coarse_1d:wide", docs / "other.md", "[`05_coarse_1d:wide`](05_coarse_1d.md)"),
+        ("05_coarse_1d", own, "`05_coarse_1d`"),
+        ("cublas", docs.parent / "README.md", "`cublas`"),
+    ):
+        assert tables.Blocks(None, page)._linked(kernel) == text
+
+
+NUMBERS = {
+    tables.significant: "0.5187 0.519, 6.2 6.20, 50.26 50.3, 412.3 412, 1234.5 1234, 0.00123 0.00123, 0 0",
+    tables.duration: "12.345 12.35 µs, 12345.6 12.35 ms, 1.5e6 1.500 s",
+    tables.count: "1.234e9 1.23 G, 3 3.00",
+    tables.error_size: "1.234e-6 1.2e-6",
+    tables.joules: "2.5 2.50 J, 0.0012345 1.23 mJ",
+}
+
+
+@pytest.mark.parametrize("form", NUMBERS)
+def test_numbers_are_written(form):
+    for pair in NUMBERS[form].split(", "):
+        number, _, text = pair.partition(" ")
+        assert form(float(number)) == text
+    assert tables.maybe(form, None) == tables.maybe(form, float("nan")) == ""
+
+
+def test_shapes_are_written():
+    assert tables.shape_text((512, 512, 512)) == "512"
+    assert tables.shape_text((512, 512, 64)) == "512 x 512 x 64"
+
+
+def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
+    block = 'chart("roofline", "Errors")'
+    assert "The chart `roofline.png` is not drawn yet" in text_of(block)
+    (synthetic / "charts").mkdir()
+    (synthetic / "charts" / "roofline.png").touch()
+    assert "![Errors](synthetic-gpu/charts/roofline.png)" in text_of(block)
+
+
+def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
+    for file in ("energy.json", "sustained.json", "accuracy.json"):
+        (synthetic / file).unlink()
+    blocks = ("agreement(0.5, 5)", "energy(4096)", "energies()", "sustained()", "errors(4096)", f'shapes("{HILBERT}")')
+    text = text_of(*blocks, 'launches("05_coarse_1d")')
+    for file in ("other_board/first_board", "energy", "sustained", "accuracy", "shapes"):
+        assert f"Not measured yet: there is no {file}.json in synthetic-gpu." in text
+    assert "Not measured yet: counters.json holds no launches of 05_coarse_1d." in text
+    edit(synthetic / "cold.json", shapes, new=synthetic / "shapes.json")
+    errors = refusal(page('shapes("nonsense")'), capsys, results=synthetic)
+    assert "shapes.json holds nothing about nonsense" in errors
+
+
+def test_a_kernel_with_a_page_may_lack_results(page, text_of, docs, capsys):
+    (docs / "08_new.md").write_text("", encoding="utf-8")
+    text = text_of("chapter(8)", 'counters("08_new")', 'counters("08_new:variant")')
+    for name in ("8", "08_new", "08_new:variant"):
+        assert f"Not measured yet: there is no kernel {name} in the results." in text
+    assert "there is no kernel 9" in refusal(page("chapter(9)"), capsys)
+
+
+def test_the_pages_state_tiles_and_not_the_scripts(docs):
+    text = f"<!-- [[[cog counts(5, tile=(64, 32), wide=(64, 64)) ]]] -->\n{END}\n"
+    (docs / "05_new.md").write_text(text, encoding="utf-8")
+    tile = tables.tiles_on_pages()
+    found = {
+        (n, v): tile(SimpleNamespace(number=n, variant=v)) for n, v in ((5, ""), (5, "wide"), (5, "narrow"), (6, ""))
+    }
+    assert found == {(5, ""): (64, 32), (5, "wide"): (64, 64), (5, "narrow"): (64, 32), (6, ""): None}
+    assert (docs / "05_new.md").read_text(encoding="utf-8") == text
+
+
+def test_no_script_lists_the_chapters():
+    chapters = {path.stem for path in (ROOT / "kernels").glob("[0-9][0-9]_*.cu")}
+    assert chapters
+    for script in set((ROOT / "tools").rglob("*.py")) - set((ROOT / "tools" / "tests").rglob("*")):
+        code = script.read_text(encoding="utf-8")
+        named = {chapter for chapter in chapters if f'"{chapter}' in code}
+        assert len(named) <= 2, f"{script.name} names {sorted(named)}"

@@ -1,0 +1,253 @@
+"""The tests' own bookkeeping: nothing is left out unseen, and nothing goes on when a run ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from tools import testing
+
+NAMES = [f"name{number}" for number in range(97)]
+
+
+def test_samples_rotate_with_the_commit_until_all_have_run(monkeypatch):
+    monkeypatch.delenv("SGEMM_TEST_ALL", raising=False)
+    chosen = []
+    for commit in range(80):
+        monkeypatch.setattr(testing, "seed", lambda commit=commit: f"{commit:040x}")
+        chosen.append(testing.sample(NAMES, 10))
+        assert testing.sample(NAMES, 10) == chosen[-1]
+        assert len(chosen[-1]) == 10
+    assert set().union(*chosen) == set(NAMES)
+    monkeypatch.setenv("SGEMM_TEST_ALL", "1")
+    assert testing.sample(NAMES, 10) == NAMES
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """A build of a.cu by nvcc, b.cpp, which another build has, and c.cpp, each with headers."""
+    monkeypatch.setattr(testing, "ROOT", tmp_path)
+    monkeypatch.setattr(testing, "RECORD", tmp_path / "record.json")
+    texts = {"a.cu": '#include "x/deep.cuh"\n', "x/deep.cuh": '#include "deeper.cuh"\n', "x/deeper.cuh": ""}
+    texts |= {"b.cpp": "", "c.cpp": "#include <c.hpp>\n", "include/c.hpp": ""}
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    def entry(compiler, name):
+        command = f"ccache {compiler} -I{tmp_path}/include -o {name}.o -c {tmp_path / name}"
+        return {"file": str(tmp_path / name), "command": command}
+
+    entries = [entry("nvcc", "a.cu"), entry("g++", "b.cpp"), entry("g++", "c.cpp")]
+    for folder, own in (("build", entries), ("beside", entries[1:2])):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "compile_commands.json").write_text(json.dumps(own), encoding="utf-8")
+    return tmp_path
+
+
+def on_record(root, **more):
+    step = {"commit": "0" * 40, "toolchain": "13.0", **more}
+    (root / "record.json").write_text(json.dumps({"steps": {testing.CUDA_STEP: step}}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reached"),
+    [
+        (["x/deeper.cuh"], ["a.cu.o"]),
+        (["include/c.hpp", "README.md"], ["c.cpp.o"]),
+        (["b.cpp"], []),
+        (["cmake/CompileOptions.cmake"], ["a.cu.o", "c.cpp.o"]),
+        (["x/CMakeLists.txt"], ["a.cu.o", "c.cpp.o"]),
+        (None, ["a.cu.o", "c.cpp.o"]),  # a commit that the repository has not
+    ],
+)
+def test_a_change_reaches_what_includes_it(build, monkeypatch, changed, reached):
+    monkeypatch.setattr(testing, "files_changed", lambda _: changed)
+    monkeypatch.setattr(testing, "toolchain", lambda: "13.0")
+    on_record(build)
+    assert testing.objects_reached(build / "build", build / "beside") == reached
+
+
+def test_another_nvcc_and_no_record_reach_everything(build, monkeypatch):
+    monkeypatch.setattr(testing, "files_changed", lambda commit: None if commit is None else [])
+    monkeypatch.setattr(testing, "toolchain", lambda: "13.1")
+    assert len(testing.objects_reached(build / "build", build / "beside")) == 2
+    on_record(build)
+    assert len(testing.objects_reached(build / "build", build / "beside")) == 2
+    on_record(build, toolchain="13.1")
+    assert testing.objects_reached(build / "build", build / "beside") == []
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A build with a program of two tests, one of which is lengthy, and two files for pytest; ran(NAME...) says of a
+    test or a file that it ran."""
+    monkeypatch.setattr(testing, "ROOT", tmp_path)
+    monkeypatch.setattr(testing, "ctests", lambda _: {"program_0": Path("program")})
+    monkeypatch.setattr(testing, "gtests_of", lambda _: {"Suite.Works", "LengthySuite.Works"})
+    for folder in ("build/ran", "build-ran", "room/tests/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("test_one.py", "test_two.py"):
+        (tmp_path / "room" / "tests" / "a" / name).write_text("", encoding="utf-8")
+
+    def ran(*names):
+        cases = {"build/ran/ctest.junit": "", "build/ran/program_0.xml": "", "build-ran/a.xml": ""}
+        for name in names:
+            folder, _, test = name.rpartition(".")
+            file = "build-ran/a.xml" if "test_" in name else f"build/ran/{'program_0.xml' if folder else 'ctest.junit'}"
+            cases[file] += f'<testcase classname="{folder}" name="{test}" status="run"/>'
+        for file, text in cases.items():
+            (tmp_path / file).write_text(f"<testsuite>{text}</testsuite>", encoding="utf-8")
+
+    return ran
+
+
+SHORT = ("program_0", "Suite.Works", "tests.a.test_one.test_x", "tests.a.test_two.test_x")
+
+
+@pytest.mark.parametrize("left_out", [None, *SHORT])
+def test_what_did_not_run_is_told(results, tmp_path, left_out):
+    results(*(name for name in SHORT if name != left_out))
+    missing = testing.ran([tmp_path / "build"], False)[1]
+    assert len(missing) == (left_out is not None), missing
+    assert (
+        left_out is None or left_out.rpartition(".test_x")[0].rpartition(".")[2] in missing[0] or left_out in missing[0]
+    )
+
+
+def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
+    results(*SHORT)
+    assert testing.ran([tmp_path / "build"], True)[1] == ["build: LengthySuite.Works"]
+    results(*SHORT, "LengthySuite.Works")
+    counts, missing = testing.ran([tmp_path / "build"], True)
+    assert missing == []
+    assert counts["ctest build"] == {"passed": 2}
+
+
+@pytest.mark.parametrize(("message", "count"), [("SKIP_RETURN_CODE=77", 0), ("Unable to find executable", 2)])
+def test_a_program_that_skips_itself_is_not_missing(results, tmp_path, message, count):
+    results("tests.a.test_one.test_x", "tests.a.test_two.test_x")
+    text = (
+        f'<testsuite><testcase name="program_0" status="notrun"><skipped message="{message}"/></testcase></testsuite>'
+    )
+    (tmp_path / "build" / "ran" / "ctest.junit").write_text(text, encoding="utf-8")
+    assert len(testing.ran([tmp_path / "build"], False)[1]) == count
+
+
+STEPS = f'. "{ROOT}/scripts/lib.sh"; . "{ROOT}/scripts/steps.sh"'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
+    """Neither a step, nor what runs beside, nor what they have started."""
+    begun = [tmp_path / "beside", tmp_path / "step"]
+    command = 'sh -c "echo \\$\\$ >{0}.new; mv {0}.new {0}; sleep 1000; true"'
+    script = f"{STEPS}; start beside {command.format(begun[0])}; step step {command.format(begun[1])}"
+    with subprocess.Popen(["bash", "-c", script], stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        while not all(path.exists() for path in begun):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+        groups = [int(path.read_text(encoding="utf-8")) for path in begun]
+    for _ in range(500):
+        alive = [
+            line
+            for line in subprocess.run(
+                ["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True
+            ).stdout.splitlines()
+            if line.split()[0] == str(process.pid) and line.split()[1][0] != "Z"
+        ]
+        if not alive:
+            break
+        time.sleep(0.02)
+    assert not alive, (alive, groups)
+
+
+def steps(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-euc", f"{STEPS}; {script}"], capture_output=True, text=True, check=False)
+
+
+def test_steps_are_counted_and_a_failed_one_fails_the_run():
+    done = steps("start beside false; step one echo words; skip three 'it is missing'; finish beside; report_steps")
+    assert done.returncode == 1
+    assert "words\n" in done.stderr
+    assert "FAILED: beside\n1 passed, 1 failed, 1 skipped\n" in done.stderr
+    assert steps("step one true; report_steps").returncode == 0
+
+
+def test_steps_that_have_passed_are_not_taken_again(tmp_path):
+    script = f'steps_done={tmp_path}; step one sh -c "echo x >>{tmp_path}.log"; step two false; report_steps'
+    assert steps(script).returncode == 1
+    again = steps(script)
+    assert "== one\nIt has passed before." in again.stderr
+    assert Path(f"{tmp_path}.log").read_text(encoding="utf-8") == "x\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+    assert len((tmp_path / "one").read_text(encoding="utf-8").split()) == 3
+
+
+@pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "simt"]])
+def test_a_wrong_room_is_told_in_a_line(words):
+    done = subprocess.run([ROOT / "scripts" / "test.sh", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_room_for_temporary_files_a_run_says_so(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path / "nothing")}
+    done = subprocess.run([ROOT / "scripts" / "test.sh"], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "There is no room for temporary files" in done.stderr
+
+
+# ---- Each script, tool and preset has a place where it runs ----
+
+
+def texts(*patterns: str) -> str:
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()]
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+
+
+def test_every_script_and_every_tool_is_called_by_a_test_or_a_script():
+    callers = texts("*/tests/**/*.py", "scripts/test.sh", ".ci/run", ".github/workflows/*.yml")
+    scripts = [path.name for path in (ROOT / "scripts").iterdir() if path.suffix in (".sh", ".py")]
+    files = set((ROOT / "tools").rglob("*.py")) - set((ROOT / "tools" / "tests").rglob("*"))
+    tools = [path for path in sorted(files) if "__main__" in path.read_text(encoding="utf-8")]
+    names = {path: path.stem for path in tools} | {Path(name): name.partition(".")[0] for name in scripts}
+    assert [str(path) for path, name in names.items() if not re.search(rf"\b{name}\b", callers)] == []
+
+
+def test_every_preset_is_taken_by_the_tests_or_told_of():
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+    told = texts("scripts/test.sh", "CONTRIBUTING.md")
+    names = {
+        preset["name"]
+        for kind in ("configurePresets", "buildPresets", "testPresets")
+        for preset in presets[kind]
+        if not preset.get("hidden")
+    }
+    assert [
+        name for name in sorted(names) if not re.search(rf"(\bbuild |run_ctest |`){name}\b|for preset in.*{name}", told)
+    ] == []
+
+
+def test_every_test_program_is_one_of_ctest_or_said_to_be_for_a_person():
+    """A program that is built and run by nothing would look like a test."""
+    files = texts("tests/CMakeLists.txt", "*/tests/**/CMakeLists.txt")
+    programs = set(re.findall(r"add_executable\((\w+)", files))
+    run = set(re.findall(r"add_test\(NAME \w+\s+COMMAND (\w+)", files)) | set(
+        re.findall(r"add_test_shards\((\w+)", files)
+    )
+    started = texts("*/tests/**/*.py", "*/tests/**/*.cpp", "docs/**/*.md", "*/tests/**/CMakeLists.txt")
+    pytest_or_person = {
+        name for name in programs if re.search(rf'"{name}"|`[^`]*\b{name}\b|TARGET_FILE:{name}\b', started)
+    }
+    assert sorted(programs - run - pytest_or_person) == []

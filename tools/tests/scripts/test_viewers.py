@@ -1,0 +1,100 @@
+"""tools/viewers.py: what it refuses, in one sentence that says why."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+NO_RUNNER = "is not the runner of this version: build it from this checkout"
+# Writes what a test gives to the file that --out names, and to the page that --trace names.
+WRITING = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out) echo '{results}' >$2 ;;
+    --trace) echo a page >$2 ;;
+  esac
+  shift
+done
+"""
+
+
+def viewers(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tools.viewers", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def assert_refused(said: str, folder: Path, *arguments: str) -> None:
+    """In one line."""
+    done = viewers(folder, *arguments)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert said in line
+
+
+def write_runner(folder: Path, text: str) -> None:
+    (folder / "runner").write_text(text, encoding="utf-8")
+    (folder / "runner").chmod(0o755)
+
+
+def test_the_order_of_tiles_needs_no_runner(tmp_path):
+    done = viewers(tmp_path, "new/pages")
+    assert (done.returncode, done.stdout) == (0, "new/pages/tiles.html\n"), done.stderr
+    assert "src=" not in (tmp_path / "new" / "pages" / "tiles.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["file"], "file is a file: the pages need a folder"),
+        (["file/pages"], "file/pages: Not a directory"),
+        (["taken"], "taken/tiles.html: Is a directory"),
+        (["pages", "--kernels", "01_naive"], "--kernels needs --runner"),
+        (["pages", "--kernels", ",", "--runner", "file"], "--kernels names no kernel"),
+        (["pages", "--kernels", "", "--runner", "file"], "--kernels names no kernel"),
+        (["pages", "--runner", "missing"], "missing can not be started: No such file or directory"),
+        (["pages", "--runner", "taken"], "taken can not be started: Permission denied"),
+        (["pages", "--runner", "file"], "file can not be started: Permission denied"),
+    ],
+)
+def test_wrong_arguments_are_refused(tmp_path, arguments, said):
+    (tmp_path / "file").touch()
+    (tmp_path / "taken" / "tiles.html").mkdir(parents=True)
+    assert_refused(said, tmp_path, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no program", "can not be started: Exec format error"),
+        ("#!/bin/sh\n", NO_RUNNER),
+        ('#!/bin/sh\necho \'[{"id": "01_naive"\'\n', NO_RUNNER),
+        ('#!/bin/sh\necho \'[{"name": "01_naive"}]\'\n', NO_RUNNER),
+        ("#!/bin/sh\necho '[1]'\n", NO_RUNNER),
+        ("#!/bin/sh\necho no kernels here >&2\nexit 2\n", "the list of kernels: no kernels here"),
+        ("#!/bin/sh\nkill -9 $$\n", "runner ended with status -9 and said nothing"),
+    ],
+)
+def test_a_program_that_lists_no_kernels_is_refused(tmp_path, text, said):
+    write_runner(tmp_path, text)
+    assert_refused(said, tmp_path, "pages", "--runner", "runner")
+
+
+@pytest.mark.parametrize("results", ["", "{", "[]", '{"benchmarks": []}', '{"benchmarks": [{"name": "a"}]}'])
+def test_results_without_counts_are_refused(tmp_path, results):
+    write_runner(tmp_path, WRITING.replace("{results}", results))
+    assert_refused(NO_RUNNER, tmp_path, "pages", "--runner", "runner", "--kernels", "01_naive")
+
+
+def test_each_kernel_has_a_page_for_each_launch(tmp_path):
+    """The runner lies in the folder that the script is started in, and a name is given twice."""
+    write_runner(tmp_path, WRITING.replace("{results}", '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'))
+    done = viewers(tmp_path, "pages", "--runner", "runner", "--kernels", "a:b,,a:b,my/own.cu")
+    assert done.returncode == 0, done.stderr
+    pages = ["warp_a-b", "warp_a-b_launch_0", "warp_my-own.cu", "warp_my-own.cu_launch_0", "tiles"]
+    assert done.stdout.splitlines() == [f"pages/{page}.html" for page in pages]
