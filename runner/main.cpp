@@ -92,7 +92,9 @@ ExitStatus run_plan(const Run& run) {
     }
     return record;
   };
-  run_cases(run.plan, options.google, run_case, [&](const std::string& text) { console.note(text); });
+  if (const std::string repetitions = run_cases(run.plan, options.google, run_case); !repetitions.empty()) {
+    std::cout << '\n' << repetitions;
+  }
   file.finish(interrupted());
   if (table_shown) {
     console.summary(path.string(), options.trace ? options.trace->page : "");

@@ -6,7 +6,6 @@
 
 #include <nccl.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <vector>

@@ -20,9 +20,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <functional>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -11,7 +11,6 @@
 #include "schedule/product.hpp"
 #include "verify/verify.hpp"
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
-#include "cli/options.hpp"
 #include "judge/limits.hpp"
 #include "ranks/cublasmp.hpp"
 #include "ranks/mpi_world.hpp"
@@ -13,7 +12,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -9,10 +9,8 @@
 #include "schedule/grid.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

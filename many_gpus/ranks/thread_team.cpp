@@ -3,8 +3,6 @@
 #include "cli/options.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
 #include <utility>
 
 namespace sgemm {

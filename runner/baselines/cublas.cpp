@@ -10,7 +10,6 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 namespace sgemm {

@@ -12,7 +12,6 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>

@@ -3,8 +3,6 @@
 #include "base/outcome.hpp"
 #include "bench/gpu_bench.hpp"
 
-#include <string>
-
 #include <fmt/format.h>
 
 namespace sgemm {

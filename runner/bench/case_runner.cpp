@@ -4,7 +4,6 @@
 #include "base/own_process.hpp"
 #include "bench/case_process.hpp"
 #include "bench/host_benches.hpp"
-#include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"

@@ -11,9 +11,7 @@
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

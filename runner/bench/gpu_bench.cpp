@@ -8,11 +8,9 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <cuda_profiler_api.h>
-#include <fmt/format.h>
 
 namespace sgemm {
 namespace {

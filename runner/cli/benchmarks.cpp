@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
-#include <cmath>
+#include <iostream>
 #include <limits>
 #include <sstream>
 
@@ -13,8 +13,6 @@
 
 namespace sgemm {
 namespace {
-
-using Note = std::function<void(const std::string&)>;
 
 constexpr std::array COUNTERS{"gflops",    "vs_cublas",  "vs_cublas_alone", "rel_err",
                               "registers", "smem_bytes", "spill_bytes",     "blocks_per_sm"};
@@ -29,24 +27,14 @@ void set_flags(std::vector<std::string> flags) {
   benchmark::Initialize(&argc, argv.data());
 }
 
-/// Single runs have their row in the table already.
-class AggregateReporter : public benchmark::BenchmarkReporter {
- public:
-  explicit AggregateReporter(const Note& note) : note_(note) {}
-
-  bool ReportContext(const Context& /*context*/) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.run_type == Run::RT_Aggregate && std::isfinite(run.real_accumulated_time)) {
-        note_(run.aggregate_unit == benchmark::kPercentage
-                  ? fmt::format("{} of repetitions: {:.2f} %", run.aggregate_name, 100.0 * run.real_accumulated_time)
-                  : fmt::format("{} of repetitions: {:.2f} us", run.aggregate_name, run.GetAdjustedRealTime()));
-      }
-    }
+/// Prints to strings alone.
+struct QuietReporter : benchmark::ConsoleReporter {
+  QuietReporter() : ConsoleReporter(OO_None) {
+    SetOutputStream(&output);
+    SetErrorStream(&errors);
   }
-
- private:
-  const Note& note_;
+  std::ostringstream output;
+  std::ostringstream errors;
 };
 
 void report(benchmark::State& state, const Record& record, bool counters) {
@@ -76,21 +64,19 @@ std::vector<Case> choose_cases(const std::vector<Case>& plan, const BenchmarkFla
     });
   }
   set_flags({fmt::format("--benchmark_list_tests={}", flags.list_tests)});
-  const Note nothing = [](const std::string&) {};
-  AggregateReporter silent(nothing);
-  std::ostringstream errors;
-  silent.SetErrorStream(&errors);
-  const bool any = benchmark::RunSpecifiedBenchmarks(&silent, nullptr, flags.filter) > 0;
+  QuietReporter quiet;
+  const bool any = benchmark::RunSpecifiedBenchmarks(&quiet, nullptr, flags.filter) > 0;
   benchmark::ClearRegisteredBenchmarks();
   if (!any) {
     throw UsageError(fmt::format("--benchmark_filter: no case matches '{}' ({})", flags.filter,
-                                 errors.str().substr(0, errors.str().find('\n'))));
+                                 quiet.errors.str().substr(0, quiet.errors.str().find('\n'))));
   }
+  std::cout << (flags.list_tests ? quiet.output.str() : "");
   return chosen;
 }
 
-void run_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags,
-               const std::function<Record(const Case&)>& body, const Note& note) {
+std::string run_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags,
+                      const std::function<Record(const Case&)>& body) {
   // The rows of CSV have to have the same counters, and a case that failed has none.
   const bool counters = flags.format != BenchmarkFormat::csv && flags.out_format != BenchmarkFormat::csv;
   for (const Case& item : plan) {
@@ -104,12 +90,14 @@ void run_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags,
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
   }
-  set_flags({fmt::format("--benchmark_repetitions={}", flags.repetitions), "--benchmark_out=" + flags.out,
+  set_flags({fmt::format("--benchmark_repetitions={}", flags.repetitions),
+             fmt::format("--benchmark_display_aggregates_only={}", !flags.format), "--benchmark_out=" + flags.out,
              fmt::format("--benchmark_out_format={}", to_string(flags.out_format)),
              fmt::format("--benchmark_format={}", to_string(flags.format.value_or(BenchmarkFormat::console)))});
-  AggregateReporter aggregates(note);
-  benchmark::RunSpecifiedBenchmarks(flags.format ? nullptr : &aggregates, nullptr, "all");
+  QuietReporter quiet;  // single runs have their rows in the runner's table
+  benchmark::RunSpecifiedBenchmarks(flags.format ? nullptr : &quiet, nullptr, "all");
   benchmark::ClearRegisteredBenchmarks();
+  return flags.repetitions > 1 ? quiet.output.str() : "";
 }
 
 }  // namespace sgemm

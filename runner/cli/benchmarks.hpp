@@ -31,8 +31,9 @@ struct BenchmarkFlags {
 std::vector<Case> choose_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags);
 
 /// Google Benchmark runs `body` for each case, as often as it shall be repeated, and prints and writes its formats. The
-/// whole protocol is one iteration, whose time is the median. Lines that aggregate repetitions go to `note`.
-void run_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags,
-               const std::function<Record(const Case&)>& body, const std::function<void(const std::string&)>& note);
+/// whole protocol is one iteration, whose time is the median. Returns its table of what repetitions have in common;
+/// empty without repetitions, and where it has printed that.
+std::string run_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags,
+                      const std::function<Record(const Case&)>& body);
 
 }  // namespace sgemm

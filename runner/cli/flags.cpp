@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -164,11 +165,7 @@ FlagGroup on_several_gpus(Options& options) {
   RankOptions& ranks = options.ranks;
   return {"Products on several GPUs",
           {{"--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS), SPREAD,
-            [&](Text text) {
-              ranks.gpus = parse_number<int>(
-                  "--gpus", text, [](int x) { return x >= 1 && x <= MOST_GPUS; },
-                  fmt::format("a whole number between 1 and {}", MOST_GPUS));
-            }},
+            [&](Text text) { ranks.gpus = parse_between<int>("--gpus", text, 1, MOST_GPUS); }},
            {"--grid", "PxQ", "rows and columns in which they share C [those that receive least]", SPREAD,
             [&](Text text) { ranks.grid = parse_grid("--grid", text); }},
            {"--exchange", "HOW",
@@ -177,39 +174,33 @@ FlagGroup on_several_gpus(Options& options) {
 }
 
 FlagGroup what_to_count(Options& options, TraceOptions& traced) {
-  return {"What to count",
-          {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
-            [&](Text text) {
-              if (simt::find_gpu_model(text) == nullptr) {
-                reject("--gpu-model", text, fmt::format("one of {}", gpu_ids()));
-              }
-              options.gpu_model = text;
-            }},
-           {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
-            [&](Text text) {
-              options.blocks_per_sm = parse_number<int>(
-                  "--blocks-per-sm", text, [](int x) { return x >= 1 && x <= MOST_BLOCKS_PER_SM; },
-                  fmt::format("a whole number between 1 and {}", MOST_BLOCKS_PER_SM));
-            }},
-           {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
-            COUNT, [&](Text text) { options.trace.emplace().page = text; }},
-           {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
-            [&](Text text) {
-              traced.launch = parse_number<std::size_t>(
-                  "--trace-launch", text, [](std::size_t x) { return x < MOST_LAUNCHES; },
-                  "the number of a launch, 0 or above");
-            }},
-           {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
-            [&](Text text) {
-              traced.warp.block = parse_number<std::uint64_t>(
-                  "--trace-block", text, [](std::uint64_t x) { return x < MOST_BLOCKS; },
-                  "the number of a block, 0 or above");
-            }},
-           {"--trace-warp", "N", "that warp in its block [0]", COUNT, [&](Text text) {
-              traced.warp.warp = parse_number<unsigned>(
-                  "--trace-warp", text, [](unsigned x) { return x < MOST_WARPS; },
-                  fmt::format("the number of a warp, between 0 and {}", MOST_WARPS - 1));
-            }}}};
+  return {
+      "What to count",
+      {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
+        [&](Text text) {
+          if (simt::find_gpu_model(text) == nullptr) {
+            reject("--gpu-model", text, fmt::format("one of {}", gpu_ids()));
+          }
+          options.gpu_model = text;
+        }},
+       {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
+        [&](Text text) { options.blocks_per_sm = parse_between<int>("--blocks-per-sm", text, 1, MOST_BLOCKS_PER_SM); }},
+       {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE), COUNT,
+        [&](Text text) { options.trace.emplace().page = text; }},
+       {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
+        [&](Text text) {
+          traced.launch = parse_number<std::size_t>(
+              "--trace-launch", text, [](std::size_t x) { return x < MOST_LAUNCHES; },
+              "the number of a launch, 0 or above");
+        }},
+       {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
+        [&](Text text) {
+          traced.warp.block = parse_number<std::uint64_t>(
+              "--trace-block", text, [](std::uint64_t x) { return x < MOST_BLOCKS; },
+              "the number of a block, 0 or above");
+        }},
+       {"--trace-warp", "N", "that warp in its block [0]", COUNT,
+        [&](Text text) { traced.warp.warp = parse_between<unsigned>("--trace-warp", text, 0U, MOST_WARPS - 1); }}}};
 }
 
 FlagGroup output(Options& options) {
@@ -226,8 +217,7 @@ FlagGroup output(Options& options) {
         [&](Text) { google.list_tests = true; }},
        {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", google.repetitions), RUN_KERNELS,
         [&](Text text) {
-          google.repetitions = parse_number<int>(
-              "--benchmark_repetitions", text, [](int x) { return x >= 1; }, "a whole number above 0");
+          google.repetitions = parse_between<int>("--benchmark_repetitions", text, 1, std::numeric_limits<int>::max());
         }},
        {"--benchmark_format", "FORMAT", fmt::format("print {} in place of the table", words(BENCHMARK_FORMATS)),
         RUN_KERNELS, [&](Text text) { google.format = parse_choice("--benchmark_format", text, BENCHMARK_FORMATS); }},

@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
-#include "cli/options.hpp"
 #include "user/user_file.hpp"
 #include "user/user_kernels.hpp"
 
@@ -16,8 +15,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <limits>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 

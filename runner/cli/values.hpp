@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -47,13 +48,26 @@ Number parse_number(std::string_view flag, const std::string& text, bool (*accep
 
 /// "cold, warm".
 template <class Choices>
-std::string words(const Choices& choices) {
-  std::vector<std::string_view> result;
-  result.reserve(choices.size());
-  for (const auto choice : choices) {
-    result.push_back(to_string(choice));
+std::string words(const Choices& choices, std::string_view separator = ", ") {
+  std::vector<std::string> result;
+  for (const auto& choice : choices) {
+    result.emplace_back(to_string(choice));
   }
-  return fmt::format("{}", fmt::join(result, ", "));
+  return fmt::format("{}", fmt::join(result, separator));
+}
+
+/// A whole number from `least` to `most`.
+template <class Number>
+Number parse_between(std::string_view flag, const std::string& text, Number least, Number most) {
+  const std::string expected = most == std::numeric_limits<Number>::max()
+                                   ? fmt::format("a whole number above {}", least - 1)
+                                   : fmt::format("a whole number between {} and {}", least, most);
+  const Number number = parse_number<Number>(
+      flag, text, [](Number) { return true; }, expected);
+  if (number < least || number > most) {
+    reject(flag, text, expected);
+  }
+  return number;
 }
 
 template <class Choices>

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <utility>
 
 namespace sgemm {
 namespace {

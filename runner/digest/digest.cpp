@@ -22,7 +22,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 namespace sgemm {

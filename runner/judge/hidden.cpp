@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstddef>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 #include <sys/random.h>

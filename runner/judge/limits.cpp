@@ -1,7 +1,6 @@
 #include "judge/limits.hpp"
 
 #include "base/outcome.hpp"
-#include "device/device.hpp"
 #include "problem/batch.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
-#include "judge/witness_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,11 +10,9 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <vector>
 
 namespace sgemm {
 

@@ -1,7 +1,6 @@
 #include "record/environment.hpp"
 
 #include "base/build_info.hpp"
-#include "device/device.hpp"
 #include "timing/sampling.hpp"
 #include "timing/turn.hpp"
 

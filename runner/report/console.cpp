@@ -10,10 +10,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
-#include <optional>
 #include <ostream>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

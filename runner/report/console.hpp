@@ -88,14 +88,14 @@ class Console {
   void row(const Record& record);
   /// Lines as they are, and an empty one.
   void paragraph(const std::vector<std::string>& lines);
-  /// A line after the rows so far.
-  void note(std::string_view text);
   std::size_t width() const { return width_; }
   /// How many cases ended how, and where the results are and, with counted cases, the page of a warp's accesses.
   void summary(const std::string& results_path, const std::string& trace_page = "");
 
  private:
   void erase_progress();
+  /// A line after the rows so far.
+  void note(std::string_view text);
 
   std::ostream& out_;
   std::ostream* progress_;

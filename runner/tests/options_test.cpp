@@ -209,7 +209,7 @@ TEST(Options, BadValues) {
            {"", "--timeout", {"0"}, "a finite number above 0"},
            {"", "--sustain", words("0 -1 x 3601 inf nan"), "a number above 0 and up to 3600"},
            {"--count", "--blocks-per-sm", words("0 -1 33 x 1.5"), "a whole number between 1 and 32"},
-           {"--count --trace a.html", "--trace-warp", {"32"}, "the number of a warp, between 0 and 31"},
+           {"--count --trace a.html", "--trace-warp", {"32"}, "a whole number between 0 and 31"},
            {"--count --trace a.html", "--trace-block", {"-1"}, "the number of a block, 0 or above"},
            {"--count --trace a.html", "--trace-launch", {"last"}, "the number of a launch, 0 or above"},
            {"", "--l2", {"hot", "Cold"}, "one of cold, warm"},

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <string>

@@ -1,7 +1,5 @@
 #include "timing/turn.hpp"
 
-#include "device/trace.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

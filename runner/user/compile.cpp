@@ -19,7 +19,6 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <system_error>

@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>

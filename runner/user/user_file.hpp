@@ -3,7 +3,6 @@
 #include "common/target.hpp"
 #include "user/launch.hpp"
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>

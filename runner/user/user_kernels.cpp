@@ -18,8 +18,6 @@
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace sgemm {
 namespace {
 

@@ -5,6 +5,7 @@
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
 #include "cli/selection.hpp"
+#include "cli/values.hpp"
 #include "judge/hidden.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
@@ -44,20 +45,6 @@ constexpr std::size_t MOST_NEAR = 3;
 constexpr int VERDICTS_VERSION = 1;
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
-
-template <class Items>
-Words words_of(const Items& items) {
-  Words words;
-  for (const auto& item : items) {
-    words.emplace_back(to_string(item));
-  }
-  return words;
-}
-
-template <class Items>
-std::string listed(const Items& items) {
-  return fmt::format("{}", fmt::join(words_of(items), ","));
-}
 
 /// What is the same for all files of a run.
 struct JudgeRun {
@@ -186,7 +173,7 @@ class FileTrials {
     for (const Grain& grain : GRAINS) {
       sizes.push_back(near_size(base_, grain, most, taken, numbers_));
     }
-    Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", listed(sizes)};
+    Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", words(sizes, ",")};
     append(flags, place());
     try_out(Purpose::operands, flags, true);
     std::vector<Record>& records = findings_.trials.back().records;
@@ -228,7 +215,7 @@ class FileTrials {
 
   void check() {
     if (can_compile_checks()) {
-      const std::string sizes = listed(hidden(CHECKED, true));
+      const std::string sizes = words(hidden(CHECKED, true), ",");
       try_out(Purpose::check, {"--device", "cpu", "--check", "--seed", seed(), "--sizes", sizes});
     } else {
       notes_.emplace_back("not checked: this build's compiler can not watch accesses to memory");
@@ -253,9 +240,9 @@ class FileTrials {
       std::vector<Distribution> few(kinds.begin() + static_cast<std::ptrdiff_t>(FEW * (i - 1)),
                                     kinds.begin() + static_cast<std::ptrdiff_t>(FEW * i));
       few.insert(few.end(), DECOYS.begin(), DECOYS.end());
-      chosen.push_back(fmt::format("/{}/({})$", to_string(sizes[i]), fmt::join(words_of(few), "|")));
+      chosen.push_back(fmt::format("/{}/({})$", to_string(sizes[i]), words(few, "|")));
     }
-    Words flags{"--accuracy", "--data", listed(kinds), "--seed", seed(), "--sizes", listed(sizes)};
+    Words flags{"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")};
     if (sizes.size() > 1) {
       flags.push_back(fmt::format("--benchmark_filter={}", fmt::join(chosen, "|")));
     }
@@ -266,7 +253,7 @@ class FileTrials {
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
   /// too large to be compared with other operands. These look so.
   void measure_decoy() {
-    try_out(Purpose::decoy, {"--sizes", listed(decoy_sizes(run_.asked)), "--data",
+    try_out(Purpose::decoy, {"--sizes", words(decoy_sizes(run_.asked), ","), "--data",
                              std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
   }
 
@@ -276,7 +263,7 @@ class FileTrials {
       const Size& asked = run_.asked[run_.asked.size() - 1 - i];
       sizes.push_back(near_size(asked, *grain_, std::max({asked.m, asked.n, asked.k}), taken_, numbers_));
     }
-    try_out(Purpose::speed, {"--sizes", listed(sizes), "--seed", seed(), "--max-seconds",
+    try_out(Purpose::speed, {"--sizes", words(sizes, ","), "--seed", seed(), "--max-seconds",
                              fmt::format("{}", run_.options.protocol.max_seconds)});
   }
 
@@ -406,7 +393,7 @@ Json verdicts_document(const Options& options, const DeviceQuery& device, const 
   Json json;
   json["verdicts_version"] = VERDICTS_VERSION;
   json["context"] = std::move(context);
-  json["sizes"] = listed(asked);
+  json["sizes"] = words(asked, ",");
   json["secret"] = secret.text();
   json["interrupted"] = interrupted();
   json["verdicts"] = Json::array();

@@ -11,9 +11,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 

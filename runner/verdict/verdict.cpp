@@ -1,13 +1,10 @@
 #include "verdict/verdict.hpp"
 
 #include "base/outcome.hpp"
-#include "judge/hidden.hpp"
 #include "judge/limits.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

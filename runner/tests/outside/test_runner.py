@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 from functools import partial
 
@@ -447,7 +448,8 @@ def test_repetitions_are_cases_with_aggregates_below_the_table(run):
     done = run("--kernel", "cpu_naive", "--sizes", "16", "--benchmark_repetitions=3", *QUICK)
     assert done.status == 0, done.stderr
     assert [(case["repetition_index"], case["repetitions"]) for case in done.cases] == [(0, 3), (1, 3), (2, 3)]
-    assert "median of repetitions: " in done.stdout
+    median, us = re.search(r"16x16x16\S*(_median) +(\S+) us", done.stdout).groups()
+    assert float(us) == pytest.approx(statistics.median(case["real_time"] for case in done.cases), rel=0.05), median
 
 
 def test_google_benchmarks_filter_chooses_among_the_cases(run):
