@@ -18,6 +18,9 @@ trap end_steps EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+# What git does not know yet, except for what a long run writes itself.
+uncommitted() { git status --porcelain -- . ':!tests/record.json' ':!tests/mutants/table.csv' 2>&1; }
+
 # A step's name as that of a file.
 step_file() { printf '%s' "${1//[^[:alnum:].-]/_}"; }
 

@@ -243,7 +243,6 @@ test_all() {
   step "mutants" "$python" -m tools.mutants
   lint
   step "what ran, beside what there is" bookkeeping ran --all "${builds[@]}"
-  [ -z "$steps_done" ] || bookkeeping record "$steps_done"
 }
 
 install_packages "${BUILD_PACKAGES[@]}" ccache clang-tidy libopenmpi-dev openmpi-bin shellcheck
@@ -254,9 +253,10 @@ bookkeeping age
 if [ ${#rooms[@]} -gt 0 ]; then
   test_rooms
 elif [ -n "$all" ]; then
-  if [ -z "$(git status --porcelain 2>&1)" ]; then
+  if [ -z "$(uncommitted)" ]; then
     steps_done=$ran/passed-$(bookkeeping seed)
     mkdir -p "$steps_done"
+    trap 'bookkeeping record "$steps_done" || true; end_steps' EXIT # also of a run that is ended before its end
   else
     say "There are changes without a commit: this run begins anew, and nothing of it goes on record."
   fi

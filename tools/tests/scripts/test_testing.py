@@ -194,6 +194,14 @@ def test_steps_that_have_passed_are_not_taken_again(tmp_path):
     assert len((tmp_path / "one").read_text(encoding="utf-8").split()) == 3
 
 
+def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "tests" / "mutants").mkdir(parents=True)
+    for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", "?? tests/new.cpp\n")):
+        (tmp_path / "tests" / name).write_text("", encoding="utf-8")
+        assert steps(f"cd {tmp_path}; git add -N .; uncommitted").stdout.replace(" A", "??") == uncommitted
+
+
 @pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "simt"]])
 def test_a_wrong_room_is_told_in_a_line(words):
     done = subprocess.run([ROOT / "scripts" / "test.sh", *words], capture_output=True, text=True, check=False)
