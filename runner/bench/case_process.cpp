@@ -35,10 +35,10 @@ constexpr auto GRACE = std::chrono::seconds(2);
 constexpr const char* INTERRUPTED = "interrupted";
 
 /// What a process tells of a record.
-Json message_of(const Record& record) { return {{"record", to_json(record, 1)}, {"note", record.note}}; }
+Json message_of(const Record& record) { return {{"record", to_json(record)}, {"note", record.note}}; }
 
 Record record_in(const Json& message, const Case& item) {
-  Record record = record_from_json(item, message.at("record"));
+  Record record = told_record(item, message.at("record"));
   message.at("note").get_to(record.note);
   return record;
 }

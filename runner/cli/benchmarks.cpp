@@ -38,16 +38,17 @@ struct QuietReporter : benchmark::ConsoleReporter {
 };
 
 void report(benchmark::State& state, const Record& record, bool counters) {
-  if (!record.measurement && !record.reason.empty()) {
+  const nlohmann::ordered_json json = to_json(record);
+  const bool timed = json.contains("real_time");
+  if (!timed && !record.reason.empty()) {
     state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), record.reason).c_str());
     return;
   }
-  const double none = std::numeric_limits<double>::quiet_NaN();  // the case may have ended well without a time
-  state.SetIterationTime(record.measurement ? record.measurement->time_us.median * 1e-6 : none);
-  state.SetLabel(record.measurement ? record.detail : std::string(to_string(record.outcome)));
-  const nlohmann::ordered_json json = to_json(record, 1);
+  // The case may have ended well without a time.
+  state.SetIterationTime(json.value("real_time", std::numeric_limits<double>::quiet_NaN()) * 1e-6);
+  state.SetLabel(json.at(timed ? "detail" : "outcome").get<std::string>());
   for (const char* const counter : COUNTERS) {
-    if (counters && record.measurement && json.contains(counter)) {
+    if (counters && timed && json.contains(counter)) {
       state.counters[counter] = json.at(counter).get<double>();
     }
   }

@@ -168,11 +168,6 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
                                    fmt::join(options.user.compile.include_folders, ","), folder));
     }
   }
-  for (const char* const flag : {"--trace-launch", "--trace-block", "--trace-warp"}) {
-    if (app.count(flag) > 0 && !options.trace) {
-      throw UsageError(fmt::format("{} needs --trace, which names the page to write", flag));
-    }
-  }
   if (options.trace && options.trace->page == options.out) {
     throw UsageError(fmt::format("--trace and --out are two files, and both are {}", *options.out));
   }
@@ -272,6 +267,9 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     for (const Flag& flag : group.flags) {
       declare(app, flag);
     }
+  }
+  for (const char* const flag : {"--trace-launch", "--trace-block", "--trace-warp"}) {
+    app.get_option(flag)->needs("--trace");
   }
   app.set_help_flag("-h,--help", "print this text")->group("Output");
   app.set_version_flag("--version", version, "print the version")->group("Output");

@@ -12,15 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class OfResources, class Work>
-void for_fields(OfResources& resources, const Work& work) {
-  work("registers", resources.registers);
-  work("smem_bytes", resources.smem_bytes);
-  work("spill_bytes", resources.spill_bytes);
-  work("blocks_per_sm", resources.blocks_per_sm);
-  work("threads_per_block", resources.threads_per_block);
-}
-
 constexpr std::array<std::pair<const char*, Json Record::*>, 5> PARTS{{{"energy", &Record::energy},
                                                                        {"sustained", &Record::sustained},
                                                                        {"spread", &Record::spread},
@@ -112,45 +103,6 @@ std::string explanation(const Verdict& verdict, float beta) {
              : "";
 }
 
-template <class Value>
-void get_if(const Json& json, const char* key, std::optional<Value>& value) {
-  if (json.contains(key)) {
-    value = json.at(key).get<Value>();
-  }
-}
-
-Measurement measurement_from_json(const Json& json, const Size& size) {
-  Timings timings;
-  json.at("samples_us").get_to(timings.kernel_us);
-  if (json.contains("cublas_samples_us")) {
-    json.at("cublas_samples_us").get_to(timings.rival_us);
-  }
-  json.at("launches_per_sample").get_to(timings.launches_per_sample);
-  Measurement measurement = measurement_of(std::move(timings), size);
-  get_if(json, "percent_of_peak", measurement.percent_of_peak);
-  if (json.contains("cublas_alone_samples_us")) {
-    compare_with_alone(measurement, json.at("cublas_alone_samples_us").get<std::vector<double>>());
-  }
-  return measurement;
-}
-
-Accuracy accuracy_from_json(const Json& json, const Record& record) {
-  Accuracy accuracy;
-  Verdict& verdict = accuracy.verdict;
-  json.at("promised").get_to(accuracy.promised);
-  json.at("full").get_to(verdict.full);
-  json.at("compared").get_to(verdict.compared);
-  json.at("wrong").get_to(verdict.wrong);
-  json.at("non_finite").get_to(verdict.non_finite);
-  json.at("non_finite_wrong").get_to(verdict.non_finite_wrong);
-  verdict.componentwise_err = json.value("componentwise_err", std::numeric_limits<double>::quiet_NaN());
-  verdict.rel_err = record.rel_err.value_or(std::numeric_limits<double>::quiet_NaN());
-  verdict.max_bound_ratio = record.max_bound_ratio.value_or(std::numeric_limits<double>::quiet_NaN());
-  get_if(json, "condition", verdict.condition);
-  get_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
-  return accuracy;
-}
-
 Outcome outcome_from(std::string_view word) {
   const auto* const found = std::find(OUTCOMES.begin(), OUTCOMES.end(), word);
   return found == OUTCOMES.end() ? Outcome::failed : static_cast<Outcome>(found - OUTCOMES.begin());
@@ -234,7 +186,7 @@ void Record::stop(Outcome how, const std::string& why) {
   reason = why;
   verified = false;
   measurement.reset();
-  for (Json* const part : {&trace, &energy, &sustained, &counts}) {
+  for (Json* const part : {&told, &trace, &energy, &sustained, &counts}) {
     *part = nullptr;
   }
 }
@@ -272,6 +224,12 @@ void add_case(Json& json, const Record& record) {
 }  // namespace
 
 Json to_json(const Record& record, int repetitions) {
+  if (!record.told.is_null()) {
+    Json json = record.told;
+    json["repetitions"] = repetitions;
+    json["repetition_index"] = record.repetition_index;
+    return json;
+  }
   Json json;
   json["name"] = record.name;
   json["run_name"] = record.name;
@@ -304,7 +262,11 @@ Json to_json(const Record& record, int repetitions) {
     json["accuracy"] = to_json(*record.errors);
   }
   if (record.resources) {
-    for_fields(*record.resources, [&](const char* name, const auto& value) { json[name] = value; });
+    json["registers"] = record.resources->registers;
+    json["smem_bytes"] = record.resources->smem_bytes;
+    json["spill_bytes"] = record.resources->spill_bytes;
+    json["blocks_per_sm"] = record.resources->blocks_per_sm;
+    json["threads_per_block"] = record.resources->threads_per_block;
   }
   set_if(json, "occupancy", record.occupancy);
   if (record.measurement) {
@@ -339,31 +301,20 @@ Json to_json(const Spread& spread) {
   return json;
 }
 
-Record record_from_json(const Case& item, const Json& json) {
+Record told_record(const Case& item, Json told) {
   Record record(item);
-  record.outcome = outcome_from(json.at("outcome").get<std::string>());
-  json.at("reason").get_to(record.reason);
-  json.at("verified").get_to(record.verified);
-  json.at("detail").get_to(record.detail);
-  record.launch = json.value("launch", "");
-  record.secret = json.value("secret", "");
-  json.at("workspace_bytes").get_to(record.workspace_bytes);
-  get_if(json, "rel_err", record.rel_err);
-  get_if(json, "max_bound_ratio", record.max_bound_ratio);
-  if (json.contains("accuracy")) {
-    record.errors = accuracy_from_json(json.at("accuracy"), record);
-  }
-  if (json.contains("registers")) {
-    for_fields(record.resources.emplace(), [&](const char* name, auto& value) { json.at(name).get_to(value); });
-  }
-  get_if(json, "occupancy", record.occupancy);
-  if (json.contains("samples_us")) {
-    record.measurement = measurement_from_json(json, record.size);
+  record.outcome = outcome_from(told.at("outcome").get<std::string>());
+  told.at("reason").get_to(record.reason);
+  told.at("verified").get_to(record.verified);
+  record.launch = told.value("launch", "");
+  if (told.contains("rel_err")) {
+    record.rel_err = told.at("rel_err").get<double>();
   }
   for (const auto& [name, part] : PARTS) {
-    record.*part = json.value(name, Json());
+    record.*part = told.value(name, Json());
   }
-  record.telemetry = json.at("telemetry");
+  record.telemetry = told.at("telemetry");
+  record.told = std::move(told);
   return record;
 }
 

@@ -103,6 +103,10 @@ struct Record {
   nlohmann::ordered_json spread;     ///< of products on several GPUs
   nlohmann::ordered_json counts;     ///< present exactly for `counted`
 
+  /// What the file has of it, as a process has told that ran the case; null for a record of this process. Beside
+  /// it only `outcome`, `reason`, `verified`, `launch`, `rel_err`, `note` and the parts are set.
+  nlohmann::ordered_json told;
+
   /// Records the configuration that runs: "128x256, by cost model", or what a library says of its choice.
   void describe_choice(const Kernel& chosen, const Configuration& configuration);
   /// Records the findings of a comparison. Throws CaseStopped (incorrect) if C is outside a bound that the kernel's
@@ -118,11 +122,10 @@ struct Record {
 
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
-nlohmann::ordered_json to_json(const Record& record, int repetitions);
+nlohmann::ordered_json to_json(const Record& record, int repetitions = 1);
 nlohmann::ordered_json to_json(const Spread& spread);
-/// The record of `item` that to_json() made this of, but for what JSON can not hold (the console's note, errors that
-/// are no numbers, fractions of nanoseconds). Throws nlohmann::json::exception for any other JSON.
-Record record_from_json(const Case& item, const nlohmann::ordered_json& json);
+/// The record of `item` of which another process told this.
+Record told_record(const Case& item, nlohmann::ordered_json told);
 
 // Samples, traces and turns in the results file (results.schema.json). What follows from samples is written beside
 // them.

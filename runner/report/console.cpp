@@ -32,59 +32,53 @@ constexpr int ESSENTIAL = 100;
 constexpr std::string_view CORRECT = "correct; ";
 constexpr std::string_view CHECKED = "no stray access, no race";
 
-/// A cell from the measurement, which only measured cases have.
+/// A cell with a number that the file has of a record.
 template <class Format>
-auto measured(Format format) {
-  return [format](const Record& record) { return record.measurement ? format(*record.measurement) : std::string("-"); };
+auto number(const char* place, Format format) {
+  return [at = Json::json_pointer(place), format](const Record&, const Json& json) -> std::string {
+    return json.contains(at) ? format(json.at(at).get<double>()) : "-";
+  };
 }
 
-template <class Format>
-auto of_resources(Format format) {
-  return [format](const Record& record) { return record.resources ? format(*record.resources) : std::string("-"); };
-}
-
-template <class Format>
-auto of_errors(Format format) {
-  return [format](const Record& record) { return record.errors ? std::string(format(*record.errors)) : "-"; };
+auto as(const char* format) {
+  return [format](double value) { return fmt::format(fmt::runtime(format), value); };
 }
 
 std::string error_text(double error) { return error == 0.0 ? "0" : fmt::format("{:.1e}", error); }
 
 /// The speed of cuBLAS in turns with the kernel, GFLOP/s as the kernel's own.
-std::string cublas_text(const Record& record) {
-  if (!record.measurement || record.measurement->timings.rival_us.empty()) {
+std::string cublas_text(const Record& record, const Json& json) {
+  if (!json.contains("cublas_samples_us")) {
     return "-";
   }
-  return fmt::format("{:.1f}", flops(record.size) / (median(record.measurement->timings.rival_us) * 1e3));
+  return fmt::format("{:.1f}", flops(record.size) / (median(json.at("cublas_samples_us")) * 1e3));
 }
 
-std::string non_finite_text(const Accuracy& accuracy) {
-  const Verdict& verdict = accuracy.verdict;
-  if (verdict.non_finite_wrong > 0) {
-    return fmt::format("{} differ", verdict.non_finite_wrong);
+std::string non_finite_text(const Record& /*record*/, const Json& json) {
+  const Json of_case = json.value("accuracy", Json::object());
+  if (const auto differ = of_case.value("non_finite_wrong", std::int64_t{0}); differ > 0) {
+    return fmt::format("{} differ", differ);
   }
-  return verdict.non_finite > 0 ? "match" : "-";
+  return of_case.value("non_finite", std::int64_t{0}) > 0 ? "match" : "-";
 }
 
 std::string_view words(Outcome outcome) {
   return outcome == Outcome::not_supported ? "not supported" : to_string(outcome);
 }
 
-std::string ratio_text(const std::optional<double>& ratio) { return ratio ? fmt::format("{:.3f}", *ratio) : "-"; }
-
 /// The turns of --energy or --sustain; null where the case has none.
 const Json& turns_of(const Record& record) { return record.sustained.is_null() ? record.energy : record.sustained; }
 
 /// A number in there.
 auto of_turn(const char* place, const char* format) {
-  return [at = Json::json_pointer(place), format](const Record& record) -> std::string {
+  return [at = Json::json_pointer(place), format](const Record& record, const Json& /*json*/) -> std::string {
     const Json& turns = turns_of(record);
     return turns.contains(at) ? fmt::format(fmt::runtime(format), turns.at(at).get<double>()) : "-";
   };
 }
 
 /// The temperature at the end.
-std::string temperature_text(const Record& record) {
+std::string temperature_text(const Record& record, const Json& /*json*/) {
   static const Json::json_pointer COLUMN("/kernel/trace/samples/temperature_c");
   const Json& turns = turns_of(record);
   return turns.contains(COLUMN) && turns.at(COLUMN).back().is_number() ? turns.at(COLUMN).back().dump() : "-";
@@ -104,8 +98,15 @@ std::string throttled_text(const Record& record) {
                      fmt::join(reasons, ", "));
 }
 
-bool lacks_interval(const Measurement& measurement) {
-  return most_coverage(measurement.timings.kernel_us.size()) < CONFIDENCE;
+bool lacks_interval(const Json& json) { return most_coverage(json.at("samples_us").size()) < CONFIDENCE; }
+
+std::string width_text(const Record& /*record*/, const Json& json) {
+  if (!json.contains("time_us")) {
+    return "-";
+  }
+  const auto us = [&](const char* name) { return json.at("time_us").at(name).get<double>(); };
+  return lacks_interval(json) ? fmt::format("n={}", json.at("samples_us").size())
+                              : fmt::format("{:.1f}", 50.0 * (us("ci_high") - us("ci_low")) / us("median"));
 }
 
 }  // namespace
@@ -165,39 +166,32 @@ std::string with_reason(std::string_view cells, std::string_view gap, std::strin
 
 std::vector<Table::Column> Table::columns_of_case(std::size_t kernel_width, std::size_t size_width) {
   return {
-      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL, [](const Record& r) { return r.kernel; }},
-      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL, [](const Record& r) { return to_string(r.size); }},
+      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL,
+       [](const Record& r, const Json&) { return r.kernel; }},
+      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL,
+       [](const Record& r, const Json&) { return to_string(r.size); }},
   };
 }
 
 std::vector<Table::Column> Table::columns_of_speed(const Protocol& protocol, Content content) {
   return {
       {content.times ? "time" : "result", protocol.check ? CORRECT.size() + CHECKED.size() : 10, ESSENTIAL,
-       [check = protocol.check](const Record& r) {
-         return r.measurement ? time_text(r.measurement->time_us.median)
-                : check       ? fmt::format("{}{}", r.verified ? CORRECT : "", CHECKED)
-                              : std::string(to_string(r.outcome));
+       [check = protocol.check](const Record& r, const Json& json) {
+         return json.contains("time_us") ? time_text(json.at("time_us").at("median"))
+                : check                  ? fmt::format("{}{}", r.verified ? CORRECT : "", CHECKED)
+                                         : std::string(to_string(r.outcome));
        }},
-      {"\u00b1%", 4, 7, measured([](const Measurement& m) {
-         return lacks_interval(m) ? fmt::format("n={}", m.timings.kernel_us.size())
-                                  : fmt::format("{:.1f}", 100.0 * m.time_us.spread());
-       }),
-       Needs::times},
-      {"GFLOP/s", 8, ESSENTIAL, measured([](const Measurement& m) { return fmt::format("{:.1f}", m.gflops); }),
-       Needs::times},
+      {"\u00b1%", 4, 7, width_text, Needs::times},
+      {"GFLOP/s", 8, ESSENTIAL, number("/gflops", as("{:.1f}")), Needs::times},
       {"cuBLAS", 8, 9, cublas_text, Needs::gpu},
-      {"% peak", 6, 8, measured([](const Measurement& m) {
-         return m.percent_of_peak ? fmt::format("{:.1f}", *m.percent_of_peak) : "-";
-       }),
-       Needs::gpu},
-      {"vs cuBLAS", 9, 9, measured([](const Measurement& m) { return ratio_text(m.vs_cublas); }), Needs::gpu},
-      {"vs alone", 8, 6, measured([](const Measurement& m) { return ratio_text(m.vs_cublas_alone); }), Needs::gpu},
-      {"rel err", 7, content.times ? 5 : ESSENTIAL,
-       [](const Record& r) { return r.rel_err ? fmt::format("{:.1e}", *r.rel_err) : "-"; }, Needs::verification},
-      {"regs", 4, 3, of_resources([](const Resources& r) { return fmt::format("{}", r.registers); }), Needs::gpu},
-      {"smem B", 6, 2, of_resources([](const Resources& r) { return fmt::format("{}", r.smem_bytes); }), Needs::gpu},
-      {"spill B", 7, 1, of_resources([](const Resources& r) { return fmt::format("{}", r.spill_bytes); }), Needs::gpu},
-      {"blk/SM", 6, 4, of_resources([](const Resources& r) { return fmt::format("{}", r.blocks_per_sm); }), Needs::gpu},
+      {"% peak", 6, 8, number("/percent_of_peak", as("{:.1f}")), Needs::gpu},
+      {"vs cuBLAS", 9, 9, number("/vs_cublas", as("{:.3f}")), Needs::gpu},
+      {"vs alone", 8, 6, number("/vs_cublas_alone", as("{:.3f}")), Needs::gpu},
+      {"rel err", 7, content.times ? 5 : ESSENTIAL, number("/rel_err", as("{:.1e}")), Needs::verification},
+      {"regs", 4, 3, number("/registers", as("{:.0f}")), Needs::gpu},
+      {"smem B", 6, 2, number("/smem_bytes", as("{:.0f}")), Needs::gpu},
+      {"spill B", 7, 1, number("/spill_bytes", as("{:.0f}")), Needs::gpu},
+      {"blk/SM", 6, 4, number("/blocks_per_sm", as("{:.0f}")), Needs::gpu},
   };
 }
 
@@ -216,9 +210,9 @@ std::vector<Table::Column> Table::columns_of_turns() {
   std::vector<Column> columns{
       {"GFLOP/s", 8, ESSENTIAL, of_turn("/kernel/gflops", "{:.1f}")},
       {"vs cuBLAS", 9, 9,
-       [](const Record& r) -> std::string {
+       [](const Record& r, const Json&) -> std::string {
          const auto us = [&](const char* owner) { return r.sustained.at(owner).at("launch_us").get<double>(); };
-         return r.sustained.contains("cublas") ? ratio_text(us("cublas") / us("kernel")) : "-";
+         return r.sustained.contains("cublas") ? as("{:.3f}")(us("cublas") / us("kernel")) : "-";
        }},
       {"seconds", 7, 5, of_turn("/kernel/seconds", "{:.1f}")},
       {"\u00b0C", 3, 7, temperature_text},
@@ -230,18 +224,16 @@ std::vector<Table::Column> Table::columns_of_turns() {
 
 std::vector<Table::Column> Table::columns_of_errors() {
   return {
-      {"data", 10, ESSENTIAL, [](const Record& r) { return std::string(r.data ? to_string(*r.data) : "-"); }},
-      {"rel err", 7, ESSENTIAL, [](const Record& r) { return r.rel_err ? error_text(*r.rel_err) : "-"; }},
-      {"vs cuBLAS", 9, 4, of_errors([](const Accuracy& a) { return ratio_text(a.vs_cublas); }), Needs::gpu},
-      {"worst", 7, 3, of_errors([](const Accuracy& a) { return error_text(a.verdict.componentwise_err); })},
-      {"of bound", 8, 5,
-       [](const Record& r) { return r.max_bound_ratio ? fmt::format("{:.3g}", *r.max_bound_ratio) : "-"; }},
-      {"condition", 9, 1, of_errors([](const Accuracy& a) {
-         return a.verdict.condition ? fmt::format("{:.3g}", *a.verdict.condition) : "-";
-       })},
-      {"Inf/NaN", 10, 2, of_errors(non_finite_text)},
+      {"data", 10, ESSENTIAL,
+       [](const Record& r, const Json&) { return std::string(r.data ? to_string(*r.data) : "-"); }},
+      {"rel err", 7, ESSENTIAL, number("/rel_err", error_text)},
+      {"vs cuBLAS", 9, 4, number("/accuracy/rel_err_vs_cublas", as("{:.3f}")), Needs::gpu},
+      {"worst", 7, 3, number("/accuracy/componentwise_err", error_text)},
+      {"of bound", 8, 5, number("/max_bound_ratio", as("{:.3g}"))},
+      {"condition", 9, 1, number("/accuracy/condition", as("{:.3g}"))},
+      {"Inf/NaN", 10, 2, non_finite_text},
       {"result", 13, ESSENTIAL,
-       [](const Record& r) {
+       [](const Record& r, const Json&) {
          return r.outcome != Outcome::compared ? std::string(words(r.outcome))
                 : r.verified                   ? "within bound"
                                                : "not promised";
@@ -302,16 +294,16 @@ std::string Table::heading() const {
 }
 
 std::string Table::row(const Record& record) const {
-  if (record.measurement || !record.sustained.is_null()) {
-    const std::string cells = line([&](const Column& column) { return column.cell(record); });
-    return record.throttled() ? fmt::format("{}{}{}", cells, GAP, throttled_text(record)) : cells;
+  const Json json = to_json(record);
+  const auto cells = [&] { return line([&](const Column& column) { return column.cell(record, json); }); };
+  if (json.contains("time_us") || !record.sustained.is_null()) {
+    return record.throttled() ? fmt::format("{}{}{}", cells(), GAP, throttled_text(record)) : cells();
   }
   if (record.outcome == Outcome::executed) {
-    return line([&](const Column& column) { return column.cell(record); });
+    return cells();
   }
-  if (record.errors) {
-    const std::string cells = line([&](const Column& column) { return column.cell(record); });
-    return record.reason.empty() ? cells : with_reason(cells, GAP, record.reason, width_);
+  if (json.contains("accuracy")) {
+    return record.reason.empty() ? cells() : with_reason(cells(), GAP, record.reason, width_);
   }
   const std::string data = record.data ? fmt::format("{}{:>10}", GAP, to_string(*record.data)) : "";
   return with_reason(fmt::format("{:<{}}{}{:>{}}{}{}{}:", record.kernel, columns_[0].width, GAP, to_string(record.size),
@@ -366,10 +358,10 @@ void Console::row(const Record& record) {
   }
   ++rows_of_group_;
   throttled_ += record.throttled() ? 1 : 0;
-  if (record.measurement) {
-    few_samples_ += lacks_interval(*record.measurement) ? 1 : 0;
-    if (record.kernel == "cublas" && record.measurement->vs_cublas) {
-      noise_.push_back(*record.measurement->vs_cublas);
+  if (const Json json = to_json(record); json.contains("samples_us")) {
+    few_samples_ += lacks_interval(json) ? 1 : 0;
+    if (record.kernel == "cublas" && json.contains("vs_cublas")) {
+      noise_.push_back(json.at("vs_cublas"));
     }
   }
   out_ << table_.row(record) << '\n' << std::flush;

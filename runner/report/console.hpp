@@ -59,7 +59,7 @@ class Table {
     std::string heading;
     std::size_t width;
     int importance;  ///< columns with the smallest are left out first
-    std::function<std::string(const Record&)> cell;
+    std::function<std::string(const Record&, const nlohmann::ordered_json&)> cell;  ///< with what the file has of it
     Needs needs = Needs::nothing;
   };
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);

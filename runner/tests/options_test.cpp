@@ -275,7 +275,7 @@ TEST(Options, WhatIsRefusedIsSaidInASentence) {
            {"--gpu-model a100", "--gpu-model needs --count"},
            {"--check --blocks-per-sm 2", "--blocks-per-sm needs --count"},
            {"--trace a.html", "--trace needs --count"},
-           {"--count --trace-warp 1", "--trace-warp needs --trace, which names the page to write"},
+           {"--count --trace-warp 1", "--trace-warp requires --trace"},
            {"--count --trace a --out a", "--trace and --out are two files, and both are a"},
            {"--json -", "--json needs --judge"},
            {"--profile --device cpu", "--profile is for a GPU's profiler: not with --device cpu; --count counts there"},

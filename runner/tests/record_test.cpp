@@ -150,7 +150,7 @@ TEST(Record, OneThrottledGpuOfSeveralIsNoted) {
   EXPECT_FALSE(record.throttled());
 }
 
-TEST(Record, IsReadBackAsItWasWritten) {
+TEST(Record, OfAnotherProcessIsWrittenAsItWasTold) {
   Record of_file = executed_record();
   of_file.file = KernelFile{"dir/my.cu", "", "g++ -O2"};
   Record of_ranks = executed_record();
@@ -163,7 +163,12 @@ TEST(Record, IsReadBackAsItWasWritten) {
     kernel.file = record.file;
     const Case item{&kernel, record.size, record.data};
     const Json json = to_json(record, 1);
-    EXPECT_EQ(to_json(record_from_json(item, json), 1), json);
+    const Record told = told_record(item, json);
+    EXPECT_EQ(to_json(told, 1), json);
+    EXPECT_EQ(told.outcome, record.outcome);
+    EXPECT_EQ(told.reason, record.reason);
+    EXPECT_EQ(told.throttled(), record.throttled());
+    EXPECT_EQ(told.counts, record.counts);
   }
 }
 

@@ -307,7 +307,8 @@ FileVerdict judge(const JudgeRun& run, const FileTerm& term) {
 std::string speed_text(const FileVerdict& verdict) {
   std::vector<std::string> speeds;
   for (const Record* const record : verdict.timed()) {
-    speeds.push_back(fmt::format("{:.3g} TFLOP/s at {}", record->measurement->gflops / 1e3, to_string(record->size)));
+    speeds.push_back(fmt::format("{:.3g} TFLOP/s at {}", to_json(*record).at("gflops").get<double>() / 1e3,
+                                 to_string(record->size)));
   }
   return fmt::format("{}", fmt::join(speeds, ", "));
 }

@@ -33,23 +33,21 @@ std::string circumstances(const JudgedCase& item) {
   return text + std::string(how);
 }
 
-double smaller_ratio(const Measurement& measurement) {
-  return std::min(*measurement.vs_cublas, measurement.vs_cublas_alone.value_or(*measurement.vs_cublas));
-}
-
 std::optional<Ratio> ratio_of(const std::vector<const Record*>& timed) {
   double mean = 0.0;
   double low = 0.0;
   double high = 0.0;
   for (const Record* const record : timed) {
-    const Measurement& measurement = *record->measurement;
-    if (!measurement.vs_cublas || !measurement.vs_cublas_ci) {
+    const Json json = to_json(*record);
+    if (!json.contains("vs_cublas")) {
       return std::nullopt;
     }
-    const double ratio = smaller_ratio(measurement);
+    const auto paired = json.at("vs_cublas").get<double>();
+    const auto end = [&](int i) { return json.at("vs_cublas_ci").at(i).get<double>() / paired; };
+    const double ratio = std::min(paired, json.value("vs_cublas_alone", paired));
     mean += std::log(ratio);
-    low += std::log(ratio * measurement.vs_cublas_ci->low / *measurement.vs_cublas);
-    high += std::log(ratio * measurement.vs_cublas_ci->high / *measurement.vs_cublas);
+    low += std::log(ratio * end(0));
+    high += std::log(ratio * end(1));
   }
   if (timed.empty()) {
     return std::nullopt;
@@ -160,36 +158,37 @@ void note_special_sizes(FileVerdict& verdict) {
   constexpr double FAR_SLOWER = 0.6;
   const std::vector<const Record*> timed = verdict.timed();
   for (const JudgedCase& item : verdict.cases) {
-    const std::optional<Measurement>& near = item.record.measurement;
-    if (item.purpose != Purpose::speed || !item.hidden || !near || !near->vs_cublas) {
+    const Json json = to_json(item.record);
+    if (item.purpose != Purpose::speed || !item.hidden || !json.contains("vs_cublas")) {
       continue;
     }
     const Record& asked = nearest(timed, item.record.size);
-    const double ratio = asked.measurement->vs_cublas.value_or(0.0);
-    if (*near->vs_cublas < FAR_SLOWER * ratio) {
+    const double ratio = to_json(asked).value("vs_cublas", 0.0);
+    const double near = json.at("vs_cublas");
+    if (near < FAR_SLOWER * ratio) {
       verdict.notes.push_back(fmt::format("fast only at {}: {:.3f} of cuBLAS there, and {:.3f} at {}",
-                                          to_string(asked.size), ratio, *near->vs_cublas, to_string(item.record.size)));
+                                          to_string(asked.size), ratio, near, to_string(item.record.size)));
     }
   }
 }
 
 Json speed_json(const Record& record, const std::optional<Device>& device, const Protocol& protocol) {
-  const Measurement& measurement = *record.measurement;
-  const Interval& ci = measurement.time_us.ci;
+  const Json of_case = to_json(record);
+  const Json& time = of_case.at("time_us");
   const double flop = flops(record.size);
   Json json;
   json["size"] = to_string(record.size);
-  json["time_us"] = {{"median", measurement.time_us.median}, {"ci_low", ci.low}, {"ci_high", ci.high}};
-  json["gflops"] = measurement.gflops;
-  json["gflops_ci"] = {flop / ci.high / 1e3, flop / ci.low / 1e3};
-  if (measurement.vs_cublas) {
-    json["vs_cublas"] = *measurement.vs_cublas;
-    json["vs_cublas_ci"] = {measurement.vs_cublas_ci->low, measurement.vs_cublas_ci->high};
+  for (const char* const name : {"median", "ci_low", "ci_high"}) {
+    json["time_us"][name] = time.at(name);
   }
-  if (measurement.vs_cublas_alone) {
-    json["vs_cublas_alone"] = *measurement.vs_cublas_alone;
+  json["gflops"] = of_case.at("gflops");
+  json["gflops_ci"] = {flop / time.at("ci_high").get<double>() / 1e3, flop / time.at("ci_low").get<double>() / 1e3};
+  for (const char* const name : {"vs_cublas", "vs_cublas_ci", "vs_cublas_alone"}) {
+    if (of_case.contains(name)) {
+      json[name] = of_case.at(name);
+    }
   }
-  json["samples"] = measurement.timings.kernel_us.size();
+  json["samples"] = of_case.at("samples_us").size();
   json["throttled"] = record.throttled();
   json["limits"] = Json::array();
   if (device) {
@@ -213,13 +212,10 @@ Json case_json(const JudgedCase& item) {
   }
   json["outcome"] = to_string(item.record.outcome);
   json["reason"] = item.record.reason;
-  if (item.record.rel_err && std::isfinite(*item.record.rel_err)) {
-    json["rel_err"] = *item.record.rel_err;
-  }
-  if (item.record.measurement) {
-    json["gflops"] = item.record.measurement->gflops;
-    if (item.record.measurement->vs_cublas) {
-      json["vs_cublas"] = *item.record.measurement->vs_cublas;
+  const Json of_case = to_json(item.record);
+  for (const char* const name : {"rel_err", "gflops", "vs_cublas"}) {
+    if (of_case.contains(name)) {
+      json[name] = of_case.at(name);
     }
   }
   return json;
@@ -247,7 +243,7 @@ std::string_view to_string(Decision decision) {
 std::vector<const Record*> FileVerdict::timed() const {
   std::vector<const Record*> timed;
   for (const JudgedCase& item : cases) {
-    if (item.purpose == Purpose::speed && !item.hidden && item.record.measurement) {
+    if (item.purpose == Purpose::speed && !item.hidden && item.record.outcome == Outcome::measured) {
       timed.push_back(&item.record);
     }
   }
