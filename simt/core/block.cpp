@@ -39,8 +39,10 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   cluster_ = cluster;
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
+  const Index3& extents = launch_->cluster;
+  rank_ = static_cast<unsigned>(number % (extents.x * extents.y * extents.z));
   if (cluster != nullptr) {
-    cluster->set_memory(static_cast<unsigned>(number % launch_->cluster), in_shared_memory(0));
+    cluster->set_memory(rank_, in_shared_memory(0));
   }
   prepare_static_memory();
   counts_ = {};
@@ -87,7 +89,7 @@ void Block::run_thread() {
 
 void Block::access(const Access& access, const void* code) {
   const InExecutor in_executor;
-  if (is_argument(access.address)) {
+  if (is_argument(access.address) || is_in_other_block(access.address)) {
     return;
   }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
@@ -103,7 +105,7 @@ bool Block::is_argument(const void* address) const {
 }
 
 void Block::check_atomic(const void* address, unsigned bytes, const void* code, Site site) const {
-  if (context_.watched && !context_.scheduler.on_stack(address)) {
+  if (context_.watched && !context_.scheduler.on_stack(address) && !is_in_other_block(address)) {
     const Access access{static_cast<const std::byte*>(address), bytes, true, true, true};
     context_.check("an atomic operation ", context_.watcher->access(context_.current(), access, code), site);
   }
@@ -132,21 +134,52 @@ void Block::sync_cluster(Site site) {
     fail("waits at the cluster's barrier, where it has not arrived", site);
   }
   at_cluster_[context_.current()] = false;
+  sync_blocks(launch_->cooperative ? nullptr : "cluster", site);
+}
+
+void Block::sync_grid(Site site) {
+  if (!launch_->cooperative) {
+    fail("waits at a barrier of the grid, and its launch is not cooperative: cudaLaunchCooperativeKernel() is", site);
+  }
+  sync_blocks("grid", site);
+}
+
+/// Null: this one alone.
+void Block::sync_blocks(const char* of, Site site) {
   named_barriers_.sync_block(site);
-  if (cluster_ != nullptr && context_.current() == 0 && !cluster_->sync(launch_->cluster, context_.scheduler)) {
-    fail("waits for ever at a barrier of the cluster: another block of it has ended", site);
+  if (of != nullptr && cluster_ != nullptr && context_.current() == 0 &&
+      !cluster_->sync(together(*launch_), context_.scheduler)) {
+    fail(std::string("waits for ever at a barrier of the ") + of + ": another block of it has ended", site);
   }
   named_barriers_.sync_block(site);
 }
 
-const std::byte* Block::in_cluster(unsigned address, unsigned rank, Site site) const {
-  const auto at = static_cast<int>(address);
-  if (rank >= launch_->cluster || at < 0 || static_cast<std::size_t>(at) >= launch_->dynamic_smem) {
-    fail("there is no dynamic shared memory at shared address " + std::to_string(at) + " of the cluster's block " +
-             std::to_string(rank),
+std::byte* Block::in_cluster(unsigned address, unsigned rank, Site site) const {
+  const Index3& extents = launch_->cluster;
+  if (rank >= extents.x * extents.y * extents.z || !is_used_memory(address)) {
+    fail("there is no shared memory at shared address " + std::to_string(static_cast<int>(address)) +
+             " of the cluster's block " + std::to_string(rank),
          site);
   }
-  return (cluster_ == nullptr ? in_shared_memory(0) : cluster_->memory(rank)) + at;
+  return rank == rank_ ? in_shared_memory(address) : cluster_->memory(rank) + static_cast<int>(address);
+}
+
+bool Block::is_used_memory(unsigned address) const {
+  return address < launch_->dynamic_smem || placed_variable_at(in_shared_memory(address)) != nullptr;
+}
+
+bool Block::is_in_other_block(const void* address) const {
+  if (cluster_ == nullptr || launch_->cooperative) {
+    return false;
+  }
+  const Index3& extents = launch_->cluster;
+  for (unsigned rank = 0; rank < extents.x * extents.y * extents.z; ++rank) {
+    const std::ptrdiff_t offset = static_cast<const std::byte*>(address) - cluster_->memory(rank);
+    if (rank != rank_ && offset == static_cast<int>(offset) && is_used_memory(static_cast<unsigned>(offset))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Block::fail(const std::string& what) const { throw Error(context_.place_of(context_.current()) + ", " + what); }

@@ -31,7 +31,7 @@ class Block {
   /// Sets the launch of the blocks to come and their watcher, which may be null. Both outlive the blocks.
   void begin(const Launch& launch, Watcher* watcher);
   /// Runs a block. Throws what a thread throws, and Error if threads wait for ever. `number` counts the grid's blocks.
-  /// Null: it is in no cluster.
+  /// Null: it waits for no other one.
   void run(const Index3& block, std::uint64_t number, Cluster* cluster);
 
   // For the thread whose turn it is:
@@ -58,8 +58,15 @@ class Block {
   void arrive_at_cluster(Site site);
   /// Waits there for all threads of the cluster's blocks.
   void sync_cluster(Site site);
+  /// Waits for all threads of a cooperative launch.
+  void sync_grid(Site site);
   /// What lies at a shared address of the block of that rank in the cluster.
-  const std::byte* in_cluster(unsigned address, unsigned rank, Site site) const;
+  std::byte* in_cluster(unsigned address, unsigned rank, Site site) const;
+  /// Whether it lies in the shared memory of another block of the cluster.
+  bool is_in_other_block(const void* address) const;
+  const Launch& launch() const { return *launch_; }
+  /// In its cluster.
+  unsigned rank() const { return rank_; }
   [[noreturn]] void fail(const std::string& what, Site site) const { context_.fail(what, site); }
   [[noreturn]] void fail(const std::string& what) const;  ///< "block ..., thread ..., `what`"
   /// The same from where nothing may be thrown: "block ..., thread ...: `what`". Never returns.
@@ -74,10 +81,14 @@ class Block {
   void run_thread();
 
   bool is_argument(const void* address) const;
+  void sync_blocks(const char* of, Site site);
+  /// Whether this block has something at the shared address; others of its cluster have it there too.
+  bool is_used_memory(unsigned address) const;
 
   Watcher nobody_;
   const Launch* launch_ = nullptr;
   Cluster* cluster_ = nullptr;
+  unsigned rank_ = 0;
   bool in_kernel_ = false;
   bool stopped_ = false;
   std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn

@@ -17,7 +17,7 @@ bool Cluster::sync(unsigned blocks, Scheduler& scheduler) {
       return false;
     }
     if (launch_ends()) {
-      throw Stopped("a block waits for another one of its cluster, which has not finished");
+      throw Stopped("a block waits for another one, which has not finished");
     }
     scheduler.give_way();
     std::this_thread::yield();

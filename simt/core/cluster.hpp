@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/scheduler.hpp"
+#include "simt/executor.hpp"
 
 #include <array>
 #include <atomic>
@@ -8,13 +9,19 @@
 
 namespace simt {
 
-/// The blocks of a cluster, each on an OS thread of its own.
+/// What a thread throws before it has done anything else: its kernel has __cluster_dims__ that the launch does not
+/// have.
+struct ClustersWanted {
+  Index3 extents;
+};
+
+/// The blocks of a cluster or of a cooperative launch, each on an OS thread of its own.
 class Cluster {
  public:
   static constexpr unsigned MOST_BLOCKS = 8;  ///< that every GPU with clusters takes
 
   /// The dynamic shared memory of the block of this rank, which is about to begin.
-  void set_memory(unsigned rank, std::byte* memory) { memory_[rank] = memory; }
+  void set_memory(unsigned rank, std::byte* memory) { memory_.at(rank) = memory; }
   /// To be called behind a barrier alone, before which the block of that rank has begun.
   std::byte* memory(unsigned rank) const { return memory_[rank]; }
 

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,7 @@ constexpr std::array ERRORS{SIMT_ERROR(cudaSuccess, "no error"),
                             SIMT_ERROR(cudaErrorInvalidConfiguration, "invalid configuration argument"),
                             SIMT_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
                             SIMT_ERROR(cudaErrorNotReady, "device not ready"),
+                            SIMT_ERROR(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
                             SIMT_ERROR(cudaErrorNotSupported, "operation not supported"),
                             SIMT_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
                             SIMT_ERROR(cudaErrorUnknown, "unknown error")};
@@ -123,6 +125,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       return cudaSuccess;
     case cudaDevAttrL2CacheSize:
       *value = cudaDeviceProp().l2CacheSize;
+      return cudaSuccess;
+    case cudaDevAttrCooperativeLaunch:
+      *value = 1;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = static_cast<int>(cudaDeviceProp().sharedMemPerMultiprocessor);
@@ -261,12 +266,14 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaErrorNotSupported; }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, std::size_t) {
-  return cudaErrorNotSupported;
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
+  *blocks = 1;
+  return cudaSuccess;
 }
 
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
-  *clusters = multiprocessors() / static_cast<int>(simt::cluster_of(*config));
+  const simt::Index3 cluster = simt::launch_of(*config).cluster;
+  *clusters = multiprocessors() / static_cast<int>(cluster.x * cluster.y * cluster.z);
   return cudaSuccess;
 }
 
@@ -274,8 +281,20 @@ namespace simt {
 
 void set_multiprocessors(int count) { multiprocessors_set = count; }
 
-unsigned cluster_of(const cudaLaunchConfig_t& config) {
-  return config.numAttrs == 0 ? 1 : config.attrs[0].val.clusterDim.x;
+Launch launch_of(const cudaLaunchConfig_t& config) {
+  Launch launch{};
+  launch.grid = {config.gridDim.x, config.gridDim.y, config.gridDim.z};
+  launch.block = {config.blockDim.x, config.blockDim.y, config.blockDim.z};
+  launch.dynamic_smem = config.dynamicSmemBytes;
+  for (const cudaLaunchAttribute& attribute : std::span(config.attrs, config.numAttrs)) {
+    if (attribute.id == cudaLaunchAttributeClusterDimension) {
+      const dim3& cluster = attribute.val.clusterDim;
+      launch.cluster = {cluster.x, cluster.y, cluster.z};
+    } else if (attribute.id == cudaLaunchAttributeCooperative) {
+      launch.cooperative = attribute.val.cooperative != 0;
+    }
+  }
+  return launch;
 }
 
 cudaError_t check(const cudaLaunchConfig_t& config) {
@@ -290,13 +309,22 @@ cudaError_t check(const cudaLaunchConfig_t& config) {
                      within(block.y, MAX_THREADS_PER_BLOCK) && within(block.z, MOST_THREADS_Z) &&
                      block.x * block.y * block.z <= MAX_THREADS_PER_BLOCK;
   if (!valid) {
-    return cudaErrorInvalidConfiguration;
+    return last_error = cudaErrorInvalidConfiguration;
   }
-  const unsigned cluster = cluster_of(config);
-  if (!within(cluster, Cluster::MOST_BLOCKS) || grid.x % cluster != 0) {
-    return cudaErrorInvalidClusterSize;
+  const Launch launch = launch_of(config);
+  const Index3& cluster = launch.cluster;
+  const unsigned blocks = cluster.x * cluster.y * cluster.z;
+  if (!within(blocks, Cluster::MOST_BLOCKS) || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 ||
+      grid.z % cluster.z != 0) {
+    return last_error = cudaErrorInvalidClusterSize;
   }
-  return config.dynamicSmemBytes <= MAX_DYNAMIC_SMEM ? cudaSuccess : cudaErrorInvalidValue;
+  if (launch.cooperative && together(launch) > static_cast<unsigned>(multiprocessors())) {
+    return last_error = cudaErrorCooperativeLaunchTooLarge;
+  }
+  if (launch.cooperative && blocks > 1) {
+    return last_error = cudaErrorNotSupported;
+  }
+  return config.dynamicSmemBytes <= MAX_DYNAMIC_SMEM ? cudaSuccess : last_error = cudaErrorInvalidValue;
 }
 
 cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size) {

@@ -50,10 +50,11 @@ class Workers {
   /// Runs a launch. An empty `make` stands for no watcher, and an empty `done` for no call after a block.
   void run(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
            const std::function<void(Watcher&, std::uint64_t)>& done) {
-    if (launch.cluster > 1 && numbers != nullptr && !are_whole_clusters(*numbers, launch.cluster)) {
+    const unsigned group = together(launch);
+    if (group > 1 && numbers != nullptr && !are_whole_groups(*numbers, group)) {
       throw NotSupported("the executor can not run some blocks of a cluster alone");
     }
-    start(launch.cluster);
+    start(group);
     std::unique_lock lock(mutex_);
     launch_ = &launch;
     numbers_ = numbers;
@@ -61,7 +62,7 @@ class Workers {
     block_done_ = &done;
     blocks_ = numbers != nullptr ? numbers->size() : std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
     next_block_ = 0;
-    clusters_ = std::vector<Cluster>(launch.cluster > 1 ? blocks_ / launch.cluster : 0);
+    clusters_ = std::vector<Cluster>(group > 1 ? blocks_ / group : 0);
     error_ = nullptr;
     failed = false;
     busy_ = static_cast<unsigned>(threads_.size());
@@ -75,7 +76,7 @@ class Workers {
 
  private:
   /// Whether the blocks are those of one cluster after the other.
-  static bool are_whole_clusters(const std::vector<std::uint64_t>& numbers, unsigned cluster) {
+  static bool are_whole_groups(const std::vector<std::uint64_t>& numbers, unsigned cluster) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (numbers[i] % cluster != i % cluster || numbers[i] / cluster != numbers[i - i % cluster] / cluster) {
         return false;
@@ -84,8 +85,8 @@ class Workers {
     return numbers.size() % cluster == 0;
   }
 
-  /// Sees to it that there are so many OS threads. Blocks of a cluster take one each, and all of them wait in vain for
-  /// one that does not run.
+  /// Sees to it that there are so many OS threads. Blocks that wait for one another take one each, and all of them wait
+  /// in vain for one that does not run.
   void start(unsigned count) {
     while (threads_.size() < count) {
       threads_.emplace_back(
@@ -102,7 +103,7 @@ class Workers {
       const Launch launch = *launch_;
       lock.unlock();
       try {
-        if (thread < std::max(count_, launch.cluster)) {
+        if (thread < std::max(count_, together(launch))) {
           run_blocks(block, launch);
         }
         lock.lock();
@@ -120,6 +121,20 @@ class Workers {
     }
   }
 
+  /// Blocks are numbered cluster by cluster, and in each of them with x fastest.
+  static Index3 place_of(std::uint64_t number, const Launch& launch) {
+    const auto split = [](std::uint64_t index, const Index3& extents) {
+      const std::uint64_t row = index / extents.x;
+      return Index3{static_cast<unsigned>(index % extents.x), static_cast<unsigned>(row % extents.y),
+                    static_cast<unsigned>(row / extents.y)};
+    };
+    const Index3& by = launch.cluster;
+    const unsigned size = by.x * by.y * by.z;
+    const Index3 first = split(number / size, {launch.grid.x / by.x, launch.grid.y / by.y, launch.grid.z / by.z});
+    const Index3 rank = split(number % size, by);
+    return {first.x * by.x + rank.x, first.y * by.y + rank.y, first.z * by.z + rank.z};
+  }
+
   void run_blocks(Block& block, const Launch& launch) {
     const std::shared_ptr<Watcher> watcher = *make_watcher_ ? (*make_watcher_)(block) : nullptr;
     block.begin(launch, watcher.get());
@@ -128,10 +143,8 @@ class Workers {
         throw Stopped("interrupted");
       }
       const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
-      const std::uint64_t row = number / launch.grid.x;
-      block.run({static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(row % launch.grid.y),
-                 static_cast<unsigned>(row / launch.grid.y)},
-                number, clusters_.empty() ? nullptr : &clusters_[position / launch.cluster]);
+      block.run(place_of(number, launch), number,
+                clusters_.empty() ? nullptr : &clusters_[position / together(launch)]);
       if (*block_done_) {
         (*block_done_)(*watcher, position);
       }
@@ -170,12 +183,26 @@ std::atomic<std::uint64_t> launches_begun{0};
 
 std::uint64_t launches() { return launches_begun; }
 
+unsigned together(const Launch& launch) {
+  const Index3& blocks = launch.cooperative ? launch.grid : launch.cluster;
+  return blocks.x * blocks.y * blocks.z;
+}
+
 void run(const Launch& launch) {
   ++launches_begun;
-  if (observer != nullptr) {
-    observer->launch(launch);
-  } else {
-    run_watched_blocks(launch, nullptr, {}, {});
+  const auto run_once = [](const Launch& once) {
+    if (observer != nullptr) {
+      observer->launch(once);
+    } else {
+      run_watched_blocks(once, nullptr, {}, {});
+    }
+  };
+  try {
+    run_once(launch);
+  } catch (const ClustersWanted& wanted) {
+    Launch in_clusters = launch;
+    in_clusters.cluster = wanted.extents;
+    run_once(in_clusters);
   }
 }
 

@@ -45,6 +45,41 @@ void cluster_arrive(Site site) { InExecutor()->arrive_at_cluster(site); }
 
 void cluster_wait(Site site) { InExecutor()->sync_cluster(site); }
 
+void grid_barrier(Site site) { InExecutor()->sync_grid(site); }
+
+bool is_cooperative() { return InExecutor()->launch().cooperative; }
+
+unsigned cluster_rank() { return InExecutor()->rank(); }
+
+Index3 cluster_extents() { return InExecutor()->launch().cluster; }
+
+void* in_cluster(const void* own, unsigned rank, Site site) {
+  return InExecutor()->in_cluster(shared_address(own), rank, site);
+}
+
+void cluster_dims(unsigned x, unsigned y, unsigned z, Site site) {
+  const InExecutor in_executor;
+  const Launch& launch = in_executor->launch();
+  const Index3& by = launch.cluster;
+  const auto text = [](const Index3& extents) {
+    return std::to_string(extents.x) + " x " + std::to_string(extents.y) + " x " + std::to_string(extents.z);
+  };
+  if (by.x == x && by.y == y && by.z == z) {
+    return;
+  }
+  if (by.x * by.y * by.z > 1 || launch.cooperative || x * y * z == 0 || x * y * z > Cluster::MOST_BLOCKS ||
+      launch.grid.x % x != 0 || launch.grid.y % y != 0 || launch.grid.z % z != 0) {
+    in_executor->fail("the kernel has clusters of " + text({x, y, z}) + " blocks, which a launch of " +
+                          text(launch.grid) + " blocks" +
+                          (launch.cooperative       ? ", a cooperative one,"
+                           : by.x * by.y * by.z > 1 ? ", in other clusters,"
+                                                    : "") +
+                          " can not have; at most " + std::to_string(Cluster::MOST_BLOCKS) + " blocks are in one",
+                      site);
+  }
+  throw ClustersWanted{{x, y, z}};
+}
+
 std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site) {
   constexpr unsigned BYTES = 16;
   const InExecutor in_executor;

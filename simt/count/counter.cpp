@@ -226,13 +226,13 @@ class LaunchCounter {
   }
 
   LaunchCounts run() {
-    std::vector<std::uint64_t> first_cluster(launch_.cluster);
-    std::iota(first_cluster.begin(), first_cluster.end(), 0);
-    blocks_ = execute(first_cluster);
+    std::vector<std::uint64_t> first(together(launch_));
+    std::iota(first.begin(), first.end(), 0);
+    blocks_ = execute(first);
     counts_.function = name_of_kernel(blocks_.front().first_code);
-    const BlockCounts& first = blocks_.front();
+    const BlockCounts& block = blocks_.front();
     const double of_block =
-        static_cast<double>(first.accesses) + static_cast<double>(first.tensor_flops) / TENSOR_FLOPS_PER_ACCESS;
+        static_cast<double>(block.accesses) + static_cast<double>(block.tensor_flops) / TENSOR_FLOPS_PER_ACCESS;
     expected_accesses_ = of_block * static_cast<double>(counts_.blocks);
     if (expected_accesses_ <= limits_.whole_below) {
       run_whole();
@@ -280,10 +280,11 @@ class LaunchCounter {
   }
 
   void run_whole() {
-    std::vector<std::uint64_t> rest(counts_.blocks - launch_.cluster);
-    std::iota(rest.begin(), rest.end(), launch_.cluster);
-    counts_.blocks_executed = launch_.cluster;
-    blocks_.resize(launch_.cluster);
+    const unsigned group = together(launch_);
+    std::vector<std::uint64_t> rest(counts_.blocks - group);
+    std::iota(rest.begin(), rest.end(), group);
+    counts_.blocks_executed = group;
+    blocks_.resize(group);
     std::vector<BlockCounts> others = execute(rest);
     std::move(others.begin(), others.end(), std::back_inserter(blocks_));
     counts_.placed.resize(counts_.blocks);
@@ -308,7 +309,7 @@ class LaunchCounter {
   LaunchCounts counts_;
   Flops flops_;
   Sum sum_;
-  std::vector<BlockCounts> blocks_;  ///< those of the first cluster, at least
+  std::vector<BlockCounts> blocks_;  ///< those that run with the first one, at least
   double expected_accesses_ = 0.0;   ///< with what takes as long on tensor cores
 };
 
@@ -373,8 +374,8 @@ std::optional<std::string> LaunchCounter::run_samples() {
                   [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
     return "its blocks have a workspace in which they may depend on each other";
   }
-  if (launch_.cluster > 1) {
-    return "its blocks work in clusters";
+  if (together(launch_) > 1) {
+    return "its blocks wait for one another";
   }
   const std::optional<std::vector<Place>> places = find_places();
   if (!places) {

@@ -97,7 +97,7 @@ constexpr std::string_view FORMS = R"(
 mov.A => !mov
 ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A => !load
 ldu.(global).(v2,v4).A => !load
-st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S).(wb,cg,cs,wt).L*.(v2,v4).A => !store
+st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S,G).(wb,cg,cs,wt).L*.(v2,v4).A => !store
 selp.A => @T $3 ? $T1 : $T2
 bra.(uni) => goto simt_label_#0
 cvta.to.S.I => @T ptx::to_shared($1)
@@ -239,7 +239,7 @@ class Instruction {
       std::vector<std::pair<std::string, std::string>> rows;
       std::istringstream lines{std::string(FORMS)};
       for (std::string line; std::getline(lines, line);) {
-        constexpr std::string_view ACCESS = ".(relaxed,release,acquire,acq_rel).(cta,cluster,gpu,sys).(global,S).";
+        constexpr std::string_view ACCESS = ".(relaxed,release,acquire,acq_rel).(cta,cluster,gpu,sys).(global,S,G).";
         if (const std::size_t access = line.find(".M."); access != line.npos) {
           line.replace(access, 3, ACCESS);
         }
@@ -425,6 +425,8 @@ class Instruction {
   static std::string special(const std::string& name) {
     static const std::map<std::string, std::string> registers{{"laneid", "simt::lane()"},
                                                               {"smid", "0U"},
+                                                              {"cluster_ctarank", "simt::cluster_rank()"},
+                                                              {"cluster_nctaid.", "simt::cluster_extents()."},
                                                               {"tid.", "threadIdx."},
                                                               {"ctaid.", "blockIdx."},
                                                               {"ntid.", "blockDim."},
@@ -514,8 +516,9 @@ class Instruction {
   bool is_shared() const { return has("shared") || has("shared::cta"); }
   /// A pointer, as the mnemonic's state space says.
   std::string pointer(std::size_t index) const {
-    return is_shared() ? "simt::ptx::shared_pointer(" + shared(index) + ")"
-                       : "simt::ptx::generic_pointer(" + address(index) + ")";
+    return is_shared()              ? "simt::ptx::shared_pointer(" + shared(index) + ")"
+           : has("shared::cluster") ? "simt::ptx::cluster_pointer(" + shared(index) + ", simt_site)"
+                                    : "simt::ptx::generic_pointer(" + address(index) + ")";
   }
 
   std::string mov() const {
@@ -542,10 +545,6 @@ class Instruction {
     return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
   }
   std::string load() const {
-    if (has("shared::cluster")) {
-      return spread(type_named(parts_.back()),
-                    "simt::ptx::load_in_cluster<" + vector_type() + ">(" + shared(1) + ", simt_site)", ".values");
-    }
     return spread(type_named(parts_.back()), "simt::ptx::load<" + vector_type() + ">(" + pointer(1) + ")", ".values");
   }
   std::string store() const {
@@ -735,28 +734,26 @@ std::string instructions(const std::string& assembly, Names& names, const std::s
   return result;
 }
 
-std::string joined(std::span<const Token> tokens) {
-  std::string text;
-  for (const Token& token : tokens) {
-    text += token.kind == TokenKind::space ? " " : std::string(token.text);
-  }
-  return trimmed(text);
-}
-
 class Parser {
  public:
   Parser(std::span<const Token> tokens, const std::string& place) : tokens_(tokens), place_(place) {}
 
   std::string run() {
     std::string assembly;
-    for (skip_space(); more() && !is_colon(); skip_space()) {
+    for (; at_ < tokens_.size() && colons() == 0; ++at_) {
       if (tokens_[at_].kind != TokenKind::string) {
         throw NotUnderstood{"a name in the text of inline assembly, " + std::string(tokens_[at_].text)};
       }
-      assembly += text_of_literal(tokens_[at_++].text);
+      assembly += text_of_literal(tokens_[at_].text);
     }
-    for (int section = 0; section < 2 && next_section(); ++section) {
-      read_operands(section == 0);
+    int section = 0;  // outputs, inputs, what else is changed
+    while (at_ < tokens_.size() && section < 3) {
+      if (colons() > 0) {
+        section += colons();
+        ++at_;
+      } else {
+        read_operand(section == 1);
+      }
     }
     std::string before;
     std::string after;
@@ -775,54 +772,25 @@ class Parser {
   }
 
  private:
-  bool more() const { return at_ < tokens_.size(); }
-  bool is_colon() const { return tokens_[at_].is(":") || tokens_[at_].is("::"); }
-  void skip_space() {
-    while (more() && tokens_[at_].kind == TokenKind::space) {
-      ++at_;
-    }
-  }
-  /// Whether another section follows; of "::" the second colon is left.
-  bool next_section() {
-    skip_space();
-    if (half_colon_) {
-      half_colon_ = false;
-      return true;
-    }
-    if (!more() || !is_colon()) {
-      return false;
-    }
-    half_colon_ = tokens_[at_++].is("::");
-    return true;
-  }
+  int colons() const { return tokens_[at_].is(":") ? 1 : tokens_[at_].is("::") ? 2 : 0; }
 
-  void read_operands(bool outputs) {
-    for (skip_space(); !half_colon_ && more() && !is_colon(); skip_space()) {
-      Operand operand;
-      if (!more() || tokens_[at_].kind != TokenKind::string) {
-        throw NotUnderstood{"an operand of inline assembly without a constraint"};
-      }
-      operand.constraint = text_of_literal(tokens_[at_++].text);
-      operand.written = outputs;
-      operand.read = !outputs || operand.constraint.starts_with('+');
-      std::erase_if(operand.constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
-      skip_space();
-      if (!more() || !tokens_[at_].is("(")) {
-        throw NotUnderstood{"an operand of inline assembly without an expression in parentheses"};
-      }
-      const std::size_t begin = at_ + 1;
-      int depth = 0;
-      do {
-        depth += tokens_[at_].is("(") ? 1 : tokens_[at_].is(")") ? -1 : 0;
-        ++at_;
-      } while (more() && depth > 0);
-      operand.expression = joined(tokens_.subspan(begin, at_ - 1 - begin));
-      names_.operands.push_back(operand);
-      skip_space();
-      if (more() && tokens_[at_].is(",")) {
-        ++at_;
-      }
+  void read_operand(bool output) {
+    Operand operand;
+    if (tokens_[at_].kind != TokenKind::string) {
+      throw NotUnderstood{"an operand of inline assembly without a constraint"};
     }
+    operand.constraint = text_of_literal(tokens_[at_++].text);
+    operand.written = output;
+    operand.read = !output || operand.constraint.starts_with('+');
+    std::erase_if(operand.constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
+    if (at_ == tokens_.size() || !tokens_[at_].is("(")) {
+      throw NotUnderstood{"an operand of inline assembly without an expression in parentheses"};
+    }
+    const auto length = static_cast<std::size_t>(tokens_[at_].partner);
+    operand.expression = text_of(tokens_.subspan(at_ + 1, length - 1));
+    names_.operands.push_back(operand);
+    at_ += length + 1;
+    at_ += at_ < tokens_.size() && tokens_[at_].is(",") ? 1 : 0;
   }
 
   std::string type_of(const Operand& operand) const {
@@ -839,7 +807,6 @@ class Parser {
   const std::span<const Token> tokens_;
   const std::string& place_;
   std::size_t at_ = 0;
-  bool half_colon_ = false;
   Names names_;
 };
 

@@ -20,30 +20,12 @@ constexpr std::size_t NOWHERE = static_cast<std::size_t>(-1);
 
 bool is_word(const Token& token) { return token.kind == TokenKind::identifier; }
 
-/// 1 for a bracket that opens, -1 for one that closes. Angle brackets are among them where `angles` says so.
-int depth_of(std::string_view token, bool angles) {
-  return token == "(" || token == "[" || token == "{" || (angles && token == "<")   ? 1
-         : token == ")" || token == "]" || token == "}" || (angles && token == ">") ? -1
-                                                                                    : 0;
-}
-
 std::string joined(const std::vector<std::string_view>& parts, std::string_view between) {
   std::string text;
   for (const std::string_view part : parts) {
     text.append(text.empty() ? "" : between).append(part);
   }
   return text;
-}
-
-bool is_code(const Token& token) {
-  return is_word(token) || token.kind == TokenKind::number || token.kind == TokenKind::punctuation;
-}
-
-/// The tokens that are code: no spaces, no literals of characters and strings, no preprocessor lines.
-std::vector<Token> code_of(const std::vector<Token>& tokens) {
-  std::vector<Token> code;
-  std::ranges::copy_if(tokens, std::back_inserter(code), is_code);
-  return code;
 }
 
 std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
@@ -59,23 +41,20 @@ std::vector<Comment> comments_of(const std::vector<Token>& tokens) {
   return comments;
 }
 
-/// The index of the bracket that closes the one at `open`, or NOWHERE. Among angle brackets, parentheses may hold signs
-/// that are none, and "<<" is none.
-std::size_t closing(Tokens tokens, std::size_t open, std::string_view opens, std::string_view closes) {
+/// The index of the bracket that closes the one at `open`, which may be an angle bracket, or NOWHERE.
+std::size_t closing(Tokens tokens, std::size_t open) {
+  if (tokens[open].text != "<") {
+    const std::size_t close = open + static_cast<std::size_t>(tokens[open].partner);
+    return close > open && close < tokens.size() ? close : NOWHERE;
+  }
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
-    const bool shift = i + 1 < tokens.size() && tokens[i].text == "<" &&
-                       std::string_view(tokens[i].text.data(), 2) == "<<" && tokens[i + 1].text == "<";
-    if (opens == "<" && (shift || tokens[i].text == "(")) {
-      i = shift ? i + 1 : closing(tokens, i, "(", ")");
-      if (i == NOWHERE) {
-        return NOWHERE;
-      }
-      continue;
-    }
-    depth += tokens[i].text == opens ? 1 : tokens[i].text == closes ? -1 : 0;
+    depth += tokens[i].text == "<" ? 1 : tokens[i].text == ">" ? -1 : 0;
     if (depth == 0) {
       return i;
+    }
+    if (tokens[i].partner > 0) {  // signs in it are no brackets
+      i += static_cast<std::size_t>(tokens[i].partner);
     }
   }
   return NOWHERE;
@@ -114,7 +93,7 @@ std::vector<Parameter> parameters_of(Tokens tokens) {
   std::size_t first = 0;
   for (std::size_t i = 0; i <= tokens.size(); ++i) {
     const bool end = i == tokens.size();
-    depth += end ? 0 : depth_of(tokens[i].text, true);
+    depth += end ? 0 : tokens[i].depth(true);
     if (end || (tokens[i].text == "," && depth == 0)) {
       if (i > first && !(i == first + 1 && tokens[first].text == "void")) {
         parameters.push_back(parameter_of(tokens.subspan(first, i - first)));
@@ -136,7 +115,7 @@ bool is_attribute(std::string_view word) {
 std::optional<Function> function_of(Tokens head, const std::vector<std::string>& namespaces) {
   Function function;
   while (head.size() > 1 && head[0].text == "template" && head[1].text == "<") {
-    const std::size_t close = closing(head, 1, "<", ">");
+    const std::size_t close = closing(head, 1);
     if (close == NOWHERE) {
       return std::nullopt;
     }
@@ -151,7 +130,7 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
     if (head[i].text != "(") {
       continue;
     }
-    const std::size_t close = closing(head, i, "(", ")");
+    const std::size_t close = closing(head, i);
     if (i == 0 || close == NOWHERE) {
       return std::nullopt;
     }
@@ -185,12 +164,12 @@ bool is_class_word(std::string_view word) { return word == "struct" || word == "
 /// The name of the class that this head declares; empty where it declares none, or specialises a template.
 std::string_view class_of(Tokens head) {
   if (head.size() > 2 && head[0].text == "template" && head[2].text != ">") {
-    const std::size_t close = closing(head, 1, "<", ">");
+    const std::size_t close = closing(head, 1);
     head = close == NOWHERE ? Tokens() : head.subspan(close + 1);
   }
   for (std::size_t i = 1; i < head.size() && is_class_word(head[0].text); ++i) {
     if (i + 1 < head.size() && head[i + 1].text == "(") {  // an attribute
-      i = std::min(closing(head, i + 1, "(", ")"), head.size() - 1);
+      i = std::min(closing(head, i + 1), head.size() - 1);
     } else if (is_word(head[i])) {
       return head[i].text;
     }
@@ -232,7 +211,7 @@ std::vector<Item> items_of(Tokens tokens) {
     } else if (opens && head.size() == 1 && head[0].text == "extern") {  // extern "C" {
       scopes.push_back(false);
     } else if (opens || tokens[i].text == ";") {
-      i = std::min(opens ? closing(tokens, i, "{", "}") : i, tokens.size() - 1);
+      i = std::min(opens ? closing(tokens, i) : i, tokens.size() - 1);
       const std::string_view next = i + 1 < tokens.size() ? tokens[i + 1].text : "";
       Item item{{}, class_of(head), {}};
       if (!item.name.empty()) {
@@ -309,11 +288,11 @@ std::vector<Comment> Source::directives(std::string_view word) const {
 
 Source read_source(std::string_view text) {
   const std::vector<Token> tokens = tokens_of(text, is_foreign);
-  const std::vector<Token> code = code_of(tokens);
+  const std::vector<Token> code = code_of(tokens, false);
   Source source{{}, comments_of(tokens), {}, {}, {}};
   std::vector<std::size_t> places;  // of the code's tokens in Source::code
   for (const Token& token : tokens) {
-    if (is_code(token)) {
+    if (places.size() < code.size() && token.text.data() == code[places.size()].text.data()) {
       places.push_back(source.code.size());
       source.code += token.text;
     } else {
@@ -344,8 +323,8 @@ std::vector<Token> reached(std::vector<Token> tokens) {
   if (more == tokens.end()) {
     return tokens;
   }
-  const std::vector<Token> code = code_of({tokens.begin(), more});
-  const std::vector<Token> behind = code_of({more, tokens.end()});
+  const std::vector<Token> code = code_of({tokens.begin(), more}, false);
+  const std::vector<Token> behind = code_of({more, tokens.end()}, false);
   std::multimap<std::string_view, Tokens> unreached;
   std::set<std::string_view> words;
   std::vector<std::string_view> next;
@@ -387,43 +366,48 @@ std::vector<Token> reached(std::vector<Token> tokens) {
   return tokens;
 }
 
-std::vector<std::string> split_arguments(std::string_view text) {
-  std::vector<std::string> parts;
+namespace {
+
+/// The parts of `text` between those of its tokens that are `separator` and no bracket encloses.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator, bool angles) {
+  std::vector<std::string_view> parts;
   int depth = 0;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    depth += depth_of(text.substr(i, 1), true);
-    if (text[i] == ',' && depth == 0) {
-      parts.push_back(trimmed(text.substr(first, i - first)));
-      first = i + 1;
+  const std::vector<Token> tokens = tokens_of(text);
+  for (const Token& token : code_of(tokens, true)) {
+    depth += token.depth(angles);
+    if (token.is(separator) && depth == 0) {
+      const auto at = static_cast<std::size_t>(token.text.data() - text.data());
+      parts.push_back(text.substr(first, at - first));
+      first = at + 1;
     }
   }
-  parts.push_back(trimmed(text.substr(first)));
+  parts.push_back(text.substr(first));
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::string> split_arguments(std::string_view text) {
+  std::vector<std::string> parts;
+  std::ranges::transform(split(text, ",", true), std::back_inserter(parts), trimmed);
   return parts;
 }
 
 std::vector<std::string> split_statements(std::string_view text) {
   std::vector<std::string> statements;
-  int depth = 0;
-  std::size_t first = 0;
-  const std::vector<Token> tokens = tokens_of(text);
-  for (const Token& token : code_of(tokens)) {
-    depth += depth_of(token.text, false);
-    if (token.text == ";" && depth == 0) {
-      const std::size_t end = static_cast<std::size_t>(token.text.data() - text.data()) + 1;
-      statements.emplace_back(text.substr(first, end - first));
-      first = end;
+  const std::vector<std::string_view> parts = split(text, ";", false);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i + 1 < parts.size() || !parts[i].empty()) {
+      statements.emplace_back(std::string(parts[i]) + (i + 1 < parts.size() ? ";" : ""));
     }
-  }
-  if (first < text.size()) {
-    statements.emplace_back(text.substr(first));
   }
   return statements;
 }
 
 std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
   const std::vector<Token> all = tokens_of(statement);
-  std::vector<Token> code = code_of(all);
+  std::vector<Token> code = code_of(all, false);
   const auto at = [&](std::size_t token) {
     return static_cast<std::size_t>(code[token].text.data() - statement.data());
   };
@@ -441,7 +425,7 @@ std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
   }
   ++launch;
   if (launch < code.size() && code[launch].text == "<") {
-    launch = closing(code, launch, "<", ">");
+    launch = closing(code, launch);
     launch += launch == NOWHERE ? 0 : 1;
   }
   if (launch >= code.size() || code[launch].text != "<<<") {
@@ -450,13 +434,13 @@ std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
   // <<<grid, block>>>(arguments)
   std::size_t end = launch + 1;
   for (int depth = 0; end + 3 < code.size(); ++end) {
-    depth += depth_of(code[end].text, false);
+    depth += code[end].depth(false);
     if (depth == 0 && code[end].text == ">" && code[end + 1].text == ">" && code[end + 2].text == ">" &&
         code[end + 3].text == "(") {
       break;
     }
   }
-  if (end + 3 >= code.size() || closing(code, end + 3, "(", ")") != code.size() - 1) {
+  if (end + 3 >= code.size() || closing(code, end + 3) != code.size() - 1) {
     return std::nullopt;
   }
   LaunchParts parts{trimmed(statement.substr(0, at(launch))),

@@ -77,7 +77,7 @@ class Lexer {
       add(TokenKind::character, end_of_quoted(at_));
     } else {
       const bool three = starts("<<<");
-      const bool two = starts("::") || starts("->");
+      const bool two = starts("::") || starts("->") || starts("<<");
       add(TokenKind::punctuation, at_ + (three ? 3 : two ? 2 : 1));
     }
   }
@@ -224,6 +224,48 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokens_of(std::string_view source, IsForeign is_foreign) { return Lexer(source, is_foreign).run(); }
+
+int Token::depth(bool angles) const {
+  return is("(") || is("[") || is("{") || (angles && is("<"))   ? 1
+         : is(")") || is("]") || is("}") || (angles && is(">")) ? -1
+                                                                : 0;
+}
+
+std::vector<Token> code_of(std::span<const Token> tokens, bool literals) {
+  std::vector<Token> code;
+  std::vector<std::size_t> open;
+  for (const Token& token : tokens) {
+    const bool counts =
+        token.kind == TokenKind::identifier || token.kind == TokenKind::number || token.kind == TokenKind::punctuation;
+    const bool is_space = token.kind == TokenKind::space || token.kind == TokenKind::foreign;
+    if (!counts && (is_space || !literals)) {
+      continue;
+    }
+    const int depth = token.depth(false);
+    if (depth < 0 && !open.empty()) {
+      code[open.back()].partner = static_cast<int>(code.size() - open.back());
+    }
+    code.push_back(token);
+    if (depth > 0) {
+      open.push_back(code.size() - 1);
+    } else if (depth < 0 && !open.empty()) {
+      code.back().partner = -code[open.back()].partner;
+      open.pop_back();
+    }
+  }
+  return code;
+}
+
+std::string text_of(std::span<const Token> tokens) {
+  std::string text;
+  const char* end = nullptr;
+  for (const Token& token : tokens) {
+    text += end == nullptr || end == token.text.data() ? "" : " ";
+    text += token.text;
+    end = token.text.data() + token.text.size();
+  }
+  return text;
+}
 
 std::string text_of_literal(std::string_view literal) {
   const std::size_t quote = literal.find('"');

@@ -5,9 +5,8 @@
 #include "translate/translator.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,11 +19,11 @@ using Position = std::size_t;
 /// Rewrites tokens where they stand: no end of a line is lost or moved, so that lines stay what they are.
 class Translator {
  public:
-  Translator(std::vector<Token> tokens, std::string path) : path_(std::move(path)), tokens_(std::move(tokens)) {
+  Translator(std::vector<Token> tokens, std::string path)
+      : path_(std::move(path)), all_(std::move(tokens)), tokens_(code_of(all_, true)), before_(tokens_.size()) {
     for (const Token& token : tokens_) {
       texts_.emplace_back(token.text);
     }
-    before_.resize(tokens_.size() + 1);
     for (Position at = 0; at < tokens_.size(); ++at) {
       replace_word(at);
     }
@@ -40,10 +39,13 @@ class Translator {
       at = rewrite(at);
     }
     std::string result;
-    for (Position at = 0; at < tokens_.size(); ++at) {
-      result += before_[at] + texts_[at];
+    Position at = 0;
+    for (const Token& token : all_) {
+      const bool is_code = at < tokens_.size() && token.text.data() == tokens_[at].text.data();
+      result += is_code ? before_[at] + texts_[at] : token.text;
+      at += is_code ? 1 : 0;
     }
-    return result + before_.back();
+    return result;
   }
 
  private:
@@ -57,34 +59,30 @@ class Translator {
 
   /// What the host's compiler is to read for a word of CUDA's.
   void replace_word(Position at) {
-    static constexpr std::array<std::string_view, 10> NOTHING{
-        "__global__",  "__device__", "__host__",     "__launch_bounds__", "__grid_constant__", "__constant__",
-        "__managed__", "__shared__", "__restrict__", "__restrict"};  // lambdas do not take restricted pointers over
-    if (std::ranges::find(NOTHING, tokens_[at].text) != NOTHING.end()) {
+    if (is_any(at, {"__global__", "__device__", "__host__", "__launch_bounds__", "__grid_constant__", "__constant__",
+                    "__managed__", "__shared__", "__restrict__", "__restrict"})) {  // which lambdas do not take over
       texts_[at].clear();
     } else if (is(at, "__forceinline__")) {
       texts_[at] = "inline __attribute__((always_inline))";
     } else if (is(at, "__assert_fail")) {  // of assert()
       texts_[at] = "simt::assertion_failed";
-    } else if (is(at, "__noinline__") && !is(before(at), "(")) {
+    } else if (is(at, "__noinline__") && !is(at - 1, "(")) {
       // As a macro it would take the C++ library's own __attribute__((__noinline__)) apart.
       texts_[at] = "__attribute__((__noinline__))";
     }
-    const Position open = solid(at + 1);
+    const Position open = at + 1;
     if (is(at, "__align__") && is(open, "(")) {
       texts_[at] = "__attribute__((aligned";
-      texts_[closing(open)] = ")))";
-    } else if ((is(at, "__launch_bounds__") || is(at, "__cluster_dims__")) && is(open, "(")) {
-      clear(at, closing(open));
+      texts_[partner(open)] = ")))";
+    } else if (is_any(at, {"__launch_bounds__", "__cluster_dims__"}) && is(open, "(")) {
+      clear(at, partner(open));
     }
   }
 
   /// All from one token to another, but for ends of lines.
   void clear(Position first, Position last) {
     for (Position token = first; token <= last; ++token) {
-      if (!is_marker(token)) {
-        texts_[token].assign(static_cast<std::size_t>(std::ranges::count(tokens_[token].text, '\n')), '\n');
-      }
+      texts_[token].assign(static_cast<std::size_t>(std::ranges::count(tokens_[token].text, '\n')), '\n');
     }
   }
 
@@ -110,12 +108,14 @@ class Translator {
       return shared_variable(at);
     } else if (std::ranges::find(dynamic_, token.text) != dynamic_.end() && is_argument(at)) {
       before_[at] = "+";  // reinterpret_cast and templates take a pointer
-    } else if (token.is("__device__") || token.is("__constant__") || token.is("__managed__")) {
+    } else if (is_any(at, {"__device__", "__constant__", "__managed__"})) {
       device_variable(at);
-    } else if (token.text.starts_with("cudaMalloc") && is(solid(at + 1), "(") && !is(before(at), "::") &&
-               !(is_identifier(before(at)) && !is(before(at), "return"))) {
+    } else if (is_any(at, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}) && is(at + 1, "(")) {
+      drop_cast(at + 2);
+    } else if (token.text.starts_with("cudaMalloc") && is(at + 1, "(") && !is(at - 1, "::") &&
+               !(is_identifier(at - 1) && !is(at - 1, "return"))) {
       name_allocation(at);
-    } else if ((token.is("asm") || token.is("__asm__") || token.is("__asm")) && begins_statement(at)) {
+    } else if (is_any(at, {"asm", "__asm__", "__asm"}) && begins_statement(at)) {
       return assembly(at);
     }
     return at;
@@ -123,73 +123,44 @@ class Translator {
 
   // ---- Walking ----
 
-  bool is_space(Position at) const {
-    return tokens_[at].kind == TokenKind::space || tokens_[at].kind == TokenKind::foreign;
-  }
   /// Whether a statement ends before this token at the latest.
   bool ends(Position at) const { return at >= tokens_.size() || tokens_[at].kind == TokenKind::directive; }
   bool is(Position at, std::string_view text) const { return at < tokens_.size() && tokens_[at].is(text); }
+  bool is_any(Position at, std::initializer_list<std::string_view> texts) const {
+    return std::ranges::any_of(texts, [&](std::string_view text) { return is(at, text); });
+  }
   bool is_identifier(Position at) const { return at < tokens_.size() && tokens_[at].kind == TokenKind::identifier; }
+  bool opens(Position at) const { return at < tokens_.size() && tokens_[at].depth(false) > 0; }
 
-  bool is_marker(Position at) const { return is_space(at) && tokens_[at].text.starts_with('#'); }
+  /// 1 where template arguments begin, -1 where they end, 0 elsewhere.
+  int angle(Position at) const { return is(at, "<") ? 1 : is(at, ">") ? -1 : 0; }
 
-  /// The first token from here on that is no space.
-  Position solid(Position at) const {
-    while (at < tokens_.size() && is_space(at)) {
-      ++at;
+  /// The other bracket of the pair that this one belongs to.
+  Position partner(Position at) const {
+    if (tokens_[at].partner == 0) {
+      fail(at, "this bracket has no other one");
+    }
+    return at + static_cast<Position>(static_cast<std::ptrdiff_t>(tokens_[at].partner));
+  }
+  /// The first token from here on that is one of `texts` and in no bracket; where a statement ends if there is none.
+  Position find(Position at, std::initializer_list<std::string_view> texts) const {
+    while (!ends(at) && !is_any(at, texts)) {
+      at = opens(at) ? partner(at) + 1 : at + 1;
     }
     return at;
   }
-  /// The last token before this one that is no space; none is tokens_.size().
-  Position before(Position at) const {
-    while (at > 0 && is_space(at - 1)) {
-      --at;
-    }
-    return at == 0 ? tokens_.size() : at - 1;
-  }
-
-  static bool opens(const Token& token) { return token.is("(") || token.is("[") || token.is("{"); }
-  static bool closes(const Token& token) { return token.is(")") || token.is("]") || token.is("}"); }
-
-  /// 1 where template arguments begin, -1 where they end, 0 elsewhere, as in "<<".
-  int angle(Position at) const {
-    if (is(at, "<")) {
-      return is(at + 1, "<") || (at > 0 && is(at - 1, "<")) ? 0 : 1;
-    }
-    return is(at, ">") ? -1 : 0;
-  }
-
-  /// The bracket that closes the one at `open`.
-  Position closing(Position open) const {
-    int depth = 0;
-    for (Position at = open; at < tokens_.size(); ++at) {
-      depth += opens(tokens_[at]) ? 1 : closes(tokens_[at]) ? -1 : 0;
-      if (depth == 0) {
-        return at;
-      }
-    }
-    fail(open, "this bracket is never closed");
-  }
-  /// The bracket that opens the one at `close`.
-  Position opening(Position close) const {
-    int depth = 0;
-    for (Position at = close + 1; at-- > 0;) {
-      depth += closes(tokens_[at]) ? 1 : opens(tokens_[at]) ? -1 : 0;
-      if (depth == 0) {
-        return at;
-      }
-    }
-    fail(close, "this bracket is never opened");
+  /// The text of the tokens from one to before another.
+  std::string text_between(Position first, Position end) const {
+    return text_of(std::span(tokens_).subspan(first, end - first));
   }
 
   /// Behind `[[attributes]]`, alignments and the like that begin here; else where it is.
   Position behind_attribute(Position at) const {
-    if (is(at, "__align__") || is(at, "alignas") || is(at, "__attribute__") || is(at, "__launch_bounds__")) {
-      const Position open = solid(at + 1);
-      return is(open, "(") ? closing(open) + 1 : at;
+    if (is_any(at, {"__align__", "alignas", "__attribute__", "__launch_bounds__"})) {
+      return is(at + 1, "(") ? partner(at + 1) + 1 : at;
     }
     if (is(at, "[") && is(at + 1, "[")) {
-      return closing(at) + 1;
+      return partner(at) + 1;
     }
     return at;
   }
@@ -200,17 +171,11 @@ class Translator {
   /// The first token of the statement or declaration that this one belongs to.
   Position statement_begin(Position at) const {
     Position begin = at;
-    for (Position previous = before(at); previous < tokens_.size(); previous = before(previous)) {
-      const Token& token = tokens_[previous];
-      if (token.is(")") || token.is("]")) {
-        previous = opening(previous);
-        begin = previous;
-        continue;
-      }
-      if (token.kind == TokenKind::directive || token.is(";") || token.is("{") || token.is("}") || token.is(":") ||
-          token.is("(") || token.is("[")) {
+    for (Position previous = at - 1; previous < tokens_.size(); --previous) {
+      if (ends(previous) || is_any(previous, {";", "{", "}", ":", "(", "["})) {
         break;
       }
+      previous = is_any(previous, {")", "]"}) ? partner(previous) : previous;
       begin = previous;
     }
     return begin;
@@ -221,7 +186,7 @@ class Translator {
       if (is(at, "namespace")) {
         return true;
       }
-      if (is(at, "extern") && tokens_[solid(at + 1)].kind == TokenKind::string && solid(solid(at + 1) + 1) == brace) {
+      if (is(at, "extern") && at + 2 == brace && tokens_[at + 1].kind == TokenKind::string) {
         return true;
       }
     }
@@ -234,42 +199,31 @@ class Translator {
     int angles = 0;  // in which "class" names a template's parameter
     for (Position at = statement_begin(brace); at < brace; ++at) {
       angles += angle(at);
-      const bool of_type = is(at, "struct") || is(at, "class") || is(at, "union") || is(at, "enum");
+      const bool of_type = is_any(at, {"struct", "class", "union", "enum"});
       if (is(at, "(")) {
-        at = std::min(closing(at), brace);
-      } else if ((of_type && angles == 0) || (is(at, "constexpr") && !is(before(at), "if"))) {
+        at = std::min(partner(at), brace);
+      } else if ((of_type && angles == 0) || (is(at, "constexpr") && !is(at - 1, "if"))) {
         return false;
       }
-      device = device || is(at, "__global__") || is(at, "__device__");
+      device = device || is_any(at, {"__global__", "__device__"});
     }
     return device;
   }
 
   /// Whether another statement ends before this token, or a block of them begins.
-  bool begins_after_another(Position at) const {
-    const Position previous = before(at);
-    return previous < tokens_.size() && (is(previous, ";") || is(previous, "{") || is(previous, "}") ||
-                                         tokens_[previous].kind == TokenKind::directive);
-  }
+  bool begins_after_another(Position at) const { return at > 0 && (ends(at - 1) || is_any(at - 1, {";", "{", "}"})); }
 
-  bool is_argument(Position at) const {
-    const Position behind = solid(at + 1);
-    return (is(before(at), "(") || is(before(at), ",")) && (is(behind, ")") || is(behind, ","));
-  }
+  bool is_argument(Position at) const { return is_any(at - 1, {"(", ","}) && is_any(at + 1, {")", ","}); }
 
-  bool begins_statement(Position at) const {
-    const Position previous = before(at);
-    return previous >= tokens_.size() || tokens_[previous].kind != TokenKind::identifier || is(previous, "else") ||
-           is(previous, "do");
-  }
+  bool begins_statement(Position at) const { return !is_identifier(at - 1) || is_any(at - 1, {"else", "do"}); }
 
   /// At the call of cudaMalloc(&d_a, bytes) and the like: messages are to name the memory by its variable.
   void name_allocation(Position at) {
-    const Position open = solid(at + 1);
-    const Position close = closing(open);
+    const Position open = at + 1;
+    const Position close = partner(open);
     std::string name;
     for (Position token = open + 1; token < close && !is(token, ","); ++token) {
-      token = is(token, "[") ? closing(token) : token;
+      token = is(token, "[") ? partner(token) : token;
       name = is_identifier(token) ? tokens_[token].text : std::string_view(name);
     }
     if (!name.empty()) {
@@ -280,12 +234,24 @@ class Translator {
 
   // ---- kernel<T><<<grid, block>>>(arguments) ----
 
+  /// To a pointer to anything, so that the kernel's type is seen.
+  void drop_cast(Position at) {
+    const auto is_of_pointer = [](const Token& token) {
+      return token.is("void") || token.is("const") || token.is("*");
+    };
+    if (is(at, "(") && std::all_of(tokens_.begin() + at + 1, tokens_.begin() + partner(at), is_of_pointer)) {
+      clear(at, partner(at));
+    } else if (is_any(at, {"reinterpret_cast", "static_cast"}) && find(at, {"void"}) < find(at, {">"})) {
+      clear(at, find(at, {">"}));
+    }
+  }
+
   void launch(Position at) {
     const Position callee = callee_begin(at);
     const Position end = end_of_configuration(at);
-    const Position open = solid(end + 3);
-    const Position close = closing(open);
-    const bool arguments = solid(open + 1) != close;
+    const Position open = end + 3;
+    const Position close = partner(open);
+    const bool arguments = open + 1 != close;
     for (Position argument = open + 1; argument < close; ++argument) {
       if (is(argument, "NULL")) {
         texts_[argument] = "nullptr";
@@ -302,16 +268,13 @@ class Translator {
   /// The first token of "ns::kernel<int, (A > B)>" and the like before a launch.
   Position callee_begin(Position launch) const {
     Position begin = launch;
-    Position at = before(launch);
+    Position at = launch - 1;
     while (at < tokens_.size()) {
       if (is(at, ">")) {
         int depth = 0;
         for (;; --at) {
-          if (closes(tokens_[at])) {
-            at = opening(at);
-          } else {
-            depth -= angle(at);
-          }
+          depth -= angle(at);
+          at = tokens_[at].depth(false) < 0 ? partner(at) : at;
           if (depth == 0) {
             break;
           }
@@ -319,15 +282,15 @@ class Translator {
             fail(launch, "what is launched here has no template arguments that begin");
           }
         }
-        at = before(at);
+        --at;
         if (!is_identifier(at)) {
           fail(launch, "template arguments without a kernel's name are launched here");
         }
         begin = at;
-      } else if (is(at, ")") || is(at, "]")) {
-        begin = opening(at);
-        at = before(begin);
-        if (is_identifier(at) && !is(at, "return") && !is(at, "else") && !is(at, "do")) {
+      } else if (is_any(at, {")", "]"})) {
+        begin = partner(at);
+        at = begin - 1;
+        if (is_identifier(at) && !is_any(at, {"return", "else", "do"})) {
           continue;
         }
         break;
@@ -336,22 +299,15 @@ class Translator {
       } else {
         break;
       }
-      Position link = before(at);
-      if (is(link, "template")) {
-        link = before(link);
+      const Position link = is(at - 1, "template") ? at - 2 : at - 1;
+      if (!is_any(link, {"::", "->", "."})) {
+        break;
       }
-      if (is(link, "::") || is(link, "->") || is(link, ".")) {
-        begin = link;
-        at = before(link);
-        if (!is_identifier(at) && !is(at, ">") && !is(at, ")") && !is(at, "]")) {
-          break;  // "::kernel"
-        }
-        if (is(at, "return") || is(at, "else") || is(at, "do")) {
-          break;
-        }
-        continue;
+      begin = link;
+      at = link - 1;
+      if ((!is_identifier(at) && !is_any(at, {">", ")", "]"})) || is_any(at, {"return", "else", "do"})) {
+        break;  // "::kernel"
       }
-      break;
     }
     if (begin == launch) {
       fail(launch, "no kernel stands before <<<");
@@ -361,33 +317,27 @@ class Translator {
 
   /// The first of the three that close it.
   Position end_of_configuration(Position launch) const {
-    for (Position at = launch + 1; !ends(at); ++at) {
-      if (opens(tokens_[at])) {
-        at = closing(at);
-      } else if (is(at, ";")) {
-        break;
-      } else if (is(at, ">") && is(at + 1, ">") && is(at + 2, ">") && is(solid(at + 3), "(")) {
+    for (Position at = find(launch + 1, {">", ";"}); is(at, ">"); at = find(at + 1, {">", ";"})) {
+      if (is(at + 1, ">") && is(at + 2, ">") && is(at + 3, "(")) {
         return at;
       }
     }
     fail(launch, "this launch has no >>>( that ends its configuration");
   }
 
-  /// At the brace that opens a kernel with __launch_bounds__: has each thread compare the block with them.
+  /// At the brace that opens a kernel with __launch_bounds__ or __cluster_dims__: has each thread compare the launch
+  /// with them.
   void check_launch_bounds(Position brace) {
     for (Position at = statement_begin(brace); at < brace; ++at) {
-      if (is(at, "__cluster_dims__")) {
-        texts_[brace] += " simt::not_supported(\"__cluster_dims__ (" + escaped(place(at)) + ")\");";
-      } else if (is(at, "__launch_bounds__") && is(solid(at + 1), "(")) {
-        const Position open = solid(at + 1);
-        std::string threads;
-        int depth = 0;
-        for (Position argument = open + 1; argument < closing(open) && (depth > 0 || !is(argument, ",")); ++argument) {
-          const Token& token = tokens_[argument];
-          depth += angle(argument) + (opens(token) ? 1 : closes(token) ? -1 : 0);
-          threads += is_space(argument) ? " " : token.text;
+      if (is(at, "__cluster_dims__") && is(at + 1, "(")) {
+        texts_[brace] += " simt::wants_clusters" + text_between(at + 1, partner(at + 1) + 1) + ";";
+      } else if (is(at, "__launch_bounds__") && is(at + 1, "(")) {
+        Position end = at + 2;
+        for (int angles = 0; end < partner(at + 1) && (angles > 0 || !is(end, ",")); ++end) {
+          angles += angle(end);
+          end = opens(end) ? partner(end) : end;
         }
-        texts_[brace] += " simt::launch_bounds(" + threads + ");";
+        texts_[brace] += " simt::launch_bounds(" + text_between(at + 2, end) + ");";
       }
     }
   }
@@ -397,17 +347,14 @@ class Translator {
   /// Returns the last token of the declaration.
   Position shared_variable(Position at) {
     const Position begin = statement_begin(at);
-    Position end = at;
-    while (!ends(end) && !is(end, ";")) {
-      end = opens(tokens_[end]) ? closing(end) + 1 : end + 1;
-    }
+    const Position end = find(at, {";"});
     if (ends(end)) {
       fail(at, "__shared__ is understood where a whole declaration stands, up to its semicolon");
     }
     bool dynamic = false;
     for (Position token = begin; token < end; ++token) {
       dynamic = dynamic || is(token, "extern");
-      if (is(token, "extern") || is(token, "static") || is(token, "__shared__")) {
+      if (is_any(token, {"extern", "static", "__shared__"})) {
         texts_[token] = "";
       }
     }
@@ -417,8 +364,8 @@ class Translator {
     }
     const std::string type = "simt_shared_" + std::string(tokens_[names.front()].text);
     // nvcc takes a variable with a size as one of the kernel's own, whatever 'extern' says, and warns.
-    const Position bracket = solid(names.front() + 1);
-    if (dynamic && is(bracket, "[") && is(solid(bracket + 1), "]")) {
+    const Position bracket = names.front() + 1;
+    if (dynamic && is(bracket, "[") && is(bracket + 1, "]")) {
       declare_dynamic(begin, names.front(), end, type);
       return end;
     }
@@ -470,7 +417,7 @@ class Translator {
         at = behind - 1;
         continue;
       }
-      if (is(at, ",") || is(at, ";")) {
+      if (is_any(at, {",", ";"})) {
         if (angles == 0) {
           if (last != end) {
             names.push_back(last);
@@ -478,11 +425,11 @@ class Translator {
           last = end;
           initialised = false;
         }
-      } else if (opens(tokens_[at])) {
-        at = closing(at);
+      } else if (opens(at)) {
+        at = partner(at);
       } else if (is(at, "=") && angles == 0) {
         initialised = true;
-      } else if (!initialised && (is(at, "<") || is(at, ">"))) {
+      } else if (!initialised && angle(at) != 0) {
         angles += angle(at);
       } else if (!initialised && angles == 0 && is_identifier(at)) {
         last = at;
@@ -496,37 +443,34 @@ class Translator {
   /// Puts guards around the array or the vector that is declared here, so that the checks notice writes beyond it.
   /// Declarations of several variables and types with template arguments are left as they are.
   void guard_local(Position begin) {
-    static constexpr std::array<std::string_view, 26> NO_TYPES{
-        "return", "delete",   "throw",   "else",      "case",       "goto", "new",      "using",    "typedef",
-        "static", "extern",   "struct",  "constexpr", "if",         "for",  "while",    "do",       "switch",
-        "break",  "continue", "default", "template",  "__shared__", "asm",  "register", "namespace"};
     Position name = tokens_.size();
     unsigned words = 0;
     Position at = begin;
-    for (; is_identifier(at) || is(at, "::") || is(at, "*"); at = solid(at + 1)) {
-      if (std::ranges::find(NO_TYPES, tokens_[at].text) != NO_TYPES.end()) {
+    for (; is_identifier(at) || is_any(at, {"::", "*"}); ++at) {
+      if (is_any(at,
+                 {"return", "delete",   "throw",   "else",      "case",       "goto", "new",      "using",    "typedef",
+                  "static", "extern",   "struct",  "constexpr", "if",         "for",  "while",    "do",       "switch",
+                  "break",  "continue", "default", "template",  "__shared__", "asm",  "register", "namespace"})) {
         return;
       }
       words += is_identifier(at) && !is(name, "::") ? 1 : 0;
       name = at;
     }
-    if (words < 2 || !is_identifier(name) || is(before(name), "::")) {
+    if (words < 2 || !is_identifier(name) || is(name - 1, "::")) {
       return;
     }
     const bool array = is(at, "[");
-    for (; is(at, "["); at = solid(closing(at) + 1)) {
-      if (solid(at + 1) == closing(at)) {
+    for (; is(at, "["); at = partner(at) + 1) {
+      if (at + 1 == partner(at)) {
         return;  // as many as the initialiser has
       }
     }
-    const Position initialiser = is(at, "=") || is(at, "{") ? at : tokens_.size();
+    const Position initialiser = is_any(at, {"=", "{"}) ? at : tokens_.size();
     if (initialiser == at) {
-      if (array && is(at, "=") && !is(solid(at + 1), "{")) {
+      if (array && is(at, "=") && !is(at + 1, "{")) {
         return;
       }
-      while (!ends(at) && !is(at, ";") && !is(at, ",")) {
-        at = opens(tokens_[at]) ? closing(at) + 1 : at + 1;
-      }
+      at = find(at, {";", ","});
     }
     if (!is(at, ";") || (!array && !(address_is_taken(name, at) && (is_vector(begin) || is_template_type(begin))))) {
       return;
@@ -547,15 +491,13 @@ class Translator {
   }
 
   bool is_vector(Position type) const {
-    static constexpr std::array<std::string_view, 9> VECTORS{"float2", "float3", "float4",  "int2", "int4",
-                                                             "uint2",  "uint4",  "double2", "half2"};
-    return std::ranges::find(VECTORS, tokens_[type].text) != VECTORS.end();
+    return is_any(type, {"float2", "float3", "float4", "int2", "int4", "uint2", "uint4", "double2", "half2"});
   }
 
   /// Whether a template has a parameter of this name that stands for a type, which may be a vector.
   bool is_template_type(Position type) const {
     for (Position at = 0; at < type; ++at) {
-      if ((is(at, "typename") || is(at, "class")) && is(solid(at + 1), tokens_[type].text)) {
+      if (is_any(at, {"typename", "class"}) && is(at + 1, tokens_[type].text)) {
         return true;
       }
     }
@@ -567,7 +509,7 @@ class Translator {
     int depth = 0;
     for (Position at = from; at < tokens_.size() && depth >= 0; ++at) {
       depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
-      if (is(at, "&") && is(solid(at + 1), tokens_[name].text)) {
+      if (is(at, "&") && is(at + 1, tokens_[name].text)) {
         return true;
       }
     }
@@ -588,28 +530,24 @@ class Translator {
       if (const Position behind = behind_attribute(here); behind != here) {
         here = behind - 1;
       } else if (is(here, "decltype")) {
-        here = closing(solid(here + 1));
-      } else if (is(here, "extern") || is(here, "template") || is(here, "operator") || is(here, "struct") ||
-                 is(here, "class") || is(here, "union") || is(here, "using") ||
-                 (angles == 0 && (is(here, "(") || is(here, "{")))) {
+        here = partner(here + 1);
+      } else if (is_any(here, {"extern", "template", "operator", "struct", "class", "union", "using"}) ||
+                 (angles == 0 && is_any(here, {"(", "{"}))) {
         return;
-      } else if (is(here, "<") || is(here, ">")) {
+      } else if (angle(here) != 0) {
         angles += angle(here);
-      } else if (angles == 0 && (is(here, ";") || is(here, "=") || is(here, "["))) {
+      } else if (angles == 0 && is_any(here, {";", "=", "["})) {
         break;
       }
     }
-    Position end = here;
-    while (!ends(end) && !is(end, ";")) {
-      end = opens(tokens_[end]) ? closing(end) + 1 : end + 1;
-    }
+    const Position end = find(here, {";"});
     if (ends(end) || end == registered_) {
       return;
     }
     registered_ = end;
     bool constant = false;
     for (Position token = begin; token < end; ++token) {
-      constant = constant || is(token, "__constant__") || is(token, "constexpr") || is(token, "const");
+      constant = constant || is_any(token, {"__constant__", "constexpr", "const"});
     }
     texts_[end] = ";";
     for (const Position name : declared_names(begin, end)) {
@@ -624,23 +562,24 @@ class Translator {
 
   /// Returns the last token of the statement, before its semicolon.
   Position assembly(Position at) {
-    Position open = solid(at + 1);
-    while (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile")) {
-      open = solid(open + 1);
+    Position open = at + 1;
+    while (is_any(open, {"volatile", "__volatile__", "__volatile"})) {
+      ++open;
     }
     if (!is(open, "(")) {
       fail(at, "inline assembly has its text in parentheses");
     }
-    const Position close = closing(open);
+    const Position close = partner(open);
     texts_[at] = translate_assembly(std::span(tokens_).subspan(open + 1, close - open - 1), place(at));
     clear(at + 1, close);
     return close;
   }
 
   const std::string path_;
-  const std::vector<Token> tokens_;
-  std::vector<std::string> texts_;   ///< of the tokens
+  const std::vector<Token> all_;
+  const std::vector<Token> tokens_;  ///< those that are no space
   std::vector<std::string> before_;  ///< what is put before them
+  std::vector<std::string> texts_;   ///< of them
   struct Scope {
     bool of_namespace = false;
     bool device_code = false;  ///< of a kernel or a __device__ function

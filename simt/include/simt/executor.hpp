@@ -36,8 +36,12 @@ struct Launch {
   void (*thread)(const void* kernel);  ///< what each thread does: calls `kernel` with its arguments
   const void* kernel = nullptr;
   std::size_t kernel_bytes = 0;  ///< of what `kernel` points to: threads may read it
-  unsigned cluster = 1;          ///< blocks along x of a cluster, 8 at most, into which the grid splits
+  Index3 cluster{1, 1, 1};       ///< blocks along each axis of a cluster, 8 at most in all, into which the grid splits
+  bool cooperative = false;      ///< whether all blocks run at the same time, and may wait for one another; no clusters
 };
+
+/// How many blocks, in a row, run at the same time because they may wait for one another.
+unsigned together(const Launch& launch);
 
 /// A kernel did what no kernel may, such as leaving a barrier incomplete. The message is one line that names the
 /// kernel's function, block, thread and source line where they are known.

@@ -94,12 +94,16 @@ void launch_kernel(const Kernel& kernel, const Configuration& configuration, con
   const cudaLaunchConfig_t& launch = configuration.launch;
   check_launch(launch, configuration.site);
   const PlainCall<Kernel, std::decay_t<const Arguments&>...> call{kernel, {arguments...}};
-  run({{launch.gridDim.x, launch.gridDim.y, launch.gridDim.z},
-       {launch.blockDim.x, launch.blockDim.y, launch.blockDim.z},
-       launch.dynamicSmemBytes,
-       decltype(call)::run,
-       &call,
-       sizeof call});
+  Launch all = launch_of(launch);
+  all.thread = decltype(call)::run;
+  all.kernel = &call;
+  all.kernel_bytes = sizeof call;
+  run(all);
+}
+
+/// __cluster_dims__ of the kernel, which has just begun.
+inline void wants_clusters(unsigned x = 1, unsigned y = 1, unsigned z = 1, Site site = Site::current()) {
+  cluster_dims(x, y, z, site);
 }
 
 /// Ends the launch if the block has more threads than the kernel's __launch_bounds__.

@@ -246,29 +246,19 @@ void store(void* address, const T& value) {
   *static_cast<T*>(address) = value;
 }
 
-/// mapa: a shared address in the block of that rank in the cluster, which the upper bits have.
+/// mapa: a shared address in the block of that rank in the cluster, which the upper bits have. Those of an address in
+/// the own block are all the same.
 constexpr unsigned RANK_SHIFT = 24;
 inline std::uint32_t in_cluster(std::uint32_t address, std::uint32_t rank, Site site) {
-  if (address >> RANK_SHIFT != 0) {
-    fail("mapa takes addresses in dynamic shared memory", site);
-  }
-  return address | (rank + 1) << RANK_SHIFT;
+  simt::in_cluster(shared_pointer(address), rank, site);  // fails where there is none
+  return (address & ((1U << RANK_SHIFT) - 1)) | (rank + 1) << RANK_SHIFT;
 }
-/// ld.shared::cluster, of an address that mapa gave or of one in the own block.
-template <class T>
-T load_in_cluster(unsigned address, Site site) {
+/// To an address that mapa gave, or to one in the own block.
+inline void* cluster_pointer(unsigned address, Site site) {
   const unsigned rank = address >> RANK_SHIFT;
-  if (static_cast<int>(address) < 1 << RANK_SHIFT) {
-    return load<T>(shared_pointer(address));
-  }
-  const unsigned there = address & ((1U << RANK_SHIFT) - 1);
-  const auto four = load_four_in_cluster(there & ~15U, rank - 1, site);
-  if (there % sizeof(T) != 0) {
-    fail("ld.shared::cluster of an address that is not aligned", site);
-  }
-  T value;
-  __builtin_memcpy(&value, reinterpret_cast<const char*>(&four) + there % 16, sizeof(T));
-  return value;
+  const int own = static_cast<int>(address << (32 - RANK_SHIFT)) >> (32 - RANK_SHIFT);
+  return rank == 0 || rank == 0xFF ? shared_pointer(address)
+                                   : simt::in_cluster(shared_pointer(static_cast<unsigned>(own)), rank - 1, site);
 }
 
 /// cp.async.bulk to global memory, which is complete at once.

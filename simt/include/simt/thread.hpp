@@ -45,8 +45,18 @@ void cluster_barrier(Site site);
 /// The two apart. A thread that waits has arrived before.
 void cluster_arrive(Site site);
 void cluster_wait(Site site);
-/// ld.shared::cluster.v4: what lies at a shared address, aligned to 16 bytes, in the dynamic shared memory of the block
-/// of that rank in the cluster. No check watches it.
+/// Of this block in its cluster, and how many blocks the cluster has along each axis.
+unsigned cluster_rank();
+Index3 cluster_extents();
+/// What lies where `own` does, in the shared memory of the block of that rank in the cluster. No check watches it.
+void* in_cluster(const void* own, unsigned rank, Site site);
+/// The kernel has __cluster_dims__: the launch begins again with them where it has no clusters.
+void cluster_dims(unsigned x, unsigned y, unsigned z, Site site);
+/// For all threads of a cooperative launch.
+void grid_barrier(Site site);
+bool is_cooperative();
+/// ld.shared::cluster.v4: what lies at a shared address, aligned to 16 bytes, in the shared memory of the block of that
+/// rank in the cluster. No check watches it.
 std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site site);
 
 // ---- Tensor cores ----

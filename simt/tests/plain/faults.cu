@@ -127,7 +127,14 @@ __global__ void __launch_bounds__(WARPS * 32, /* blocks */ 1) bounded_kernel(con
 void beyond_launch_bounds(const float* in, float* out) { bounded_kernel<1><<<1, 64>>>(in, out); }
 
 __global__ void __cluster_dims__(2, 1, 1) of_clusters_kernel() {}
-void of_clusters(const float*, float*) { of_clusters_kernel<<<2, 32>>>(); }
+void of_clusters(const float*, float*) { of_clusters_kernel<<<3, 32>>>(); }
+
+__global__ void beyond_cluster_kernel(float* out) {
+  __shared__ float values[32];
+  values[threadIdx.x] = 1;
+  out[threadIdx.x] = cooperative_groups::this_cluster().map_shared_rank(values, 1)[threadIdx.x];
+}
+void beyond_cluster(const float*, float* out) { beyond_cluster_kernel<<<1, 32>>>(out); }
 
 __constant__ float constants[4];
 void copy_beyond_symbol(const float* in, float*) {
@@ -215,6 +222,20 @@ void constraint(const float*, float* out) { constraint_kernel<<<1, 32>>>(out); }
 __global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
 void grid_barrier(const float*, float*) { grid_barrier_kernel<<<1, 32>>>(); }
 
+__global__ void leaving_grid_kernel() {
+  if (blockIdx.x > 0) cooperative_groups::this_grid().sync();
+}
+void leaving_grid(const float*, float*) { cudaLaunchCooperativeKernel(leaving_grid_kernel, 2, 32, nullptr); }
+
+void untyped_launch(const float*, float*) {
+  const void* const kernel = reinterpret_cast<const void*>(grid_barrier_kernel);
+  cudaLaunchCooperativeKernel(kernel, 1, 32, nullptr);
+}
+void large_cooperative_launch(const float*, float*) {
+  throw std::runtime_error(
+      cudaGetErrorName(cudaLaunchCooperativeKernel(grid_barrier_kernel, 1 << 20, 32, nullptr, 0, nullptr)));
+}
+
 __global__ void launching_kernel() { grid_barrier_kernel<<<1, 32>>>(); }
 void launch_by_kernel(const float*, float*) { launching_kernel<<<1, 1>>>(); }
 
@@ -257,7 +278,8 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
       {"beyond_launch_bounds", beyond_launch_bounds,
        "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
-      {"of_clusters", of_clusters, "does not model __cluster_dims__ ("},
+      {"of_clusters", of_clusters, "clusters of 2 x 1 x 1 blocks, which a launch of 3 x 1 x 1 blocks can not have"},
+      {"beyond_cluster", beyond_cluster, "there is no shared memory at shared address"},
       {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
       {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
       {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
@@ -279,7 +301,10 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"sum_with_carry", sum_with_carry, "the instruction add.cc.u32 ("},
       {"bit_reduction", bit_reduction, "the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"},
       {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
-      {"grid_barrier", grid_barrier, "barriers of a whole grid"},
+      {"grid_barrier", grid_barrier, "waits at a barrier of the grid, and its launch is not cooperative"},
+      {"leaving_grid", leaving_grid, "waits for ever at a barrier of the grid: another block of it has ended"},
+      {"untyped_launch", untyped_launch, "does not model a launch by a pointer without the kernel's type"},
+      {"large_cooperative_launch", large_cooperative_launch, "cudaErrorCooperativeLaunchTooLarge"},
       {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
       {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},
   };

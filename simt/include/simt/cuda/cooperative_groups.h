@@ -1,7 +1,6 @@
 #pragma once
 
-// Stands in for CUDA's header of the same name: blocks and tiles of their warps as objects. Grids and clusters whose
-// blocks wait for one another are not modelled.
+// Stands in for CUDA's header of the same name: grids, clusters, blocks and tiles of their warps as objects.
 
 #include <simt/thread.hpp>
 
@@ -26,7 +25,7 @@ inline thread_block this_thread_block() { return {}; }
 
 class grid_group {
  public:
-  void sync() const { simt::not_supported("barriers of a whole grid (cooperative_groups::grid_group::sync)"); }
+  void sync(simt::Site site = simt::Site::current()) const { simt::grid_barrier(site); }
   unsigned long long thread_rank() const {
     const thread_block block;
     return ((static_cast<unsigned long long>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) *
@@ -36,9 +35,37 @@ class grid_group {
   unsigned long long size() const {
     return static_cast<unsigned long long>(gridDim.x) * gridDim.y * gridDim.z * thread_block().size();
   }
-  bool is_valid() const { return false; }
+  unsigned long long num_threads() const { return size(); }
+  unsigned long long block_rank() const { return thread_rank() / thread_block().size(); }
+  unsigned long long num_blocks() const { return size() / thread_block().size(); }
+  bool is_valid() const { return simt::is_cooperative(); }
 };
 inline grid_group this_grid() { return {}; }
+
+class cluster_group {
+ public:
+  static void sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+  static void barrier_arrive(simt::Site site = simt::Site::current()) { simt::cluster_arrive(site); }
+  static void barrier_wait(simt::Site site = simt::Site::current()) { simt::cluster_wait(site); }
+  static unsigned block_rank() { return simt::cluster_rank(); }
+  static dim3 dim_blocks() {
+    const simt::Index3 extents = simt::cluster_extents();
+    return {extents.x, extents.y, extents.z};
+  }
+  static dim3 block_index() {
+    const dim3 dim = dim_blocks();
+    return {blockIdx.x % dim.x, blockIdx.y % dim.y, blockIdx.z % dim.z};
+  }
+  static unsigned num_blocks() { return dim_blocks().x * dim_blocks().y * dim_blocks().z; }
+  static unsigned num_threads() { return num_blocks() * thread_block().size(); }
+  static unsigned size() { return num_threads(); }
+  static unsigned thread_rank() { return block_rank() * thread_block().size() + thread_block().thread_rank(); }
+  template <class T>
+  static T* map_shared_rank(T* own, unsigned rank, simt::Site site = simt::Site::current()) {
+    return static_cast<T*>(simt::in_cluster(own, rank, site));
+  }
+};
+inline cluster_group this_cluster() { return {}; }
 
 /// SIZE neighbouring lanes of a warp.
 template <unsigned SIZE, class Parent = void>

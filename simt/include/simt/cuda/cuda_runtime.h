@@ -114,7 +114,7 @@ cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
   return cudaSuccess;
 }
 
-/// The executor has neither registers nor multiprocessors: these return cudaErrorNotSupported.
+/// The executor has no registers: this returns cudaErrorNotSupported. A block is taken to fill a multiprocessor.
 struct cudaFuncAttributes {
   std::size_t sharedSizeBytes = 0;
   std::size_t localSizeBytes = 0;
@@ -135,11 +135,17 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*ke
                                                        dynamic_smem);
 }
 
-enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,  ///< which changes nothing: launches come one by one
+};
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id = cudaLaunchAttributeClusterDimension;
   struct {
     dim3 clusterDim;
+    int cooperative;
+    int programmaticStreamSerializationAllowed;
   } val;
 };
 struct cudaLaunchConfig_t {
@@ -157,8 +163,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* kernel, co
 namespace simt {
 
 cudaError_t check(const cudaLaunchConfig_t& config);
-/// How many blocks along x its clusters have.
-unsigned cluster_of(const cudaLaunchConfig_t& config);
+/// Without what its threads do.
+Launch launch_of(const cudaLaunchConfig_t& config);
 
 template <class... Parameters>
 struct Call {
@@ -170,22 +176,53 @@ struct Call {
   }
 };
 
+/// Returns when the grid has been executed. Throws what run() throws: the executor's errors say more than codes.
+template <class... Parameters>
+cudaError_t launch(const cudaLaunchConfig_t& config, const Call<Parameters...>& call) {
+  if (const cudaError_t error = check(config); error != cudaSuccess) {
+    return error;
+  }
+  Launch launch = launch_of(config);
+  launch.thread = Call<Parameters...>::run;
+  launch.kernel = &call;
+  launch.kernel_bytes = sizeof call;
+  run(launch);
+  return cudaSuccess;
+}
+
+template <class... Parameters, std::size_t... INDEX>
+Call<Parameters...> call_of(void (*kernel)(Parameters...), void** arguments, std::index_sequence<INDEX...>) {
+  return {kernel, {*static_cast<std::remove_reference_t<Parameters>*>(arguments[INDEX])...}};
+}
+
 }  // namespace simt
 
-/// Returns when the grid has been executed. Throws what simt::run() throws: the executor's errors say more than codes.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  if (const cudaError_t error = simt::check(*config); error != cudaSuccess) {
-    return error;
-  }
-  const simt::Call<Parameters...> call{kernel, {std::forward<Arguments>(arguments)...}};
-  simt::run({{config->gridDim.x, config->gridDim.y, config->gridDim.z},
-             {config->blockDim.x, config->blockDim.y, config->blockDim.z},
-             config->dynamicSmemBytes,
-             simt::Call<Parameters...>::run,
-             &call,
-             sizeof call,
-             simt::cluster_of(*config)});
-  return cudaSuccess;
+  return simt::launch(*config, simt::Call<Parameters...>{kernel, {std::forward<Arguments>(arguments)...}});
+}
+
+/// The kernel's type tells what `arguments` point to. Translations take casts to void* away.
+template <class... Parameters>
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t dynamic_smem = 0, cudaStream_t stream = nullptr) {
+  return simt::launch({grid, block, dynamic_smem, stream, nullptr, 0},
+                      simt::call_of(kernel, arguments, std::index_sequence_for<Parameters...>()));
+}
+template <class... Parameters>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                        std::size_t dynamic_smem = 0, cudaStream_t stream = nullptr) {
+  cudaLaunchAttribute cooperative;
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  return simt::launch({grid, block, dynamic_smem, stream, &cooperative, 1},
+                      simt::call_of(kernel, arguments, std::index_sequence_for<Parameters...>()));
+}
+inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t = 0, cudaStream_t = nullptr) {
+  simt::not_supported("a launch by a pointer without the kernel's type");
+}
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                               std::size_t = 0, cudaStream_t = nullptr) {
+  return cudaLaunchKernel(kernel, grid, block, arguments);
 }

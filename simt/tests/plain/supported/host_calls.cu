@@ -26,6 +26,7 @@ void host_calls(const float* in, float* out) {
   float on_host[64];
   float *from, *to;
   cudaDeviceProp properties;
+  cudaGetLastError();  // of launches that were refused before
   CHECK(cudaGetDeviceProperties(&properties, 0));
   CHECK(cudaMalloc((void**)&from, 64 * sizeof(float)));
   CHECK(cudaMalloc(&to, 64 * sizeof(float)));
