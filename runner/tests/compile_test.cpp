@@ -3,6 +3,7 @@
 #include "base/program.hpp"
 #include "fixtures/temporary_folder.hpp"
 #include "usage_message.hpp"
+#include "user/wrapper.hpp"
 
 #include <gtest/gtest.h>
 
@@ -93,11 +94,22 @@ TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
     std::ofstream("my.cu") << "__global__ void k(float* c) { *c = 1; }\n// launch: " << launch << "\n";
     return usage_message([&] { compile(read_user_file({"my.cu", ""}, {}, target, {}), target, {{}, {}, 90}); });
   };
+  EXPECT_EQ(refusal("k<<<1, 1>>>(C); cluster(2)", Target::for_executor), "my.cu: no launch follows 'cluster(2);'");
   EXPECT_EQ(
       refusal("cooperative(); k<<<1, 1>>>(C)", Target::for_executor),
       "my.cu: cooperative() in a launch line is for GPUs: the executor does not run all blocks of a grid at a time");
   EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
             "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
+}
+
+TEST_F(CompileTest, AHostFunctionMayHaveTheNameOfAWord) {
+  std::ofstream("my.cu")
+      << "__global__ void k(float* c) { *c = 1; }\n"
+         "void cluster(int M, int N, int K, const float* A, const float* B, float* C) { k<<<1, 1>>>(C); "
+         "}\n";
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_executor, {});
+  EXPECT_FALSE(needs_device_code(file));
+  EXPECT_NE(wrapper_of(file, Target::for_executor).find("cluster(M, N, K, A, B, C);"), std::string::npos);
 }
 
 TEST_F(CompileTest, SaysWhichCompilerIsMissing) {

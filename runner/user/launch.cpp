@@ -712,6 +712,16 @@ Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, s
   return reading;
 }
 
+/// Readings of a call for matrices in other orders.
+void add_other_orders(std::vector<Reading>& all, bool any_sum) {
+  const Reading first = all.front();
+  all.push_back(with_swapped(first, {{"M", "N"}}));                              // C is N x M
+  all.push_back(with_swapped(first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}}));  // columns: C^T = B^T A^T
+  if (any_sum) {
+    all.push_back(with_swapped(first, {{"N", "K"}}));
+  }
+}
+
 /// What a function can not do that has no more sizes and factors than these.
 std::string requirement_without(const Words& sizes, const Words& factors) {
   Words conditions;
@@ -795,12 +805,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
     }
   }
   if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !tensors) {
-    const Reading first = readings.all.front();
-    readings.all.push_back(with_swapped(first, {{"M", "N"}}));                              // C is N x M
-    readings.all.push_back(with_swapped(first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}}));  // columns: C^T = B^T A^T
-    if (summed.empty()) {
-      readings.all.push_back(with_swapped(first, {{"N", "K"}}));
-    }
+    add_other_orders(readings.all, summed.empty());
   }
   return readings;
 }

@@ -25,7 +25,7 @@ namespace {
 class LoadedFile {
  public:
   LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {
-    options_.device_code = options.device_code || needs_device_code(file_.launch);
+    options_.device_code = options.device_code || needs_device_code(file_);
   }
 
   const UserFile& file() const { return file_; }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace sgemm {
 namespace {
@@ -251,8 +252,20 @@ bool calls(std::string_view statement, std::string_view function) {
   return begin != std::string_view::npos && statement.substr(begin).starts_with(fmt::format("{}(", function));
 }
 
-/// Whether the statement says how the next launch is made.
-bool is_for_next(std::string_view statement) { return calls(statement, "cluster") || calls(statement, "cooperative"); }
+/// Whether the statement says how the next launch is made. Throws UsageError where there is none.
+bool is_for_next(const UserFile& file, std::string_view statement) {
+  if (!calls(statement, "cluster") && !calls(statement, "cooperative")) {
+    return false;
+  }
+  const std::string& all = file.launch.statement.text;
+  if (all.find("<<<") == std::string::npos) {
+    return false;  // a host function of that name
+  }
+  if (all.find("<<<", all.find(statement)) == std::string::npos) {
+    throw UsageError(fmt::format("{}: no launch follows '{}'", file.path, simt::trimmed(statement)));
+  }
+  return true;
+}
 
 bool names_tensor_map(std::string_view text) { return text.find("tensor_map(") != std::string_view::npos; }
 
@@ -294,7 +307,7 @@ std::string statements_of(const UserFile& file, Target target) {
       text += line + (said.empty() ? "  " + on_stream(*launch) : configured(*launch, said)) + "\n";
       said.clear();
     } else {
-      (is_for_next(statement) ? said : text) += fmt::format("{}  {}\n", line, statement);
+      (is_for_next(file, statement) ? said : text) += fmt::format("{}  {}\n", line, statement);
     }
     part.line += static_cast<int>(std::ranges::count(statement, '\n'));
   }
@@ -310,7 +323,7 @@ class PlanKernels {
     PlacedText part = file.launch.statement;
     for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
       part.text = statement;
-      add(statement, line_directive(part));
+      add(file, statement, line_directive(part));
       part.line += static_cast<int>(std::ranges::count(statement, '\n'));
     }
   }
@@ -341,32 +354,31 @@ class PlanKernels {
            "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
   }
 
-  void add(const std::string& statement, const std::string& line) {
+  void add(const UserFile& file, const std::string& statement, const std::string& line) {
     const std::string placed = fmt::format("{}  {}\n", line, statement);
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
       const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
       names_ += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches_, launch->kernel);
       add_plan(fmt::format(
-          "{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
+          "{}{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
           "{}  sgemm_to->smem_bytes = ({});\n"
           "{}  decltype(sgemm_arguments_of({})){{sgemm_to}}({});\n"
           "  sgemm_to->grid[0] = sgemm_grid.x; sgemm_to->grid[1] = sgemm_grid.y; sgemm_to->grid[2] = sgemm_grid.z;\n"
           "  sgemm_to->block[0] = sgemm_block.x; sgemm_to->block[1] = sgemm_block.y;"
           " sgemm_to->block[2] = sgemm_block.z;\n",
-          line, launch->configuration[0], line, launch->configuration[1], line, smem, line, launch->kernel,
-          launch->arguments.substr(1, launch->arguments.size() - 2)));
+          std::exchange(said_, ""), line, launch->configuration[0], line, launch->configuration[1], line, smem, line,
+          launch->kernel, launch->arguments.substr(1, launch->arguments.size() - 2)));
     } else if (calls(statement, "cudaMemsetAsync")) {
       add_plan(placed);
     } else {
-      (is_for_next(statement) ? said_ : before_) += placed;
+      (is_for_next(file, statement) ? said_ : before_) += placed;
     }
   }
 
   void add_plan(const std::string& statements) {
-    text_ += fmt::format("{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}{}{}{}{}}}\n", KERNEL,
+    text_ += fmt::format("{} {}{}(sgemm_user_problem sgemm_given, sgemm_plan* sgemm_to) {{\n{}{}{}{}{}{}}}\n", KERNEL,
                          PLAN_SYMBOL, launches_++, PROBLEM, locals("int"), PLAN_WORDS, maps_ ? TENSOR_MAP_WORD : "",
-                         before_, said_, statements);
-    said_.clear();
+                         before_, statements);
   }
 
   const bool maps_;
@@ -430,9 +442,10 @@ std::string wrapper_of(const UserFile& file, Target target) {
   return text;
 }
 
-bool needs_device_code(const UserLaunch& launch) {
-  const std::vector<std::string> statements = simt::split_statements(launch.statement.text);
-  return names_tensor_map(launch.statement.text) || std::ranges::any_of(statements, is_for_next);
+bool needs_device_code(const UserFile& file) {
+  const std::vector<std::string> statements = simt::split_statements(file.launch.statement.text);
+  return names_tensor_map(file.launch.statement.text) ||
+         std::ranges::any_of(statements, [&](const std::string& each) { return is_for_next(file, each); });
 }
 
 std::string device_wrapper_of(const UserFile& file) {

@@ -138,8 +138,8 @@ std::string line_directive(const PlacedText& text);
 std::string wrapper_of(const UserFile& file, Target target);
 
 /// Whether the launch line has words that hold for the next launch, or tensor maps: on a GPU, only the runner can
-/// launch so.
-bool needs_device_code(const UserLaunch& launch);
+/// launch so. Throws UsageError where no launch follows such a word.
+bool needs_device_code(const UserFile& file);
 
 /// The same for a file whose code for GPUs is taken alone: kernels that evaluate its launch line, its requirement and
 /// its workspace's bytes. Throws UsageError where the file launches by its own host code.
