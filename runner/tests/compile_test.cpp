@@ -95,9 +95,6 @@ TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
     return usage_message([&] { compile(read_user_file({"my.cu", ""}, {}, target, {}), target, {{}, {}, 90}); });
   };
   EXPECT_EQ(refusal("k<<<1, 1>>>(C); cluster(2)", Target::for_executor), "my.cu: no launch follows 'cluster(2);'");
-  EXPECT_EQ(
-      refusal("cooperative(); k<<<1, 1>>>(C)", Target::for_executor),
-      "my.cu: cooperative() in a launch line is for GPUs: the executor does not run all blocks of a grid at a time");
   EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
             "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
 }

@@ -236,15 +236,18 @@ constexpr std::string_view TENSOR_MAP_WORD = R"(
 
 /// The same for a launch on the executor. `sgemm_config` is that of the next launch.
 constexpr std::string_view EXECUTOR_WORDS = R"(
-    cudaLaunchAttribute sgemm_attribute;
+    cudaLaunchAttribute sgemm_attributes[2];
+    sgemm_attributes[0].id = cudaLaunchAttributeClusterDimension;
+    sgemm_attributes[0].val.clusterDim = {1, 1, 1};
+    sgemm_attributes[1].id = cudaLaunchAttributeCooperative;
+    sgemm_attributes[1].val.cooperative = 0;
     cudaLaunchConfig_t sgemm_config{};
-    sgemm_config.attrs = &sgemm_attribute;
-    const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
-      sgemm_config.numAttrs = 1;
-      sgemm_attribute.id = cudaLaunchAttributeClusterDimension;
-      sgemm_attribute.val.clusterDim = {x, y, z};
-      if (y * z != 1) throw simt::NotSupported("the executor has clusters along x alone");
+    sgemm_config.attrs = sgemm_attributes;
+    sgemm_config.numAttrs = 2;
+    [[maybe_unused]] const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
+      sgemm_attributes[0].val.clusterDim = {x, y, z};
     };
+    [[maybe_unused]] const auto cooperative = [&] { sgemm_attributes[1].val.cooperative = 1; };
 )";
 
 bool calls(std::string_view statement, std::string_view function) {
@@ -279,29 +282,18 @@ std::string configured(const simt::LaunchParts& launch, const std::string& said)
       launch.arguments.substr(1));
 }
 
-/// Throws UsageError where the executor does not know what a statement asks for.
-void require_on_executor(const UserFile& file, const std::string& statement) {
-  const std::string_view unknown =
-      calls(statement, "cooperative") ? "cooperative() in a launch line is for GPUs: the executor does not run all "
-                                        "blocks of a grid at a time"
-      : names_tensor_map(statement)   ? "tensor_map() in a launch line is for GPUs: the executor has no tensor maps"
-                                      : "";
-  if (!unknown.empty()) {
-    throw UsageError(fmt::format("{}: {}", file.path, unknown));
-  }
-}
-
 /// What the file says of its launch, statement by statement, with what each launch needs before it.
 std::string statements_of(const UserFile& file, Target target) {
+  if (target != Target::for_gpu && names_tensor_map(file.launch.statement.text)) {
+    throw UsageError(
+        fmt::format("{}: tensor_map() in a launch line is for GPUs: the executor has no tensor maps", file.path));
+  }
   std::string text;
   std::string said;  // of the next launch
   PlacedText part = file.launch.statement;
   for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
     part.text = statement;
     const std::string line = line_directive(part);
-    if (target != Target::for_gpu) {
-      require_on_executor(file, statement);
-    }
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
       text += line + (target == Target::for_gpu ? "" : check_of(*launch)) + line + consent_of(*launch);
       text += line + (said.empty() ? "  " + on_stream(*launch) : configured(*launch, said)) + "\n";

@@ -283,32 +283,29 @@ def test_a_launch_of_several_statements_runs_each_of_them_once(run, launch):
         assert len(done.cases[0].get("counts", {}).get("launches", [1, 2])) == 2
 
 
-def test_a_launch_line_fills_memory_and_has_clusters(run):
-    """The first launch adds parts by a cluster's two blocks, which wait for each other."""
-    parts = (
-        """
-__global__ void part(int M, int N, int K, const float* A, const float* B, void* sums) {
-  asm volatile("barrier.cluster.arrive.aligned;\\n barrier.cluster.wait.aligned;" ::: "memory");
+@pytest.mark.parametrize("words", ["cluster(2)", "cluster(2, 2)", "cooperative()"])
+def test_a_launch_line_fills_memory_and_says_how_blocks_run(run, words):
+    """The first launch adds parts of sums by two blocks, which wait for each other."""
+    group = "grid" if words == "cooperative()" else "cluster"
+    launches = "part<<<dim3(2, M), N>>>(M, N, K, A, B, workspace); store<<<M, N>>>(N, workspace, C)"
+    source = f"""
+#include <cooperative_groups.h>
+__global__ void part(int M, int N, int K, const float* A, const float* B, void* sums) {{
+  cooperative_groups::this_{group}().sync();
   float sum = 0;
   for (int k = blockIdx.x % 2; k < K; k += 2) sum += A[blockIdx.y * K + k] * B[k * N + threadIdx.x];
   atomicAdd((float*)sums + blockIdx.y * N + threadIdx.x, sum);
-}
-__global__ void store(int N, const void* sums, float* C) {
+}}
+__global__ void store(int N, const void* sums, float* C) {{
   C[blockIdx.x * N + threadIdx.x] = ((const float*)sums)[blockIdx.x * N + threadIdx.x];
-}
-// launch: cudaMemsetAsync(workspace, 0, 4 * M * N, stream); cluster(EXTENTS); LAUNCHES
-""".replace("LAUNCHES", "part<<<dim3(2, M), N>>>(M, N, K, A, B, workspace); store<<<M, N>>>(N, workspace, C)")
-        + """
+}}
+// launch: cudaMemsetAsync(workspace, 0, 4 * M * N, stream); {words}; {launches}
 // workspace: 4 * M * N
 // requires: alpha == 1 && beta == 0
 """
-    )
     for mode in ([], ["--check"]):
-        done = run({"my.cu": parts.replace("EXTENTS", "2")}, *mode, sizes="16,24x17x9")
+        done = run({"my.cu": source}, *mode, sizes="8,10x17x9")
         assert done.outcomes == {"my.cu": "executed"}, done.stdout
-    done = run({"my.cu": parts.replace("EXTENTS", "2, 2")}, sizes="16")
-    assert done.cases[0]["outcome"] == "not_supported"
-    assert "the executor has clusters along x alone" in done.cases[0]["reason"]
 
 
 def test_all_functions_of_a_file(run):
