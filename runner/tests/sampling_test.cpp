@@ -169,7 +169,7 @@ TEST(Sampling, OrderIsRandomAndRepeatable) {
           return std::vector<double>{noise(random), 100.0};
         },
         timeless(2, false, seed), ignore);
-    seen.resize(MAX_SAMPLES);
+    seen.erase(seen.begin(), seen.end() - MAX_SAMPLES);  // of the warm-up
     return seen;
   };
   const auto first = orders(1);
@@ -178,8 +178,7 @@ TEST(Sampling, OrderIsRandomAndRepeatable) {
     EXPECT_EQ(std::set<int>(order.begin(), order.end()), (std::set<int>{0, 1}));
     kernel_first += order.front() == 0 ? 1 : 0;
   }
-  EXPECT_GT(kernel_first, first.size() / 3);
-  EXPECT_LT(kernel_first, first.size() * 2 / 3);
+  EXPECT_EQ(kernel_first, first.size() / 2) << "each order is followed by its reverse";
   EXPECT_EQ(first, orders(1));
   EXPECT_NE(first, orders(2));
 }
@@ -235,6 +234,28 @@ TEST(Sampling, EndingWhenIntervalsAreNarrowLeavesThemMoreThan90PercentOfCoverage
     }
   }
   EXPECT_LT(least, 0.93) << "the page says 91 %";
+}
+
+/// On an H100 the second of two products takes up to 2 % longer than the first, where they are small. If the order of
+/// each round were drawn alone, a quarter of the intervals would leave 1 out.
+TEST(Sampling, WhoComesSecondMayTakeLongerAndTheRatioOfEqualsIsOne) {
+  constexpr int CASES = 300;
+  for (const double effect : {0.0, 0.01, 0.02}) {
+    std::mt19937 random(1);
+    int covered = 0;
+    for (int i = 0; i < CASES; ++i) {
+      const Round round = [&](const std::vector<int>& order, int) {
+        std::vector<double> times(2);
+        times[static_cast<std::size_t>(order[0])] = normal_time(random, 0.002);
+        times[static_cast<std::size_t>(order[1])] = (1.0 + effect) * normal_time(random, 0.002);
+        return times;
+      };
+      const Timings timings = take_samples(round, timeless(2, false, random()), ignore);
+      const Interval interval = summarize(timings.ratios(), CONFIDENCE).ci;
+      covered += interval.low <= 1.0 && 1.0 <= interval.high ? 1 : 0;
+    }
+    EXPECT_GT(covered, 0.93 * CASES) << "effect " << effect;
+  }
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ class Stopwatch {
   const double start_;
 };
 
-/// Draws the order of each round. It shuffles by hand, because std::shuffle gives different results in different
-/// standard libraries.
+/// Draws the order of every other round; the one after it has the reverse. Who comes second may take longer, and where
+/// chance put one contender first in nearly all rounds, that would look like its speed. It shuffles by hand, because
+/// std::shuffle gives different results in different standard libraries.
 class RandomOrder {
  public:
   RandomOrder(int contenders, std::uint64_t seed) : random_(seed), order_(static_cast<std::size_t>(contenders)) {
@@ -36,6 +37,10 @@ class RandomOrder {
   }
 
   const std::vector<int>& next() {
+    if (reversed_ = !reversed_; reversed_) {
+      std::reverse(order_.begin(), order_.end());
+      return order_;
+    }
     for (std::size_t last = order_.size(); last-- > 1;) {
       std::swap(order_[last], order_[last - ((random_() >> 32U) * (last + 1) >> 32U)]);
     }
@@ -45,6 +50,7 @@ class RandomOrder {
  private:
   std::mt19937_64 random_;
   std::vector<int> order_;
+  bool reversed_ = true;
 };
 
 bool agree(const std::vector<double>& x, const std::vector<double>& y) {
@@ -97,8 +103,9 @@ std::vector<double> Timings::ratios() const {
 }
 
 Timings take_samples(const Round& round, const SamplingOptions& options, const Observer& observer) {
+  RandomOrder of_warm_up(options.contenders, options.seed);
+  const std::vector<double> estimates = warm_up(round, of_warm_up, options, observer);
   RandomOrder order(options.contenders, options.seed);
-  const std::vector<double> estimates = warm_up(round, order, options, observer);
   Timings timings;
   if (options.batch_short) {
     timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
