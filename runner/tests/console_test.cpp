@@ -164,14 +164,6 @@ TEST(Table, FitsTheTerminal) {
   }
 }
 
-TEST(Table, RowsLineUpWithTheHeading) {
-  Record record = measured_record();
-  record.telemetry = nullptr;
-  for (const std::size_t width : {0U, 80U, 100U, 120U, 140U}) {
-    EXPECT_EQ(columns_of(table(width).heading()), columns_of(table(width).row(record))) << width;
-  }
-}
-
 TEST(Table, ReasonThatDoesNotFitIsWrapped) {
   const std::string reason = "needs compute capability 9.0, and this device has 8.0: nothing was computed";
   for (const std::size_t width : {50U, 60U, 80U, 100U}) {
@@ -222,14 +214,6 @@ TEST(Console, ProgressIsErasedBeforeARow) {
   EXPECT_EQ(out.str().find('\033'), std::string::npos);
 }
 
-TEST(Console, NoProgressLineWithoutATerminal) {
-  std::ostringstream out;
-  Console console(out, nullptr, 0, table(0));
-  console.progress("working");
-  console.row(measured_record());
-  EXPECT_EQ(first_line(out.str()), table(0).row(measured_record()));
-}
-
 TEST(Console, SizesWithSeveralKernelsAreSetApart) {
   std::ostringstream out;
   Console console(out, nullptr, 0, table(0));
@@ -244,19 +228,6 @@ TEST(Console, SizesWithSeveralKernelsAreSetApart) {
     starts += line.empty() ? '-' : 'x';
   }
   EXPECT_EQ(starts, "xx-xx");
-}
-
-TEST(Console, OperandsOfASizeAreSetApartAsWell) {
-  Protocol protocol;
-  protocol.mode = Mode::accuracy;
-  std::ostringstream out;
-  Console console(out, nullptr, 0, table(0, protocol));
-  Record record = compared_record();
-  for (const Distribution data : {Distribution::normal, Distribution::normal, Distribution::huge}) {
-    record.data = data;
-    console.row(record);
-  }
-  EXPECT_NE(out.str().find("\n\n"), std::string::npos);
 }
 
 }  // namespace

@@ -115,24 +115,6 @@ TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
   EXPECT_DOUBLE_EQ(*measurement_of(timings, CUBE).vs_cublas, 0.25);
 }
 
-TEST(Record, CaseWithoutMeasurementHasNoTimesAndNoSpeed) {
-  for (const Outcome outcome :
-       {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
-    Record record = measured_record();
-    record.stop(outcome, "because");
-    const Json json = to_json(record, 1);
-    EXPECT_EQ(json.at("outcome"), to_string(outcome));
-    EXPECT_EQ(json.at("reason"), "because");
-    EXPECT_EQ(json.at("verified"), false);
-    for (const char* const absent :
-         {"real_time", "cpu_time", "iterations", "gflops", "percent_of_peak", "vs_cublas", "vs_cublas_ci",
-          "vs_cublas_alone", "cublas_alone_us", "time_us", "samples_us", "cublas_samples_us", "launches_per_sample"}) {
-      EXPECT_FALSE(json.contains(absent)) << absent;
-    }
-    EXPECT_TRUE(json.contains("rel_err"));
-  }
-}
-
 /// Over two GPUs, the second of which was throttled.
 Spread spread_over_two() {
   const TelemetrySample cool{1980, 3201, 310.5, 45, {}};

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, edit, keep
+from conftest import ROOT, edit
 from stand_ins import A100, HOST, RTX_4090, Board, write
 from test_shell import fake, quick_start, suite
 from tools import check_results
-from tools.docs import tables
 from tools.fleet import slug
 
 BOARDS = (A100, RTX_4090)
@@ -46,31 +44,6 @@ def test_the_quick_start_leaves_a_folder_that_is_accepted(board, tmp_path, capsy
     assert capsys.readouterr().out == f"{folder}: every rule is kept\n"
     edit(folder / "cold.json", lambda document: document["context"]["device"].update(multiprocessors=1))
     assert check_results.main([str(folder)]) == 1, "its peaks follow from the multiprocessors"
-
-
-def test_the_page_lists_every_board_with_its_ceilings_speeds_and_calibration(tmp_path):
-    results = tmp_path / "results"
-    shutil.copytree(ROOT / "results" / "nvidia-h200", results / "nvidia-h200", ignore=shutil.ignore_patterns("*_*"))
-    for board in BOARDS:
-        write(board, results / slug(board.name))
-    (results / slug(RTX_4090.name) / "calibration.txt").unlink()
-    edit(results / slug(A100.name) / "cold.json", keep(lambda case: case["kernel"] != "07_warptile_hilbert"))
-    block = tables.Blocks(tables.Folders(results / "nvidia-h200", results), None)
-    head, _, *rows = block.devices(4096, "cublas", "07_warptile_hilbert", "12_fp16x3").splitlines()
-    assert head.endswith(" cublas | 07_warptile_hilbert | 12_fp16x3 | calibrated |")
-    cells = {row.split(" | ")[0].lstrip("| "): row.strip("| ").split(" | ")[1:] for row in rows}
-    assert list(cells) == [
-        "NVIDIA A100-SXM4-80GB, 8.0, 108 SMs",
-        "NVIDIA GeForce RTX 4090, 8.9, 128 SMs",
-        "NVIDIA H200, 9.0, 132 SMs",
-    ]
-    a100, rtx_4090, h200 = cells.values()
-    assert (a100[:2], a100[-1]) == (["19.5", "2.04"], "2000-01-01")
-    assert (rtx_4090[:2], rtx_4090[-1]) == (["82.6", "1.01"], "none yet")
-    assert float(a100[2]) == pytest.approx(0.92 * 19.5, rel=0.02)
-    assert a100[3:-1] == ["", ""], "07 was not measured there, and 12 does not run there"
-    assert float(rtx_4090[3]) > float(rtx_4090[2]) * 0.5
-    assert float(h200[4]) > 200
 
 
 def test_no_stand_in_is_among_the_results():

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import struct
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from itertools import combinations, pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,17 +23,14 @@ from conftest import (
     every,
     executed,
     keep,
-    of_file,
     on,
     protocol,
     refused,
     without,
     without_energy,
-    write_other_kernels,
-    write_runs,
 )
 from tools.plots import plot
-from tools.results import one, pick
+from tools.results import one
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
 UNDRAWN = (
@@ -127,64 +122,6 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
     assert not plt.get_fignums()
 
 
-def test_other_kernels_stand_beside_the_ladder(synthetic):
-    sizes = ({"m": size, "n": size, "k": size, "gflops": 1e4 * size / 1024} for size in (1024, 2048))
-    slow, fast, wrong = (of_file("a.cu", name) for name in ("slow", "fast", "wrong"))
-    cases = [kernel | size for size in sizes for kernel in ({}, slow, fast | {"vs_cublas": 1.0})]
-    for one_case in cases:
-        one_case["gflops"] *= 2 if one_case.get("variant") == "fast" else 1
-    write_other_kernels(synthetic, "siboehm", 1.0, *cases, wrong | {"outcome": "incorrect"})
-    write_other_kernels(synthetic, "salykova", 0.0, {}, of_file("only.cuh"))
-    fig = plot.other_kernels(plot.replace(every_source(), others=plot.results.other_kernels(synthetic)))
-    first, second = fig.axes[:2]
-    assert (first.get_title(loc="left"), second.get_title(loc="left")) == ("siboehm/SGEMM_CUDA", "salykova/sgemm.cu")
-    assert texts_in(first, second) == ["fast", "only"]
-    theirs = lines_of(first, color=plot.THEIRS)
-    assert sorted(tuple(line.get_ydata()) for line in theirs) == [(10.0, 20.0), (20.0, 40.0)]
-    assert len(lines_of(first, color=plot.CUBLAS)) == 1
-    legend = [text.get_text() for text in fig.axes[-1].get_legend().get_texts()]
-    assert legend == ["their fastest, by name", "their others", "cuBLAS"]
-
-
-def test_loss_curves_stand_beside_that_of_cublas(synthetic, unwritten):
-    def losses(seed: int, *values: float) -> dict:
-        return {"seed": seed, "loss": [*values]}
-
-    folder = synthetic / "programs"
-    write_runs(folder / "curves.json", ("cublas", losses(1, 9.0, 5.0)), ("normwise", losses(1, 9.0, 5.5)))
-    write_runs(folder / "curves_seed_2.json", ("cublas", losses(2, 9.5, 4.0, 3.0)))
-    write_runs(folder / "gpt.json", ("cublas", losses(3, 1.0)))  # not of the curves
-    assert main("--only", "loss_curves", synthetic) == 0
-    assert unwritten == ["loss_curves.png"]
-    fig = plot.loss_curves(plot.replace(every_source(), losses=plot.programs.loss_curves(folder)))
-    above, below = fig.axes
-    assert [text.get_text() for text in above.get_legend().get_texts()] == ["cuBLAS", "normwise", "cuBLAS, seed 2"]
-    assert [list(line.get_ydata()) for line in above.lines] == [[9.0, 5.0], [9.0, 5.5], [9.5, 4.0, 3.0]]
-    assert [list(line.get_ydata()) for line in below.lines] == [[0.0, 0.5], [0.5, 1.0]]
-
-
-def test_charts_are_the_same_every_time(tmp_path):
-    files = [tmp_path / "first.png", tmp_path / "second.png"]
-    for file in files:
-        plot.save(plot.ladder(every_source()), file)
-    first, second = (file.read_bytes() for file in files)
-    assert first == second
-    assert first.startswith(b"\x89PNG")
-    width, height = struct.unpack(">II", first[16:24])
-    assert width == plot.LADDER_WIDTH * plot.PNG_DPI
-    assert height > 400
-
-
-def test_the_ladder_of_the_h200_takes_half_a_screen_and_names_the_operands_of_its_accuracy(edited):
-    """README shows it first."""
-    source = source_of(ROOT / "results" / "nvidia-h200" / "cold.json")
-    fig = plot.ladder(source)
-    assert fig.get_figheight() < 3.8
-    assert "10 to 13 and 15 to 17 multiply on tensor cores; on these operands their errors are below" in notes_of(fig)
-    rough = source_of(edited("cold.json", on(HILBERT, accuracy_class="int8_split", rel_err=1.0)))
-    assert notes_of(plot.ladder(rough)).endswith("07 multiply on tensor cores.")
-
-
 def test_says_what_is_missing(tmp_path, capsys, unwritten):
     lacking = {
         "cpu_against_gpu": "it takes an end-to-end sweep",
@@ -229,34 +166,6 @@ def test_the_ladder_is_at_4096_or_the_largest_common_size(edited):
     assert plot.ladder_size_of(source_of(edited("cold.json", small, without(("05_coarse_1d", 2048))))) == 1024
 
 
-def test_the_crossover_is_written_into_the_chart():
-    results = plot.load([COLD, WARM, END_TO_END])
-    slow, fast = (
-        dict(pick(results, kernel=name, time="end-to-end").set_index("side").microseconds)
-        for name in ("01_naive", "cpu_naive")
-    )
-    texts = notes_of(plot.cpu_against_gpu(plot.Source(results)))
-    assert f"N ≈ {plot.crossover(slow, fast):.0f}" in texts
-
-
-def test_a_chapter_stands_between_the_one_before_and_cublas():
-    for number, name, expected in (
-        (1, "naive", ["01 naive", "01: uncoalesced"]),
-        (6, "coarse_2d", ["05 coarse 1d", "06 coarse 2d", "06: vectorized"]),
-    ):
-        fig = plot.chapter(source_of(), number)
-        ax, shares = fig.axes
-        assert sorted(text.rpartition("  ")[0] for text in texts_in(ax)) == [*expected, "OpenBLAS (CPU)", "cuBLAS"]
-        assert sorted(text.rpartition("  ")[0] for text in texts_in(shares)) == expected
-        assert (ax.get_yscale(), shares.get_yscale()) == ("log", "linear")
-        row = one(source_of().results, kernel=f"{number:02d}_{name}", side=8192)
-        assert 100 * row.of_cublas in [line.get_ydata()[-1] for line in shares.lines]
-        assert f"Chapter {number:02d}: {name}" in texts_in(fig)
-        assert len(lines_of(ax, linewidth=1.1)) == (number > 1)
-    with pytest.raises(plot.NoData):
-        plot.chapter(source_of(), 42)
-
-
 def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(edited):
     """Chapter 07 in split operands, above the FP32 peak, and a variant of it in TF32."""
 
@@ -274,29 +183,6 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
         notes = notes_of(fig)
         assert ("lower precision: 07:\u00a0row\u00a0order" in notes) == isinstance(draw, partial)  # the chapter
         assert ("07 multiply on tensor cores" in notes) == (draw == plot.ladder)
-
-
-def test_a_kernel_looks_the_same_in_every_chart():
-    source = every_source()
-    row = one(source.results, kernel="05_coarse_1d", side=4096, l2="cold")
-    for name in ("gflops_over_size", "roofline", "chapter_06"):
-        fig = plot.charts_of(source)[name](source)
-        assert lines_of(fig.axes[0], color=plot.color_of(row), marker="v"), name
-    looks = {(plot.color_of(row), plot.point(row)["marker"]) for row in source.results.itertuples() if not row.variant}
-    assert len(looks) == source.results.kernel[source.results.variant == ""].nunique()
-
-
-def test_later_chapters_are_lighter():
-    chapters = pick(source_of().results, is_chapter=True, side=4096, variant="").itertuples()
-    lightness = [np.dot(plot.color_of(row)[:3], (0.2126, 0.7152, 0.0722)) for row in chapters]
-    assert len(lightness) == 7
-    assert all(earlier < later for earlier, later in pairwise(lightness))
-
-
-def test_speed_shows_defaults():
-    names = texts_in(*plot.gflops_over_size(source_of()).axes)
-    assert "06 coarse 2d" in names
-    assert not [name for name in names if ":" in name]
 
 
 def test_without_the_rivals_no_ratio_is_drawn(edited):
@@ -324,14 +210,6 @@ def test_throttled_points_are_hollow(edited):
     assert faces.count((1, 1, 1)) == 1
 
 
-def test_chapters_on_tensor_cores_have_a_chart_of_ratios(edited):
-    source = source_of(edited("cold.json", on("06_coarse_2d", accuracy_class="bf16_split")))
-    fig = plot.percent_of_cublas_tensor(source)
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["06 coarse 2d"]
-    row = one(source.results, kernel="06_coarse_2d", side=2048)
-    assert 100 * row.of_cublas in [x for x, _ in drawn_at(lines_of(fig.axes[0], color=plot.color_of(row)))]
-
-
 def test_every_shape_has_a_row_with_the_smaller_ratio(edited):
     def reshape(record: dict) -> None:
         record["m"] *= 1 + (record["m"] == 512)
@@ -355,49 +233,6 @@ def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
 
 def source_with_errors(path: Path = ACCURACY) -> plot.Source:
     return source_of(accuracy=plot.load([path]))
-
-
-def test_chapters_with_the_error_of_cublas_share_a_marker(edited):
-    def differ(record: dict) -> None:
-        record["rel_err"] = 1.1 * (record["rel_err"] or 0)
-
-    source = source_with_errors(edited("accuracy.json", on("06_coarse_2d", None, differ)))
-    names = [line.get_label() for line in plot.error_by_distribution(source).axes[0].lines]
-    assert {"01 to 05, 07, cuBLAS,\ncuBLASLt best", "06 coarse 2d"} <= {*names}
-
-
-def test_a_row_of_the_ladder_has_speed_and_share():
-    source = source_of()
-    ax = plot.ladder(source).axes[0]
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    row = one(source.results, kernel="05_coarse_1d", side=4096)
-    assert names == [*(plot.title_of(r) for r in pick(source.defaults(), side=4096).itertuples()), "OpenBLAS (CPU)"]
-    assert len(names) == 9, "defaults, cuBLAS and the CPU"
-    assert ax.patches[names.index("05 coarse 1d")].get_width() == row.tflops
-    assert {plot.significant(row.tflops), f"{100 * row.of_cublas:.1f} %", "100.0 %"} <= set(texts_in(ax))
-
-
-def test_the_roofline_has_a_panel_for_each_memory():
-    """As if the data pipe of L1 and shared memory had been half busy, and the L2 had given 01 the most."""
-    counters = plot.load_counters(COUNTERS)
-    for kernel in counters["derived"].values():
-        kernel["shared_pipe_percent"] = 50.0
-    source = source_of(counters=counters)
-    counted = counters["derived"]["01_naive"]
-    fig = plot.roofline(source)
-    places = [place for ax in fig.axes for place in drawn_at(lines_of(ax, marker="o"))]
-    pipe = 0.5 * 128 * source.device["multiprocessors"] * counted["sm_clock_mhz"] * 1e6  # bytes in a second
-    expected = [counted["flop_per_dram_byte"], counted["flop_per_l2_to_sm_byte"], counted["tflops"] * 1e12 / pipe]
-    assert [x for x, _ in places] == pytest.approx(expected)
-    assert {y for _, y in places} == {one(source.results, kernel="01_naive", side=4096).tflops}
-    most = max(k["tflops"] / k["flop_per_l2_to_sm_byte"] for k in counters["derived"].values())
-    assert [ax.get_title(loc="left") for ax in fig.axes] == [
-        "DRAM\n3.33 TB/s",
-        f"L2 to SMs\n{plot.significant(most)} TB/s, measured",
-        "L1 and shared memory\n33.5 TB/s",
-    ]
-    labels = set(texts_in(fig.axes[-1]))
-    assert {"FP32 units: 66.9", "3 × FP16, 6 × INT8: 357", "6 × BF16, 3 × TF32: 178", "cuBLAS"} <= labels
 
 
 def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_far_beyond_cublas(edited):
@@ -430,31 +265,6 @@ def test_errors_from_the_executor_need_no_sweep(edited):
     assert charts_in(path.parent) == ["error_by_distribution.png"]
 
 
-def test_energy_is_that_of_a_flop_and_of_turns():
-    """A kernel of the synthetic results draws 10 W for each TFLOP/s, and 150 W besides."""
-    fig = plot.energy_over_size(every_source())
-    of_flops, of_power = fig.axes
-    row = one(every_source().energy, kernel="05_coarse_1d", side=4096)
-    tflops = row.energy["kernel"]["gflops"] / 1e3
-    for ax, value in ((of_flops, (150 + 10 * tflops) / tflops), (of_power, 150 + 10 * tflops)):
-        ends = [line.get_ydata()[-1] for line in ax.lines if len(line.get_ydata()) == 2]
-        assert any(end == pytest.approx(value, rel=1e-6) for end in ends)
-    assert "warm L2" in notes_of(fig)
-    names = {text.split("  ")[0]: text.split("  ")[-1] for text in texts_in(of_flops)}
-    end = max(pick(every_source().energy, kernel="05_coarse_1d").itertuples(), key=lambda row: row.side)
-    assert float(names["05 coarse 1d"]) == pytest.approx(1e3 / end.energy["kernel"]["gflops_per_watt"], rel=0.006)
-
-
-def test_times_with_copies_are_drawn_as_the_second_document_has_them():
-    rows = plot.load([ROOT / "results" / "nvidia-h200" / "end-to-end.json"])
-    (ax,) = plot.time_with_copies(plot.Source(rows)).axes
-    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
-    ends = {kernel: one(rows, kernel=kernel, side=10000).microseconds / 1e3 for kernel in plot.COPIED}
-    assert {line.get_ydata()[-1] for line in ax.lines if line.get_xdata()[-1] == 10000} == set(ends.values())
-    factor = plot.significant(ends["01_naive"] / ends["02_smem_tiled:tile16"])
-    assert f"{factor} ×" in next(text for text in texts_in(ax) if "tiles of 16" in text)
-
-
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/charts")), ids=lambda folder: folder.parent.name)
 def test_committed_charts_are_what_is_drawn_of_the_results(folder, tmp_path):
     """Byte for byte, with the Matplotlib that drew them."""
@@ -475,36 +285,6 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
     assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
     for folder in (ROOT / "results").glob("*/programs"):
         assert f"--only loss_curves draws them for {folder.parent}" in refused(capsys, plot.main, folder)
-
-
-def test_at_most_seven_lines_are_the_chapters_that_gained_most():
-    source = source_of(ROOT / "results" / "nvidia-h200" / "cold.json")
-    drawn = plot.most_gained(source.defaults(), "tflops", 2)
-    numbers = list(drawn[drawn.is_chapter].number.unique())
-    assert len(numbers) == 5
-    assert {1, 5, 13} <= {*numbers}, "the first, the largest step, and the fastest"
-    texts = texts_in(plot.gflops_over_size(source).axes[0])
-    assert {"cuBLAS", "OpenBLAS (CPU)"} <= {*texts}
-    assert len(texts) == 8, "seven lines and the peak"
-
-
-def test_scaling_compares_products_on_two_gpus_with_one():
-    """The largest size had no product on one GPU, and the only oblong one has the work of two 16384 cubed."""
-    paths = [TWO_GPUS / f"{name}.json" for name in ("one-gpu", "two-gpus", "two-gpus-49152")]
-    rows = plot.load(paths)
-
-    def speed(gpus: int, *shape: int) -> float:
-        return one(rows, kernel="14_many_gpus", gpus=gpus, shape=shape).tflops
-
-    cube = (16384,) * 3
-    axes = plot.scaling(plot.Source(rows)).axes
-    strong, weak = ({tuple(line.get_xdata()): line.get_ydata() for line in ax.lines[:1]} for ax in axes)
-    assert list(strong) == [(4096, 8192, 16384, 32768)]
-    assert next(iter(strong.values()))[2] == pytest.approx(50 * speed(2, *cube) / speed(1, *cube))
-    assert list(weak) == [(16384,)]
-    assert weak[16384,] == pytest.approx([50 * speed(2, 16384, 32768, 16384) / speed(1, *cube)])
-    with pytest.raises(plot.NoData, match="no product on several GPUs"):
-        plot.scaling(plot.Source(plot.load(paths[:1])))
 
 
 def test_a_line_is_of_one_number_of_gpus():
@@ -557,11 +337,6 @@ def test_labels_are_moved_apart_within_bounds():
     assert sorted(plot.spread([0.0, 0.0], gap=2.0, low=1.0, high=100.0)) == [1.0, 3.0]
     assert sorted(plot.spread([99.0, 99.0], gap=2.0, low=0.0, high=100.0)) == [98.0, 100.0]
     assert plot.spread([], 1.0, 0.0, 1.0) == []
-
-
-def test_text_colours_stand_out_from_the_card():
-    assert max(plot.readable("#fdb42f")) < 0.8
-    assert plot.readable("#000000") == (0.0, 0.0, 0.0)
 
 
 def test_bad_files_exit_with_2(tmp_path, capsys):

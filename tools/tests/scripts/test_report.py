@@ -15,7 +15,6 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 from conftest import (
     ROOT,
     SYNTHETIC,
-    add_layouts,
     case,
     context,
     device,
@@ -27,10 +26,8 @@ from conftest import (
 )
 from tools import turns
 from tools.compare import main as compare_main
-from tools.plots import looks
 from tools.report import charts, report
 from tools.report import data as report_data
-from tools.results import load
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -129,13 +126,6 @@ def test_figures_are_those_of_the_file(tmp_path):
     assert {"light", "dark", "shape"} == found["looks"][shown["name"]].keys()
 
 
-def test_transposed_products_and_batches_are_no_squares(edited, tmp_path):
-    found = written(tmp_path, edited("cold.json", add_layouts))
-    problems = {c["problem"]: c for c in found["cases"] if c["kernel"] == "cublas" and c["m"] == 1024}
-    assert list(problems) == ["1024", "1024 x 1024 x 1024:nt", "3 x 1024 x 1024 x 1024:tn"]
-    assert ["side" in c for c in problems.values()] == [True, False, False]
-
-
 def test_protocols_stay_apart(tmp_path):
     found = written(tmp_path, COLD, SYNTHETIC / "warm.json")
     assert [title.partition(",")[0] for title in found["protocols"]] == ["cold L2", "warm L2"]
@@ -143,18 +133,6 @@ def test_protocols_stay_apart(tmp_path):
     assert found["pairs"] == []
     assert any("several protocols" in note for note in found["notes"])
     assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
-
-
-def test_protocols_are_named_by_what_differs():
-    usual = {"l2": "cold", "time": "kernel", "data": "uniform", "beta": 0.0, "alpha": 1.0, "verify": True}
-    usual["check"] = False
-    kinds = {"accuracy": True, "data": ["uniform", "ones"]}
-    others = [usual | {"alpha": 2.0}, usual | kinds, usual | {"verify": False}]
-    assert report_data.protocol_titles([usual]) == ["cold L2, kernel time, uniform data, beta 0"]
-    titles = report_data.protocol_titles([usual, *others])
-    assert titles[0].endswith("uniform data, beta 0, alpha 1.0, verified")
-    assert "all kinds of data, beta 0, errors compared" in titles[2]
-    assert titles[3].endswith("not verified")
 
 
 def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
@@ -317,14 +295,6 @@ def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_pa
     assert str(path) in error
 
 
-def test_counted_bytes_go_to_the_cases_that_they_were_counted_of(tmp_path):
-    counters = json.loads((SYNTHETIC / "counters.json").read_text(encoding="utf-8"))
-    cases = written(tmp_path, COLD, SYNTHETIC / "counters.json")["cases"]
-    counted = {c["kernel"]: c["counted_intensity"] for c in cases if "counted_intensity" in c}
-    assert counted["01_naive"] == pytest.approx(counters["derived"]["01_naive"]["flop_per_dram_byte"], rel=1e-5)
-    assert {c["side"] for c in cases if "counted_intensity" in c} == {counters["context"]["size"]}
-
-
 def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
     files = sorted((ROOT / "results").rglob("*.json"))
     found = written(tmp_path, *files)
@@ -356,33 +326,12 @@ def test_a_report_stays_small_by_leaving_out_samples_and_says_so(monkeypatch, tm
     assert (tmp_path / "report.html").stat().st_size <= report.MOST_BYTES
 
 
-def test_names_and_sources_tell_things_apart():
-    paths = [Path("a/cold.json"), Path("b/cold.json"), Path("b/warm.json")]
-    assert report_data.short_names(paths) == ["a/cold", "b/cold", "warm"]
-
-
 @pytest.mark.parametrize("theme", report_data.CARDS)
 def test_colours_can_be_seen_on_the_card(theme):
     card = report_data.matplotlib.colors.to_rgb(report_data.CARDS[theme])
     for color in ("#000000", "#ffffff", "#0d0887", "#f0f921", "#656d76"):
         seen = report_data.matplotlib.colors.to_rgb(report_data.seen_on(color, theme))
         assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
-
-
-def test_chapters_have_the_colours_of_the_other_charts_whatever_else_a_file_holds(tmp_path):
-    files = [ROOT / "results" / "nvidia-h200" / name for name in ("cold.json", "shapes_tensor.json")]
-    for rows, seen in ((load([file]), written(tmp_path, file)["looks"]) for file in files):
-        tensor = [row for row in rows.itertuples() if row.number >= 10 and not row.variant]
-        assert {row.number for row in tensor} >= {10, 11, 12}
-        for row in tensor:
-            look = report_data.seen_on(looks.color_of(row), "light"), report_data.SHAPES[looks.marker_of(row)]
-            assert (seen[looks.title_of(row)]["light"], seen[looks.title_of(row)]["shape"]) == look
-
-
-def test_seventeen_chapters_look_different():
-    assert len(set(looks.PLACES)) == 17
-    assert len(set(looks.MARKERS)) == 14
-    assert set(looks.MARKERS) <= report_data.SHAPES.keys()
 
 
 def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():

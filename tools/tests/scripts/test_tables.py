@@ -271,40 +271,6 @@ def docs(tmp_path, monkeypatch) -> Path:
     return tmp_path / "docs"
 
 
-def test_chapters_link_to_their_pages(docs):
-    own = docs / "05_coarse_1d.md"
-    own.write_text("", encoding="utf-8")
-    for kernel, page, text in (
-        ("05_coarse_1d", docs.parent / "README.md", "[`05_coarse_1d`](docs/05_coarse_1d.md)"),
-        ("05_coarse_1d:wide", docs / "other.md", "[`05_coarse_1d:wide`](05_coarse_1d.md)"),
-        ("05_coarse_1d", own, "`05_coarse_1d`"),
-        ("cublas", docs.parent / "README.md", "`cublas`"),
-    ):
-        assert tables.Blocks(None, page)._linked(kernel) == text
-
-
-NUMBERS = {
-    tables.significant: "0.5187 0.519, 6.2 6.20, 50.26 50.3, 412.3 412, 1234.5 1234, 0.00123 0.00123, 0 0",
-    tables.duration: "12.345 12.35 µs, 12345.6 12.35 ms, 1.5e6 1.500 s",
-    tables.count: "1.234e9 1.23 G, 3 3.00",
-    tables.error_size: "1.234e-6 1.2e-6",
-    tables.joules: "2.5 2.50 J, 0.0012345 1.23 mJ",
-}
-
-
-@pytest.mark.parametrize("form", NUMBERS)
-def test_numbers_are_written(form):
-    for pair in NUMBERS[form].split(", "):
-        number, _, text = pair.partition(" ")
-        assert form(float(number)) == text
-    assert tables.maybe(form, None) == tables.maybe(form, float("nan")) == ""
-
-
-def test_shapes_are_written():
-    assert tables.shape_text((512, 512, 512)) == "512"
-    assert tables.shape_text((512, 512, 64)) == "512 x 512 x 64"
-
-
 def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
     block = 'chart("roofline", "Errors")'
     assert "The chart `roofline.png` is not drawn yet" in text_of(block)
