@@ -19,7 +19,8 @@ constexpr double CUBLAS_SMALL_TILE = 128 * 64;
 constexpr double CUBLAS_ALONE_RATE = 0.8;
 constexpr int CUBLAS_MOST_PARTS = 64;
 // Where C has few rows or columns, and sums are long, cuBLAS reaches less than its tiles promise: this part of their
-// rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them.
+// rates. Up to 32 columns take as long as 32, unless they are so few that it has other kernels for them. From 33 to 64
+// they take as long as 64.
 constexpr double CUBLAS_NARROW = 64;
 constexpr double CUBLAS_NARROW_RATE = 0.92;
 constexpr double CUBLAS_VERY_NARROW = 32;
@@ -105,12 +106,11 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
   const double move = 4 * (m * k + k * n + m * n) * count / rates.bytes;
   double narrow_rate = 1;
   if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
-    if (width > CUBLAS_VERY_NARROW) {
-      narrow_rate = CUBLAS_NARROW_RATE;
-    } else if (width >= CUBLAS_NARROWEST) {
-      narrow_rate = CUBLAS_VERY_NARROW_RATE;
-      m = std::max(m, CUBLAS_VERY_NARROW);
-      n = std::max(n, CUBLAS_VERY_NARROW);
+    const bool is_very_narrow = width <= CUBLAS_VERY_NARROW;
+    if (width >= CUBLAS_NARROWEST) {
+      narrow_rate = is_very_narrow ? CUBLAS_VERY_NARROW_RATE : CUBLAS_NARROW_RATE;
+      m = std::max(m, is_very_narrow ? CUBLAS_VERY_NARROW : CUBLAS_NARROW);
+      n = std::max(n, is_very_narrow ? CUBLAS_VERY_NARROW : CUBLAS_NARROW);
     }
   }
   double multiply = std::numeric_limits<double>::infinity();
@@ -167,19 +167,17 @@ Cost split_cost(const Splitting& splitting, const PredictedShape& shape, std::in
 }
 
 Cost packed_cost(Cost cost, const Splitting& splitting, double packed) {
-  const MethodRates& rates = board_model()[splitting.method];
   cost.bytes -= packed * splitting.bytes;
-  if (rates.clock > 0.0) {
-    cost.cycles = std::max(cost.cycles, packed * splitting.terms / rates.bytes * rates.clock);
-  }
+  cost.streamed += packed * splitting.terms;
   return cost;
 }
 
 double microseconds(const BoardModel& board, const Cost& cost) {
   const MethodRates& rates = board[cost.method];
   const double at_full_clock = std::min(cost.cycles, board.full_clock_cycles);  // of a batch as a whole
+  const double multiply = at_full_clock / rates.clock + (cost.cycles - at_full_clock) / rates.throttled;
   return cost.other + cost.launches * rates.launch + cost.bytes / rates.bytes + cost.single / rates.single +
-         at_full_clock / rates.clock + (cost.cycles - at_full_clock) / rates.throttled;
+         std::max(multiply, cost.streamed / rates.bytes);
 }
 
 Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows) {

@@ -38,10 +38,11 @@ double cublas_microseconds_beside_every_shape(const BoardModel& board, const Pre
 struct Cost {
   Method method = Method::every_shape;
   double launches = 1.0;
-  double cycles = 0.0;  ///< of the busiest multiprocessor: by the chapters' cost models
-  double bytes = 0.0;   ///< that are read and written before the products
-  double other = 0.0;   ///< microseconds
-  double single = 0.0;  ///< bytes of C whose floats are stored one by one
+  double cycles = 0.0;    ///< of the busiest multiprocessor: by the chapters' cost models
+  double bytes = 0.0;     ///< that are read and written before the products
+  double other = 0.0;     ///< microseconds
+  double single = 0.0;    ///< bytes of C whose floats are stored one by one
+  double streamed = 0.0;  ///< bytes that are read during the products, which last at least as long
 };
 
 /// Of a launch of chapter 09's kernels. `lowers_flags`: a memset goes before it.

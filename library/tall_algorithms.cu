@@ -140,6 +140,8 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
   // Before the product, only B is split.
   algorithm.cost = split_cost(TALL_BF16X6_SPLITTING, {0, p.n, p.k, multiprocessors}, tall.count, algorithm.launches,
                               static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
+  algorithm.cost.streamed =
+      static_cast<double>(sizeof(float) * tall.count) * static_cast<double>(p.m) * static_cast<double>(p.k);
   algorithm.kernels = 2;
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;

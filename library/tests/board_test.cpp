@@ -2,6 +2,7 @@
 
 #include "board.hpp"
 
+#include "algorithms.hpp"
 #include "choice.hpp"
 #include "common/tiling.cuh"
 #include "gemm_case.hpp"
@@ -12,6 +13,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 namespace sgemm::test {
 namespace {
@@ -114,6 +116,24 @@ TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
   host_board() = {};
   EXPECT_NEAR(pcie / cublas_microseconds({8192, 8192, 8192, 132}, 1), 1980.0 / 1755, 0.01);
   EXPECT_GT(pcie_vector / cublas_microseconds({1, 8192, 8192, 132}, 1), 2.0);
+}
+
+/// A kernel that reads A while it multiplies takes at least as long as memory does. An H100 took 99 us for one row and
+/// 100 us for 16 rows of 14336 x 4096, where cuBLAS took 85 and 154.
+TEST(BoardTest, FewRowsTakeTheTimeOfTheirBytes) {
+  host_board() = model_of(H100_SXM);
+  for (const auto& [rows, us] : {std::pair{1, 99}, {16, 100}}) {
+    GemmProblem few;
+    few.m = rows;
+    few.n = 14336;
+    few.k = few.lda = few.ldb = 4096;
+    few.ldc = few.n;
+    few.b_transposed = true;
+    const double predicted = tall_bf16x6_algorithms({few}, H100_SXM.multiprocessors).front().microseconds();
+    EXPECT_NEAR(predicted, us, 2);
+    EXPECT_EQ(predicted<cublas_microseconds({rows, few.n, few.k, H100_SXM.multiprocessors, 1}, 1), rows> 1);
+  }
+  host_board() = {};
 }
 
 /// The CUDA programming guide's table of compute capabilities.

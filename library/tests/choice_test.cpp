@@ -211,6 +211,18 @@ TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
   EXPECT_LE(cublas_microseconds({16, 4096, 4096, H200}, 1), 57.6);
 }
 
+/// cuBLAS takes as long for 37 and 40 rows as for 64, nearly twice as long as the kernel for them
+/// (docs/lab/libsgemm.md).
+TEST(ChoiceTest, FewRowsAreNotCublas) {
+  for (const auto& [n, k] : {std::pair{4096, 4096}, {14336, 4096}, {4096, 14336}}) {
+    for (const int rows : {8, 32, 37, 40, 48, 64}) {
+      const GemmProblem few = problem(rows, n, k, false, true);
+      const double cublas = cublas_microseconds({rows, n, k, H200, 1}, 1);
+      EXPECT_TRUE(choose(tall_bf16x6_algorithms({few}, H200), cublas, ANY_WORKSPACE, "").algorithm) << rows << ' ' << n;
+    }
+  }
+}
+
 /// 16384 x 64 x 64 was measured: cuBLAS takes 10 us, chapter 12 takes 18 us or more.
 TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
   const double cublas = cublas_microseconds({16384, 64, 64, H200}, 1);
