@@ -1,6 +1,5 @@
 """sgemm.torch on a GPU: PyTorch's products with the switch on. Skipped without PyTorch, a GPU, and a built drop-in."""
 
-import asyncio
 import threading
 import warnings
 
@@ -273,17 +272,6 @@ def wide():
     return normal(2048, 2048, requires_grad=True)
 
 
-def test_use_is_this_threads():
-    a = wide().detach()
-    with sgemm.torch.use("normwise"):
-        torch.mm(a, a)
-        thread = threading.Thread(target=torch.mm, args=(a, a))
-        thread.start()
-        thread.join()
-    torch.mm(a, a)
-    assert kernels() == ["11", "11", "12"]
-
-
 def test_backward_has_the_accuracy_of_its_caller():
     a = wide()
     with sgemm.torch.use("normwise"):
@@ -321,31 +309,6 @@ def test_backward_passes_of_several_threads_do_not_mix():
     assert kernels() == ["11"] * 60 + ["12"] * 60
 
 
-def test_without_enable_use_alone_is_the_librarys():
-    sgemm.torch.disable()
-    a = wide()
-    with sgemm.torch.use("normwise"):
-        torch.mm(a, a).sum().backward()
-    torch.mm(a, a).sum().backward()
-    # A preloaded drop-in takes the products outside as well, in its own class.
-    assert kernels() == (["11"] * 3 if drop_in.is_preloaded() else []) + ["12"] * 3
-
-
-def test_a_module_keeps_its_accuracy_in_backward():
-    layers = [torch.nn.Linear(2048, 2048, bias=False, device="cuda") for _ in range(3)]
-    sgemm.torch.module(layers[1], "normwise")
-    sgemm.torch.module(layers[2], "cublas")
-    torch.nn.Sequential(*layers)(wide()).sum().backward()
-    assert kernels() == ["11"] * 3 + ["12"] * 3
-
-
-def test_checkpointing_recomputes_with_the_accuracy_of_the_module():
-    layer = sgemm.torch.module(torch.nn.Linear(2048, 2048, bias=False, device="cuda"), "normwise")
-    for reentrant in (False, True):
-        torch.utils.checkpoint.checkpoint(layer, wide(), use_reentrant=reentrant).sum().backward()
-        assert set(kernels()) == {"12"}
-
-
 def test_gradients_of_gradients_have_the_accuracy_of_the_module():
     class Inside(torch.nn.Linear):
         """Its output is a gradient, whose nodes a thread of autograd's engine has made."""
@@ -364,22 +327,6 @@ def test_gradients_of_gradients_have_the_accuracy_of_the_module():
     inside(a)["gradient"].square().sum().backward()
     assert len(found := kernels()) >= 6
     assert set(found) == {"12"}
-
-
-def test_coroutines_have_accuracies_of_their_own():
-    a = wide().detach()
-
-    async def work(name):
-        with sgemm.torch.use(name):
-            for _ in range(10):
-                await asyncio.sleep(0)
-                torch.mm(a, a)
-
-    async def main():
-        await asyncio.gather(work("normwise"), work("componentwise"), work("cublas"))
-
-    asyncio.run(main())
-    assert kernels() == ["11"] * 10 + ["12"] * 10
 
 
 # ---- The operators as PyTorch's own suites sample them ----

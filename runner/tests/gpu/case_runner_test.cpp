@@ -283,14 +283,6 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterItsTurn) {
   EXPECT_TRUE(wrong.sustained.is_null());
 }
 
-TEST_F(CaseRunnerTest, WithoutVerificationTheRecordSaysSo) {
-  protocol_.verify = false;
-  const Record record = run(cublas());
-  EXPECT_EQ(record.outcome, Outcome::measured);
-  EXPECT_FALSE(record.verified);
-  EXPECT_FALSE(record.rel_err);
-}
-
 TEST_F(CaseRunnerTest, NothingIsDoneFasterThanTheMachineCanBe) {
   protocol_.verify = false;
   EXPECT_EQ(run(with_launch([](const Problem&, cudaStream_t) {})).outcome, Outcome::implausible);
