@@ -10,7 +10,7 @@
 //   |1 |2 |    | w4 | w5 | w6 | w7 |  |x 16 rows       |
 //   +--+--+    +----+----+----+----+  +----------------+
 //
-//   ring       four slots, each for a k-tile of 16: while one is multiplied, cp.async fills the next three, past the
+//   ring       four stages, each for a k-tile of 16: while one is multiplied, cp.async fills the next three, past the
 //              registers. B is copied 128 bits at a time; A 32 bits at a time, because it is transposed on the way: a
 //              thread's rows of A then lie side by side in shared memory.
 //   barriers   a 64-row slice of A is copied and read by the same 4 warps, a 64-column slice of B by the same 2.
@@ -46,7 +46,7 @@ constexpr int WARP = 32;
 constexpr int BM = 128;  // block tile
 constexpr int BN = 256;
 constexpr int BK = 16;
-constexpr int SLOTS = 4;
+constexpr int STAGES = 4;
 constexpr int WM = 64;  // warp tile
 constexpr int WN = 64;
 constexpr int TM = 16;  // thread tile
@@ -58,14 +58,14 @@ constexpr int LANES_M = WM / TM;
 constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == WARP);
 
-// One slot in shared memory, in floats: A's tile transposed (BK rows of BM), then B's (BK rows of BN). A's rows are
+// One stage in shared memory, in floats: A's tile transposed (BK rows of BM), then B's (BK rows of BN). A's rows are
 // padded by one vector, so that of a warp's 32-bit copies, 2 rows of 16 elements, at most two meet on a bank.
 constexpr int A_LD = BM + 4;
 constexpr int B_LD = BN;
 constexpr int A_TILE = BK * A_LD;
-constexpr int SLOT = A_TILE + BK * B_LD;
-constexpr int SLOT_BYTES = SLOT * static_cast<int>(sizeof(float));
-constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
+constexpr int STAGE = A_TILE + BK * B_LD;
+constexpr int STAGE_BYTES = STAGE * static_cast<int>(sizeof(float));
+constexpr int SMEM_BYTES = STAGES * STAGE_BYTES;
 
 // The warps in one row of warps share the copies of a slice of A, those in one column the copies of a slice of B.
 constexpr int A_SHARERS = WARPS_N * WARP;
@@ -129,31 +129,31 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   const unsigned a_destination = keep_in_register(ring + FLOAT_BYTES * (a_k * A_LD + warp_m * WM + a_row));
   const unsigned b_destination = keep_in_register(ring + FLOAT_BYTES * (A_TILE + b_k * B_LD + warp_n * WN + b_col));
 
-  const auto a_target = [&](int i, unsigned slot_bytes) {
-    return a_destination + slot_bytes + FLOAT_BYTES * i * A_ROWS_PER_COPY;
+  const auto a_target = [&](int i, unsigned stage_bytes) {
+    return a_destination + stage_bytes + FLOAT_BYTES * i * A_ROWS_PER_COPY;
   };
-  const auto b_target = [&](int i, unsigned slot_bytes) {
-    return b_destination + slot_bytes + FLOAT_BYTES * i * B_ROWS_PER_COPY * B_LD;
+  const auto b_target = [&](int i, unsigned stage_bytes) {
+    return b_destination + stage_bytes + FLOAT_BYTES * i * B_ROWS_PER_COPY * B_LD;
   };
   const auto advance_sources = [&](int k) {
     a_source += k;
     b_source += k * p.ldb;
   };
 
-  // Fill all slots but one. A k that is no multiple of BK leaves its short k-tile for the first slot.
+  // Fill all stages but one. A k that is no multiple of BK leaves its short k-tile for the first stage.
   const int k_tiles = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
   const int first_k = static_cast<int>(p.k - static_cast<std::int64_t>(k_tiles - 1) * BK);
 #pragma unroll
-  for (int slot = 0; slot < SLOTS - 1; ++slot) {
-    if (slot < k_tiles) {
-      const int depth = slot == 0 ? first_k : BK;
+  for (int stage = 0; stage < STAGES - 1; ++stage) {
+    if (stage < k_tiles) {
+      const int depth = stage == 0 ? first_k : BK;
 #pragma unroll
       for (int i = 0; i < A_COPIES; ++i) {
-        cp_async_zfill<FLOAT_BYTES>(a_target(i, slot * SLOT_BYTES), a_source + a_offset[i], a_k < depth);
+        cp_async_zfill<FLOAT_BYTES>(a_target(i, stage * STAGE_BYTES), a_source + a_offset[i], a_k < depth);
       }
 #pragma unroll
       for (int i = 0; i < B_COPIES; ++i) {
-        cp_async_zfill<FLOAT_BYTES * B_WIDTH>(b_target(i, slot * SLOT_BYTES), b_source + i * b_offset,
+        cp_async_zfill<FLOAT_BYTES * B_WIDTH>(b_target(i, stage * STAGE_BYTES), b_source + i * b_offset,
                                               b_k + i * B_ROWS_PER_COPY < depth);
       }
       advance_sources(depth);
@@ -161,8 +161,8 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
     cp_async_commit_group();
   }
 
-  const auto wait_for_next_slot = [&] {
-    cp_async_wait_group<SLOTS - 2>();
+  const auto wait_for_next_stage = [&] {
+    cp_async_wait_group<STAGES - 2>();
     if constexpr (BARRIER == Barrier::named) {
       bar_sync(1 + warp_m, A_SHARERS);
       bar_sync(1 + WARPS_M + warp_n, B_SHARERS);
@@ -176,48 +176,48 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   float b[2][TN];
   const float* const a_fragments = smem + warp_m * WM + lane_m * 4;
   const float* const b_fragments = smem + A_TILE + warp_n * WN + lane_n * 4;
-  const auto load_fragments = [&](int set, int slot, int k) {
-    load_groups_of_4<TM, 4 * LANES_M>(a[set], a_fragments + slot + k * A_LD);
-    load_groups_of_4<TN, 4 * LANES_N>(b[set], b_fragments + slot + k * B_LD);
+  const auto load_fragments = [&](int set, int stage, int k) {
+    load_groups_of_4<TM, 4 * LANES_M>(a[set], a_fragments + stage + k * A_LD);
+    load_groups_of_4<TN, 4 * LANES_N>(b[set], b_fragments + stage + k * B_LD);
   };
 
-  int read_slot = 0;                               // in floats
-  unsigned write_slot = (SLOTS - 1) * SLOT_BYTES;  // in bytes
+  int read_stage = 0;                                 // in floats
+  unsigned write_stage = (STAGES - 1) * STAGE_BYTES;  // in bytes
   if (k_tiles > 0) {
-    wait_for_next_slot();
-    load_fragments(0, read_slot, 0);
+    wait_for_next_stage();
+    load_fragments(0, read_stage, 0);
   }
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    const bool copying = k_tile + SLOTS - 1 < k_tiles;
+    const bool copying = k_tile + STAGES - 1 < k_tiles;
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
       if (k < BK - 1) {
-        load_fragments((k + 1) % 2, read_slot, k + 1);
+        load_fragments((k + 1) % 2, read_stage, k + 1);
         // Copies are spread over the k-tile: issued in one go, they would hold up the loads of fragments behind them.
         if (copying) {
           constexpr int COPIES = A_COPIES + B_COPIES;
 #pragma unroll
           for (int i = k * COPIES / (BK - 1); i < (k + 1) * COPIES / (BK - 1); ++i) {
             if (i < A_COPIES) {
-              cp_async<FLOAT_BYTES>(a_target(i, write_slot), a_source + a_offset[i]);
+              cp_async<FLOAT_BYTES>(a_target(i, write_stage), a_source + a_offset[i]);
             } else {
               const int j = i - A_COPIES;
-              cp_async<FLOAT_BYTES * B_WIDTH>(b_target(j, write_slot), b_source + j * b_offset);
+              cp_async<FLOAT_BYTES * B_WIDTH>(b_target(j, write_stage), b_source + j * b_offset);
             }
           }
         }
         if (k == BK - 2) {
           advance_sources(BK);
-          cp_async_commit_group();  // empty groups at the end keep the count that wait_for_next_slot relies on
+          cp_async_commit_group();  // empty groups at the end keep the count that wait_for_next_stage relies on
         }
       } else {
-        // The last fragments of this k-tile are in registers: its slot has been read, and past the barrier its
+        // The last fragments of this k-tile are in registers: its stage has been read, and past the barrier its
         // copiers may overwrite it.
-        read_slot = read_slot == (SLOTS - 1) * SLOT ? 0 : read_slot + SLOT;
-        write_slot = write_slot == (SLOTS - 1) * SLOT_BYTES ? 0 : write_slot + SLOT_BYTES;
+        read_stage = read_stage == (STAGES - 1) * STAGE ? 0 : read_stage + STAGE;
+        write_stage = write_stage == (STAGES - 1) * STAGE_BYTES ? 0 : write_stage + STAGE_BYTES;
         if (k_tile + 1 < k_tiles) {
-          wait_for_next_slot();
-          load_fragments(0, read_slot, 0);
+          wait_for_next_stage();
+          load_fragments(0, read_stage, 0);
         }
       }
       // Row by row, every other row backwards: neighbouring FMAs share an operand, which then comes from the operand

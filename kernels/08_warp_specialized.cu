@@ -6,8 +6,8 @@
 //   warps      8 consumers multiply, 64 x 64 elements of C each, 16 x 8 per thread
 //              4 producers copy (cp.async), with fewer registers per thread; consumers get the registers that are
 //              left (setmaxnreg)
-//   ring       four slots, each for a k-tile of 32. Two mbarriers per slot: `full` says that the copies have arrived,
-//              `empty` that all eight consumers have read it. Producers run ahead as far as slots are empty. No warp
+//   ring       four stages, each for a k-tile of 32. Two mbarriers per stage: `full` says that the copies have arrived,
+//              `empty` that all eight consumers have read it. Producers run ahead as far as stages are empty. No warp
 //              waits for the whole block.
 //
 //   rows of A  |0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15|      a thread's accumulators: 16 rows of 8 registers, each row
@@ -21,7 +21,7 @@
 //
 // Traffic per element of C: k / 256 loads of A and k / 128 of B from global memory; k / 8 of A and k / 16 of B from
 // shared memory.
-// Limit: issue slots, and the last wave of tiles, which occupies few SMs.
+// Limit: issue stages, and the last wave of tiles, which occupies few SMs.
 //
 // Variants: `serpentine` has the FMAs in the order of 07. `tile256x192` computes 16 x 12 per thread, so that 7 LDS.128
 // feed 192 FMAs instead of 6 for 128, in tiles that suit large matrices alone.
@@ -32,9 +32,9 @@
 #include "common/hilbert_tiling.cuh"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
+#include "common/ring.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "engine/ring.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
@@ -64,13 +64,13 @@ struct Tile128x256 {
   static constexpr int WARPS_M = 2;
   static constexpr int WARPS_N = 4;
   static constexpr int TN = 8;       // columns of C per thread
-  static constexpr int SLOTS = 4;    // of the ring
+  static constexpr int STAGES = 4;   // of the ring
   static constexpr int UNROLL = 16;  // steps of k in an iteration, whose code has to fit into a cache
   static constexpr int PRODUCER_REGISTERS = 72;
 };
 
 struct Tile256x192 {
-  static constexpr int WARPS_M = 4, WARPS_N = 2, TN = 12, SLOTS = 3, UNROLL = 8, PRODUCER_REGISTERS = 24;
+  static constexpr int WARPS_M = 4, WARPS_N = 2, TN = 12, STAGES = 3, UNROLL = 8, PRODUCER_REGISTERS = 24;
 };
 
 /// The constants that follow from the choice.
@@ -82,13 +82,13 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_WARPS = Tile::WARPS_M * Tile::WARPS_N;
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  // For one k, a slot holds the tile's column of A and then its row of B, in floats. Four floats of padding spread a
+  // For one k, a stage holds the tile's column of A and then its row of B, in floats. Four floats of padding spread a
   // warp's copy over all banks: it takes 4 rows of A and 8 elements along k at a time.
   static constexpr int B_OFFSET = BM + 4;
   static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
   static_assert((B_OFFSET + BN) % WARP == 4);
-  static constexpr int SLOT_BYTES = BK * K_BYTES;
-  using Ring = PackedRing<Tile::SLOTS, SLOT_BYTES>;
+  static constexpr int STAGE_BYTES = BK * K_BYTES;
+  using Ring = PackedRing<Tile::STAGES, STAGE_BYTES>;
   static constexpr int SMEM_BYTES = Ring::BYTES;
   // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
   static constexpr int CONSUMER_REGISTERS =
@@ -143,9 +143,9 @@ __device__ constexpr int end_of_group(int g) {
 
 // ---- The ring ----
 //
-// Each thread has its own place in the ring, and goes on from slot to slot without a barrier of the block: a producer
-// when its copies into the slot are under way, a consumer when its warp has read it. wait_until_empty() and
-// wait_until_full() are where one side waits for the other. engine/ring.cuh has the barriers and their phases.
+// Each thread has its own place in the ring, and goes on from stage to stage without a barrier of the block: a producer
+// when its copies into the stage are under way, a consumer when its warp has read it. wait_until_empty() and
+// wait_until_full() are where one side waits for the other. common/ring.cuh has the barriers and their phases.
 
 // ---- Producers: the warps that copy ----
 
@@ -155,7 +155,7 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
   return x < LIMIT ? static_cast<int>(x) : LIMIT;
 }
 
-/// Fills slot after slot with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
+/// Fills stage after stage with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
 /// become zeros. If K is no multiple of BK, the first k-tile is the short one.
 template <class Shape, Access ACCESS>
 __device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
@@ -178,14 +178,14 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
   const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row;
   const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col;
   typename Shape::Ring ring(smem);
-  unsigned slot = smem;
+  unsigned stage = smem;
 
   // Copies only the elements at k below `depth`, unless the k-tile is whole.
   const auto copy_k_tile = [&](auto whole, int depth) {
     constexpr bool WHOLE = decltype(whole)::value;
     ring.wait_until_empty();
-    const unsigned a_destination = slot + a_k * Shape::K_BYTES + a_row * FLOAT_BYTES;
-    const unsigned b_destination = slot + b_k * Shape::K_BYTES + (Shape::B_OFFSET + b_col) * FLOAT_BYTES;
+    const unsigned a_destination = stage + a_k * Shape::K_BYTES + a_row * FLOAT_BYTES;
+    const unsigned b_destination = stage + b_k * Shape::K_BYTES + (Shape::B_OFFSET + b_col) * FLOAT_BYTES;
     const float* a_rows = a_source;
 #pragma unroll
     for (int row = 0; row < Shape::BM; row += A_ROWS) {
@@ -212,7 +212,7 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
       b_source = keep_in_register(b_source + B_ROWS * p.ldb);  // so that not all rows' addresses stay in registers
     }
     cp_async_mbarrier_arrive_noinc(ring.full());
-    slot = ring.advance() ? smem : slot + Shape::SLOT_BYTES;
+    stage = ring.advance() ? smem : stage + Shape::STAGE_BYTES;
   };
 
   int left = k_tiles_of(p);
@@ -244,7 +244,7 @@ __device__ __forceinline__ void load_b(float (&b)[TN], unsigned from) {
   }
 }
 
-/// Tells the producers, by its `empty` barrier, that this warp has read a slot.
+/// Tells the producers, by its `empty` barrier, that this warp has read a stage.
 __device__ __forceinline__ void release(unsigned empty) {
   __syncwarp();
   if (threadIdx.x % WARP == 0) {
@@ -256,7 +256,7 @@ __device__ __forceinline__ void release(unsigned empty) {
 template <class Shape, FmaOrder ORDER>
 __device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accumulators)[TM][Shape::TN]) {
   constexpr int TN = Shape::TN;
-  // The addresses of this thread's fragments in the first slot.
+  // The addresses of this thread's fragments in the first stage.
   const unsigned a_first = keep_in_register(smem + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
   const unsigned b_first =
       keep_in_register(smem + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
@@ -283,8 +283,8 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accu
         if (left > 1) {
           const unsigned read = ring.empty();
           ring.advance();
-          a_next = a_first + ring.slot() * Shape::SLOT_BYTES;
-          b_next = b_first + ring.slot() * Shape::SLOT_BYTES;
+          a_next = a_first + ring.stage() * Shape::STAGE_BYTES;
+          b_next = b_first + ring.stage() * Shape::STAGE_BYTES;
           release(read);
           ring.wait_until_full();
         } else {  // the last load is not used, but its address has to be valid

@@ -27,7 +27,7 @@
 //              then add it to the accumulators over all k.
 //   Inf, NaN   no terms add up to an operand that is Inf or rounds to Inf, and sums with such an operand become NaN.
 //              Elements that end as Inf or NaN are computed again without tensor cores.
-//   ring       three slots, each for a k-tile of 32. A and B are copied 128 bits at a time, because neither has to be
+//   ring       three stages, each for a k-tile of 32. A and B are copied 128 bits at a time, because neither has to be
 //              transposed. While one block of an SM waits at its barrier, the other multiplies.
 //
 // Traffic per element of C: k / 128 loads of A and as many of B from global memory; k / 64 of each from shared memory.
@@ -42,10 +42,9 @@
 #include "common/hilbert_tiling.cuh"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
+#include "common/split_tf32.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "engine/dot_product.cuh"
-#include "engine/split_tf32.cuh"
 #include "host/alignment.hpp"
 #include "host/chapter.cuh"
 #include "host/launch.cuh"
@@ -71,7 +70,7 @@ constexpr int GROUP_N = GROUP * MMA_N;
 constexpr int BM = 128;  // block tile
 constexpr int BN = 128;
 constexpr int BK = 32;
-constexpr int SLOTS = 3;
+constexpr int STAGES = 3;
 constexpr int WM = 64;  // warp tile
 constexpr int WN = 64;
 constexpr int BLOCKS_PER_SM = 2;
@@ -80,13 +79,13 @@ constexpr int THREADS = BM / WM * WARPS_N * WARP;
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
 
-// One slot in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
+// One stage in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
 // places within 128 bytes. So a warp's fragments, which come from several rows, lie in distinct banks, and neighbours
 // in global memory can still be copied together.
 constexpr int K_BLOCKS = BK / MMA_K;
 constexpr int B_OFFSET = BM * BK;
-constexpr int SLOT = B_OFFSET + BK * BN;
-constexpr int SMEM_BYTES = SLOTS * SLOT * FLOAT_BYTES;
+constexpr int STAGE = B_OFFSET + BK * BN;
+constexpr int SMEM_BYTES = STAGES * STAGE * FLOAT_BYTES;
 __device__ __forceinline__ unsigned a_index(unsigned row, unsigned k) {
   return row * BK + (k ^ (row % K_BLOCKS * MMA_K));
 }
@@ -106,15 +105,15 @@ __device__ __forceinline__ int warp_row(unsigned thread) { return thread / WARP 
 __device__ __forceinline__ int warp_column(unsigned thread) { return thread / WARP % WARPS_N * WN; }
 
 /// accumulators += A * B for a warp and CHAIN k-blocks of a k-tile, the first of them at `k`.
-/// `a_first`, `b_first`: where this lane's first elements of a slot are.
+/// `a_first`, `b_first`: where this lane's first elements of a stage are.
 template <Sums SUMS>
-__device__ __forceinline__ void multiply(const float* slot, unsigned a_first, unsigned b_first, unsigned k,
+__device__ __forceinline__ void multiply(const float* stage, unsigned a_first, unsigned b_first, unsigned k,
                                          float (&accumulators)[TILES_M][TILES_N][4]) {
   float a_big[CHAIN<SUMS>][TILES_M][4];
   float a_small[CHAIN<SUMS>][TILES_M][4];
 #pragma unroll
   for (int k_block = 0; k_block < CHAIN<SUMS>; ++k_block) {
-    const float* const a = slot + (a_first ^ (k + k_block * MMA_K));
+    const float* const a = stage + (a_first ^ (k + k_block * MMA_K));
 #pragma unroll
     for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
@@ -131,7 +130,7 @@ __device__ __forceinline__ void multiply(const float* slot, unsigned a_first, un
     float b_odd[CHAIN<SUMS>][GROUP];
 #pragma unroll
     for (int k_block = 0; k_block < CHAIN<SUMS>; ++k_block) {
-      const float* const b = slot + b_first + (k + k_block * MMA_K) * BN + group * MMA_N;
+      const float* const b = stage + b_first + (k + k_block * MMA_K) * BN + group * MMA_N;
       load_groups_of_4<GROUP, GROUP>(b_even[k_block], b);
       load_groups_of_4<GROUP, GROUP>(b_odd[k_block], b + BN);
     }
@@ -175,6 +174,15 @@ __device__ __forceinline__ void multiply(const float* slot, unsigned a_first, un
 __device__ __forceinline__ int row_of_quad(int quad) { return quad / (TILES_N / 2) * (MMA_M / 2); }
 __device__ __forceinline__ int column_of_quad(int quad) {
   return quad / 2 % (TILES_N / GROUP) * GROUP_N + quad % 2 * 4;
+}
+
+/// Element (row, col) of A * B, by one thread, for the few elements that a kernel can not compute in its own way.
+__device__ __forceinline__ float dot_product(const Problem& p, std::int64_t row, std::int64_t col) {
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < p.k; ++k) {
+    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
+  }
+  return sum;
 }
 
 /// C = alpha * accumulators + beta * C for a thread's elements. The first one is at `first_row` and `first_col`.
@@ -250,30 +258,30 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
   const bool b_inside = tile.col + b_col < p.n;
   const unsigned ring = shared_address(smem);
   const unsigned a_to = ring + FLOAT_BYTES * a_index(a_row, a_k);
-  // k-tiles are counted down to 0, so that a k-tile's number tells its slot and how many are left.
+  // k-tiles are counted down to 0, so that a k-tile's number tells its stage and how many are left.
   const auto copy_k_tile = [&](unsigned k_tile, int depth) {
-    const unsigned slot = FLOAT_BYTES * (k_tile % SLOTS * SLOT);
+    const unsigned stage = FLOAT_BYTES * (k_tile % STAGES * STAGE);
 #pragma unroll
     for (int i = 0; i < BM; i += A_ROWS_PER_COPY) {
-      cp_async_zfill<FLOAT_BYTES * WIDTH>(a_to + slot + FLOAT_BYTES * i * BK, a_source + i * p.lda,
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(a_to + stage + FLOAT_BYTES * i * BK, a_source + i * p.lda,
                                           i < a_rows_left && a_k < depth);
     }
 #pragma unroll
     for (int i = 0; i < BK; i += B_ROWS_PER_COPY) {
       const unsigned b_to = ring + FLOAT_BYTES * (B_OFFSET + b_index(b_k + i, b_col));
-      cp_async_zfill<FLOAT_BYTES * WIDTH>(b_to + slot, b_source + i * p.ldb, b_inside && b_k + i < depth);
+      cp_async_zfill<FLOAT_BYTES * WIDTH>(b_to + stage, b_source + i * p.ldb, b_inside && b_k + i < depth);
     }
     a_source += depth;
     b_source += depth * p.ldb;
   };
 
-  // All slots but one are filled. If K is no multiple of BK, the first k-tile is the short one.
+  // All stages but one are filled. If K is no multiple of BK, the first k-tile is the short one.
   const int k_tiles = static_cast<int>(ceil_div<std::int64_t>(p.k, BK));
   const int first_k = static_cast<int>(p.k) - (k_tiles - 1) * BK;
 #pragma unroll
-  for (int slot = 1; slot < SLOTS; ++slot) {
-    if (slot <= k_tiles) {
-      copy_k_tile(k_tiles - slot, slot == 1 ? first_k : BK);
+  for (int stage = 1; stage < STAGES; ++stage) {
+    if (stage <= k_tiles) {
+      copy_k_tile(k_tiles - stage, stage == 1 ? first_k : BK);
     }
     cp_async_commit_group();
   }
@@ -290,15 +298,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
     const unsigned k_tile = k_block / K_BLOCKS;
     const unsigned k = k_block % K_BLOCKS * MMA_K;
     if (k == BK - CHAIN<SUMS> * MMA_K) {
-      cp_async_wait_group<SLOTS - 2>();
+      cp_async_wait_group<STAGES - 2>();
       __syncthreads();
-      if (k_tile >= SLOTS - 1) {  // into the slot that all warps have read
-        copy_k_tile(k_tile - (SLOTS - 1), BK);
+      if (k_tile >= STAGES - 1) {  // into the stage that all warps have read
+        copy_k_tile(k_tile - (STAGES - 1), BK);
       }
       cp_async_commit_group();  // empty groups at the end keep the count that the wait relies on
     }
-    const float* const slot = smem + k_tile % SLOTS * SLOT;
-    multiply<SUMS>(slot, a_first, b_first, k, accumulators);
+    const float* const stage = smem + k_tile % STAGES * STAGE;
+    multiply<SUMS>(stage, a_first, b_first, k, accumulators);
   }
 
   // Computed again rather than kept in registers through the loop.

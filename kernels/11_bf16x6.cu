@@ -9,7 +9,7 @@
 //   block 128 x 256, 12 warps                   ring of A   2 tiles of 48 KB
 //   +---------------+---------------+           ring of B   2 tiles of 48 KB
 //   |     w0-w3     |     w0-w3     | 64 rows
-//   +---------------+---------------+           w8      A0 B0 B0' A1 B1 B1' ...     each as soon as its slot is empty
+//   +---------------+---------------+           w8      A0 B0 B0' A1 B1 B1' ...     each as soon as its stage is empty
 //   |     w4-w7     |     w4-w7     | 64 rows   w0-w3   A0 x B0, add, A0 x B0', add, A1 x B1, ...
 //   +---------------+---------------+
 //     tile of B       another one               a tile of B is given back after its products, A's after both
@@ -60,8 +60,8 @@ constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168
 constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
-constexpr int SLOTS = 2;                 // of each ring
-constexpr int RING_BYTES = SLOTS * (TILE_BYTES + 2 * MBARRIER_BYTES);
+constexpr int STAGES = 2;                // of each ring
+constexpr int RING_BYTES = STAGES * (TILE_BYTES + 2 * MBARRIER_BYTES);
 constexpr int SMEM_BYTES = 2 * RING_BYTES;
 
 /// All operand tiles in global memory, and behind them the progress of the producers. Those of the same rows of A, or
@@ -138,19 +138,19 @@ __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, 
   }
 }
 
-/// Slots and mbarriers by their shared addresses, for tile number `count` that passes through the ring.
+/// Stages and mbarriers by their shared addresses, for tile number `count` that passes through the ring.
 struct Ring {
-  unsigned slots;
+  unsigned stages;
   unsigned barriers;
 
-  __device__ unsigned slot(unsigned count) const { return slots + count % SLOTS * TILE_BYTES; }
-  __device__ unsigned full(unsigned count) const { return barriers + count % SLOTS * MBARRIER_BYTES; }
-  __device__ unsigned empty(unsigned count) const { return full(count) + SLOTS * MBARRIER_BYTES; }
-  __device__ static unsigned parity(unsigned count) { return count / SLOTS % 2; }
+  __device__ unsigned stage(unsigned count) const { return stages + count % STAGES * TILE_BYTES; }
+  __device__ unsigned full(unsigned count) const { return barriers + count % STAGES * MBARRIER_BYTES; }
+  __device__ unsigned empty(unsigned count) const { return full(count) + STAGES * MBARRIER_BYTES; }
+  __device__ static unsigned parity(unsigned count) { return count / STAGES % 2; }
   __device__ __forceinline__ void copy(unsigned count, const unsigned char* source) const {
     mbarrier_wait(empty(count), parity(count) ^ 1U);
     mbarrier_arrive_expect_tx(full(count), TILE_BYTES);
-    cp_async_bulk(slot(count), source, TILE_BYTES, full(count));
+    cp_async_bulk(stage(count), source, TILE_BYTES, full(count));
   }
 };
 
@@ -184,14 +184,14 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, con
 
 __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands operands, int tiles) {
   const unsigned smem = shared_address(dynamic_smem());
-  const unsigned barriers = smem + 2 * SLOTS * TILE_BYTES;
+  const unsigned barriers = smem + 2 * STAGES * TILE_BYTES;
   const Ring a_ring{smem, barriers};
-  const Ring b_ring{smem + SLOTS * TILE_BYTES, barriers + 2 * SLOTS * MBARRIER_BYTES};
+  const Ring b_ring{smem + STAGES * TILE_BYTES, barriers + 2 * STAGES * MBARRIER_BYTES};
   if (threadIdx.x == 0) {
-    for (int slot = 0; slot < SLOTS; ++slot) {
+    for (int stage = 0; stage < STAGES; ++stage) {
       for (const Ring& ring : {a_ring, b_ring}) {
-        mbarrier_init(ring.full(slot), 1);
-        mbarrier_init(ring.empty(slot), CONSUMERS / WARP);
+        mbarrier_init(ring.full(stage), 1);
+        mbarrier_init(ring.empty(stage), CONSUMERS / WARP);
       }
     }
     fence_mbarrier_init();
@@ -223,8 +223,8 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
         }
         mbarrier_wait(b_ring.full(b_count), Ring::parity(b_count));
         const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-        const std::uint64_t a = wgmma_descriptor(a_ring.slot(a_count) + rows_of_group);
-        const std::uint64_t b = wgmma_descriptor(b_ring.slot(b_count));
+        const std::uint64_t a = wgmma_descriptor(a_ring.stage(a_count) + rows_of_group);
+        const std::uint64_t b = wgmma_descriptor(b_ring.stage(b_count));
         // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
         constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
         constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};

@@ -23,10 +23,10 @@
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, 6 bytes each.
 // Limit: the tensor cores wait for a barrier, for copies and for 64 FADDs a thread between two k-tiles.
 
+#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
-#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/fence.cuh"
@@ -42,9 +42,9 @@ namespace {
 using namespace bf16_terms;
 
 constexpr int THREADS = 2 * WARPGROUP;
-constexpr int SLOTS = 2;
-constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
-constexpr int SMEM_BYTES = SLOTS * SLOT_BYTES;
+constexpr int STAGES = 2;
+constexpr int STAGE_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int SMEM_BYTES = STAGES * STAGE_BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_promoted_split_kernel(Problem p, Operands operands) {
   split_tile(p, operands);
@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
   const unsigned ring = shared_address(dynamic_smem());
   const auto copy = [&](int k_tile) {
-    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES + threadIdx.x * 16;
+    const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES + threadIdx.x * 16;
     const unsigned char* const a = operands.tile(tile.row, k_tile) + threadIdx.x * 16;
     const unsigned char* const b = operands.tile(operands.a_tiles + tile.col, k_tile) + threadIdx.x * 16;
 #pragma unroll
     for (int i = 0; i < TILE_BYTES; i += THREADS * 16) {
-      cp_async<16>(slot + i, a + i);
-      cp_async<16>(slot + TILE_BYTES + i, b + i);
+      cp_async<16>(stage + i, a + i);
+      cp_async<16>(stage + TILE_BYTES + i, b + i);
     }
     cp_async_commit_group();
   };
@@ -71,10 +71,10 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
   for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
     cp_async_wait_group<0>();
     fence_proxy_async();
-    __syncthreads();  // all copies are there, and all products of the other slot are done
-    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
-    const std::uint64_t a = wgmma_descriptor(slot + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
-    const std::uint64_t b = wgmma_descriptor(slot + TILE_BYTES);
+    __syncthreads();  // all copies are there, and all products of the other stage are done
+    const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
+    const std::uint64_t a = wgmma_descriptor(stage + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
+    const std::uint64_t b = wgmma_descriptor(stage + TILE_BYTES);
     // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
     constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
     constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};

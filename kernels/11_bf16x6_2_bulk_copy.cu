@@ -7,18 +7,18 @@
 //
 //   thread 0   copy 1    copy 2    copy 3             a copy starts before the products of the k-tile before
 //   w0-w3    | products 0, add | products 1, add | ...
-//   w4-w7    | products 0, add | products 1, add | ...   | a barrier of the block: the other slot has been read
+//   w4-w7    | products 0, add | products 1, add | ...   | a barrier of the block: the other stage has been read
 //
-//   mbarrier  one for each slot. The copying thread arrives at it and announces 96 KB. The accelerator subtracts the
+//   mbarrier  one for each stage. The copying thread arrives at it and announces 96 KB. The accelerator subtracts the
 //             bytes that it has written. The phase ends when no byte is missing, and then threads that have waited may
 //             read them. wgmma may read them without a fence, because copies and wgmma share a path to shared memory.
 //
 // Limit: a barrier of the block for each k-tile; both warpgroups add at the same time.
 
+#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
-#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"
@@ -34,10 +34,10 @@ namespace {
 using namespace bf16_terms;
 
 constexpr int THREADS = 2 * WARPGROUP;
-constexpr int SLOTS = 2;
-constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
-constexpr int RING_BYTES = SLOTS * SLOT_BYTES;
-constexpr int SMEM_BYTES = RING_BYTES + SLOTS * MBARRIER_BYTES;
+constexpr int STAGES = 2;
+constexpr int STAGE_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int RING_BYTES = STAGES * STAGE_BYTES;
+constexpr int SMEM_BYTES = RING_BYTES + STAGES * MBARRIER_BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_bulk_copy_split_kernel(Problem p, Operands operands) {
   split_tile(p, operands);
@@ -46,17 +46,17 @@ __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_bulk_copy_split_kernel(P
 __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p, Operands operands) {
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
   const unsigned ring = shared_address(dynamic_smem());
-  const unsigned first_full = ring + RING_BYTES;  // a slot's mbarrier: its k-tile has arrived
+  const unsigned first_full = ring + RING_BYTES;  // a stage's mbarrier: its k-tile has arrived
   const auto copy = [&](int k_tile) {             // by one thread
-    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
-    const unsigned full = first_full + k_tile % SLOTS * MBARRIER_BYTES;
-    mbarrier_arrive_expect_tx(full, SLOT_BYTES);
-    cp_async_bulk(slot, operands.tile(tile.row, k_tile), TILE_BYTES, full);
-    cp_async_bulk(slot + TILE_BYTES, operands.tile(operands.a_tiles + tile.col, k_tile), TILE_BYTES, full);
+    const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
+    const unsigned full = first_full + k_tile % STAGES * MBARRIER_BYTES;
+    mbarrier_arrive_expect_tx(full, STAGE_BYTES);
+    cp_async_bulk(stage, operands.tile(tile.row, k_tile), TILE_BYTES, full);
+    cp_async_bulk(stage + TILE_BYTES, operands.tile(operands.a_tiles + tile.col, k_tile), TILE_BYTES, full);
   };
   if (threadIdx.x == 0) {
-    for (int slot = 0; slot < SLOTS; ++slot) {
-      mbarrier_init(first_full + slot * MBARRIER_BYTES, 1);
+    for (int stage = 0; stage < STAGES; ++stage) {
+      mbarrier_init(first_full + stage * MBARRIER_BYTES, 1);
     }
     fence_mbarrier_init();
     copy(0);
@@ -65,14 +65,14 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p,
   float sums[64] = {};
 #pragma unroll 1
   for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
-    __syncthreads();  // all products of the other slot are done
+    __syncthreads();  // all products of the other stage are done
     if (threadIdx.x == 0 && k_tile + 1 < operands.k_tiles) {
       copy(k_tile + 1);
     }
-    mbarrier_wait(first_full + k_tile % SLOTS * MBARRIER_BYTES, k_tile / SLOTS % 2);
-    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
-    const std::uint64_t a = wgmma_descriptor(slot + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
-    const std::uint64_t b = wgmma_descriptor(slot + TILE_BYTES);
+    mbarrier_wait(first_full + k_tile % STAGES * MBARRIER_BYTES, k_tile / STAGES % 2);
+    const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
+    const std::uint64_t a = wgmma_descriptor(stage + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
+    const std::uint64_t b = wgmma_descriptor(stage + TILE_BYTES);
     // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
     constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
     constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};

@@ -1,6 +1,6 @@
 // Chapter 11, third step: one warp copies, eight warps multiply, and no barrier of the block lies between them
 //
-// Against 2_bulk_copy: a ninth warp copies and does nothing else. As in 08 each slot of the ring has two mbarriers:
+// Against 2_bulk_copy: a ninth warp copies and does nothing else. As in 08 each stage of the ring has two mbarriers:
 // `full` ends a phase when the bytes are there, `empty` when all eight multiplying warps are done with them. The two
 // warpgroups do not wait for each other any more: while one adds, the tensor cores compute the products of the other.
 //
@@ -10,10 +10,10 @@
 //
 // Limit: power, of which copies take a part.
 
+#include "common/bf16_terms.cuh"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
-#include "engine/bf16_terms.cuh"
 #include "host/chapter.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"
@@ -31,10 +31,10 @@ using namespace bf16_terms;
 constexpr int WARP = 32;
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARP;
-constexpr int SLOTS = 2;
-constexpr int SLOT_BYTES = 2 * TILE_BYTES;  // A, then B
-constexpr int RING_BYTES = SLOTS * SLOT_BYTES;
-constexpr int SMEM_BYTES = RING_BYTES + 2 * SLOTS * MBARRIER_BYTES;
+constexpr int STAGES = 2;
+constexpr int STAGE_BYTES = 2 * TILE_BYTES;  // A, then B
+constexpr int RING_BYTES = STAGES * STAGE_BYTES;
+constexpr int SMEM_BYTES = RING_BYTES + 2 * STAGES * MBARRIER_BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_producer_warp_split_kernel(Problem p, Operands operands) {
   split_tile(p, operands);
@@ -43,12 +43,12 @@ __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_producer_warp_split_kern
 __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Problem p, Operands operands) {
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
   const unsigned ring = shared_address(dynamic_smem());
-  const unsigned first_full = ring + RING_BYTES;  // a slot's mbarriers
-  const unsigned first_empty = first_full + SLOTS * MBARRIER_BYTES;
+  const unsigned first_full = ring + RING_BYTES;  // a stage's mbarriers
+  const unsigned first_empty = first_full + STAGES * MBARRIER_BYTES;
   if (threadIdx.x == 0) {
-    for (int slot = 0; slot < SLOTS; ++slot) {
-      mbarrier_init(first_full + slot * MBARRIER_BYTES, 1);
-      mbarrier_init(first_empty + slot * MBARRIER_BYTES, CONSUMERS / WARP);
+    for (int stage = 0; stage < STAGES; ++stage) {
+      mbarrier_init(first_full + stage * MBARRIER_BYTES, 1);
+      mbarrier_init(first_empty + stage * MBARRIER_BYTES, CONSUMERS / WARP);
     }
     fence_mbarrier_init();
   }
@@ -56,12 +56,12 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Proble
 
   if (threadIdx.x >= CONSUMERS) {
     for (int k_tile = 0; threadIdx.x == CONSUMERS && k_tile < operands.k_tiles; ++k_tile) {
-      const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
-      const unsigned full = first_full + k_tile % SLOTS * MBARRIER_BYTES;
-      mbarrier_wait(first_empty + k_tile % SLOTS * MBARRIER_BYTES, k_tile / SLOTS % 2 ^ 1);
-      mbarrier_arrive_expect_tx(full, SLOT_BYTES);
-      cp_async_bulk(slot, operands.tile(tile.row, k_tile), TILE_BYTES, full);
-      cp_async_bulk(slot + TILE_BYTES, operands.tile(operands.a_tiles + tile.col, k_tile), TILE_BYTES, full);
+      const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
+      const unsigned full = first_full + k_tile % STAGES * MBARRIER_BYTES;
+      mbarrier_wait(first_empty + k_tile % STAGES * MBARRIER_BYTES, k_tile / STAGES % 2 ^ 1);
+      mbarrier_arrive_expect_tx(full, STAGE_BYTES);
+      cp_async_bulk(stage, operands.tile(tile.row, k_tile), TILE_BYTES, full);
+      cp_async_bulk(stage + TILE_BYTES, operands.tile(operands.a_tiles + tile.col, k_tile), TILE_BYTES, full);
     }
     return;  // the consumers wait for every copy, and the block lasts as long as they do
   }
@@ -69,10 +69,10 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Proble
   float sums[64] = {};
 #pragma unroll 1
   for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
-    mbarrier_wait(first_full + k_tile % SLOTS * MBARRIER_BYTES, k_tile / SLOTS % 2);
-    const unsigned slot = ring + k_tile % SLOTS * SLOT_BYTES;
-    const std::uint64_t a = wgmma_descriptor(slot + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
-    const std::uint64_t b = wgmma_descriptor(slot + TILE_BYTES);
+    mbarrier_wait(first_full + k_tile % STAGES * MBARRIER_BYTES, k_tile / STAGES % 2);
+    const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
+    const std::uint64_t a = wgmma_descriptor(stage + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
+    const std::uint64_t b = wgmma_descriptor(stage + TILE_BYTES);
     // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
     constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
     constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Proble
     wgmma_wait_group<0>(products);
     __syncwarp();
     if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(first_empty + k_tile % SLOTS * MBARRIER_BYTES);
+      mbarrier_arrive(first_empty + k_tile % STAGES * MBARRIER_BYTES);
     }
 #pragma unroll
     for (int i = 0; i < 64; ++i) {

@@ -11,7 +11,7 @@
 //   +--------+ 128 rows of A   +-----------+-----------+
 //   | x1     | or columns      |  w0-w3    |  w0-w3    | 64 rows  start    12 wgmma: 3 products, 4 times 16 along k
 //   +--------+ of B,           +-----------+-----------+          wait     until the tensor cores have their sums
-//   | x2     | 16 KB a term    |  w4-w7    |  w4-w7    | 64 rows  release  the slot of B, and after the last one of A
+//   | x2     | 16 KB a term    |  w4-w7    |  w4-w7    | 64 rows  release  the stage of B, and after the last one of A
 //   +--------+                 +-----------+-----------+          promote  FP32 units add the sums to accumulators
 //     BK = 64                  a tile      another one
 //                              of B                 w8 copies     and the same with the next tile of B
@@ -207,30 +207,30 @@ constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168, as in 11
 constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
-constexpr int A_SLOTS = 3;
-constexpr int B_SLOTS = 4;
-constexpr int RECORD_BYTES = sizeof(Scaling) + 2 * MBARRIER_BYTES;  // of a slot, besides its tile
-constexpr int RECORDS = (A_SLOTS + B_SLOTS) * TILE_BYTES;
-constexpr int SMEM_BYTES = RECORDS + (A_SLOTS + B_SLOTS) * RECORD_BYTES;
+constexpr int A_STAGES = 3;
+constexpr int B_STAGES = 4;
+constexpr int RECORD_BYTES = sizeof(Scaling) + 2 * MBARRIER_BYTES;  // of a stage, besides its tile
+constexpr int RECORDS = (A_STAGES + B_STAGES) * TILE_BYTES;
+constexpr int SMEM_BYTES = RECORDS + (A_STAGES + B_STAGES) * RECORD_BYTES;
 
-/// A thread's place in a ring of slots, by shared addresses.
-template <int SLOTS>
+/// A thread's place in a ring of stages, by shared addresses.
+template <int STAGES>
 struct Ring {
   unsigned tiles;
   unsigned records;
-  unsigned slot = 0;
+  unsigned stage = 0;
   unsigned parity = 0;  ///< of the number of times that the ring has been passed
 
-  __device__ unsigned tile() const { return tiles + slot * TILE_BYTES; }
-  __device__ unsigned record() const { return records + slot * RECORD_BYTES; }
+  __device__ unsigned tile() const { return tiles + stage * TILE_BYTES; }
+  __device__ unsigned record() const { return records + stage * RECORD_BYTES; }
   __device__ unsigned full() const { return record() + sizeof(Scaling); }
   __device__ unsigned empty() const { return full() + MBARRIER_BYTES; }
   __device__ const Scaling& scaling() const { return *static_cast<const Scaling*>(from_shared_address(record())); }
   __device__ __forceinline__ void advance() {
-    slot = slot + 1 == SLOTS ? 0 : slot + 1;
-    parity ^= slot == 0 ? 1U : 0U;
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+    parity ^= stage == 0 ? 1U : 0U;
   }
-  /// Fills the next slot, by one thread.
+  /// Fills the next stage, by one thread.
   __device__ __forceinline__ void copy(const Operands& operands, std::int64_t number) {
     mbarrier_wait(empty(), parity ^ 1U);
     mbarrier_arrive_expect_tx(full(), TILE_BYTES + sizeof(Scaling));
@@ -241,7 +241,7 @@ struct Ring {
 };
 
 /// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
-__device__ __forceinline__ void produce(const Operands& operands, int tiles, Ring<A_SLOTS> a, Ring<B_SLOTS> b) {
+__device__ __forceinline__ void produce(const Operands& operands, int tiles, Ring<A_STAGES> a, Ring<B_STAGES> b) {
   // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
   const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
   int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
@@ -284,11 +284,11 @@ __device__ __forceinline__ void undo_scaling(float (&products)[64], const Scalin
 
 __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands operands, int tiles) {
   const unsigned smem = shared_address(dynamic_smem());
-  Ring<A_SLOTS> a_ring{smem, smem + RECORDS};
-  Ring<B_SLOTS> b_ring{smem + A_SLOTS * TILE_BYTES, smem + RECORDS + A_SLOTS * RECORD_BYTES};
+  Ring<A_STAGES> a_ring{smem, smem + RECORDS};
+  Ring<B_STAGES> b_ring{smem + A_STAGES * TILE_BYTES, smem + RECORDS + A_STAGES * RECORD_BYTES};
   if (threadIdx.x == 0) {
-    for (int slot = 0; slot < A_SLOTS + B_SLOTS; ++slot) {
-      const unsigned full = smem + RECORDS + slot * RECORD_BYTES + sizeof(Scaling);
+    for (int stage = 0; stage < A_STAGES + B_STAGES; ++stage) {
+      const unsigned full = smem + RECORDS + stage * RECORD_BYTES + sizeof(Scaling);
       mbarrier_init(full, 1);
       mbarrier_init(full + MBARRIER_BYTES, CONSUMERS / WARP);
     }
@@ -353,7 +353,7 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
           exponent = 0;
         }
 
-        // Tensor cores have read the slots, which the producer may fill again.
+        // Tensor cores have read the stages, which the producer may fill again.
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
           mbarrier_arrive(b_ring.empty());

@@ -4,19 +4,15 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
+#include "engine/cost_model.cuh"
+#include "every_layout_product.cuh"
 #include "gemm_problem.hpp"
-#include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
+#include "sliced_product.cuh"
 #include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
-
-#define SGEMM_MAIN_LOOP_ONLY
-#include "09_every_shape.cu"
-#undef SGEMM_MAIN_LOOP_ONLY
-
-#include "sliced_product.cuh"
 
 #include <cuda_runtime.h>
 
@@ -32,67 +28,96 @@
 namespace sgemm {
 namespace {
 
-/// A batch as the kernel gets it. Tiles of one product follow those of another.
-struct TiledBatch {
-  GemmBatch batch;
-  int tiles;  ///< of each product
+// CYCLES_PER_FMA: the cycles of an FMA, on each of a multiprocessor's 128 lanes.
+
+struct Tile128x256 : TileTraits {
+  static constexpr int WARPS_M = 2, WARPS_N = 4, STAGES = 4;
+  static constexpr double CYCLES_PER_FMA = 1.20;
+};
+struct Tile128x128 : TileTraits {
+  static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, STAGES = 2;
+  static constexpr double CYCLES_PER_FMA = 1.22;
+};
+/// Copies of single floats take longer, so the ring has more stages.
+struct Tile128x128Scalar : Tile128x128 {
+  static constexpr int BK = 48, STAGES = 3;
+};
+struct Tile64x128 : TileTraits {
+  static constexpr int WARPS_M = 1, WARPS_N = 2, SLICES = 4, BK = 64, STAGES = 3;
+  static constexpr double CYCLES_PER_FMA = 1.26;
+};
+struct Tile64x64 : TileTraits {
+  static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, BK = 64, STAGES = 4;
+  static constexpr double CYCLES_PER_FMA = 1.31;
 };
 
-/// A tile's product, and its number among those of the product.
-struct TileOfProduct {
-  GemmProblem product;
-  int number;
-};
+// The constants of the prediction, in cycles, were fitted to measurements on an H200 with a cold L2:
+// docs/lab/09-every-shape.md.
+constexpr double FMAS_PER_CYCLE = 128;
+constexpr double LAUNCH = 17000;         // the kernel's start and end, its code and first operands
+constexpr double LAUNCH_SLICED = 10000;  // the same for a smaller block, which has less of each
+// Factors where rows do not split into groups of four: of all cycles of a tile with producer warps, of a sliced tile's
+// FMAs, and of all else of it.
+constexpr double STREAMED_BY_FLOAT = 1.08;
+constexpr double SLICED_BY_FLOAT = 1.13;
+constexpr double BESIDE_BY_FLOAT = 1.95;
+constexpr double BLOCK = 5500;       // from the end of a block to the first product of the next one
+constexpr double AREA = 128 * 256;   // elements of C for which the next two hold
+constexpr double STORE = 9800;       // accumulators to C or to the workspace
+constexpr double ADD = 1600;         // partial sums from the workspace
+constexpr double FLAG = 230;         // additional cycles of each share of a tile
+constexpr double ADD_SLICES = 3700;  // of a block
 
-__device__ __forceinline__ TileOfProduct tile_of(const TiledBatch& p, int number) {
-  const int index = number / p.tiles;
-  GemmProblem product = p.batch.problem(index);
-  split_product::assume_global(product.c);
-  const split_product::Scalars scalars = scalars_of(product);
-  product.alpha = scalars.alpha;
-  product.beta = scalars.beta;
-  return {product, number - index * p.tiles};
+/// Sums of more k than this are divided into at least two. They are then sqrt(2) times as accurate. Their error is
+/// within 1.5 times that of cuBLAS, also where cuBLAS divides k. With whole sums in tiles of 128x256 it would be 1.8
+/// times.
+constexpr std::int64_t LONG_SUM = 2560;
+
+/// Whether a tile fits into the device, and keeps the problem's sums short enough.
+template <class Shape>
+bool suits(const Problem& p, const Device& device) {
+  return Shape::SMEM_BYTES <= device.smem_bytes && (Shape::SLICES > 1 || p.k <= LONG_SUM);
 }
 
-/// The policy of kernels that compute a batch.
-template <Reading READ_A_, Reading READ_B_>
-struct ManyProducts {
-  using Problem = TiledBatch;
-  static constexpr Reading READ_A = READ_A_;
-  static constexpr Reading READ_B = READ_B_;
-
-  template <class Shape>
-  __device__ __forceinline__ static void produce(const TiledBatch& p, const Segment& segment,
-                                                 Producer<Shape, READ_A, READ_B>& producer) {
-    TileOfProduct tile = tile_of(p, segment.tile);
-    const TileOrigin origin = tile_on_curve<Shape::BM, Shape::BN>(tile.product, tile.number);
-    if (tile.product.alpha == 0.0F) {  // A and B are not read then, and count as zeros
-      tile.product.m = 0;
-      tile.product.n = 0;
-    }
-    producer.produce(tile.product, origin, segment.first, segment.count);
+/// STREAMED: all blocks that the device holds at a time share the tiles that do not fill them evenly. Otherwise each
+/// tile has one block.
+Plan plan(int tiles, int k_tiles, int multiprocessors, bool streamed) {
+  if (!streamed) {
+    return {Schedule::of(tiles, k_tiles, tiles, tiles), tiles};
   }
+  // If fewer tiles than blocks were streamed, each tile would be divided into more shares than necessary.
+  const int rest = tiles % multiprocessors;
+  const int shared = rest == 0 ? 0 : tiles < multiprocessors ? tiles : rest + multiprocessors;
+  const int blocks = tiles < multiprocessors ? std::min(multiprocessors, tiles * k_tiles) : multiprocessors;
+  return {Schedule::of(tiles, k_tiles, tiles - shared, blocks), blocks};
+}
 
-  /// Each C may be aligned or not.
-  template <class Shape>
-  __device__ __forceinline__ static void store(const TiledBatch& p, int number,
-                                               const float (&sums)[FINISHED_ROWS<Shape>][TN]) {
-    const TileOfProduct tile = tile_of(p, number);
-    const GemmProblem& product = tile.product;
-    if (split_product::of_warp(split_product::rows_split_into<4>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
-      OneProduct<Access::float4>::store<Shape>(product, tile.number, sums);
-    } else {
-      OneProduct<Access::float1>::store<Shape>(product, tile.number, sums);
-    }
-  }
-};
+template <class Shape>
+double predicted_cycles(const Plan& work, int multiprocessors, bool streamed, double cycles_per_fma) {
+  const double area = Shape::BM * Shape::BN / AREA;
+  TileCost tile{};
+  tile.k_tile = Shape::BM * Shape::BN * Shape::BK / FMAS_PER_CYCLE * cycles_per_fma;
+  tile.store = STORE * area + (Shape::SLICES > 1 ? ADD_SLICES : 0.0);
+  tile.add = ADD * area + FLAG;
+  return LAUNCH + (streamed
+                       ? whole_tiles_cycles(work, tile) + share_cycles(work, tile)
+                       : ceil_div(work.blocks, multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK);
+}
+
+/// The predicted cycles of so many tiles whose warps all copy and multiply. `more` are further cycles of each.
+template <class Shape>
+double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bool by_float, double more = 0) {
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
+  const double fmas = Shape::BM * Shape::BN * static_cast<double>(k) / FMAS_PER_CYCLE;
+  const double tile = fmas * Shape::CYCLES_PER_FMA * (by_float ? SLICED_BY_FLOAT : 1.0) +
+                      Shape::BESIDE * (by_float ? BESIDE_BY_FLOAT : 1.0) + more;
+  return LAUNCH_SLICED + rounds * tile + (rounds == 1 ? fmas * Shape::ALONE : 0.0);
+}
 
 /// A tile, with its ring as copies of both operands want it.
-template <class Tile, class Policy>
+template <class Tile, Reading READ_A, Reading READ_B>
 struct Copied : Tile {
-  static constexpr bool B_ALONG_K = Policy::READ_B == Reading::along_k;
-  static constexpr bool ALIGNED_B = Tile::ALIGNED_B && !B_ALONG_K;
-  static constexpr int PADDING = B_ALONG_K || Policy::READ_A == Reading::along_k ? Tile::PADDING : 0;
+  static constexpr int PADDING = READ_A == Reading::along_k || READ_B == Reading::along_k ? Tile::PADDING : 0;
 };
 
 template <class Shape>
@@ -112,17 +137,15 @@ struct Blocks {
 
 template <class Tile, Reading READ_A, Reading READ_B>
 void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
-  using Policy = ManyProducts<READ_A, READ_B>;
-  using Shape = TileShape<Copied<Tile, Policy>>;
+  using Shape = TileShape<Copied<Tile, READ_A, READ_B>>;
   Plan work = plan_for<Shape>(batch, blocks.multiprocessors, blocks.streamed);
   if (blocks.streamed) {
-    const int shares = shares_of<Shape>(blocks.multiprocessors);
-    SharesMemoryOf<Shape>::place(work.schedule, workspace, shares);
+    SharesMemoryOf<Shape>::place(work.schedule, workspace, blocks.multiprocessors);
     if (has_shares(work)) {
-      CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(shares), stream));
+      CUDA_CHECK(cudaMemsetAsync(workspace, 0, SharesMemoryOf<Shape>::sums_at(blocks.multiprocessors), stream));
     }
   }
-  launch(every_shape_streamed_kernel<Shape, Policy>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
+  launch(every_layout_kernel<Shape, READ_A, READ_B>, work.blocks, dim3(Shape::THREADS), Shape::SMEM_BYTES, stream,
          TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
 }
 
@@ -182,8 +205,8 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, const Device& device,
                         (by_float ? STREAMED_BY_FLOAT : 1.0);
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
-  algorithm.configuration = name_of<Shape>(streamed);
-  algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(shares_of<Shape>(multiprocessors)) : 0;
+  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
+  algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(multiprocessors) : 0;
   algorithm.cost = every_shape_cost(cycles, has_shares(planned));
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
@@ -209,10 +232,11 @@ void add(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Devic
 }
 
 /// Has CUDA load the code of kernels.
-template <class Tile, class... Policies>
+template <class Tile, Reading READ_A, Reading... READ_B>
 void load_code() {
   cudaFuncAttributes attributes{};
-  (cudaFuncGetAttributes(&attributes, every_shape_streamed_kernel<TileShape<Copied<Tile, Policies>>, Policies>), ...);
+  (cudaFuncGetAttributes(&attributes, every_layout_kernel<TileShape<Copied<Tile, READ_A, READ_B>>, READ_A, READ_B>),
+   ...);
 }
 
 // More cycles of the sliced kernel where B lies along k, in a launch and in each round of tiles: docs/lab/libsgemm.md.
@@ -234,9 +258,8 @@ auto sliced_kernel_of(const GemmProblem& p) {
 }
 
 /// Adds a tile whose warps all copy and multiply, with a block for each.
-template <class Tile>
+template <class Shape>
 void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
-  using Shape = SlicedShape<Tile>;
   const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first);
   const GemmProblem& p = batch.first;
   const bool is_plain = batch.count == 1 && !p.a_transposed && !p.b_transposed;
@@ -290,10 +313,10 @@ void load_algorithm_without_memory() {
   constexpr Reading ALONG_K = Reading::along_k;
   constexpr Reading ACROSS_K = Reading::across_k;
   constexpr Reading BY_FOUR = Reading::across_k_by_four;
-  load_code<Tile128x128, ManyProducts<BY_FOUR, ALONG_K>, ManyProducts<BY_FOUR, BY_FOUR>,
-            ManyProducts<ALONG_K, BY_FOUR>>();
-  load_code<Tile128x128Scalar, ManyProducts<ACROSS_K, ALONG_K>, ManyProducts<ACROSS_K, ACROSS_K>,
-            ManyProducts<ALONG_K, ALONG_K>, ManyProducts<ALONG_K, ACROSS_K>>();
+  load_code<Tile128x128, BY_FOUR, ALONG_K, BY_FOUR>();
+  load_code<Tile128x128, ALONG_K, BY_FOUR>();
+  load_code<Tile128x128Scalar, ACROSS_K, ALONG_K, ACROSS_K>();
+  load_code<Tile128x128Scalar, ALONG_K, ALONG_K, ACROSS_K>();
 }
 
 }  // namespace sgemm

@@ -8,13 +8,11 @@
 //              neighbouring threads follow one another.
 //   across k   a row for each k. A load has 4 lines of one k, and threads have groups of four lines.
 //
-// Include it behind chapter 09, whose tile and copies it takes.
-
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
-#include "engine/warp_specialized.cuh"
+#include "common/warp_specialized.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/cp_async.cuh"
@@ -28,6 +26,38 @@
 
 namespace sgemm {
 namespace {
+
+using namespace warp_specialized;
+
+/// The constants of the tile. SLICES warps share it, and each has its own slice of a k-tile. Their accumulators meet in
+/// shared memory at the end.
+struct Sliced32x32 {
+  static constexpr int BM = 32, BN = 32, BK = 64, TM = BM / LANES_M, TN = BN / LANES_N;
+  static constexpr int SLICES = 8, STAGES = 4, THREADS = SLICES * WARP, SLICE_K = BK / SLICES, BLOCKS_PER_SM = 2;
+  // So many more cycles of an FMA where each multiprocessor has one block, and cycles of a tile besides.
+  static constexpr double CYCLES_PER_FMA = 1.81, ALONE = 0.29, BESIDE = 1400;
+};
+
+/// Copies a tile of ROWS x COLS floats that begins at `source`. `rows_left` rows and `cols_left` columns of it lie
+/// inside the matrix; all others become zeros. In shared memory rows are STRIDE floats apart.
+template <int THREADS, int ROWS, int COLS, int STRIDE, Access ACCESS>
+__device__ __forceinline__ void copy_tile(unsigned destination, const float* source, std::int64_t leading_dimension,
+                                          int rows_left, int cols_left) {
+  constexpr int WIDTH = static_cast<int>(ACCESS);
+  constexpr int PER_ROW = COLS / WIDTH;
+  constexpr int ROWS_AT_ONCE = THREADS / PER_ROW;
+  static_assert(THREADS % PER_ROW == 0 && ROWS % ROWS_AT_ONCE == 0);
+  const int row = static_cast<int>(threadIdx.x) / PER_ROW;
+  const int col = static_cast<int>(threadIdx.x) % PER_ROW * WIDTH;
+  source += row * leading_dimension + col;
+  destination += (row * STRIDE + col) * FLOAT_BYTES;
+#pragma unroll
+  for (int r = 0; r < ROWS; r += ROWS_AT_ONCE) {
+    cp_async_zfill<WIDTH * FLOAT_BYTES>(destination + r * STRIDE * FLOAT_BYTES, source,
+                                        row + r < rows_left && col < cols_left);
+    source += ROWS_AT_ONCE * leading_dimension;
+  }
+}
 
 /// A block's part of an operand: LINES rows of A or columns of B, of which each thread has OF_THREAD, and LANES threads
 /// of a warp have all.
@@ -84,7 +114,7 @@ struct SlicedOperand {
 
 /// Of a block, whatever the layout.
 template <class Shape>
-constexpr int SLICED_SMEM_BYTES = Shape::SLOTS*(Shape::BM + Shape::BN) * (Shape::BK + 4) * FLOAT_BYTES;
+constexpr int SLICED_SMEM_BYTES = Shape::STAGES*(Shape::BM + Shape::BN) * (Shape::BK + 4) * FLOAT_BYTES;
 
 /// A block for each tile of each product's C. ACCESS: how A and B are copied.
 template <class Shape, bool A_ALONG_K, bool B_ALONG_K, Access ACCESS>
@@ -94,14 +124,13 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   constexpr int BK = Shape::BK;
   constexpr int TM = Shape::TM;
   constexpr int TN = Shape::TN;
-  static_assert(Shape::SLICE_WARPS == 1);
   using OfA = SlicedOperand<Shape, BM, TM, LANES_M, A_ALONG_K>;
   using OfB = SlicedOperand<Shape, BN, TN, LANES_N, B_ALONG_K>;
-  constexpr unsigned SLOT_BYTES = (OfA::FLOATS + OfB::FLOATS) * FLOAT_BYTES;
+  constexpr unsigned STAGE_BYTES = (OfA::FLOATS + OfB::FLOATS) * FLOAT_BYTES;
   // Sums of a slice, in rows that lie so far apart that stores of single floats spread over the banks.
   constexpr int SUMS_STRIDE = BN + 4;
   static_assert(Shape::SLICES * BM * SUMS_STRIDE * FLOAT_BYTES <= SLICED_SMEM_BYTES<Shape>);
-  static_assert(Shape::SLOTS * SLOT_BYTES <= SLICED_SMEM_BYTES<Shape>);
+  static_assert(Shape::STAGES * STAGE_BYTES <= SLICED_SMEM_BYTES<Shape>);
 
   const int tiles_m = static_cast<int>(ceil_div<std::int64_t>(batch.first.m, BM));
   const int tiles = tiles_m * static_cast<int>(ceil_div<std::int64_t>(batch.first.n, BN));
@@ -121,7 +150,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   const float* a_source = p.a + (A_ALONG_K ? first_row * p.lda : first_row);
   const float* b_source = p.b + (B_ALONG_K ? first_col * p.ldb : first_col);
   int k_left = static_cast<int>(p.k);
-  unsigned copied = 0;  // offset of the slot that is filled next
+  unsigned copied = 0;  // offset of the stage that is filled next
   const auto copy_k_tile = [&] {
     if (k_left > 0) {
       // With an alpha of 0, A and B are not read, and count as zeros.
@@ -131,7 +160,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
       a_source += A_ALONG_K ? BK : BK * p.lda;
       b_source += B_ALONG_K ? BK : BK * p.ldb;
       k_left -= BK;
-      copied = copied == (Shape::SLOTS - 1) * SLOT_BYTES ? 0 : copied + SLOT_BYTES;
+      copied = copied == (Shape::STAGES - 1) * STAGE_BYTES ? 0 : copied + STAGE_BYTES;
     }
     cp_async_commit_group();
   };
@@ -141,14 +170,14 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   const int lane_n = static_cast<int>(threadIdx.x) % LANES_N;
   const unsigned a_first = OfA::first(smem, lane_m, slice);
   const unsigned b_first = OfB::first(smem + OfA::FLOATS * FLOAT_BYTES, lane_n, slice);
-  for (int slot = 0; slot < Shape::SLOTS - 1; ++slot) {
+  for (int slot = 0; slot < Shape::STAGES - 1; ++slot) {
     copy_k_tile();
   }
   float sums[TM][TN] = {};
-  unsigned read = 0;  // offset of the slot
+  unsigned read = 0;  // offset of the stage
 #pragma unroll 1
   for (int left = static_cast<int>(ceil_div<std::int64_t>(p.k, BK)); left > 0; --left) {
-    cp_async_wait_group<Shape::SLOTS - 2>();
+    cp_async_wait_group<Shape::STAGES - 2>();
     __syncthreads();
     copy_k_tile();
 #pragma unroll
@@ -169,7 +198,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
         }
       }
     }
-    read = read == (Shape::SLOTS - 1) * SLOT_BYTES ? 0 : read + SLOT_BYTES;
+    read = read == (Shape::STAGES - 1) * STAGE_BYTES ? 0 : read + STAGE_BYTES;
   }
 
   cp_async_wait_group<0>();

@@ -6,11 +6,11 @@
 
 #include "algorithm.hpp"
 #include "common/target.hpp"
+#include "engine/cost_model.cuh"
 #include "engine/split_operands.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
-#include "host/cost_model.cuh"
 #include "host/kernel.hpp"
 #include "host/launch.cuh"
 #include "operand_places.cuh"

@@ -1,7 +1,8 @@
 #pragma once
 
-// Loads and stores with which blocks of one launch tell each other that data is there. PTX ISA 9.0, "Memory Consistency
-// Model" (release and acquire patterns); "Data Movement and Conversion Instructions: ld, st".
+// Loads and stores with which blocks of one launch tell each other that data is there, and flags in global memory made
+// of them. One block raises a flag. The waiting block lowers it, so that the flag is down for the next launch. PTX ISA
+// 9.0, "Memory Consistency Model" (release and acquire patterns); "Data Movement and Conversion Instructions: ld, st".
 
 #include "common/target.hpp"
 
@@ -17,8 +18,18 @@ inline namespace SGEMM_TARGET {
 //
 // ld_relaxed_gpu(address): loads a value that other blocks change, in no order with other accesses.
 //
-// These are for GPUs alone. A loop around a load would never let the executor's other blocks go on:
-// engine/global_flag.cuh has the whole wait, for both.
+// These are for GPUs alone. A loop around a load would never let the executor's other blocks go on. The following are
+// for both.
+//
+// raise_flag(flag): everything before it comes before everything behind the wait for this flag. That holds for the
+// accesses of this thread, and for those of threads that it has met at a barrier since.
+//
+// wait_for_flag(flag): waits until the flag is raised, and lowers it for the next launch. One thread waits for a flag.
+//
+// wait_for_flag_together(flag): all threads of one warp wait as wait_for_flag does. The compiler knows that they leave
+// the loop together. So it keeps values that are the same for all of them in uniform registers, which a warp has once.
+//
+// A block on a GPU may wait only for blocks of a lower index, because these have started when it starts.
 
 #ifdef __CUDACC__
 
@@ -36,6 +47,35 @@ __device__ __forceinline__ unsigned ld_relaxed_gpu(const unsigned* address) {
   unsigned value = 0;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
+}
+
+__device__ __forceinline__ void raise_flag(unsigned* flag) { st_release_gpu(flag, 1); }
+
+__device__ __forceinline__ void wait_for_flag(unsigned* flag) {
+  while (ld_acquire_gpu(flag) == 0) {
+  }
+  *flag = 0;
+}
+
+__device__ __forceinline__ void wait_for_flag_together(unsigned* flag) {
+  while (__all_sync(~0U, static_cast<int>(ld_acquire_gpu(flag))) == 0) {
+  }
+  if (threadIdx.x % 32 == 0) {
+    *flag = 0;
+  }
+}
+
+#else  // the executor's
+
+inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
+
+inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
+
+inline void wait_for_flag_together(unsigned* flag) {
+  if (threadIdx.x % 32 == 0) {
+    simt::wait_for_flag(flag);
+  }
+  __syncwarp();
 }
 
 #endif

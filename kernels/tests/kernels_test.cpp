@@ -150,19 +150,8 @@ std::vector<const Kernel*> configured_kernels() {
 /// With shares of k that end within tiles, tiles that hang over C's edges, and few tiles and many.
 const std::vector<ProductCase> CONFIGURED_PRODUCTS{
     {129, 257, 65}, {200, 150, 1000}, {390, 520, 130}, {1150, 100, 1000}};
-/// Chapter 09 chooses among twelve configurations. Some of them it considers for many tiles alone: here on six
-/// multiprocessors, where rows of B split into groups of four and where they do not.
+/// On six multiprocessors, where rows of B split into groups of four and where they do not.
 const std::vector<ProductCase> MANY_TILES{{500, 1000, 40}, {1000, 501, 40}};
-
-std::set<std::string> configurations_of(const Kernel& kernel, const std::vector<ProductCase>& products) {
-  std::set<std::string> names;
-  for (const ProductCase& product : products) {
-    for (const Configuration& each : kernel.build(Target::for_executor).configurations(HostCase(product).shape)) {
-      names.insert(each.name);
-    }
-  }
-  return names;
-}
 
 using KernelAndProduct = std::tuple<const Kernel*, ProductCase>;
 
@@ -208,8 +197,8 @@ TEST(LengthyExecutedChapters, ManyTilesInEveryConfiguration) {
   const Kernel& kernel = kernel_named("09_every_shape");
   for (const ProductCase& product : MANY_TILES) {
     const ReferenceCase expected(product);
-    for (const std::string& name : configurations_of(kernel, {product})) {
-      expect_right(expected, kernel, name);
+    for (const Configuration& each : kernel.build(Target::for_executor).configurations(expected.host.shape)) {
+      expect_right(expected, kernel, each.name);
     }
   }
 }
@@ -224,39 +213,24 @@ class ExecutedChapters : public testing::Test {
   }
 };
 
-TEST_F(ExecutedChapters, HaveAllTheirConfigurationsInTheProductsAbove) {
-  std::set<std::string> of_09 = configurations_of(kernel_named("09_every_shape"), CONFIGURED_PRODUCTS);
-  {
-    const FewMultiprocessors six(6);
-    of_09.merge(configurations_of(kernel_named("09_every_shape"), MANY_TILES));
-  }
-  EXPECT_GE(of_09.size(), 12U);
-}
-
 // 12 tiles of 64x128 for 13 multiprocessors, of two k-tiles each: shares begin with a tile and lack its last k-tile
-// alone.
-TEST(LengthyExecutedChapters, ShareThatLacksOneKTileIsCompleted) {
-  const FewMultiprocessors thirteen(13);
-  expect_right(ReferenceCase({190, 500, 128}), kernel_named("09_every_shape"), "64x128 stream-k");
+// alone. For 11, the last round of one tile is divided together with a full one. For 12, no tile is divided.
+TEST(LengthyExecutedChapters, SharesThatEndWithinTilesAreCompleted) {
+  const ReferenceCase expected({190, 500, 128, -1.5F, 0.5F});
+  for (const int multiprocessors : {13, 12, 11, 5}) {
+    const FewMultiprocessors few(multiprocessors);
+    expect_right(expected, kernel_named("09_every_shape"), "64x128");
+  }
 }
 
-// On two multiprocessors, three tiles of 128x256 make two shares, each with a tile and half of the middle one. All of
-// these segments have two parts. K is no multiple of a k-tile.
-TEST(LengthyExecutedChapters, LongSumsAreRightInHalves) {
-  const FewMultiprocessors two(2);
-  expect_right(ReferenceCase({370, 253, 8201, -1.5F, 0.5F}), kernel_named("09_every_shape"),
-               "128x256 stream-k in halves");
-}
-
-TEST_F(ExecutedChapters, LongSumsOfManyTilesAreComputedInHalves) {
+TEST_F(ExecutedChapters, EveryTileOf09IsChosenForSomeShape) {
   const auto choice = [](const Shape& shape) {
     const Problem p = packed(shape, nullptr, nullptr, nullptr);
     return kernel_named("09_every_shape").build(Target::for_executor).configurations(p).front().name;
   };
-  EXPECT_EQ(choice({8192, 8192, 8192}), "128x256 stream-k in halves");
-  EXPECT_EQ(choice({32768, 16384, 32768}), "128x256 stream-k in halves");
-  EXPECT_EQ(choice({8192, 8192, 8191}), "128x128 stream-k");
-  EXPECT_EQ(choice({1024, 1024, 16384}), "128x128 stream-k");
+  EXPECT_EQ(choice({512, 512, 512}), "32x32");
+  EXPECT_EQ(choice({1024, 1024, 1024}), "64x128");
+  EXPECT_EQ(choice({2048, 2048, 2048}), "128x128");
 }
 
 // A kernel that copies B float by float stores C so as well, whichever of the two is not aligned.

@@ -1,6 +1,6 @@
 #include "split_tf32.hpp"
 
-#include "engine/split_tf32.cuh"
+#include "common/split_tf32.cuh"
 
 namespace sgemm::test {
 

@@ -4,10 +4,10 @@
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
+#include "engine/cost_model.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
-#include "host/cost_model.cuh"
 
 #include <algorithm>
 #include <cstdint>

@@ -244,7 +244,7 @@ Kernels, separated by commas (--list shows them):
   5  coarse_1d  05_coarse_1d    the default variant of one chapter; 0 is cuBLAS
   1-7                           the default variants of chapters 1 to 7
   1:uncoalesced  1:*            one variant, or all variants, of chapter 1
-  "9:64x64 stream-k"            one configuration in place of the kernel's own choice
+  "9:64x128"                    one configuration in place of the kernel's own choice
   all  chapters  baselines      all variants of all kernels, of chapters, of other kernels
   my.cu  my.cu:sgemm            a file of your own, or one of its kernels
 
@@ -278,7 +278,7 @@ Examples:
   runner --kernel 1-7 --sizes 4096 --count --gpu-model h200
   runner --kernel 5 --count --trace accesses.html
   runner --kernel all --accuracy --data uniform,cancelling
-  runner --kernel "9,9:64x64 stream-k" --sizes 700,1000
+  runner --kernel "9,9:64x128" --sizes 700,1000
   runner --new-kernel my.cu
   runner --judge my.cu --sizes 1024,4096 --json -
   runner --kernel my.cu --device cpu --check --sizes 100,257x130x9

@@ -45,7 +45,7 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
 /// what was added.
 const Kernel* add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available);
 
-/// `available`, and behind their kernels the configurations that the expression names ("9:64x64 stream-k"), each as a
+/// `available`, and behind their kernels the configurations that the expression names ("9:64x128"), each as a
 /// variant that runs it in place of the kernel's own choice. Only a problem tells whether its kernel has it.
 std::vector<Kernel> with_configurations(std::string_view expression, std::vector<Kernel> available);
 

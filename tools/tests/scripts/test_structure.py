@@ -28,7 +28,8 @@ RUNNER = [
     "verdict",
     "digest",
 ]
-KERNELS = ["common", "ptx", "engine", "host"]
+KERNELS = ["ptx", "common", "host"]
+PLAIN_CPP = re.compile(r"common/\w+\.hpp")  # for every floor of kernels/
 MANY_GPUS = ["schedule", "exchange", "ranks"]
 
 
@@ -47,6 +48,8 @@ def upward_includes(folder: Path, floors: list[str]) -> list[str]:
             continue
         for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
             target = header.split("/")[0]
+            if PLAIN_CPP.fullmatch(header) and folder.name == "kernels":
+                continue
             if target in floors and floors.index(target) > floors.index(floor):
                 found.append(f"{path.relative_to(folder)} -> {header}")
     return found

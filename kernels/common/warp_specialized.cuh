@@ -1,16 +1,17 @@
 #pragma once
 
-// Chapter 09's blocks: producer warps that copy and consumer warps that multiply, with a ring of slots in shared memory
-// between them. Chapter 08 has the plain form and explains it. Here the consumers of a small tile share its k as well,
-// and a block computes segments of tiles.
+// Producer warps that copy and consumer warps that multiply, with a ring of stages in shared memory between them.
+// Chapter 08 has the plain form and explains it. Here the consumers of a small tile share its k as well, and a block
+// computes segments of tiles. Chapter 09 and the library's FP32 products are made of it.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
+#include "common/ring.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "engine/ring.cuh"
+#include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/shared_memory.cuh"
@@ -32,22 +33,17 @@ constexpr int WN = LANES_N * TN;
 constexpr int UNROLL = 8;  // steps of k in an iteration of the main loop, whose code has to fit into a cache
 constexpr int FLOAT_BYTES = sizeof(float);
 
-/// The traits of a tile of C: its height and width in warp tiles of WM x WN, and the number of slots in its ring. With
+/// The traits of a tile of C: its height and width in warp tiles of WM x WN, and the number of stages in its ring. With
 /// SLICES above 1, SLICES warps compute each warp tile, and each warp has its own slice of each k-tile.
 struct TileTraits {
   static constexpr int SLICES = 1;
   static constexpr int BK = 32;
-  /// Consumers compute a long segment in so many parts along k, whose sums are rounded apart as those of slices are.
-  static constexpr int PARTS = 1;
-  /// Rows of B begin at lines of shared memory, behind all of A. A line of B then arrives in one piece. With each row
-  /// behind a padded column of A it arrives in two.
-  static constexpr bool ALIGNED_B = false;
   /// Floats behind each column of A, so that a warp's copy of an operand along k spreads over all banks: it takes 4
   /// lines and 8 elements along k at a time.
   static constexpr int PADDING = 4;
 };
 
-/// The constants that follow from a tile's traits: WARPS_M, WARPS_N, SLOTS, SLICES and BK.
+/// The constants that follow from a tile's traits: WARPS_M, WARPS_N, STAGES, SLICES and BK.
 template <class Tile>
 struct TileShape : Tile {
   static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
@@ -58,18 +54,12 @@ struct TileShape : Tile {
   static constexpr int CONSUMER_WARPS = SLICE_WARPS * Tile::SLICES;
   static constexpr int CONSUMER_THREADS = CONSUMER_WARPS * WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
-  // For one k, a slot holds the tile's column of A and its row of B, in floats. The row follows that column, or all of
-  // A.
-  static constexpr int A_COLUMN = BM + Tile::PADDING;
-  static constexpr int B_OFFSET = Tile::ALIGNED_B ? Tile::BK * A_COLUMN : A_COLUMN;
-  static constexpr int A_STRIDE = Tile::ALIGNED_B ? A_COLUMN : A_COLUMN + BN;  // from one k to the next
-  static constexpr int B_STRIDE = Tile::ALIGNED_B ? BN : A_COLUMN + BN;
-  static_assert(A_STRIDE % WARP == Tile::PADDING);
-  static_assert(A_STRIDE == B_STRIDE || Tile::SLICES == 1);  // slices begin at equal distances in A and B
-  static constexpr int A_K_BYTES = A_STRIDE * FLOAT_BYTES;
-  static constexpr int B_K_BYTES = B_STRIDE * FLOAT_BYTES;
-  static constexpr int SLOT_BYTES = Tile::BK * (A_COLUMN + BN) * FLOAT_BYTES;
-  using Ring = PackedRing<Tile::SLOTS, SLOT_BYTES>;
+  // For one k, a stage holds the tile's column of A and then its row of B, in floats.
+  static constexpr int B_OFFSET = BM + Tile::PADDING;
+  static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
+  static_assert((B_OFFSET + BN) % WARP == Tile::PADDING);
+  static constexpr int STAGE_BYTES = Tile::BK * K_BYTES;
+  using Ring = PackedRing<Tile::STAGES, STAGE_BYTES>;
   // The room in which the accumulators of slices meet, half of them at a time.
   static constexpr int EXCHANGE_BYTES = Tile::SLICES == 1 ? 0 : CONSUMER_THREADS * TM * TN * FLOAT_BYTES / 2;
   static constexpr int SMEM_BYTES = Ring::BYTES + EXCHANGE_BYTES;
@@ -140,8 +130,8 @@ enum class Reading {
   across_k_by_four,  ///< in groups of four, which have to be aligned
 };
 
-/// How producers copy one operand of a tile of C: LINES rows of A or columns of B. In a slot the elements of one k are
-/// K_BYTES behind those of the last one, and the first of them is OFFSET floats behind the slot.
+/// How producers copy one operand of a tile of C: LINES rows of A or columns of B. In a stage the elements of one k are
+/// K_BYTES behind those of the last one, and the first of them is OFFSET floats behind the stage.
 template <class Shape, Reading READING, int LINES, int K_BYTES>
 class OperandCopy {
  public:
@@ -223,9 +213,9 @@ class OperandCopy {
 template <class Shape, Reading READ_A, Reading READ_B>
 class Producer {
  public:
-  __device__ __forceinline__ explicit Producer(unsigned smem) : smem_(smem), slot_(smem), ring_(smem) {}
+  __device__ __forceinline__ explicit Producer(unsigned smem) : smem_(smem), stage_(smem), ring_(smem) {}
 
-  /// Fills the next `count` slots with the k-tiles of a product, from number `first` on. The rows of A and the columns
+  /// Fills the next `count` stages with the k-tiles of a product, from number `first` on. The rows of A and the columns
   /// of B belong to the tile of C that begins at `tile`. Elements outside the matrices become zeros. If K is no
   /// multiple of BK, the first k-tile is the short one.
   __device__ __forceinline__ void produce(const Problem& p, TileOrigin tile, int first, int count) {
@@ -253,23 +243,23 @@ class Producer {
 
  private:
   static constexpr int BK = Shape::BK;
-  using CopyA = OperandCopy<Shape, READ_A, Shape::BM, Shape::A_K_BYTES>;
-  using CopyB = OperandCopy<Shape, READ_B, Shape::BN, Shape::B_K_BYTES>;
+  using CopyA = OperandCopy<Shape, READ_A, Shape::BM, Shape::K_BYTES>;
+  using CopyB = OperandCopy<Shape, READ_B, Shape::BN, Shape::K_BYTES>;
 
   template <bool WHOLE>
   __device__ __forceinline__ void copy_k_tile(const Problem& p, const float*& a_source, const float*& b_source,
                                               int rows_left, int cols_left, int depth) {
     ring_.wait_until_empty();
-    const unsigned place_of_a = slot_ + CopyA::k() * Shape::A_K_BYTES + CopyA::line() * FLOAT_BYTES;
-    const unsigned place_of_b = slot_ + CopyB::k() * Shape::B_K_BYTES + (Shape::B_OFFSET + CopyB::line()) * FLOAT_BYTES;
+    const unsigned place_of_a = stage_ + CopyA::k() * Shape::K_BYTES + CopyA::line() * FLOAT_BYTES;
+    const unsigned place_of_b = stage_ + CopyB::k() * Shape::K_BYTES + (Shape::B_OFFSET + CopyB::line()) * FLOAT_BYTES;
     CopyA::template copy<WHOLE>(place_of_a, a_source, p.lda, rows_left, depth);
     CopyB::template copy<WHOLE>(place_of_b, b_source, p.ldb, cols_left, depth);
     cp_async_mbarrier_arrive_noinc(ring_.full());
-    slot_ = ring_.advance() ? smem_ : slot_ + Shape::SLOT_BYTES;
+    stage_ = ring_.advance() ? smem_ : stage_ + Shape::STAGE_BYTES;
   }
 
   unsigned smem_;
-  unsigned slot_;  ///< shared address
+  unsigned stage_;  ///< shared address
   typename Shape::Ring ring_;
 };
 
@@ -279,15 +269,15 @@ class Consumer {
  public:
   __device__ __forceinline__ explicit Consumer(unsigned smem) : smem_(smem), ring_(smem) {}
 
-  /// accumulators += A * B over the next `k_tiles` slots, at least one.
+  /// accumulators += A * B over the next `k_tiles` stages, at least one.
   __device__ __forceinline__ void consume(int k_tiles, float (&accumulators)[TM][TN]) {
-    // The addresses of this thread's fragments in the first slot.
-    const unsigned slice = smem_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::A_K_BYTES);
+    // The addresses of this thread's fragments in the first stage.
+    const unsigned slice = smem_ + slice_of<Shape>(threadIdx.x) * (Shape::SLICE_K * Shape::K_BYTES);
     const unsigned a_first = keep_in_register(slice + row_in_tile<Shape>(threadIdx.x) * FLOAT_BYTES);
     const unsigned b_first =
         keep_in_register(slice + (Shape::B_OFFSET + column_in_tile<Shape>(threadIdx.x)) * FLOAT_BYTES);
-    unsigned b_here = b_first + ring_.slot() * Shape::SLOT_BYTES;
-    unsigned a_here = a_first + ring_.slot() * Shape::SLOT_BYTES;
+    unsigned b_here = b_first + ring_.stage() * Shape::STAGE_BYTES;
+    unsigned a_here = a_first + ring_.stage() * Shape::STAGE_BYTES;
     float a[TM];
     float b[TN];
     ring_.wait_until_full();
@@ -300,8 +290,8 @@ class Consumer {
     constexpr unsigned ITERATIONS = Shape::SLICE_K / UNROLL;  // per k-tile
 #pragma unroll 1
     for (unsigned left = k_tiles * ITERATIONS; left > 0; --left) {
-      unsigned a_next = a_here + UNROLL * Shape::A_K_BYTES;
-      unsigned b_next = b_here + UNROLL * Shape::B_K_BYTES;
+      unsigned a_next = a_here + UNROLL * Shape::K_BYTES;
+      unsigned b_next = b_here + UNROLL * Shape::K_BYTES;
 #pragma unroll
       for (int k = 0; k < UNROLL; ++k) {
         if (k == UNROLL - 1 &&
@@ -309,8 +299,8 @@ class Consumer {
           if (left > 1) {
             const unsigned read = ring_.empty();
             ring_.advance();
-            a_next = a_first + ring_.slot() * Shape::SLOT_BYTES;
-            b_next = b_first + ring_.slot() * Shape::SLOT_BYTES;
+            a_next = a_first + ring_.stage() * Shape::STAGE_BYTES;
+            b_next = b_first + ring_.stage() * Shape::STAGE_BYTES;
             release(read);
             ring_.wait_until_full();
           } else {  // the last load is not used, but its address has to be valid
@@ -318,8 +308,8 @@ class Consumer {
             b_next = b_here;
           }
         }
-        const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::A_K_BYTES;
-        const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::B_K_BYTES;
+        const unsigned a_from = k == UNROLL - 1 ? a_next : a_here + (k + 1) * Shape::K_BYTES;
+        const unsigned b_from = k == UNROLL - 1 ? b_next : b_here + (k + 1) * Shape::K_BYTES;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
           const int row = row_in_order(i);
@@ -361,7 +351,7 @@ class Consumer {
     }
   }
 
-  /// Tells the producers, by its `empty` barrier, that this warp has read a slot.
+  /// Tells the producers, by its `empty` barrier, that this warp has read a stage.
   __device__ __forceinline__ static void release(unsigned empty) {
     __syncwarp();
     if (threadIdx.x % WARP == 0) {
@@ -386,6 +376,50 @@ __device__ __forceinline__ int finished_row(int slice, int r) {
   }
   constexpr int HALF = FINISHED_ROWS<Shape> / 2;
   return r / HALF * (TM / 2) + slice * HALF + r % HALF;
+}
+
+/// Adds the accumulators of all slices, for the rows that this slice finishes.
+template <class Shape>
+__device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
+                                           float (&finished)[FINISHED_ROWS<Shape>][TN]) {
+  constexpr int HALF = TM / 2;          // rows that fit into the exchange memory
+  constexpr int QUADS = HALF * TN / 4;  // of a thread, in the exchange memory
+  constexpr int CONSUMER_BARRIER = 1;   // the number of their bar.sync
+  const int slice = static_cast<int>(slice_of<Shape>(threadIdx.x));
+  const int warp_of_tile = static_cast<int>(threadIdx.x) / WARP % Shape::SLICE_WARPS;
+  float* const exchange = dynamic_smem() + Shape::Ring::BYTES / FLOAT_BYTES +
+                          (warp_of_tile * (Shape::SLICES * QUADS) * WARP + static_cast<int>(threadIdx.x) % WARP) * 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);  // the last content has been read
+#pragma unroll
+    for (int i = 0; i < HALF; ++i) {
+#pragma unroll
+      for (int j = 0; j < TN; j += 4) {
+        const float(&row)[TN] = accumulators[half * HALF + i];
+        store_float4(exchange + (slice * QUADS + (i * TN + j) / 4) * (4 * WARP),
+                     float4{row[j], row[j + 1], row[j + 2], row[j + 3]});
+      }
+    }
+    bar_sync(CONSUMER_BARRIER, Shape::CONSUMER_THREADS);
+#pragma unroll
+    for (int r = half * (FINISHED_ROWS<Shape> / 2); r < (half + 1) * (FINISHED_ROWS<Shape> / 2); ++r) {
+#pragma unroll
+      for (int j = 0; j < TN; j += 4) {
+        const int quad = ((finished_row<Shape>(slice, r) - half * HALF) * TN + j) / 4;
+        float4 total{};
+#pragma unroll
+        for (int s = 0; s < Shape::SLICES; ++s) {
+          const float4 value = load_float4(exchange + (s * QUADS + quad) * (4 * WARP));
+          total = {total.x + value.x, total.y + value.y, total.z + value.z, total.w + value.w};
+        }
+        finished[r][j] = total.x;
+        finished[r][j + 1] = total.y;
+        finished[r][j + 2] = total.z;
+        finished[r][j + 3] = total.w;
+      }
+    }
+  }
 }
 
 /// Stores the rows that a slice finishes. `row` and `col` are the place of the thread's first element in C.

@@ -5,7 +5,7 @@
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "engine/global_flag.cuh"
+#include "ptx/ld_st.cuh"
 
 #include <cuda_runtime.h>
 
