@@ -117,9 +117,6 @@ struct Kernel {
   /// The id of the kernel that each GPU runs on its part of a product for several GPUs. It is empty for kernels of one
   /// GPU. A kernel with a local one has no builds of its own.
   std::string local_kernel;
-  /// Whether cuBLASMp spreads the product over the GPUs, and not chapter 14. Each GPU alone, without an exchange, still
-  /// runs the local kernel.
-  bool by_cublasmp = false;
   /// Whether it computes transposed operands and batches as well. Others get single products of plain operands only.
   bool takes_every_layout = false;
   bool takes_padding = true;  ///< whether rows of operands may lie further apart than they are long

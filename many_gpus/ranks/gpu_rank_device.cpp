@@ -4,7 +4,6 @@
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/l2_flush.hpp"
-#include "ranks/cublasmp.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -86,9 +85,6 @@ class GpuRankDevice final : public RankDevice {
   }
 
   Prepared prepare(const Build& build, const Problem& problem) override { return build.prepare(problem); }
-  Prepared prepare_cublasmp(const NcclId& id, const BlockCyclic& dealt, int rank) override {
-    return make_cublasmp_product(id, dealt, rank, *this);
-  }
 
   cudaStream_t stream() const override { return stream_.get(); }
   Platform platform() const override { return Platform::gpu; }

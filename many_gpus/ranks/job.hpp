@@ -4,7 +4,6 @@
 
 #include "base/outcome.hpp"
 #include "common/problem.hpp"
-#include "exchange/nccl_exchange.hpp"
 #include "problem/operands.hpp"
 #include "schedule/grid.hpp"
 #include "schedule/schedule.hpp"
@@ -30,7 +29,6 @@ struct RankJob {
   bool verify = true;
   std::int64_t first_rows = FIRST_ROWS;  ///< of B that come first, see make_schedule()
   bool alone = false;  ///< whether each rank's block is also computed without exchange, see RankOrder::run_alone
-  std::optional<NcclId> cublasmp = {};  ///< by which its ranks find one another; without it chapter 14 computes
 };
 
 enum class RankOrder {

@@ -119,13 +119,9 @@ void Rank::set_up(const RankJob& job) {
                                     roundings_of(job.data));
   }
   c_ = device_.allocate(rows.size() * columns.size());
-  if (job.cublasmp) {
-    dealt_.emplace(shape, job.grid);
-  } else {
-    transfers_ = transfers_of(shape, job.grid, rank_, job.first_rows);
-  }
-  panel_a_ = device_.allocate(rows.size() * (dealt_ ? length(dealt_->a_depth(rank_)) : shape.k));
-  panel_b_ = device_.allocate((dealt_ ? length(dealt_->b_depth(rank_)) : shape.k) * columns.size());
+  transfers_ = transfers_of(shape, job.grid, rank_, job.first_rows);
+  panel_a_ = device_.allocate(rows.size() * shape.k);
+  panel_b_ = device_.allocate(shape.k * columns.size());
   panels_ = {panel_a_.get(), panel_b_.get()};
   fill_panels();
   if (!job.alone) {
@@ -140,34 +136,10 @@ double Rank::received_bytes() const {
   for (const Transfer& transfer : transfers_.incoming) {
     floats += static_cast<double>(transfer.floats);
   }
-  return (dealt_ ? dealt_->floats_received(rank_) : floats) * sizeof(float);
+  return floats * sizeof(float);
 }
 
 void Rank::fill_panels() {
-  if (!dealt_) {
-    fill_panels_for_exchange();
-  } else if (a_) {
-    fill_panels_for_cublasmp();
-  }
-  device_.synchronize();
-}
-
-void Rank::fill_panels_for_cublasmp() {
-  const std::int64_t a_columns = length(dealt_->a_depth(rank_));
-  std::int64_t to = 0;
-  for (const Range& k : dealt_->a_depth(rank_)) {
-    device_.copy(panels_.a + to, a_columns, a_.get() + k.begin, job_.shape.k, extents_.rows, k.size());
-    to += k.size();
-  }
-  to = 0;
-  for (const Range& k : dealt_->b_depth(rank_)) {
-    device_.copy(panels_.b + extents_.b_at(to), extents_.columns, b_.get() + extents_.b_at(k.begin), extents_.columns,
-                 k.size(), extents_.columns);
-    to += k.size();
-  }
-}
-
-void Rank::fill_panels_for_exchange() {
   const Shape& shape = job_.shape;
   const Range of_a = job_.grid.a_depth(shape, rank_);
   const Range of_b = job_.grid.b_depth(shape, rank_);
@@ -181,6 +153,7 @@ void Rank::fill_panels_for_exchange() {
     device_.copy(panels_.b + extents_.b_at(of_b.begin), extents_.columns, b_.get() + extents_.b_at(of_b.begin),
                  extents_.columns, of_b.size(), extents_.columns);
   }
+  device_.synchronize();
 }
 
 void Rank::make_products() {
@@ -192,19 +165,13 @@ void Rank::make_products() {
   if (!build) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} was not built for this device", local.id()));
   }
-  if (dealt_) {
-    Problem part{job_.shape, panels_.a,       length(dealt_->a_depth(rank_)), panels_.b, extents_.columns,
-                 c_.get(),   extents_.columns};
-    products_.push_back({part, device_.prepare_cublasmp(*job_.cublasmp, *dealt_, rank_), 0});
-  } else {
-    const Schedule schedule = make_schedule(job_.shape, job_.grid, rank_, job_.first_rows);
-    const std::vector<Problem> problems = problems_of(schedule, job_.shape, extents_, panels_, c_.get());
-    if (local.is_reproducible()) {
-      products_.push_back(whole_product(build, schedule.pieces.size()));
-    }
-    for (std::size_t i = 0; i < problems.size() && !local.is_reproducible(); ++i) {
-      products_.push_back({problems[i], device_.prepare(build, problems[i]), schedule.steps[i].pieces});
-    }
+  const Schedule schedule = make_schedule(job_.shape, job_.grid, rank_, job_.first_rows);
+  const std::vector<Problem> problems = problems_of(schedule, job_.shape, extents_, panels_, c_.get());
+  if (local.is_reproducible()) {
+    products_.push_back(whole_product(build, schedule.pieces.size()));
+  }
+  for (std::size_t i = 0; i < problems.size() && !local.is_reproducible(); ++i) {
+    products_.push_back({problems[i], device_.prepare(build, problems[i]), schedule.steps[i].pieces});
   }
   if (job_.alone) {
     const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
@@ -233,7 +200,6 @@ void Rank::tear_down() {
   products_.clear();
   alone_.clear();
   transfers_ = {};
-  dealt_.reset();
   reference_.reset();
   for (std::shared_ptr<float>* memory : {&a_, &b_, &c0_, &panel_a_, &panel_b_, &c_, &whole_a_}) {
     memory->reset();

@@ -4,7 +4,6 @@
 // comparison of its block of C with double precision.
 
 #include "exchange/patience.hpp"
-#include "ranks/block_cyclic.hpp"
 #include "ranks/job.hpp"
 #include "ranks/rank_device.hpp"
 #include "schedule/exchange.hpp"
@@ -13,7 +12,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace sgemm {
@@ -45,8 +43,6 @@ class Rank {
   Verdict check() const;
   /// Puts the rank's own blocks in place, and NaN where pieces of others are to come.
   void fill_panels();
-  void fill_panels_for_exchange();
-  void fill_panels_for_cublasmp();
   double received_bytes() const;
   std::shared_ptr<float> make_window(MatrixName which, const Window& window);
 
@@ -62,8 +58,7 @@ class Rank {
   std::shared_ptr<float> panel_a_, panel_b_, c_;
   std::shared_ptr<float> whole_a_;  ///< the blocks of A side by side, for whole_product()
   PanelMemory panels_;
-  std::optional<BlockCyclic> dealt_;  ///< how operands lie for cuBLASMp; nothing for chapter 14
-  Transfers transfers_;               ///< of chapter 14
+  Transfers transfers_;
   std::vector<LocalProduct> products_;
   std::vector<LocalProduct> alone_;
   std::unique_ptr<Reference> reference_;

@@ -2,11 +2,8 @@
 
 // The memory and the clock of one rank: a GPU, or the host for ranks on the executor.
 
-#include "base/outcome.hpp"
 #include "common/target.hpp"
-#include "exchange/nccl_exchange.hpp"
 #include "host/kernel.hpp"
-#include "ranks/block_cyclic.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -35,10 +32,6 @@ class RankDevice {
   virtual void synchronize() = 0;
   /// The build's own choice for the problem, with its workspace.
   virtual Prepared prepare(const Build& build, const Problem& problem) = 0;
-  /// A rank's end of products by cuBLASMp, see make_cublasmp_product().
-  virtual Prepared prepare_cublasmp(const NcclId&, const BlockCyclic&, int /*rank*/) {
-    throw CaseStopped(Outcome::not_supported, "needs a GPU");
-  }
 
   virtual cudaStream_t stream() const = 0;
   virtual Platform platform() const = 0;

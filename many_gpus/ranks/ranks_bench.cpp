@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "judge/limits.hpp"
-#include "ranks/cublasmp.hpp"
 #include "ranks/mpi_world.hpp"
 #include "ranks/thread_team.hpp"
 #include "record/record.hpp"
@@ -98,12 +97,6 @@ void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
   if (lost()) {
     throw CaseStopped(Outcome::skipped, "a case before this one ended with ranks that take no orders any more");
   }
-  if (kernel.by_cublasmp) {
-    cublasmp_version();
-    if (!device_) {
-      throw CaseStopped(Outcome::not_supported, "needs a GPU");
-    }
-  }
   const Kernel& local = local_kernel(kernel);
   if (protocol_.mode == Mode::count || protocol_.check) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
@@ -138,22 +131,18 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   job.cold_l2 = protocol_.l2 == L2State::cold;
   job.verify = protocol_.verify;
   job.alone = device_ && protocol_.mode == Mode::measure;
-  if (kernel.by_cublasmp) {
-    job.cublasmp = make_nccl_id();
-  }
   const Job ended(team(), settings_.seconds);
   const std::vector<RankReply> ready = order(RankOrder::set_up, job);
 
   Spread spread;
   spread.gpus = team().size();
   spread.grid = job.grid;
-  spread.exchange = kernel.by_cublasmp ? "cuBLASMp" : team().exchange();
+  spread.exchange = team().exchange();
   for (const RankReply& reply : ready) {
     spread.received_bytes = std::max(spread.received_bytes, reply.received_bytes);
   }
   record.detail = fmt::format("{} {} as {}x{}, {}", spread.gpus, device_ ? spread.gpus == 1 ? "GPU" : "GPUs" : "ranks",
-                              job.grid.rows, job.grid.columns,
-                              kernel.by_cublasmp ? "cuBLASMp " + cublasmp_version() : local.id() + " on each");
+                              job.grid.rows, job.grid.columns, local.id() + " on each");
   record.spread = to_json(spread);
   if (protocol_.verify || !job.alone) {
     compute_and_check(RankOrder::run_fresh, "", observer, record);

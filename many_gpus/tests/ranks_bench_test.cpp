@@ -7,7 +7,6 @@
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "fake_device.hpp"
-#include "ranks/cublasmp.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/team.hpp"
 #include "record/record.hpp"
@@ -202,19 +201,6 @@ TEST_F(RanksBenchTest, SaysWhatItCanNotDo) {
   const Record checked = run("many_gpus:fp16x3", {64, 64, 64}, {});
   EXPECT_EQ(checked.outcome, Outcome::not_supported);
   EXPECT_EQ(checked.reason, "--check looks at one GPU: take 12_fp16x3, which each of them runs");
-}
-
-TEST_F(RanksBenchTest, SaysWhatCublasMpLacks) {
-  std::string reason = "needs a GPU";
-  try {
-    cublasmp_version();
-  } catch (const CaseStopped& stopped) {
-    reason = stopped.what();
-    EXPECT_NE(reason.find("install nvidia-cublasmp-cu13 and nvidia-nccl-cu13 from PyPI"), std::string::npos) << reason;
-  }
-  const Record record = run("cublasmp", {64, 64, 64}, {});
-  EXPECT_EQ(record.outcome, Outcome::not_supported);
-  EXPECT_EQ(record.reason, reason);
 }
 
 TEST_F(RanksBenchTest, LeavesGpusOutThatLackTheCodeOfTheLocalKernel) {

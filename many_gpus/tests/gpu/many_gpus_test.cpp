@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "exchange/nccl_exchange.hpp"
-#include "ranks/cublasmp.hpp"
 #include "ranks/gpu_parts.hpp"
 #include "schedule/grid.hpp"
 
@@ -99,37 +98,6 @@ TEST_P(ManyGpusTest, IsRightByNccl) {
     if (grid.size() == gpus()) {
       ThreadTeam team(grid.size(), nccl_parts(make_nccl_id(), grid.size(), [](int rank) { return rank; }));
       expect_right_products(team, grid, GetParam());
-    }
-  }
-}
-
-TEST(CublasMpTest, IsRightOnEveryGrid) {
-  try {
-    cublasmp_version();
-  } catch (const CaseStopped& stopped) {
-    GTEST_SKIP() << stopped.what();
-  }
-  for (const Grid& grid : {Grid{1, gpus()}, Grid{gpus(), 1}, Grid{2, gpus() / 2}}) {
-    if (grid.size() != gpus()) {
-      continue;
-    }
-    ThreadTeam team(grid.size(), peer_parts(gpus()));
-    for (const Shape& shape :
-         {Shape{4096, 4096, 4096, 1.0F, 0.0F}, Shape{1000, 1500, 2100, 1.5F, 0.5F}, Shape{250, 130, 77, 1.5F, 0.0F}}) {
-      SCOPED_TRACE(fmt::format("{}x{}x{} on {}x{}", shape.m, shape.n, shape.k, grid.rows, grid.columns));
-      RankJob job;
-      job.shape = shape;
-      job.seed = 7;
-      job.grid = grid;
-      job.local_kernel = position_of("cublas");
-      job.alone = true;
-      job.cublasmp = make_nccl_id();
-      done(team, {RankOrder::set_up, job});
-      for (const RankOrder order : {RankOrder::run_fresh, RankOrder::run, RankOrder::run_alone}) {
-        done(team, {order, {}});
-        expect_right(team, job);
-      }
-      done(team, {RankOrder::tear_down, {}});
     }
   }
 }
