@@ -351,6 +351,8 @@ class Code {
       }
       std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
     }
+    const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
+    constants_.insert(at_file_scope.begin(), at_file_scope.end());
     if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
       for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
         launching_.insert(name);
@@ -412,6 +414,27 @@ class Code {
     return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
   }
 
+  /// The kernel with its template arguments and its configuration, as the file's own launch of it has them, in words of
+  /// a launch line; nothing where the file has no such launch, or one that depends on more than the problem's extents.
+  Words own_launch(const simt::Function& kernel) const {
+    const std::regex launch(fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", base_name(kernel.name)));
+    for (const simt::Function& function : functions_) {
+      const std::string body = body_of(function);
+      std::smatch match;
+      if (function.is_kernel || !std::regex_search(body, match, launch)) {
+        continue;
+      }
+      Words parts = simt::split_arguments(match.str(2));
+      parts.insert(parts.begin(), match.str(1));
+      for (std::string& part : parts) {
+        part = in_words_of_problem(part, body.substr(body.find('{')));
+      }
+      static const std::regex OF_C(R"(\b[MN]\b)");
+      return contains(parts, "") || parts.size() < 3 || !std::regex_search(parts[1], OF_C) ? Words() : parts;
+    }
+    return {};
+  }
+
   /// The function with its types as aliases of the file have them.
   simt::Function with_plain_types(simt::Function function) const {
     static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w ]*);)"
@@ -438,6 +461,52 @@ class Code {
     return names;
   }
 
+  /// The expression of a function's body with extents by their names in launch lines, and its locals by what they are
+  /// made of; empty where that does not go.
+  std::string in_words_of_problem(const std::string& expression, const std::string& body, int depth = 4) const {
+    static const std::set<std::string> KNOWN{"dim3",   "int",   "unsigned", "size_t",
+                                             "sizeof", "float", "ceil_div", "stream"};
+    std::string result;
+    std::string rest = expression;
+    for (std::smatch match; std::regex_search(rest, match, WORD); rest = match.suffix()) {
+      const std::string word = match.str();
+      const std::string extent = size_of(word);
+      const bool is_member = match.prefix().str().ends_with('.');
+      std::string value = is_member || KNOWN.contains(word) || constants_.contains(word) ||
+                                  std::ranges::find(functions_, word, &simt::Function::name) != functions_.end()
+                              ? word
+                          : extent.size() == 1 ? extent
+                                               : "";
+      if (value.empty() && depth > 0) {
+        value = in_words_of_problem(local_of(word, body), body, depth - 1);
+      }
+      if (value.empty()) {
+        return "";
+      }
+      result += match.prefix().str() + value;
+    }
+    return result + rest;
+  }
+
+  /// What a local variable is declared to be, as an expression; empty where no declaration was found.
+  static std::string local_of(const std::string& name, const std::string& body) {
+    static const std::regex DECLARATION(R"(\b(?:dim3|int|unsigned|auto|size_t)\s+([^;]*);)");
+    for (const std::string& declared : all_matches(body, DECLARATION)) {
+      for (const std::string& part : simt::split_arguments(declared)) {
+        std::string rest = part.starts_with(name) ? simt::trimmed(std::string_view(part).substr(name.size())) : "";
+        const bool assigned = rest.starts_with('=');
+        rest = assigned ? simt::trimmed(std::string_view(rest).substr(1)) : rest;
+        if (rest.starts_with('{') || (!assigned && rest.starts_with('('))) {
+          return "dim3" + rest;
+        }
+        if (assigned) {
+          return "(" + rest + ")";
+        }
+      }
+    }
+    return "";
+  }
+
   std::string body_of(const simt::Function& function) const {
     return text_.substr(function.begin, function.end - function.begin);
   }
@@ -445,6 +514,7 @@ class Code {
   const std::vector<simt::Function> functions_;
   const std::string text_;
   std::set<std::string> launching_;  ///< functions, macros and classes
+  std::set<std::string> constants_;  ///< and other variables outside of functions
 };
 
 // ---- What is proposed ----
@@ -475,7 +545,8 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
   return requirement.empty() || options.requirement ? line : fmt::format("{} --requires {}", line, quoted(requirement));
 }
 
-/// A launch to start from: a thread for each element of C. What it can not fill in begins with a question mark.
+/// A launch to start from: the file's own, or a thread for each element of C. What it can not fill in begins with a
+/// question mark.
 struct Start {
   std::string statement;
   std::string requirement;  ///< or nothing
@@ -508,9 +579,12 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
       values.push_back(value.empty() ? "?" + parameter.name : value);
     }
   }
-  return {
-      fmt::format("{}<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>({})", name, fmt::join(values, ", ")),
-      requirement};
+  std::string configuration = "dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)";
+  if (const Words own = code.own_launch(kernel); !own.empty()) {
+    name = own.front();
+    configuration = fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "));
+  }
+  return {fmt::format("{}<<<{}>>>({})", name, configuration, fmt::join(values, ", ")), requirement};
 }
 
 [[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why, const Code& code,

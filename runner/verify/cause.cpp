@@ -100,6 +100,21 @@ class Suspect {
     });
   }
 
+  /// To how many bits all of C is about right; 0 where some elements alone are wrong, or all of them much more.
+  int bits(const Guess& right) const {
+    double sum = 0.0;
+    double most = 0.0;
+    for (const Index element : samples_) {
+      const auto [value, magnitude] = value_of(right, element);
+      const double error = std::fabs(c_[element] - value) * std::sqrt(static_cast<double>(p_.k)) / magnitude;
+      sum += error * error;
+      most = std::max(most, error);
+    }
+    const double usual = std::sqrt(sum / static_cast<double>(samples_.size()));
+    const int found = usual > 0.0 ? static_cast<int>(std::lround(-std::log2(usual))) : 0;
+    return most < 8.0 * usual && found >= 5 && found <= 16 ? found : 0;
+  }
+
   /// The sum of the squares of C's distances from a guess.
   double distance(const Guess& guess) const {
     double sum = 0.0;
@@ -261,6 +276,10 @@ std::string cause_of_wrong(const Problem& problem, const float* c) {
     if (suspect.distance(guess) * MUCH_NEARER < distance) {
       return guess.text;
     }
+  }
+  if (const int bits = suspect.bits(right)) {
+    return fmt::format(
+        "; C is right to about {} of FP32's 24 bits, as with sums in FP16 or BF16, or operands of 8 bits", bits);
   }
   return "";
 }

@@ -561,6 +561,21 @@ CASES = [
     ),
     # ---- What is proposed ----
     Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
+    Case(
+        "a_program_that_launches_in_main",
+        launching().split("void run")[0]
+        + """
+int main() {
+  const int cols = 512, side = 16, height = 512, K = 512;
+  float *A, *B, *C;
+  cudaMalloc(&A, height * K * 4); cudaMalloc(&B, K * cols * 4); cudaMalloc(&C, height * cols * 4);
+  dim3 threads(side, side), blocks = {(cols + threads.x - 1) / side, (height + side - 1u) / side};
+  mm<<<blocks, threads>>>(A, B, C, height, cols, K);
+}
+""",
+        "status 2",
+        ("mm<<<dim3{(N + ", "(16), (M + (16) - 1u) / (16)}, dim3((16), (16))>>>(A, B, C, M, N, K)"),
+    ),
     Case("a_sample_with_too_few_blocks", SAMPLE, "failed", ("of B",), ("--check", "--launch", TILES), "100"),
     Case(
         "a_sample_without_blocks", SAMPLE, "failed", ("grid of 0 x 0 x 1 blocks",), ("--check", "--launch", TILES), "20"
@@ -597,4 +612,7 @@ CASES = [
     wrong_factor("launched_twice", "alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
     wrong("operands_of_10_bits", rounded("0x2000u"), "TF32 or FP16", "64x64x256"),
     wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
+    wrong(
+        "operands_of_8_bits", launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"
+    ),
 ]
