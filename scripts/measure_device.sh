@@ -197,7 +197,7 @@ for step in ${steps//,/ }; do
 done
 say
 say "Results: $out. To contribute them, see results/README.md; scripts/check_results.py $out has to find no fault."
-say "Charts, drawings and pages show the old results until these have run, where there is matplotlib:"
+say "Charts, drawings and pages show the old results until these have run:"
 say "  scripts/plot.py $out && python -m tools.docs.tables --results $out"
 [ ${#failed[@]} = 0 ] || die "Failed: ${failed[*]} (--resume does these alone)"
 for step in ${all//,/ }; do

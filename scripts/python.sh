@@ -10,16 +10,16 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-modules="matplotlib, numpy, pandas"
-pypi_alone="vl_convert" # draws reports; Debian has no package of it, and the other scripts go without
+modules="numpy, pandas"
+pypi_alone="vl_convert" # draws charts and reports; Debian has no package of it, and the other scripts go without
 requirements="requirements.txt"
-packages=(python3 python3-matplotlib python3-numpy python3-pandas) # Debian's, where PyPI can not be reached
+packages=(python3 python3-numpy python3-pandas) # Debian's, where PyPI can not be reached
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, cogapp, ipykernel, jsonschema, markdown_it, nbclient, pytest, ruff, xdist"
+    modules="$modules, cogapp, ipykernel, jsonschema, markdown_it, matplotlib, nbclient, pytest, ruff, xdist"
     requirements="requirements-dev.txt"
-    packages+=(python3-ipykernel python3-jsonschema python3-markdown-it python3-nbclient python3-pytest python3-pytest-xdist)
+    packages+=(python3-ipykernel python3-jsonschema python3-markdown-it python3-matplotlib python3-nbclient python3-pytest python3-pytest-xdist)
     ;;
   --fleet)
     modules="$modules, reframe"

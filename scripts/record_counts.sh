@@ -37,5 +37,5 @@ done
 count counts_2048_whole.json --kernel 9,11,12,13 --sizes 2048
 # 64 tiles of chapter 07 in a row of C, and in a square.
 count counts_64_tiles.json --kernel 07_warptile_hilbert,07_warptile_hilbert:row_order --sizes 128x16384x64,1024x2048x64
-PYTHONPATH=$ROOT "$python" -m tools.plots.pictures >&2
+"$python" "$ROOT/scripts/plot.py" "$folder" >&2
 PYTHONPATH=$ROOT "$python" -m tools.docs.tables >&2

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-PIP = {"PIL": "pillow", "vl_convert": "vl-convert-python"}  # packages that are called otherwise than their modules
+PIP = {"vl_convert": "vl-convert-python"}  # packages that are called otherwise than their modules
 # The others are python3-<module>; None: Debian has none.
-APT = {"PIL": "python3-pil", "cogapp": None, "vl_convert": None}
-DEVELOPMENT = ("check_results.py", "tables.py", "pictures.py")  # take what requirements-dev.txt has
+APT = {"cogapp": None, "vl_convert": None}
+DEVELOPMENT = ("check_results.py", "tables.py")  # take what requirements-dev.txt has
 BAD_INPUT = 2  # exit status of every command
 ROOT = Path(__file__).resolve().parents[1]
 

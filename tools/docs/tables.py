@@ -771,16 +771,16 @@ class Blocks:
 
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
-        path = self._folders.path / "charts" / f"{name}.png"
+        path = self._folders.path / "charts" / f"{name}.svg"
         if not path.exists():
             return f"The chart `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the results."
         return f"![{text}]({os.path.relpath(path, self._page.parent)})"
 
     def picture(self, name: str, text: str, title: str, *panels: Sequence) -> str:
         """What a warp touches at some accesses, which tools/plots/pictures.py draws as it says here."""
-        path = self._folders.counted / "charts" / f"{name}.png"
+        path = self._folders.counted / "charts" / f"{name}.svg"
         if not path.exists():
-            return f"The picture `{path.name}` is not drawn yet: `tools/plots/pictures.py` draws it from the counts."
+            return f"The picture `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the counts."
         return textwrap.fill(f"![{text}]({os.path.relpath(path, self._page.parent)})", 120, break_on_hyphens=False)
 
     # What the executor counted, from the files counts_SIZE.json.

@@ -7,36 +7,25 @@ chapters' pages say which accesses are drawn:
 A panel shows the line of that kind with the most requests. Where several lines are meant, two more numbers say how
 many are considered, and which of these it is, in the order of the lines.
 
-    python -m tools.plots.pictures                            results/cpu-executor/counts_4096.json, beside it
-    python -m tools.plots.pictures counts.json --out pictures
-
-A picture whose kernels or lines are not in the file is skipped, and the reason is printed.
+scripts/plot.py draws them of a folder with what the executor counted. A picture whose kernels or lines are not in it is
+skipped, and the reason is printed.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
-from tools import needs
-from tools.counts import USUAL_SIZE, Case, counts_file, load_counts, ratio
+from tools.counts import Case, load_counts, ratio
 from tools.docs import pages
 from tools.docs.tables import BLOCKS
 from tools.forms import runs
-from tools.plots import plot
-from tools.plots.looks import CARD, GRID, INK, MUTED
-from tools.plots.plot import WIDTH, NoData, footnote, heading
-from tools.results import ResultsError
+from tools.plots.looks import GRIDS, luminance, mixed
+from tools.plots.plot import CARD, FONT, GREY, INK, WIDTH, Chart, NoData
+from tools.plots.specs import Spec
 
 WORD = 4
 SECTOR = 32
@@ -44,12 +33,10 @@ LINE = 128  # bytes of a line of a cache, and of one word in each of the 32 bank
 WORDS = LINE // WORD
 FETCHED = "#dbe9f6"
 
-# In inches.
-CELL, ROW = 0.225, 0.225
-LEFT = 1.42
-TITLE, SCALE, BETWEEN = 0.42, 0.20, 0.20
+# In pixels.
+LEFT, ROW, HEAD = 108, 18, 50  # the names of rows, their height, and what stands above them
+CELL = (WIDTH - LEFT) / WORDS
 MOST_ROWS = 6  # of a panel; more are left out in the middle
-HEAD, FOOT = 0.72, 0.55
 
 
 class Access(NamedTuple):
@@ -164,22 +151,15 @@ def lane_label(lanes: Sequence[int], cells: int) -> str:
     return "all" if len(lanes) == 32 else f"×{len(lanes)}"
 
 
-def color_of(lane: int):
-    return matplotlib.colormaps["viridis"](0.12 + 0.83 * lane / 31)
-
-
-def ink_on(color) -> str:
-    red, green, blue, _ = color
-    return CARD if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK
+# From lane 0 to lane 31: viridis without its ends.
+STOPS = ("#472a7a", "#31688e", "#1e9c89", "#65cb5e", "#dfe318", "#dfe318")
+PLACES = [lane * 4 / 31 for lane in range(32)]
+LANES = [mixed(STOPS[int(place)], STOPS[int(place) + 1], place % 1) for place in PLACES]
 
 
 def shown_rows(rows: Sequence[int]) -> list[int | None]:
     """All of them, or the first ones, None for those left out, and the last one."""
     return list(rows) if len(rows) <= MOST_ROWS else [*rows[: MOST_ROWS - 2], None, rows[-1]]
-
-
-def panel_height(touched: Touched) -> float:
-    return TITLE + SCALE + ROW * len(shown_rows(touched.rows))
 
 
 def distance(bytes_: int) -> str:
@@ -192,72 +172,79 @@ def distance(bytes_: int) -> str:
     return f"+{bytes_} B"
 
 
-def draw_panel(ax: Axes, touched: Touched, top: float) -> None:
-    """With its upper edge at `top`; coordinates are inches, y upwards."""
+def marks(kind: Spec, rows: Sequence[dict]) -> Spec:
+    """Marks at pixels, of rows with their places and colours."""
+    place = {axis: {"field": axis, "type": "quantitative", "scale": None, "axis": None} for axis in ("x", "y")}
+    ends = {axis: {"field": axis} for axis in ("x2", "y2") if axis in rows[0]} if rows else {}
+    color = {"color": {"field": "color", "type": "nominal", "scale": None}}
+    text = {"text": {"field": "text"}} if kind["type"] == "text" else {}
+    return {"data": {"values": rows}, "mark": kind, "encoding": place | ends | color | text}
+
+
+def panel(touched: Touched) -> Spec:
     is_global, rows = touched.access.is_global, touched.rows
+    cells, lanes, rules, numbers, head, beside = [], [], [], [], [], []
     place = f"{touched.line['file']}:{touched.line['line']}"
-    ax.text(LEFT, top - 0.02, touched.access.what, fontsize=10, fontweight="bold", va="top")
-    ax.text(LEFT + WORDS * CELL, top - 0.03, place, fontsize=9, color=MUTED, va="top", ha="right")
-    ax.text(LEFT, top - 0.21, touched.summary(), fontsize=9, color=MUTED, va="top")
-    scale, small = top - TITLE - SCALE / 2, {"fontsize": 9, "color": MUTED, "va": "center"}
-    ax.text(LEFT - 0.1, scale, "byte of the line" if is_global else "bank", ha="right", **small)
+    for x, y, text, color in (
+        (0, 8, touched.access.what, INK),
+        (0, 24, touched.summary(), GREY),
+        (LEFT - 8, HEAD - 8, "byte of the line" if is_global else "bank", GREY),
+        (WIDTH, 8, place, GREY),
+    ):
+        (beside if x else head).append({"x": x, "y": y, "text": text, "color": color})
     for word in range(0, WORDS, 8 if is_global else 4):
-        ax.text(LEFT + (word + 0.5) * CELL, scale, f"{word * WORD if is_global else word}", ha="center", **small)
-    for index, row in enumerate(shown_rows(rows)):
-        y = top - TITLE - SCALE - ROW * (index + 1)
+        text = f"{word * WORD if is_global else word}"
+        numbers.append({"x": LEFT + (word + 0.5) * CELL, "y": HEAD - 8, "text": text, "color": GREY})
+    shown = shown_rows(rows)
+    for index, row in enumerate(shown):
+        y = HEAD + ROW * index
         if row is None:
-            text = f"⋮  {len(rows) - MOST_ROWS + 1} more {'lines' if is_global else 'rows'}  ⋮"
-            ax.text(LEFT + 16 * CELL, y + ROW / 2, text, ha="center", **small)
+            text = f"… {len(rows) - MOST_ROWS + 1} more {'lines' if is_global else 'rows'} …"
+            numbers.append({"x": LEFT + 16 * CELL, "y": y + ROW / 2, "text": text, "color": GREY})
             continue
         label = distance((row - rows[0]) * LINE) if is_global else f"words {row * WORDS}–{row * WORDS + WORDS - 1}"
-        ax.text(LEFT - 0.1, y + ROW / 2, label, fontsize=9, ha="right", va="center")
-        draw_row(ax, touched, row, y)
-
-
-def draw_row(ax: Axes, touched: Touched, row: int, y: float) -> None:
-    def cell(x: float, width: float, **look) -> None:
-        ax.add_patch(Rectangle((x, y), width, ROW, **look))
-
-    for word in range(WORDS):
-        fetched = touched.access.is_global and (row * LINE + word * WORD) // SECTOR in touched.sectors
-        cell(LEFT + word * CELL, CELL, facecolor=FETCHED if fetched else CARD, edgecolor=GRID, lw=0.6)
-    cells = max(touched.bytes // WORD, 1)
-    for at, lanes in touched.places.items():
-        if at // LINE != row:
-            continue
-        x, color = LEFT + at % LINE / WORD * CELL, color_of(lanes[0])
-        cell(x, cells * CELL, facecolor=color, edgecolor=CARD, lw=0.8, zorder=3)
-        look = {"fontsize": 9, "color": ink_on(color), "ha": "center", "va": "center", "zorder": 4}
-        ax.text(x + cells * CELL / 2, y + ROW / 2 - 0.005, lane_label(lanes, cells), **look)
-    if touched.access.is_global:
-        for sector in range(LINE // SECTOR + 1):
+        beside.append({"x": LEFT - 8, "y": y + ROW / 2, "text": label, "color": INK})
+        for word in range(WORDS):
+            fetched = is_global and (row * LINE + word * WORD) // SECTOR in touched.sectors
+            cells.append(box(word, 1, y, FETCHED if fetched else CARD))
+        wide = max(touched.bytes // WORD, 1)
+        for at, of in touched.places.items():
+            if at // LINE == row:
+                lanes.append(box(at % LINE / WORD, wide, y, LANES[of[0]]))
+                ink = CARD if luminance(LANES[of[0]]) < 0.3 else INK
+                x = LEFT + (at % LINE / WORD + wide / 2) * CELL
+                numbers.append({"x": x, "y": y + ROW / 2, "text": lane_label(of, wide), "color": ink})
+        for sector in range((LINE // SECTOR + 1) * is_global):
             x = LEFT + sector * SECTOR / WORD * CELL
-            ax.plot([x, x], [y, y + ROW], color=MUTED, lw=1.0, zorder=5, solid_capstyle="butt")
+            rules.append({"x": x, "x2": x, "y": y, "y2": y + ROW, "color": GREY})
+    texts = {"type": "text", "fontSize": 11}
+    layers = [
+        marks({"type": "rect", "stroke": GRIDS["light"], "strokeWidth": 0.6}, cells),
+        marks({"type": "rect", "stroke": CARD, "strokeWidth": 0.8}, lanes),
+        marks({"type": "rule"}, rules),
+        marks(texts, numbers),
+        marks(texts | {"align": "left", "fontSize": FONT}, head),
+        marks(texts | {"align": "right", "fontSize": 12}, beside),
+    ]
+    return {"width": WIDTH, "height": HEAD + ROW * len(shown), "layer": layers}
 
 
-def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Figure:
+def box(word: float, words: float, y: float, color: str) -> dict:
+    return {"x": LEFT + word * CELL, "x2": LEFT + (word + words) * CELL, "y": y, "y2": y + ROW, "color": color}
+
+
+def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Chart:
     drawn = [find(cases, access) for access in panels]
-    height = HEAD + FOOT + sum(map(panel_height, drawn)) + BETWEEN * (len(drawn) - 1)
-    fig = plt.figure(figsize=(WIDTH, height))
-    ax = fig.add_axes((0, 0, 1, 1))
-    ax.set_xlim(0, WIDTH)
-    ax.set_ylim(0, height)
-    ax.axis("off")
     m, n, k = cases[0].row.shape
     size = f"M = N = K = {m}" if m == n == k else f"{m} × {n} × {k}"
-    heading(fig, title, f"one request of a warp for each access, {size}")
-    top = height - HEAD
-    for touched in drawn:
-        draw_panel(ax, touched, top)
-        top -= panel_height(touched) + BETWEEN
     notes = ["Numbers are lanes; ×n stands for n lanes at one place, all for 32."]
     if any(touched.moves_more for touched in drawn):
         notes.append("Pale: what the request moves besides, in sectors of 32 bytes.")
-    footnote(fig, " ".join(notes))
-    return fig
+    under = f"one request of a warp for each access, {size}"
+    return Chart(title, under, [*map(panel, drawn)], " ".join(notes), left=0)
 
 
-def pictures_of(counts: Path) -> dict[str, partial[Figure]]:
+def pictures_of(counts: Path) -> dict[str, partial[Chart]]:
     """Of each block `picture` on the pages, drawn from a file of counts."""
     cases = load_counts(counts)
     found = {}
@@ -265,23 +252,3 @@ def pictures_of(counts: Path) -> dict[str, partial[Figure]]:
         name, _, title, *panels = call.arguments
         found[name] = partial(draw, title, [Access(*panel) for panel in panels], cases)
     return found
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = pages.ROOT / "results" / "cpu-executor" / counts_file(USUAL_SIZE)
-    parser.add_argument("counts", nargs="?", type=Path, default=default, help="a results file with counted kernels")
-    parser.add_argument("--out", type=Path, help="folder of the pictures (default: charts/ beside the file)")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
-    try:
-        return plot.draw(pictures_of(options.counts), options.out or options.counts.parent / "charts")
-    except (ResultsError, OSError) as error:
-        needs.stop(error)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -18,28 +18,23 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 from __future__ import annotations
 
 import argparse
-import io
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-from PIL import Image
+import vl_convert
 
 from tools import needs, programs, results
 from tools.counts import USUAL_SIZE, counts_file
-from tools.forms import chapters_name, shape_text, significant
-from tools.plots.looks import CARD, CUBLAS, GRID, INK, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
+from tools.forms import chapters_name, error_size, shape_text, significant
+from tools.plots import specs
+from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
+from tools.plots.specs import Quantity, Spec, layer
 from tools.results import (
     ACCURACY_FILE,
     CASE,
@@ -66,41 +61,21 @@ from tools.results import (
     warn,
 )
 
-matplotlib.use("Agg")
+# In pixels. A page shows a chart as it is, and a phone at half its size, so charts are narrow and texts are large.
+WIDTH = 680
+LEFT = 62  # of the axis with its title
+NAMES = 160  # of the names at the ends of lines
+ACROSS = WIDTH - LEFT - NAMES
+FONT = 13
+LINE_HEIGHT = 15
 
 ALERT = "#b3261e"
 THEIRS = "#0969da"  # kernels of other people
-CEILING = {"color": MUTED, "lw": 1.4, "ls": (0, (6, 3)), "zorder": 1}
-CEILING_TEXT = {"color": MUTED, "fontsize": 9.5}
-PNG_DPI = 200
-WIDTH = 9.0  # inches; a page shows it 900 pixels wide, so that 9 points stay 12.5 pixels
-
-MODE_COLORS = {"cublas": CUBLAS, "tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT}
-MODE_COLORS |= {"rowwise": "#8250df"}
-DASHES = [(0, (4, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1)), (0, (8, 2)), (0, (1.2, 2.4))]
+GREY, INK, CARD = GREYS["light"], INKS["light"], CARDS["light"]
+CEILING = {"color": MUTED, "strokeDash": [6, 3], "strokeWidth": 1.4}
+DASHES = [[6, 2.5], [2, 2], [8, 2, 2, 2], [4, 1.5], [12, 3], [2, 4]]
 RIVALS = (7, 8, 9)  # the chapters about as fast as cuBLAS on the same units
-
-plt.rcParams.update(
-    {
-        "axes.edgecolor": MUTED,
-        "axes.labelcolor": INK,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 10.5,
-        "axes.titleweight": "bold",
-        "axes.labelsize": 10.5,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "axes.grid": True,
-        "grid.color": GRID,
-        "grid.linewidth": 0.8,
-        "xtick.color": MUTED,
-        "ytick.color": MUTED,
-        "xtick.labelcolor": INK,
-        "ytick.labelcolor": INK,
-        "text.color": INK,
-    }
-)
+FONTS = "Liberation Sans, Helvetica, Arial, DejaVu Sans, sans-serif"  # the first comes with vl-convert
 
 
 class NoData(Exception):
@@ -160,6 +135,38 @@ class Source:
         return records[records.kernel == ("cpu_blas" if "cpu_blas" in set(records.kernel) else "cpu_naive")]
 
 
+# The parts of a chart.
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels under a title, and a note below them."""
+
+    title: str
+    subtitle: str
+    panels: Sequence[Spec]
+    note: str = ""
+    columns: int = 1
+    left: int = LEFT
+
+    def spec(self) -> Spec:
+        lines = [line for text in self.note.split("\n") for line in textwrap.wrap(text, 102)]
+        mark = {"type": "text", "align": "left", "baseline": "top", "x": -self.left, "y": 0, "lineHeight": LINE_HEIGHT}
+        note = {"mark": mark | {"text": lines, "color": GREY}, "data": {"values": [{}]}}
+        note |= {"width": 10, "height": LINE_HEIGHT * len(lines)}
+        panels = [{"concat": self.panels, "columns": self.columns}] if self.columns > 1 else self.panels
+        look = specs.config("light") | {"background": CARD, "font": FONTS, "aria": False, "padding": 12}
+        look |= {"text": {"fontSize": FONT, "color": INK}, "concat": {"spacing": 14}}
+        look["title"] = {"fontSize": 16, "subtitleFontSize": FONT, "color": INK, "subtitleColor": GREY}
+        look["axisY"] = {"minExtent": self.left - 20}
+        return {
+            "title": {"text": self.title, "subtitle": self.subtitle, "anchor": "start", "offset": 10},
+            "vconcat": [*panels, *([note] if lines else [])],
+            "config": look,
+            "params": [{"name": "ink", "value": INK}],
+        }
+
+
 def subtitle(records: pd.DataFrame) -> str:
     """The device and how it was measured, for the line under a title."""
     context, on_gpu = records.context.iloc[0], records.is_gpu.iloc[0]
@@ -172,14 +179,6 @@ def subtitle(records: pd.DataFrame) -> str:
     return " · ".join([*parts, f"{protocol.get('data', 'unknown')} data"])
 
 
-def point(row: Row, **other) -> dict:
-    """How a kernel looks as a point; hollow where the GPU was throttled."""
-    face = CARD if row.throttled else color_of(row)
-    look = {"color": color_of(row), "marker": marker_of(row), "linestyle": ""}
-    look |= {"markerfacecolor": face, "markeredgewidth": 1.1}
-    return look | other
-
-
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
     """The records of each kernel in ascending size."""
     return [group.sort_values("side") for _, group in records.groupby("kernel", sort=False)]
@@ -189,69 +188,48 @@ def first(records: pd.DataFrame) -> Row:
     return next(records.itertuples())
 
 
-def heading(fig: Figure, title: str, subtitle: str) -> None:
-    height = fig.get_figheight()
-    fig.text(0.02, 1 - 0.16 / height, title, fontsize=14, fontweight="bold", va="top")
-    fig.text(0.02, 1 - 0.44 / height, subtitle, fontsize=10, color=MUTED, va="top")
-
-
-def figure(height: float, title: str, subtitle: str, width: float = WIDTH, **panels) -> tuple[Figure, list[Axes]]:
-    fig, axes = plt.subplots(figsize=(width, height), squeeze=False, **panels)
-    heading(fig, title, subtitle)
-    return fig, list(axes.flat)
-
-
-def lay_out(
-    fig: Figure, note: str, *, right: float = 0.98, left: float = 0.09, top: float = 0.86, axis: float = 0.58, **space
-) -> None:
-    """The note below the axes, and their place: a share of the width at the sides, inches above and below."""
-    height = fig.get_figheight()
-    lines = footnote(fig, note) if note else 0
-    fig.subplots_adjust(left=left, right=right, top=1 - top / height, bottom=(axis + 0.17 * lines) / height, **space)
-
-
-def footnote(fig: Figure, text: str) -> int:
-    """Returns its number of lines."""
-    columns = round(14.6 * fig.get_figwidth())
-    lines = [wrapped for line in text.split("\n") for wrapped in textwrap.wrap(line, columns)]
-    fig.text(0.02, 0.08 / fig.get_figheight(), "\n".join(lines), fontsize=9, color=MUTED, va="bottom")
-    return len(lines)
-
-
 def throttle_note(records: pd.DataFrame) -> str:
     return " Hollow: the GPU had lowered its clock when the case ended." if records.throttled.any() else ""
 
 
-def decades(axis: Axis, form: Callable[[float], str] = "{:g}".format, subs: Sequence[int] = (1, 2, 5)) -> None:
-    """Plain numbers on a logarithmic axis: 1, 2 and 5 of each decade."""
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
-    axis.set_minor_locator(NullLocator())
+def logarithmic(values: Iterable[float], low: float = 1.3, high: float = 1.4) -> Spec:
+    """A scale from the least value over `low` to the largest one times `high`."""
+    values = list(values)
+    return {"type": "log", "nice": False, "domain": [min(values) / low, max(values) * high]}
 
 
-def log_axis(ax: Axes, which: str, values: Iterable[float], low: float, high: float) -> None:
-    """A logarithmic axis from the least value over `low` to the largest one times `high`."""
-    ax.set(**{f"{which}scale": "log", f"{which}lim": (min(values) / low, max(values) * high)})
+def decades(scale: Spec) -> list[float]:
+    """Numbers on a logarithmic axis: 1, 2 and 5 of each decade, of many decades the first alone."""
+    low, high = scale["domain"]
+    subs = (1, 2, 5) if high / low < 1e4 else (1,)
+    return [v for e in range(-20, 20) for sub in subs if low <= (v := float(f"{sub}e{e}")) <= high]
 
 
-def size_axis(ax: Axes, sizes: Sequence[int], low: float = 1.12, high: float = 1.06) -> None:
-    """A logarithmic axis of sizes with ticks at powers of two, labelled as plain integers."""
-    ax.set_xscale("log", base=2)
-    powers = [2**e for e in range(64) if min(sizes) <= 2**e <= max(sizes)]
-    ax.xaxis.set_major_locator(FixedLocator(powers if len(powers) > 1 else sorted(set(sizes))))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    ax.set_xlabel("M = N = K")
-    ax.set_xlim(min(sizes) / low, max(sizes) * high)
-    ax.grid(axis="x", visible=False)
+def log_quantity(field: str, title: str, numbers: Iterable[float], *sides: float, digits: str = "~r") -> Quantity:
+    scale = logarithmic(numbers, *sides)
+    return Quantity(field, f"{title}, logarithmic", scale=scale, digits=digits, axis={"values": decades(scale)})
 
 
-def rows_axis(ax: Axes, names: Sequence[str]) -> None:
-    """An axis with a name for each row, from top to bottom."""
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.grid(axis="y", visible=False)
-    ax.tick_params(axis="y", length=0)
+def linear(largest: float, least: float = 0.0) -> Spec:
+    return {"zero": False, "nice": False, "domain": [least, largest]}
+
+
+def plain(value: float) -> float:
+    """With as many digits as a pixel needs."""
+    return float(f"{value:.5g}")
+
+
+def at(scale: Spec, share: float) -> float:
+    """The value at a share of an axis; beyond its ends as well."""
+    low, high = scale["domain"]
+    return plain(low * (high / low) ** share if scale.get("type") == "log" else low + share * (high - low))
+
+
+def share_of(scale: Spec, value: float) -> float:
+    low, high = scale["domain"]
+    return float(
+        np.log(value / low) / np.log(high / low) if scale.get("type") == "log" else (value - low) / (high - low)
+    )
 
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -274,67 +252,151 @@ def spread(targets: Sequence[float], gap: float, low: float, high: float) -> lis
 
 
 @dataclass(frozen=True)
-class EndLabel:
+class End:
+    """Where a line ends, and what is written beside the axes there."""
+
     x: float
     y: float
     text: str
-    color: object
+    color: str
 
 
-def readable(color) -> tuple[float, float, float]:
-    """The colour darkened, where it must be, until text in it has a contrast of 4.5 against the card."""
-    rgb = np.array(matplotlib.colors.to_rgb(color))
-    while contrast(rgb, CARD) < 4.5:
-        rgb = rgb * 0.97
-    return tuple(rgb)
+def names_at(ends: Sequence[End], x: Quantity, y: Quantity, height: float) -> list[Spec]:
+    """Each name at its line's end, moved apart where lines end close together, with a line that leads to it."""
+    gap = LINE_HEIGHT / height
+    places = spread([share_of(y.scale, end.y) for end in ends], gap, gap / 2, 1.0)
+    lines, texts = [], []
+    for index, (end, place) in enumerate(zip(ends, places, strict=True)):
+        color = seen_on(end.color, "light", TEXT)
+        start = share_of(x.scale, end.x) + 6 / ACROSS, share_of(y.scale, end.y)
+        *leader, beside = [start, *((1 + right / ACROSS, place) for right in (12, 16, 20))]
+        lines += [{"end": index, "x": at(x.scale, a), "y": at(y.scale, b), "color": color} for a, b in leader]
+        weight = "bold" if end.color in (CUBLAS, INK) else "normal"
+        text = {"text": end.text, "color": color, "weight": weight}
+        texts.append(text | {"x": at(x.scale, beside[0]), "y": at(y.scale, beside[1])})
+    encoding = {"x": x.channel("x"), "y": y.channel("y"), "color": {"field": "color", "type": "nominal", "scale": None}}
+    thin = {"type": "line", "strokeWidth": 0.8, "opacity": 0.8}
+    said = {"text": {"field": "text"}, "fontWeight": {"field": "weight", "scale": None}}
+    return [
+        {"data": {"values": lines}} | layer(thin, **encoding, detail={"field": "end"}),
+        {"data": {"values": texts}} | layer({"type": "text", "align": "left"}, **encoding, **said),
+    ]
 
 
-def label_ends(fig: Figure, ax: Axes, labels: Sequence[EndLabel], fontsize: float = 9.5) -> None:
-    """Writes each label beside the axes at its line's end, moved apart where lines end close together."""
-    fig.canvas.draw()
-    box = ax.get_window_extent()
-    ends = [ax.transData.transform((label.x, label.y)) for label in labels]
-    gap = fontsize * 1.22 * fig.dpi / 72
-    heights = spread([y for _, y in ends], gap, box.y0 + gap / 2, box.y1)
-    for label, (x, y), height in zip(labels, ends, heights, strict=True):
-        leader = [(x + 5, y), (box.x1 + 12, height), (box.x1 + 18, height), (box.x1 + 22, height)]
-        *line, place = ax.transAxes.inverted().transform(leader)
-        ax.plot(*zip(*line, strict=True), color=label.color, lw=0.8, alpha=0.8, transform=ax.transAxes, clip_on=False)
-        font = {"fontsize": fontsize, "fontweight": "bold" if label.color == CUBLAS else "normal"}
-        font["color"] = readable(label.color)
-        ax.text(*place, label.text, transform=ax.transAxes, va="center", **font)
+def fixed(mark: Spec, **encoding: Spec) -> Spec:
+    """A mark that stands for no case."""
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": encoding}
 
 
-def draw_lines(ax: Axes, records: pd.DataFrame, value: str, **other) -> list[EndLabel]:
-    """A line for each kernel over the sizes, dashed for variants; returns the names for their ends."""
-    labels, variants = [], 0
-    for group in by_kernel(records):
-        row = first(group)
-        variants = variants + 1 if row.variant else 0
-        look = point(row) | {"markerfacecolor": color_of(row), "markeredgecolor": CARD, "markeredgewidth": 0.6}
-        look |= {"linestyle": "-", "linewidth": 2.1, "zorder": 3}
-        if variants:
-            look |= {"linestyle": DASHES[(variants - 1) % len(DASHES)], "linewidth": 1.5, "zorder": 2.5}
-        if row.kernel == "cublas":  # wide and below, so that a line as fast as it stays in sight
-            look |= {"marker": "", "linewidth": 3.2, "zorder": 2}
-        ax.plot(group.side, group[value], **look | other)
-        for hot in group[group.throttled].itertuples():
-            ax.plot(hot.side, getattr(hot, value), **point(hot), zorder=4)
-        end = group.iloc[-1]
-        labels.append(EndLabel(end.side, end[value], title_of(row), color_of(row)))
-    return labels
+def level(value: float, text: str, along: str = "y", align: str = "left") -> list[Spec]:
+    """A dashed line at a value that limits kernels, and its name above its left end, or at its upper one."""
+    name = {"y": {"x": 4, "dy": -7}, "x": {"y": -8}}[along] | {"type": "text", "align": align, "text": text}
+    marks = {"type": "rule", **CEILING}, name | {"color": GREY}
+    return [fixed(mark, **{along: {"datum": plain(value)}}) for mark in marks]
 
 
-def speed_axes(ax: Axes, records: pd.DataFrame, value: str = "tflops", peak: float | None = None, **sides) -> None:
-    """Speed over size, both logarithmic, as steps are factors; with a line for the FP32 peak."""
-    size_axis(ax, records.side, **sides)
-    log_axis(ax, "y", [*records[value], peak or records[value].max()], 1.3, 1.4)
-    decades(ax.yaxis)
-    ax.set_ylabel({"tflops": "TFLOP/s", "gflops": "GFLOP/s"}[value] + ", logarithmic")
-    if peak:
-        ax.axhline(peak, **CEILING)
-        at = {"xycoords": ax.get_yaxis_transform(), "xytext": (0, 4), "textcoords": "offset points"}
-        ax.annotate(f"FP32 peak {peak:.1f} TFLOP/s", (0.01, peak), **at, **CEILING_TEXT)
+def ring(test: str | None = None, **place: Spec) -> Spec:
+    return layer({"type": "point", "size": 240, "strokeWidth": 1.5, "color": ALERT, "filled": False}, test, **place)
+
+
+Look = Mapping[str, Mapping[str, str]]
+
+
+def looks(records: pd.DataFrame) -> Look:
+    rows = list(records.itertuples())
+    return looks_of(rows, names_of(rows))
+
+
+def filled(spec: Spec, rows: Sequence[Mapping], look: Look, legend: Spec | None = None) -> Spec:
+    """A definition with its data, and with the colours and shapes of those kernels that occur, as charts.js does it."""
+    names = list(look) if legend and legend.get("all") else list(dict.fromkeys(row["name"] for row in rows))
+    color, shape = ({"domain": names, "range": [look[name][of] for name in names]} for of in ("light", "shape"))
+    layers = []
+    for each in spec["layer"]:
+        encoding = {name: dict(channel) for name, channel in each["encoding"].items() if name != "tooltip"}
+        for name, scale in (("color", color), ("shape", shape)):
+            if name in encoding:
+                encoding[name] |= {"scale": scale, "legend": legend}
+        layers.append(each | {"encoding": encoding})
+    return spec | {"data": {"values": list(rows)}, "layer": layers}
+
+
+def values(records: pd.DataFrame, *fields: str) -> list[dict]:
+    """The rows of a chart: as a report has them, of the columns that are drawn."""
+    rows = list(records.itertuples())
+    names = names_of(rows)
+    return [
+        {"name": names[row.kernel, row.gpus], "group": row.kernel, "throttled": bool(row.throttled)}
+        | {name: plain(getattr(row, name)) for name in fields}
+        for row in rows
+    ]
+
+
+def size_axis(sizes: Iterable[float]) -> Quantity:
+    """Logarithmic, with ticks at powers of two."""
+    sizes = sorted({int(size) for size in sizes})
+    powers = [2**e for e in range(64) if sizes[0] <= 2**e <= sizes[-1]]
+    axis = {"values": powers if len(powers) > 1 else sizes, "grid": False}
+    return Quantity("side", "M = N = K", scale=logarithmic(sizes, 1.12, 1.06) | {"base": 2}, digits="d", axis=axis)
+
+
+Written = Callable[[str, float], str]
+
+
+def lines(
+    rows: Sequence[Mapping],
+    look: Look,
+    x: Quantity,
+    y: Quantity,
+    height: int,
+    *below: Spec,
+    name: Written = lambda name, _: name,
+    dashes: Mapping[str, list[float]] | None = None,
+    widths: Mapping[str, float] | None = None,
+    dots: bool = True,
+    legend: Spec | None = None,
+) -> Spec:
+    """A line for each name, which stands at its end. cuBLAS's is wide and below, so that a line as fast as it stays in
+    sight; it has points where the GPU was throttled alone."""
+    spec = specs.over_size(y, x.channel())
+    line, *others = filled(spec | {"layer": spec["layer"] if dots else spec["layer"][:1]}, rows, look, legend)["layer"]
+    line["mark"] = {"type": "line", "clip": True}  # a width of the mark would count, and not those of the lines
+    drawn = {row["name"]: row for row in rows}
+    for channel, usual, of in (
+        ("strokeDash", [1, 0], dashes or {}),
+        ("strokeWidth", 2, {"cuBLAS": 3.2} | (widths or {})),
+    ):
+        scale = {"type": "ordinal", "domain": [*drawn], "range": [of.get(key, usual) for key in drawn]}
+        line["encoding"][channel] = {"field": "name", "type": "nominal", "legend": None, "scale": scale}
+    for dot in others:
+        if dot["mark"]["type"] == "point":
+            dot["transform"] = [*dot["transform"], {"filter": "datum.name != 'cuBLAS' || datum.throttled"}]
+    ends = [End(row[x.field], row[y.field], name(key, row[y.field]), look[key]["light"]) for key, row in drawn.items()]
+    beside = [] if legend else names_at(ends, x, y, height)
+    layers = [*below, line, *others, *beside]
+    return {"data": {"values": list(rows)}, "width": ACROSS, "height": height, "layer": layers}
+
+
+def over_sizes(
+    records: pd.DataFrame,
+    y: Quantity,
+    height: int = 340,
+    *below: Spec,
+    x: Quantity | None = None,
+    thin: Iterable[str] = (),
+    **more,
+) -> Spec:
+    """A line for each kernel over the sizes, dashed for variants; those of the kernels in `thin` are thin."""
+    groups = by_kernel(records)
+    x = x or size_axis(records.side)
+    rows = values(pd.concat(groups), x.field, y.field)
+    variants = dict.fromkeys(row["name"] for row in rows if row["group"] in set(records.kernel[records.variant != ""]))
+    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(variants)}
+    widths = {row["name"]: 1.1 for row in rows if row["group"] in set(thin)}
+    return lines(rows, looks(records), x, y, height, *below, dashes=dashes, widths=widths, **more)
+
+
+# The charts.
 
 
 def compared(records: pd.DataFrame) -> pd.DataFrame:
@@ -367,7 +429,12 @@ def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFr
     return records[~records.is_chapter | records.kernel.isin(kept)]
 
 
-def gflops_over_size(source: Source) -> Figure:
+def speed_over(*speeds: float) -> Quantity:
+    """Logarithmic, as steps are factors."""
+    return log_quantity("tflops", "TFLOP/s", speeds)
+
+
+def gflops_over_size(source: Source) -> Chart:
     """The chapters' default variants and the CPU; without a GPU the CPU alone."""
     has_gpu = bool(pick(source.results).is_gpu.any())
     every = source.defaults() if has_gpu else source.squares(is_gpu=False)
@@ -375,15 +442,14 @@ def gflops_over_size(source: Source) -> Figure:
         raise NoData("no measured kernel on square matrices")
     cpu = source.cpu() if has_gpu else every[:0]
     drawn = pd.concat([most_gained(every, "tflops", 1 + (not cpu.empty)), cpu]) if has_gpu else every
-    fig, (ax,) = figure(6.4, "Speed over matrix size", subtitle(every))
-    labels = draw_lines(ax, drawn, "tflops")
-    speed_axes(ax, drawn, peak=source.peak if has_gpu else None)
-    lay_out(fig, selection_note(every, drawn) + throttle_note(drawn) if has_gpu else "", right=0.80)
-    label_ends(fig, ax, labels)
-    return fig
+    peak = source.peak if has_gpu else None
+    ceiling = level(peak, f"FP32 peak {peak:.1f} TFLOP/s") if peak else []
+    panel = over_sizes(drawn, speed_over(*drawn.tflops, *([peak] if peak else [])), 380, *ceiling)
+    note = selection_note(every, drawn) + throttle_note(drawn) if has_gpu else ""
+    return Chart("Speed over matrix size", subtitle(every), [panel], note)
 
 
-def chapter(source: Source, number: int) -> Figure:
+def chapter(source: Source, number: int) -> Chart:
     """The variants of one chapter between the chapter before and cuBLAS: speeds, logarithmic, as steps are factors, and
     below them shares of cuBLAS's speed, linear."""
     records = pick(source.sweep(), has_fp32_accuracy=True)
@@ -400,62 +466,58 @@ def chapter(source: Source, number: int) -> Figure:
     drawn = pd.concat([before, own, cublas, cpu])
     shares = drawn.assign(share=100 * drawn.of_cublas).dropna(subset="share")
     shares = shares[shares.is_chapter]
-    panels = {} if shares.empty else {"nrows": 2, "height_ratios": (1.25, 1)}
-    name = own.kernel.iloc[0].partition(":")[0].partition("_")[2]
-    fig, (ax, *below) = figure(4.8 if shares.empty else 7.8, f"Chapter {number:02d}: {name}", subtitle(own), **panels)
 
-    def lines(ax: Axes, found: pd.DataFrame, value: str, unit: str = "") -> list[EndLabel]:
+    def written(unit: str) -> Written:
         """Variants may lie on each other; their numbers tell them apart."""
-        is_before = found.kernel.isin(before.kernel)
-        labels = draw_lines(ax, found[~is_before], value)
-        labels += draw_lines(ax, found[is_before], value, linewidth=1.1, alpha=0.75)
-        return [replace(label, text=f"{label.text}  {significant(label.y)}{unit}") for label in labels]
+        return lambda name, value: f"{name}  {significant(value)}{unit}"
 
-    labels = lines(ax, drawn, "tflops")
-    speed_axes(ax, drawn)
+    thin = set(before.kernel)
+    panels = [over_sizes(drawn, speed_over(*drawn.tflops), 280, name=written(""), thin=thin)]
+    if not shares.empty:
+        scale = linear(1.08 * max(100, shares.share.max()))
+        ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
+        panels.append(over_sizes(shares, ratio, 220, name=written(" %"), x=size_axis(drawn.side), thin=thin))
+    name = own.kernel.iloc[0].partition(":")[0].partition("_")[2]
     note = f"Beside the names: at {own.side.max()}." + " Dashed: variants." * any(own.variant)
     note += " Thin: the chapter before." * (not before.empty)
     rough = pick(source.sweep(), number=number, has_fp32_accuracy=False)
     if names := dict.fromkeys(map(title_of, rough.itertuples())):
-        whole = ", ".join(names).replace(" ", "\u00a0")  # no line ends within a name
-        note += f" Not drawn, because of its lower precision: {whole}."
-    lay_out(fig, note + throttle_note(drawn), right=0.75, hspace=0.3)
-    label_ends(fig, ax, labels)
-    for ratio in below:
-        labels = lines(ratio, shares, "share", " %")
-        size_axis(ratio, drawn.side)
-        ratio.set(ylabel="% of cuBLAS's speed", ylim=(0, 1.08 * max(100, shares.share.max())))
-        ratio.axhline(100, color=CUBLAS, lw=2.4, zorder=1.5)
-        label_ends(fig, ratio, labels)
-    return fig
+        note += f" Not drawn, because of its lower precision: {', '.join(names)}."
+    return Chart(f"Chapter {number:02d}: {name}", subtitle(own), panels, note + throttle_note(drawn))
 
 
-def ratios_by_shape(records: pd.DataFrame, title: str) -> Figure:
+def rows_of_points(quantity: Quantity, rows: Sequence[Mapping], look: Mapping, row: Spec, left: int) -> Spec:
+    """A row for each problem or kind of operands, the kernels in it a little apart, and a legend above."""
+    spec = specs.by_shape(quantity)
+    legend = {"title": None, "orient": "top", "columns": 3, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
+    drawn = filled(spec, rows, look, legend)
+    for each in drawn["layer"]:
+        if "y" in each["encoding"]:
+            each["encoding"]["y"] = row
+            each["encoding"]["yOffset"] = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
+    names = len({row["name"] for row in rows})
+    return drawn | {"width": WIDTH - left, "height": {"step": 10 + 4.5 * names, "for": "position"}}
+
+
+def ratios_by_shape(records: pd.DataFrame, title: str) -> Chart:
     """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem."""
+    records = records.assign(share=100 * records.of_cublas)
     shapes = sorted(dict.fromkeys(records["shape"]), key=lambda shape: (len(set(shape)) > 1, shape))
-    groups = by_kernel(records)
-    lines = -(-len(groups) // 4)  # of names above, four in each
+    written = {shape: shape_text(shape).replace("x", "×") for shape in shapes}
+    rows = [
+        row | {"problem": written[shape]} for row, shape in zip(values(records, "share"), records["shape"], strict=True)
+    ]
+    scale = linear(1.04 * max(100, records.share.max()))
+    axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True}
+    row = specs.PROBLEM | {"sort": [*written.values()], "axis": axis | {"bandPosition": 0}}
+    ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
+    panel = rows_of_points(ratio, rows, looks(records), row, 140)
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
-    fig, (ax,) = figure(2.2 + 0.2 * lines + (0.2 + 0.1 * lines) * len(shapes), title, under)
-    for index, group in enumerate(groups):
-        places = group["shape"].map(shapes.index) + 0.24 / lines * (index - (len(groups) - 1) / 2)
-        for place, row in zip(places, group.itertuples(), strict=True):
-            ax.plot(100 * row.of_cublas, place, **point(row, markersize=6, zorder=3))
-    rows_axis(ax, [shape_text(shape).replace("x", "×") for shape in shapes])
-    ax.axvline(100, color=CUBLAS, lw=2.4, zorder=1.5)
-    for place in range(1, len(shapes)):
-        ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
-    ax.set(xlabel="% of cuBLAS's speed", xlim=(0, 1.04 * max(100, 100 * records.of_cublas.max())))
     note = f"Thick line: as fast as cuBLAS.{throttle_note(records)} The smaller of the ratios paired and alone."
-    lay_out(fig, note, left=0.20, top=0.85 + 0.2 * lines)
-    rows = [first(group)._replace(throttled=False) for group in groups]
-    names = [Line2D([], [], **point(row), label=title_of(row)) for row in rows]
-    place = {"loc": "upper left", "bbox_to_anchor": (0.19, 1 - 0.60 / fig.get_figheight()), "ncols": 4}
-    fig.legend(handles=names, **place, frameon=False, fontsize=10, handletextpad=0.2)
-    return fig
+    return Chart(title, under, [panel], note, left=140)
 
 
-def percent_of_cublas(source: Source) -> Figure:
+def percent_of_cublas(source: Source) -> Chart:
     """The rivals over problems of all shapes."""
     records = source.of_shapes()
     records = compared(records[records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
@@ -464,7 +526,7 @@ def percent_of_cublas(source: Source) -> Figure:
     return ratios_by_shape(records, "Speed relative to cuBLAS")
 
 
-def percent_of_cublas_tensor(source: Source) -> Figure:
+def percent_of_cublas_tensor(source: Source) -> Chart:
     """The chapters that multiply on tensor cores, as accurately as in FP32, over problems of all shapes."""
     records = source.of_shapes()
     accurate = records.has_fp32_accuracy & (records.accuracy_class != "fp32")
@@ -481,41 +543,44 @@ def ladder_size_of(source: Source) -> int:
     return 4096 if 4096 in common else max(common)
 
 
-LADDER_WIDTH = 6.6  # narrower than the others: README shows it on phones as well
-
-
-def ladder(source: Source) -> Figure:
+def ladder(source: Source) -> Chart:
     """Default variants, in rows low enough for a first screen. Bars start at 0, so that their lengths compare."""
     size = ladder_size_of(source)
     drawn = pick(pd.concat([source.defaults(), source.cpu()]), side=size)
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
-    title, height = f"The ladder at {size} × {size} × {size}", 1.2 + 0.143 * len(drawn)
-    fig, (ax,) = figure(height, title, f"TFLOP/s · {subtitle(drawn)}", LADDER_WIDTH)
-    beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center_baseline", "fontsize": 9}
-    for place, row in enumerate(drawn.itertuples()):
-        color = color_of(row)
-        ax.barh(place, row.tflops, height=0.74, color=CARD if row.throttled else color, edgecolor=color, zorder=2)
-        ax.text(1.18, place, significant(row.tflops), **beside)
-        if not pd.isna(row.of_cublas) or row.kernel == "cublas":
-            share = 1 if row.kernel == "cublas" else row.of_cublas
-            ax.text(1.38, place, f"{100 * share:.1f} %", **beside)
-    rows_axis(ax, [title_of(row) for row in drawn.itertuples()])
-    ax.tick_params(axis="y", labelsize=9)
-    ax.tick_params(axis="x", labelbottom=False, length=0)
-    for x, head in ((1.18, "TFLOP/s"), (1.38, "of cuBLAS")):
-        ax.text(x, -1.1, head, **beside, color=MUTED)
-    for rival in pick(drawn, kernel="cublas").tflops:
-        ax.axvline(rival, color=CUBLAS, lw=1.6, zorder=3)
-    right = max(drawn.tflops.max(), source.peak or 0) * 1.02
-    if peak := source.peak:
-        ax.axvline(peak, **CEILING | {"zorder": 3})
-        side = "left" if peak < right / 2 else "right"
-        ax.text(peak, -1.1, f" FP32 peak {peak:.1f} ", ha=side, va="center_baseline", **CEILING_TEXT)
-    ax.set_xlim(0, right)
+    left, width, peak = 140, WIDTH - 140 - 150, source.peak
+    cublas = pick(drawn, kernel="cublas")
+    shares = [1.0 if row.kernel == "cublas" else row.of_cublas for row in drawn.itertuples()]
+    rows = [
+        row | {"speed": significant(row["tflops"]), "share": "" if pd.isna(share) else f"{100 * share:.1f} %"}
+        for row, share in zip(values(drawn, "tflops"), shares, strict=True)
+    ]
+    scale = linear(max(drawn.tflops.max(), peak or 0) * 1.02)
+    axis = {"title": None, "labels": False, "ticks": False, "domain": False, "grid": False}
+    x = {"field": "tflops", "type": "quantitative", "scale": scale, "axis": axis}
+    label = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "domain": False, "labelLimit": 150}
+    y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": label}
+    bars = [
+        layer({"type": "bar", "height": 13} | look, test, x=x, y=y, color=specs.COLOR)
+        for look, test in (({}, "!datum.throttled"), ({"filled": False, "strokeWidth": 1.5}, "datum.throttled"))
+    ]
+    spec = filled({"layer": bars}, rows, looks(drawn))
+    columns = ((width + 62, "TFLOP/s", "speed"), (width + 142, "of cuBLAS", "share"))
+    texts = [layer({"type": "text", "align": "right", "x": place}, y=y, text={"field": of}) for place, _, of in columns]
+    heads = [
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "text", "align": "right", "x": place, "y": -8, "color": GREY} | {"text": head},
+        }
+        for place, head, _ in columns
+    ]
+    marks = [specs.line_at("x", plain(cublas.tflops.iloc[0]))] if len(cublas) else []
+    if peak:
+        marks += level(peak, f"FP32 peak {peak:.1f}", "x", "left" if share_of(scale, peak) < 0.5 else "right")
+    panel = spec | {"width": width, "height": {"step": 18}, "layer": [*spec["layer"], *marks, *texts, *heads]}
     note = f"The solid line is cuBLAS.{tensor_note(drawn)}{throttle_note(drawn)}"
-    lay_out(fig, note, left=0.245, right=0.775, axis=0.14)
-    return fig
+    return Chart(f"The ladder at {size} × {size} × {size}", f"TFLOP/s · {subtitle(drawn)}", [panel], note, left=left)
 
 
 def tensor_note(drawn: pd.DataFrame) -> str:
@@ -538,7 +603,37 @@ TENSOR = {"8.0": 2048, "9.0": 4096}
 L1_BYTES = 128  # a cycle and SM: 32 banks of 4 bytes, which the L1 cache has as well
 
 
-def roofline(source: Source) -> Figure:
+def roof(records: pd.DataFrame, places: Mapping[str, float], bandwidth: float, flat: Mapping, title: str) -> Spec:
+    """Kernels at the FLOP they compute for each byte of one memory, below the slope of its bandwidth and the limits of
+    the arithmetic units."""
+    height, most = 230, max(flat.values())
+    x = log_quantity("intensity", title, [*places.values(), most / bandwidth], 2.2, 1.8)
+    y = log_quantity("tflops", "TFLOP/s", [*records.tflops, *flat.values()], 1.8, 1.5)
+    look, right = looks(records), x.scale["domain"][1]
+    start = max(x.scale["domain"][0], y.scale["domain"][0] / bandwidth)
+    parts = [({"color": MUTED, "strokeWidth": 2.2}, (start, start * bandwidth), most / bandwidth, most)]
+    parts += [(CEILING, (value / bandwidth, value), right, value) for value in flat.values()]
+    ends = [End(right, value, f"{name}: {significant(value)}", MUTED) for name, value in flat.items()]
+    names = names_of(records.itertuples())
+    for row in records.itertuples():
+        name = names[row.kernel, row.gpus]
+        color = look[name]["light"]
+        style = {"color": color, "strokeWidth": 2 if row.kernel == "cublas" else 0.7, "opacity": 0.6}
+        parts.append((style, (x.scale["domain"][0], row.tflops), right, row.tflops))
+        ends.append(End(right, row.tflops, name, color))
+    limits = [
+        {"data": {"values": [{"intensity": plain(a), "tflops": plain(b)} for a, b in (begin, end)]}}
+        | layer({"type": "line", **style}, x=x.channel(), y=y.channel())
+        for style, begin, *end in parts
+    ]
+    placed = records[records.kernel.isin(places)]
+    rows = values(placed.assign(intensity=placed.kernel.map(places)), "intensity", "tflops")
+    spec = filled(specs.scatter(x, y, *limits), rows, look)
+    layers = [*spec["layer"], *names_at(ends, x, y, height)]
+    return spec | {"width": ACROSS, "height": height, "layer": layers}
+
+
+def roofline(source: Source) -> Chart:
     """A panel for each memory: a kernel stands at the FLOP it computes for each byte that it was counted to move."""
     device, peak = source.device, source.peak
     if not source.counters:
@@ -561,142 +656,112 @@ def roofline(source: Source) -> Figure:
             return None
         return kernel["tflops"] / (busy / 100 * L1_BYTES * cycles * kernel["sm_clock_mhz"] / mhz)
 
-    panels = (
-        ("DRAM", device["dram_peak_gbytes_s"] / 1e3, lambda kernel: kernel.get("flop_per_dram_byte"), "-"),
-        ("L2 to SMs", drew[greedy], lambda kernel: kernel.get("flop_per_l2_to_sm_byte"), ":"),
-        ("L1 and shared memory", L1_BYTES * cycles, l1_intensity, "-"),
-    )
     flop = TENSOR.get(device["compute_capability"])
     flat = {"FP32 units": peak}
     if flop:
         flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3}
-    title = f"Roofline at {size} × {size} × {size}"
-    fig, axes = figure(7.0, title, subtitle(records), ncols=len(panels), sharey=True)
-    for ax, (name, bandwidth, intensity, line) in zip(axes, panels, strict=True):
-        xs = []
-        for row in records.itertuples():
-            ax.axhline(row.tflops, color=color_of(row), lw=2 if row.kernel == "cublas" else 0.7, alpha=0.6, zorder=1.5)
-            if x := intensity(counted.get(row.kernel, {})):
-                ax.plot(x, row.tflops, **point(row, markersize=8, zorder=4))
-                xs.append(x)
-        log_axis(ax, "x", [*xs, max(flat.values()) / bandwidth], 2.2, 1.8)
-        log_axis(ax, "y", [*records.tflops, *flat.values()], 1.8, 1.5)
-        roof = np.geomspace(*ax.get_xlim(), 256)
-        ax.plot(roof, roof * bandwidth, color=MUTED, lw=2.2, ls=line, zorder=1)
-        for value in flat.values():
-            ax.plot(roof, np.where(roof * bandwidth >= value, value, np.nan), **CEILING)
-        decades(ax.yaxis)
-        decades(ax.xaxis, subs=(1, 3))
-        measured = ", measured" if line == ":" else ""
-        ax.set(xlabel="FLOP per byte", title=f"{name}\n{significant(bandwidth)} TB/s{measured}")
-        ax.grid(axis="y", visible=False)
-    axes[0].set_ylabel("TFLOP/s, logarithmic")
+    panels = []
+    for name, bandwidth, intensity in (
+        ("DRAM, {} TB/s", device["dram_peak_gbytes_s"] / 1e3, lambda kernel: kernel.get("flop_per_dram_byte")),
+        ("L2 to SMs, {} TB/s measured", drew[greedy], lambda kernel: kernel.get("flop_per_l2_to_sm_byte")),
+        ("L1 and shared memory, {} TB/s", L1_BYTES * cycles, l1_intensity),
+    ):
+        places = {kernel: x for kernel in records.kernel if (x := intensity(counted.get(kernel, {})))}
+        title = f"FLOP per byte of {name.format(significant(bandwidth))}"
+        panels.append(roof(records, places, bandwidth, flat, title))
     before = ("bf16_split", "fp16_split", "int8_split")  # operands are split by kernels of their own
     split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(before)]))
     note = [
-        "A kernel on a solid slope is limited by that memory, one close below its dashed line by the arithmetic units.",
+        "A kernel on a slope is limited by that memory, one close below its dashed line by the arithmetic units.",
         f"{selection_note(every, records)}\nDRAM, FP32: the device's peaks.",
-        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2, dotted: the most that a kernel here drew,",
+        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2: the most that a kernel here drew,",
         f"{greedy}; its peak is not published. All at {mhz} MHz.",
         f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products."
         if flop
         else "",
         f"Nsight Compute counted the bytes{f', of {split} without the kernels that split operands' if split else ''}.",
     ]
-    lay_out(fig, " ".join(filter(None, note)) + throttle_note(records), left=0.085, right=0.77, top=1.25, wspace=0.08)
-    edge = axes[-1].get_xlim()[1]
-    labels = [EndLabel(edge, r.tflops, title_of(r), color_of(r)) for r in records.itertuples()]
-    labels += [EndLabel(edge, value, f"{name}: {significant(value)}", MUTED) for name, value in flat.items()]
-    label_ends(fig, axes[-1], labels)
-    return fig
+    title = f"Roofline at {size} × {size} × {size}"
+    return Chart(title, subtitle(records), panels, " ".join(filter(None, note)) + throttle_note(records))
 
 
-def duration(microseconds: float) -> str:
-    for limit, unit in ((1e6, "s"), (1e3, "ms")):
-        if microseconds >= limit:
-            return f"{microseconds / limit:g} {unit}"
-    return f"{microseconds:g} µs"
-
-
-def cpu_against_gpu(source: Source) -> Figure:
+def cpu_against_gpu(source: Source) -> Chart:
     gpu = source.squares(is_gpu=True, time="end-to-end")
     # A CPU kernel has nothing to copy, so any record of it will do; an end-to-end sweep's own come last and win.
     cpu = source.squares(is_gpu=False).sort_values("time", ascending=False, key=lambda time: time != "end-to-end")
     if gpu.empty or cpu.empty:
         raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
     names = {
-        "cpu_naive": "three loops, one CPU thread",
-        "cpu_blas": "OpenBLAS, all CPU threads",
-        "01_naive": "chapter 01, GPU with copies",
-        "cublas": "cuBLAS, GPU with copies",
+        "three loops (CPU)": "one CPU thread",
+        "OpenBLAS (CPU)": "all CPU threads",
+        "01 naive": "chapter 01, copies",
+        "cuBLAS": "cuBLAS, copies",
     }
+    order = ("cpu_naive", "cpu_blas", "01_naive", "cublas")
     records = pd.concat([cpu, gpu])
-    records = records[records.kernel.isin(list(names))].drop_duplicates(["kernel", "side"], keep="last")
+    records = records[records.kernel.isin(order)].drop_duplicates(["kernel", "side"], keep="last")
     times = {name: group.set_index("side").microseconds.sort_index() for name, group in records.groupby("kernel")}
     context = gpu.context.iloc[0]
     under = f"{subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
-    fig, (ax,) = figure(6.0, "CPU against GPU, copies included", under)
-    labels = []
-    for name in filter(times.__contains__, names):
-        labels += [replace(end, text=names[name]) for end in draw_lines(ax, pick(records, kernel=name), "microseconds")]
-    size_axis(ax, records.side, 1.15, 1.15)
-    log_axis(ax, "y", records.microseconds, 2.2, 2.2)
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.set_ylabel("time of one product, logarithmic")
     memory = context["protocol"].get("host_memory")
     copies = f", from {memory} host memory" if memory else ""
     note = f"GPU times include copying A and B to the device and C back{copies}.{throttle_note(records)}"
-    for slow, fast in (("01_naive", "cpu_naive"), ("cublas", "cpu_blas")):
+    note += " The CPU: three loops on one thread, OpenBLAS on all."
+    meetings = []
+    for slow, fast, says in (
+        ("01_naive", "cpu_naive", "chapter 01 is faster than three loops"),
+        ("cublas", "cpu_blas", "cuBLAS is faster than OpenBLAS"),
+    ):
         size = crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
         if size is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
-            look = {"markerfacecolor": "none", "markersize": 13, "markeredgewidth": 1.4, "zorder": 4}
-            ax.plot(size, meeting, "o", color=LIBRARIES[fast][1], **look)
-            slow, fast = (names[name].partition(",")[0] for name in (slow, fast))
-            note += f"\nFrom N ≈ {size:.0f} on {slow} is faster than {fast}."
-    lay_out(fig, note, left=0.105, right=0.73)
-    label_ends(fig, ax, labels)
-    return fig
+            meetings.append({"side": plain(size), "microseconds": plain(float(meeting))})
+            note += f"\nFrom N ≈ {size:.0f} on {says}."
+    units = "datum.value >= 1e6 ? datum.value / 1e6 + ' s' : datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : "
+    time = log_quantity("microseconds", "time of one product", records.microseconds, 2.2, 2.2)
+    ticks = {**time.axis, "labelExpr": f"{units}datum.value + ' µs'"}
+    x, time = size_axis(records.side), replace(time, axis=ticks)
+    panel = over_sizes(records, time, name=lambda name, _: names[name])
+    panel["layer"].append({"data": {"values": meetings}} | ring(x=x.channel(), y=time.channel()))
+    return Chart("CPU against GPU, copies included", under, [panel], note)
 
 
-COPIED = {"01_naive": "simple: 01 naive", "02_smem_tiled:tile16": "tiled: 02, tiles of 16", "cublas": "cuBLAS"}
+COPIED = {"01_naive": "simple", "02_smem_tiled:tile16": "tiled", "cublas": "cuBLAS"}
 
 
-def time_with_copies(source: Source) -> Figure:
+def time_with_copies(source: Source) -> Chart:
     """Times on linear axes, as the second of the documents draws them: the simple kernel, the tiled one, and cuBLAS."""
     records = source.squares(is_gpu=True, time="end-to-end")
     records = records[records.kernel.isin(list(COPIED))]
     if not set(COPIED) <= set(records.kernel):
         raise NoData(f"it takes an end-to-end sweep of {', '.join(COPIED)}")
     records = records.assign(ms=records.microseconds / 1e3)
-    fig, (ax,) = figure(4.8, "Time of a product with its copies", subtitle(records))
     largest = min(group.side.max() for group in by_kernel(records))
     at_end = {row.kernel: row.ms for row in pick(records, side=largest).itertuples()}
-    labels = []
-    for kernel, name in COPIED.items():
-        (label,) = draw_lines(ax, pick(records, kernel=kernel), "ms", linestyle="-")
+    rows = list(records.itertuples())
+    kernels = {name: kernel for (kernel, _), name in names_of(rows).items()}
+
+    def written(name: str, _: float) -> str:
+        kernel = kernels[name]
         factor = at_end["01_naive"] / at_end[kernel]
         gain = f", {significant(factor)} ×" if kernel != "01_naive" else ""
-        labels.append(replace(label, text=f"{name}  {significant(at_end[kernel])} ms{gain}"))
-    ax.set(xlabel="M = N = K", ylabel="ms", xlim=(0, 1.03 * records.side.max()), ylim=(0, 1.06 * records.ms.max()))
+        return f"{COPIED[kernel]}  {significant(at_end[kernel])} ms{gain}"
+
+    x = Quantity("side", "M = N = K", scale=linear(1.03 * records.side.max()), digits="d", axis={"grid": False})
+    y = Quantity("ms", "ms", scale=linear(1.06 * records.ms.max()))
+    panel = over_sizes(records, y, 260, name=written, x=x)
     memory = records.context.iloc[0]["protocol"].get("host_memory", "the host's")
-    note = f"A and B copied from {memory} memory, the product, C copied back. Beside the names: at {largest};"
-    lay_out(fig, f"{note} ×: as fast as the simple kernel.{throttle_note(records)}", right=0.70)
-    label_ends(fig, ax, labels)
-    return fig
-
-
-def written_error(error: float) -> str:
-    """In as many digits as the tables have; what is the same there is drawn as one."""
-    return f"{error:.1e}"
+    note = "Simple: 01 naive. Tiled: 02, tiles of 16. "
+    note += f"A and B copied from {memory} memory, the product, C copied back. Beside the names: at {largest};"
+    note += f" ×: as fast as the simple kernel.{throttle_note(records)}"
+    return Chart("Time of a product with its copies", subtitle(records), [panel], note)
 
 
 UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform, and the last is exact
 
 
-def error_by_distribution(source: Source) -> Figure:
-    """Kernels whose errors coincide on every kind of operands share a marker and a name."""
+def error_by_distribution(source: Source) -> Chart:
+    """Kernels whose errors coincide on every kind of operands, as the tables write them, share a marker and a name."""
     if source.accuracy is None:
         raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
     sizes = set(source.accuracy.side.dropna().astype(int))
@@ -710,128 +775,117 @@ def error_by_distribution(source: Source) -> Figure:
     exact = [kind for kind in table if (table[kind].fillna(0) == 0).all()]
     kinds = [kind for kind in context["protocol"]["data"] if kind in table and kind not in exact]
     table = table[kinds]
-    groups = [[*found] for found in table.map(written_error).groupby(kinds, sort=False, dropna=False).groups.values()]
+    groups = [[*found] for found in table.map(error_size).groupby(kinds, sort=False, dropna=False).groups.values()]
     own = dict(pick(records, None, kernel="cublas").set_index("data").rel_err)
-    limit = 10 * records.data.map(own)
-    accurate = records.has_fp32_accuracy & (records.rel_err > limit)
+    accurate = records.has_fp32_accuracy & (records.rel_err > 10 * records.data.map(own))
     beyond = records[accurate if own else ~records.verified.astype(bool)]
     if context["device"]:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
     else:
         under = f"{context['cpu']}, GPU kernels executed on it"
-    fig, (ax,) = figure(1.9 + 0.55 * len(kinds), f"Error by distribution at {size} × {size} × {size}", under)
-    for place, group in enumerate(groups):
-        rows = [first(pick(records, None, kernel=kernel)) for kernel in group]
-        numbers = [row.number for row in rows if row.is_chapter]
-        names = [*chapters_name(numbers), *(title_of(row) for row in rows if not row.is_chapter)]
-        name = title_of(rows[0]) if len(rows) == 1 else ", ".join(names)
-        xs = table.loc[group[0]].where(lambda errors: errors > 0)
-        ys = np.arange(len(kinds)) + 0.6 * (place / max(len(groups) - 1, 1) - 0.5)
-        look = point(next((row for row in rows if row.kernel == "cublas"), rows[0]))
-        ax.plot(xs, ys, **look, markersize=8, zorder=3, label=textwrap.fill(name, 24))
-        ringed = [kind in set(beyond.data[beyond.kernel.isin(group)]) for kind in kinds]
-        ring = {"color": ALERT, "markerfacecolor": "none", "markersize": 15, "markeredgewidth": 1.4, "zorder": 4}
-        ax.plot(xs[ringed], ys[ringed], "o", **ring)
-    rows_axis(ax, kinds)
-    ax.set_ylim(len(kinds) - 0.5, -0.5)
-    for place in range(1, len(kinds)):
-        ax.axhline(place - 0.5, color=GRID, lw=0.8, zorder=1)
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(numticks=20))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xlabel("relative error against FP64 (Frobenius norm), logarithmic")
+    rows, look, every = [], {}, looks(records)
+    for group in groups:
+        of = [first(pick(records, None, kernel=kernel)) for kernel in group]
+        numbers = [row.number for row in of if row.is_chapter]
+        names = [*chapters_name(numbers), *(title_of(row) for row in of if not row.is_chapter)]
+        name = title_of(of[0]) if len(of) == 1 else ", ".join(names)
+        look[name] = every[title_of(next((row for row in of if row.kernel == "cublas"), of[0]))]
+        for kind in kinds:
+            if (error := table.loc[group[0]][kind]) > 0:
+                far = kind in set(beyond.data[beyond.kernel.isin(group)])
+                rows.append({"name": name, "data": kind, "err": plain(error), "ring": far, "throttled": False})
+    title = "relative error against FP64 (Frobenius norm)"
+    error = log_quantity("err", title, [row["err"] for row in rows], 1.5, 1.5, digits=".0e")
+    axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True, "bandPosition": 0}
+    kind = {"field": "data", "type": "nominal", "sort": kinds, "title": None, "axis": axis}
+    panel = rows_of_points(error, rows, look, kind, 100)
+    place = {name: panel["layer"][-1]["encoding"][name] for name in ("x", "y", "yOffset")}
+    panel["layer"].append(ring("datum.ring", **place))
     ringed = "more than ten times cuBLAS's error" if own else "beyond the bound of its class"
     note = f"Kernels with the same errors share a marker. Ringed: {ringed}."
     if exact:
         note += f" Exact in every kernel and not drawn: {', '.join(exact)}."
     if (table == 0).any(axis=None):
         note += " Without a marker: exact."
-    lay_out(fig, note, left=0.12, right=0.75)
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0, "labelspacing": 0.8}
-    ax.legend(**place, frameon=False, fontsize=9.5)
-    return fig
+    return Chart(f"Error by distribution at {size} × {size} × {size}", under, [panel], note, left=100)
 
 
-PANELS_A_ROW = 3
+FASTEST, SLOWER = "their fastest, by name", "their others"
 
 
-def over_size(rows: Iterable[Row]) -> tuple[list[int], list[float]]:
-    """Sizes and TFLOP/s of one kernel's square products, in ascending size; the larger beta where there are two."""
-    speeds = {row.side: row.tflops for row in sorted(rows, key=beta_of) if row.measured and row.side == row.side}
-    return sorted(speeds), [speeds[size] for size in sorted(speeds)]
+def first_of(by_size: Mapping[int, Row]) -> Row:
+    return next(iter(by_size.values()))
 
 
-def other_kernels(source: Source) -> Figure:
-    """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison."""
+def other_kernels(source: Source) -> Chart:
+    """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison. The
+    larger beta where there are two."""
     if not source.others:
         raise NoData("no results of other people's kernels")
-    lines = -(-(len(source.others) + 1) // PANELS_A_ROW)  # the last panel has the legend
-    panels = {"nrows": lines, "ncols": PANELS_A_ROW, "sharex": True, "sharey": True}
+    found: dict[str, dict[str, dict[int, Row]]] = {}
+    for repository, cases in source.others.items():
+        for row in sorted(cases, key=beta_of):
+            if row.measured and row.side == row.side:
+                found.setdefault(repository, {}).setdefault(row.kernel, {})[int(row.side)] = row
+    every = [row for of_kernel in found.values() for by_size in of_kernel.values() for row in by_size.values()]
+    x = replace(size_axis(row.side for row in every), title="")
+    y = Quantity("tflops", "TFLOP/s", scale=linear(1.2 * max(row.tflops for row in every)))
+    beside = [row for row in every if not is_of_file(row)]
+    blue = {"light": THEIRS, "shape": "circle"}
+    look = {FASTEST: blue, SLOWER: blue, **looks_of(beside, names_of(beside))}
+    legend = {"title": None, "orient": "bottom", "columns": 3, "labelFontSize": FONT, "labelLimit": 260, "all": True}
+    panels = []
+    for repository, of_kernel in found.items():
+        best = {kernel: max(row.tflops for row in by_size.values()) for kernel, by_size in of_kernel.items()}
+        theirs = [kernel for kernel, by_size in of_kernel.items() if is_of_file(first_of(by_size))]
+        fastest = max(theirs, key=best.get, default=None)
+        rows = []
+        for kernel, by_size in sorted(of_kernel.items(), key=lambda item: item[0] == fastest):
+            name = (FASTEST if kernel == fastest else SLOWER) if kernel in theirs else title_of(first_of(by_size))
+            about = {"name": name, "group": kernel, "throttled": False}
+            rows += [about | {"side": size, "tflops": plain(by_size[size].tflops)} for size in sorted(by_size)]
+        panel = lines(rows, look, x, y, 150, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
+        text = short_name(first_of(of_kernel[fastest])) if fastest else ""
+        named = {"type": "text", "align": "left", "x": 6, "y": 8, "color": THEIRS, "fontSize": 12, "text": text}
+        title = {"text": repository, "fontSize": FONT, "anchor": "start"}
+        panel["layer"].append(fixed(named))
+        panels.append(panel | {"title": title, "width": (WIDTH - 130) // 2})
     under = subtitle(pd.DataFrame(next(iter(source.others.values()))))
-    fig, axes = figure(0.9 + 2.5 * lines, "Other people's kernels beside the ladder", under, **panels)
-    sizes = sorted({size for rows in source.others.values() for size in over_size(rows)[0]})
-    ladder = {}
-    for ax, (repository, rows) in zip(axes, source.others.items(), strict=False):
-        lines = {}
-        for name in dict.fromkeys(row.kernel for row in rows):
-            own = [row for row in rows if row.kernel == name]
-            line = over_size(own)
-            if is_of_file(own[0]) and line[0]:
-                lines[short_name(own[0])] = line
-            elif line[0]:
-                look = {"ls": (0, (4, 2))} if name == "cublas" else {}
-                (ladder[title_of(own[0])],) = ax.plot(*line, color=color_of(own[0]), lw=1.6, zorder=2, **look)
-        fastest = max(lines, key=lambda name: max(lines[name][1]), default=None)
-        for name, line in lines.items():
-            look = {"color": THEIRS, "lw": 2.2, "zorder": 4} if name == fastest else {"color": THEIRS, "lw": 0.8}
-            ax.plot(*line, marker=".", markersize=4, **look)
-        ax.set_title(repository, fontsize=9.5)
-        ax.text(0.04, 0.965, fastest or "", transform=ax.transAxes, fontsize=7.5, color=THEIRS, va="top")
-        size_axis(ax, sizes)
-        ax.set_xlabel("")
-        ax.tick_params(labelbottom=True, labelsize=8)
-    axes[0].set_ylim(0, 1.15 * axes[0].get_ylim()[1])  # with room for the names
-    for ax in axes[::PANELS_A_ROW]:
-        ax.set_ylabel("TFLOP/s")
-    for ax in axes[len(source.others) :]:
-        ax.set_axis_off()
-    theirs = [Line2D([], [], color=THEIRS, lw=width) for width in (2.2, 0.8)]
-    texts = ["their fastest, by name", "their others", *ladder]
-    axes[-1].legend([*theirs, *ladder.values()], texts, loc="center", frameon=False, fontsize=9.5)
     note = "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn."
-    lay_out(fig, note, top=0.95, axis=0.4, hspace=0.36, wspace=0.1)
-    return fig
+    return Chart("Other people's kernels beside the ladder", under, panels, note, columns=2)
 
 
-def loss_curves(source: Source) -> Figure:
+LOSS_COLORS = {"tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT, "rowwise": "#8250df"}
+
+
+def loss_curves(source: Source) -> Chart:
     """Losses of a training with cuBLAS and with the drop-in, and of cuBLAS from other parameters; below, how far each
     is from cuBLAS's."""
     reference = next((curve for curve in source.losses if curve.mode == "cublas"), None)
     if reference is None:
         raise NoData("no losses of a training with cuBLAS")
-    title, panels = "Training with cuBLAS and with the drop-in", {"nrows": 2, "height_ratios": (3, 2)}
-    fig, (above, below) = figure(7.2, title, source.device["name"], sharex=True, **panels)
+    losses, distances, look, widths = [], [], {}, {}
     for curve in source.losses:
-        same_start = curve.seed == reference.seed
-        label = programs.MODES[curve.mode].strip("`") + ("" if same_start else f", seed {curve.seed}")
-        # Where curves lie on one another, the wider one stays visible.
-        look = {"label": label, "color": MODE_COLORS[curve.mode] if same_start else MUTED}
-        look |= {"lw": 3.0 if curve is reference else 1.4 if same_start else 0.8}
-        steps = range(1, len(curve.losses) + 1)
-        above.plot(steps, curve.losses, **look)
-        if curve is not reference:
-            common = min(len(curve.losses), len(reference.losses))
-            below.plot(steps[:common], np.abs(np.subtract(curve.losses[:common], reference.losses[:common])), **look)
-    above.set_ylabel("loss")
-    above.legend(frameon=False, fontsize=9.5)
-    below.set_yscale("log")
-    below.set_ylabel("distance from cuBLAS")
-    below.set_xlabel("step")
-    lay_out(fig, "All but the seeds named start from the same parameters. All see the same text.", hspace=0.12)
-    return fig
+        same = curve.seed == reference.seed
+        name = programs.MODES[curve.mode].strip("`") + ("" if same else f", seed {curve.seed}")
+        color = (CUBLAS if curve is reference else LOSS_COLORS[curve.mode]) if same else MUTED
+        look[name] = {"light": color, "shape": "circle"}
+        widths |= {} if curve is reference else {name: 1.2 if same else 0.7}  # the wider one below stays visible
+        about = {"name": name, "group": name}
+        losses += [about | {"step": step, "loss": plain(loss)} for step, loss in enumerate(curve.losses, 1)]
+        apart = map(abs, map(float.__sub__, curve.losses, reference.losses)) if curve is not reference else ()
+        distances += [about | {"step": step, "loss": plain(loss)} for step, loss in enumerate(apart, 1) if loss]
+    x = Quantity("step", "step", scale=linear(max(row["step"] for row in losses), 1), axis={"grid": False})
+    panels = []
+    for rows, title, height in ((losses, "loss", 240), (distances, "distance from cuBLAS", 200)):
+        if rows:
+            y = log_quantity("loss", title, [row["loss"] for row in rows], 1.1, 1.1, digits="~g")
+            panels.append(lines(rows, look, x, y, height, widths=widths, dots=False))
+    note = "All but the seeds named start from the same parameters. All see the same text."
+    return Chart("Training with cuBLAS and with the drop-in", source.device["name"], panels, note)
 
 
-def energy_over_size(source: Source) -> Figure:
+def energy_over_size(source: Source) -> Chart:
     """The energy of a product, for each of its FLOP, and the power that belongs to it."""
     if source.energy is None:
         raise NoData("no results of runner --energy")
@@ -844,28 +898,20 @@ def energy_over_size(source: Source) -> Figure:
     records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
     every = records.assign(flop_per_pj=1 / records.pj_per_flop)
     records = most_gained(every, "flop_per_pj")
-    # Back to back, each launch finds what the one before left in the L2, whatever was done before samples.
-    panels = {"nrows": 2, "height_ratios": (1.8, 1)}
-    under = subtitle(records).replace("cold L2", "warm L2")
-    fig, (ax, power) = figure(9.0, "Energy of a product over matrix size", under, **panels)
-    labels = [
-        replace(label, text=f"{label.text}  {significant(label.y)}") for label in draw_lines(ax, records, "pj_per_flop")
+    energy = log_quantity("pj_per_flop", "pJ for each FLOP", records.pj_per_flop, 1.3, 1.3)
+    power = Quantity("watts", "mean power in W", scale=linear(1.1 * records.watts.max()))
+    panels = [
+        over_sizes(records, energy, 300, name=lambda name, value: f"{name}  {significant(value)}"),
+        over_sizes(records, power, 200),
     ]
-    size_axis(ax, records.side)
-    log_axis(ax, "y", records.pj_per_flop, 1.3, 1.3)
-    decades(ax.yaxis)
-    ax.set(ylabel="pJ for each FLOP, logarithmic", title="Energy: less is better")
-    draw_lines(power, records, "watts")
-    size_axis(power, records.side)
-    power.set(ylabel="W", ylim=(0, 1.1 * records.watts.max()), title="Mean power")
     note = (
         f"{selection_note(every, records)} Beside the names: pJ at {records.side.max()}. Each kernel ran for a second."
     )
-    note += " A product has 2 N³ FLOP."
+    note += " A product has 2 N³ FLOP. Less is better."
     hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
-    lay_out(fig, note + hollow, right=0.755, top=1.1, hspace=0.36)
-    label_ends(fig, ax, labels)
-    return fig
+    # Back to back, each launch finds what the one before left in the L2, whatever was done before samples.
+    under = subtitle(records).replace("cold L2", "warm L2")
+    return Chart("Energy of a product over matrix size", under, panels, note + hollow)
 
 
 def per_gpu(rows: pd.DataFrame, side_alone: Callable[[Row], float]) -> pd.DataFrame:
@@ -879,7 +925,7 @@ def per_gpu(rows: pd.DataFrame, side_alone: Callable[[Row], float]) -> pd.DataFr
     return several.dropna(subset="efficiency").astype({"side": int})
 
 
-def scaling(source: Source) -> Figure:
+def scaling(source: Source) -> Chart:
     """The speed that a GPU keeps where several share a product: the same product, or one of as much work for each."""
     rows = pick(source.results, is_gpu=True, time="kernel")
     rows = rows[rows.l2 == "cold"] if "cold" in set(rows.l2) else rows
@@ -887,29 +933,22 @@ def scaling(source: Source) -> Figure:
     weak = per_gpu(rows, lambda row: row.k if row.m * row.n == row.gpus * row.k**2 else np.nan)
     if (drawn := pd.concat([strong, weak])).empty:
         raise NoData("no product on several GPUs that one GPU had as well")
-    panels = {
-        "Strong scaling: one GPU had the same product": strong,
-        "Weak scaling: one GPU had a square product, each of several has as much work": weak,
-    }
-    panels = {title: records for title, records in panels.items() if not records.empty}
-    title = "Speed of each of several GPUs, relative to one GPU"
-    fig, axes = figure(1.6 + 3.5 * len(panels), title, subtitle(drawn), nrows=len(panels))
-    lay_out(fig, f"100 %: as fast as one GPU alone.{throttle_note(drawn)}", right=0.76, top=1.1, hspace=0.4)
-    for ax, (title, records) in zip(axes, panels.items(), strict=True):
-        labels = []
-        for gpus, group in records.groupby("gpus"):
-            ends = draw_lines(ax, group, "efficiency")
-            labels += [replace(label, text=f"{label.text}, {gpus} GPUs") for label in ends]
-        ax.set_title(title, fontsize=10.5, loc="left")
-        size_axis(ax, drawn.side)
-        ax.set_xlabel("M = N = K on one GPU")
-        ax.axhline(100, **CEILING)
-        ax.set(ylabel="percent", ylim=(0.95 * min(*drawn.efficiency, 100), 1.05 * max(*drawn.efficiency, 100)))
-        label_ends(fig, ax, labels, 9)
-    return fig
+    low, high = 0.95 * min(*drawn.efficiency, 100), 1.05 * max(*drawn.efficiency, 100)
+    panels = []
+    for title, records in (
+        ("Strong scaling: one GPU had the same product", strong),
+        ("Weak scaling: one GPU had a square product, each of several has as much work", weak),
+    ):
+        if not records.empty:
+            quantity = Quantity("efficiency", "percent", scale=linear(high, low))
+            short = lambda name, _: name.replace(" on ", ", ")  # noqa: E731
+            panel = over_sizes(records, quantity, 210, *level(100, ""), name=short, x=size_axis(drawn.side))
+            panels.append(panel | {"title": {"text": title, "fontSize": FONT, "anchor": "start"}})
+    note = f"100 %: as fast as one GPU alone. M = N = K: of the product on one GPU.{throttle_note(drawn)}"
+    return Chart("Speed of each of several GPUs, relative to one GPU", subtitle(drawn), panels, note)
 
 
-CHARTS: dict[str, Callable[[Source], Figure]] = {
+CHARTS: dict[str, Callable[[Source], Chart]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
     "percent_of_cublas_tensor": percent_of_cublas_tensor,
@@ -925,7 +964,7 @@ CHARTS: dict[str, Callable[[Source], Figure]] = {
 }
 
 
-def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
+def charts_of(source: Source) -> dict[str, Callable[[Source], Chart]]:
     """The charts above, and one for each chapter: chapter_01, chapter_02, ... Without GPU kernels, the CPU's alone."""
     if not pick(source.results).is_gpu.any():
         apart = {"error_by_distribution": source.accuracy, "energy_over_size": source.energy}
@@ -936,18 +975,18 @@ def charts_of(source: Source) -> dict[str, Callable[[Source], Figure]]:
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
 
 
-def save(fig: Figure, path: Path) -> None:
-    """Writes a PNG with a palette of 256 colours, which looks the same on a drawing and takes a third of the space. The
-    same figure always gives the same bytes."""
-    full = io.BytesIO()
-    fig.savefig(full, format="png", dpi=PNG_DPI)
-    plt.close(fig)
-    with Image.open(full) as image:
-        reduced = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    reduced.save(path, optimize=True, dpi=(PNG_DPI, PNG_DPI))
+def svg_of(spec: Spec) -> str:
+    """The same chart always gives the same text: Vega numbers what clips on from chart to chart."""
+    numbers: dict[str, str] = {}
+    svg = vl_convert.vegalite_to_svg(spec)
+    return re.sub(r"\bclip\d+", lambda name: numbers.setdefault(name[0], f"clip{len(numbers)}"), svg)
 
 
-def chosen(charts: dict[str, Callable[[], Figure]], only: str | None) -> dict[str, Callable[[], Figure]]:
+def save(chart: Chart, path: Path) -> None:
+    path.write_text(svg_of(chart.spec()), encoding="utf-8")
+
+
+def chosen(charts: dict[str, Callable[[], Chart]], only: str | None) -> dict[str, Callable[[], Chart]]:
     """Those whose names stand in a list with commas; all without one."""
     if only is None:
         return charts
@@ -956,17 +995,17 @@ def chosen(charts: dict[str, Callable[[], Figure]], only: str | None) -> dict[st
     return {name: charts[name] for name in only.split(",")}
 
 
-def draw(charts: dict[str, Callable[[], Figure]], folder: Path) -> int:
+def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
     """Draws every chart there is data for and says why not of the others; returns an exit status: 1 if none is."""
     needs.make_folder(folder, "the charts")
     drawn = 0
     for name, chart in charts.items():
         try:
-            save(chart(), folder / f"{name}.png")
+            save(chart(), folder / f"{name}.svg")
         except NoData as reason:
             print(f"skipped {name}: {reason}")
             continue
-        print(folder / f"{name}.png")
+        print(folder / f"{name}.svg")
         drawn += 1
     return 0 if drawn else 1
 
@@ -1027,7 +1066,7 @@ def source_of(files: Sequence[File]) -> Source:
     )
 
 
-def pictures_of(folder: Path) -> dict[str, Callable[[], Figure]]:
+def pictures_of(folder: Path) -> dict[str, Callable[[], Chart]]:
     """The pictures of accesses, for a folder with what the executor counted."""
     counts = folder / counts_file(USUAL_SIZE)
     if not counts.exists() or any((folder / name).exists() for name in SWEEP_FILES):

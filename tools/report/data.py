@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 
@@ -19,8 +18,8 @@ from tools.compare import BROKEN, case_name, compare
 from tools.counts import ratio
 from tools.fleet import device_name
 from tools.forms import error_size, shape_text, share, significant
-from tools.plots.looks import CUBLAS, LIBRARIES, MUTED, color_of, contrast, marker_of, title_of
-from tools.report import charts as report_charts
+from tools.plots import specs
+from tools.plots.looks import looks_of, names_of
 from tools.report.verdicts import leaderboards
 from tools.results import (
     MODES,
@@ -29,39 +28,20 @@ from tools.results import (
     ResultsError,
     Row,
     as_the_schema_has_it,
-    is_of_file,
     load,
     load_counters,
     protocol_differences,
     protocol_value,
-    short_name,
     usable,
 )
 
 VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
 MOST_MOMENTS = 200  # of a turn
-TURNS = dict(zip(("kernel", "cublas"), report_charts.TURNS, strict=True))
+TURNS = dict(zip(("kernel", "cublas"), specs.TURNS, strict=True))
 CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
 # What a ratio of two files has of the newer one's case.
 ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
-
-CARDS = {"light": "#ffffff", "dark": "#161b22"}
-INKS = {"light": "#1f2328", "dark": "#e6edf3"}
-GRIDS = {"light": "#e3e6ea", "dark": "#30363d"}
-GREYS = {"light": "#59636e", "dark": "#9198a1"}
-CONTRAST = 3.0  # of a point or a line against the card, which WCAG 2 asks of graphics
-# Markers as Vega has them; what it has no name for is a path in a square from -1 to 1.
-SHAPES = {"o": "circle", "s": "square", "D": "diamond", "^": "triangle-up", "v": "triangle-down", "P": "cross"}
-SHAPES |= {"<": "triangle-left", ">": "triangle-right"}
-SHAPES["X"] = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.4,1L-1,0.4L-0.6,0Z"
-SHAPES["p"] = "M0,-1L0.95,-0.31L0.59,0.81L-0.59,0.81L-0.95,-0.31Z"
-SHAPES["h"] = "M0,-1L0.87,-0.5L0.87,0.5L0,1L-0.87,0.5L-0.87,-0.5Z"
-SHAPES["H"] = "M-1,0L-0.5,-0.87L0.5,-0.87L1,0L0.5,0.87L-0.5,0.87Z"
-SHAPES["d"] = "M0,-1L0.6,0L0,1L-0.6,0Z"
-SHAPES["*"] = "M0,-1L0.26,-0.36L0.95,-0.31L0.43,0.14L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.14L-0.95,-0.31L-0.26,-0.36Z"
-# For kernels that have no colour of their own, such as those of a .cu file.
-OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
 
 @dataclass(frozen=True)
@@ -118,19 +98,6 @@ def short_names(paths: Sequence[Path]) -> list[str]:
                 break
         names.append("/".join(tail))
     return names
-
-
-def names_of(rows: Iterable[Row]) -> dict[tuple[str, int], str]:
-    """What a kernel on so many GPUs is called: as in the charts of plot.py, or in full where two share a name."""
-    kernels = {(row.kernel, row.gpus): row for row in rows}
-    short = {key: short_name(row) if is_of_file(row) else title_of(row) for key, row in kernels.items()}
-    of_name: dict[str, set[str]] = {}
-    for (kernel, _), name in short.items():
-        of_name.setdefault(name, set()).add(kernel)
-    return {
-        (kernel, gpus): (name if len(of_name[name]) == 1 else kernel) + (f" on {gpus} GPUs" if gpus > 1 else "")
-        for (kernel, gpus), name in short.items()
-    }
 
 
 def protocol_key(context: dict) -> tuple:
@@ -275,32 +242,6 @@ def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
         for x in ends:
             y = min(x * bandwidth, peak) / 1e3
             yield {"device": device["name"], "limit": limit, "intensity": plain(x), "tflops": plain(y)}
-
-
-def seen_on(color: Any, theme: str) -> str:
-    """The colour moved towards the ink of a theme, where it must be, until it has enough contrast to the card."""
-    rgb, card, ink = (np.array(matplotlib.colors.to_rgb(c)) for c in (color, CARDS[theme], INKS[theme]))
-    while contrast(np.round(255 * rgb) / 255, card) < CONTRAST:
-        rgb = rgb + 0.05 * (ink - rgb)
-    return matplotlib.colors.to_hex(rgb)
-
-
-def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[str, dict[str, str]]:
-    """The shape of each name, and its colour in each theme. Variants lie between their chapter's colour and grey."""
-    first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
-    others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES.values()), {}, {}
-    for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
-        color, shape = color_of(row), SHAPES[marker_of(row)]
-        if not row.is_chapter and row.kernel not in LIBRARIES:
-            color, shape = next(others), next(shapes)
-        elif row.variant:
-            variants[row.number] = variants.get(row.number, 0) + 1
-            weight = 1 - 0.75 ** variants[row.number]
-            ends = (matplotlib.colors.to_rgb(c) for c in (color, MUTED))
-            color = tuple(a + weight * (b - a) for a, b in zip(*ends, strict=True))
-        inks = INKS if color == CUBLAS else {theme: seen_on(color, theme) for theme in CARDS}
-        found[name] = inks | {"shape": shape}
-    return found
 
 
 def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Sequence[str]) -> Iterator[dict]:

@@ -28,8 +28,9 @@ from typing import Any
 import vl_convert
 
 from tools import needs
-from tools.report import charts as report_charts
-from tools.report.data import CARDS, GREYS, GRIDS, INKS, Report, files_of, gather
+from tools.plots import specs
+from tools.plots.looks import CARDS, INKS
+from tools.report.data import Report, files_of, gather
 from tools.results import ResultsError
 
 FOLDER = Path(__file__).with_name("page")  # the page's template, style and scripts
@@ -82,13 +83,13 @@ def packed(document: Any) -> str:
 
 def page(report: Report, title: str) -> str:
     """The HTML. Texts from the files are packed, and scripts alone write them into the page, as text."""
-    configs = {t: report_charts.config(INKS[t], GRIDS[t], GREYS[t]) for t in CARDS}
+    configs = {theme: specs.config(theme) for theme in CARDS}
     document = {
         "title": title,
         **{name: getattr(report, name) for name in ("files", "protocols", "cases", "pairs", "roofs", "looks")},
         "tables": [vars(table) for table in report.tables],
         "first": first_shown(report),
-        "charts": report_charts.CHARTS,
+        "charts": specs.CHARTS,
         "configs": configs,
         "inks": INKS,
     }

@@ -12,7 +12,7 @@ import pytest
 
 from opened import WIDTHS, Opened
 from synthetic import SYNTHETIC
-from tools.report import charts as report_charts
+from tools.plots import specs
 from tools.report import report
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -229,7 +229,7 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
         place.locator("canvas").wait_for()
         rows = place.evaluate("e => e.embedded.view.data('rows')")
         assert {(row["name"], row["turn"]) for row in rows if field in row} == {
-            (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in report_charts.TURNS
+            (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in specs.TURNS
         }
         assert pixels(place) > 1000
     cells = section.locator("tbody tr", has_text="07 warptile").first.locator("td").all_inner_texts()

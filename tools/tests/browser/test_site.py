@@ -100,6 +100,18 @@ def test_links_to_a_page_have_a_title_and_a_picture(site):
     assert (site / tags["og:image"].removeprefix("https://example.org/sgemm/")).is_file()
 
 
+def test_each_step_of_the_worklog_has_an_address_with_its_drawing(site):
+    home = (site / "index.html").read_text(encoding="utf-8")
+    steps = re.findall(r'<h2 id="(step-(\d)[^"]*)">', home)
+    assert len(steps) == 8
+    for place, number in steps:
+        text = (site / "step" / f"{number}.html").read_text(encoding="utf-8")
+        assert f"url=../index.html#{place}" in text
+        assert f'<meta property="og:image" content="https://example.org/sgemm/step/{number}.png">' in text
+        assert (site / "step" / f"{number}.png").read_bytes().startswith(b"\x89PNG")
+        assert f'href="step/{number}.html"' in home
+
+
 def test_sources_have_an_anchor_for_each_line(site):
     lines = (ROOT / "kernels" / "01_naive.cu").read_text(encoding="utf-8").count("\n")
     assert {f"L{line}" for line in range(1, lines + 1)} <= anchors_in((site / SOURCE).read_text(encoding="utf-8"))
@@ -253,10 +265,10 @@ def test_dark_follows_the_system_and_can_be_switched(site, open_page):
     assert opened.page.evaluate(scheme) == "default", "the choice is kept from page to page"
 
 
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(ending, site, open_page):
+@pytest.mark.parametrize("folder", ["drawings", "charts"])
+def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(folder, site, open_page):
     page = open_page(site / CHAPTER).page
-    picture = page.locator(f".md-content img[src$='.{ending}']").first
+    picture = page.locator(f".md-content img[src*='/{folder}/']").first
     assert picture.locator("..").get_attribute("href") == picture.get_attribute("src")
 
     def brightness() -> int:

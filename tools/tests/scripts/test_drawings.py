@@ -39,17 +39,25 @@ class Box(NamedTuple):
         return across and self.top + by < other.bottom and other.top + by < self.bottom
 
 
-def extent(text: ET.Element) -> Box:
-    size = float(text.get("font-size", 13))
-    font = FONTS[text.get("font-weight", "normal")]
+def text_box(text: str, size: float, weight: str, x: float, y: float, anchor: str, turned: bool = False) -> Box:
+    font = FONTS[weight]
     font.set_size(size, 72)
-    font.set_text(text.text or "")
+    font.set_text(text)
     width = font.get_width_height()[0] / 64
-    x, y = float(text.get("x", 0)), float(text.get("y", 0))
-    start = {"start": 0.0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
-    if text.get("transform"):
+    start = {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+    if turned:
         return Box(x - 0.75 * size, y - (width - start), x + 0.2 * size, y + start)
     return Box(x - start, y - 0.75 * size, x - start + width, y + 0.2 * size)
+
+
+def extent(text: ET.Element) -> Box:
+    size, weight, anchor = (
+        float(text.get("font-size", 13)),
+        text.get("font-weight", "normal"),
+        text.get("text-anchor", "start"),
+    )
+    place = float(text.get("x", 0)), float(text.get("y", 0))
+    return text_box(text.text or "", size, weight, *place, anchor, bool(text.get("transform")))
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)

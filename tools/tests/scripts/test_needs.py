@@ -33,8 +33,7 @@ def bare(*command: str) -> subprocess.CompletedProcess[str]:
     [
         ("-m tools.docs.tables", "pandas", " --dev"),
         ("scripts/compare.py", "numpy", ""),
-        ("scripts/plot.py", "matplotlib", ""),
-        ("-m tools.plots.pictures", "matplotlib", " --dev"),
+        ("scripts/plot.py", "numpy", ""),
     ],
 )
 def test_a_missing_package_is_named(script, package, option):
@@ -77,7 +76,6 @@ COLD = str(SYNTHETIC / "cold.json")
     [
         ("scripts/plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
-        ("-m tools.plots.pictures", ("--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
         ("-m tools.viewers", ("file",), "file is a file: the pages need a folder"),

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from importlib.metadata import version
 from itertools import combinations, pairwise
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.text import Text
+
+pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
+
+import vl_convert
 
 from conftest import (
     ROOT,
@@ -29,7 +29,9 @@ from conftest import (
     without,
     without_energy,
 )
-from tools.plots import plot
+from test_drawings import Box, text_box
+from tools.plots import looks, plot
+from tools.plots.plot import Chart
 from tools.results import one
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
@@ -47,7 +49,7 @@ COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (
 )
 HILBERT = "07_warptile_hilbert"
 ANOTHER = device(name="Another GPU")
-DRAWN_WITH = "3.11.2"  # of Matplotlib, the committed charts
+DRAWN_WITH = "1.9.0.post1"  # of vl-convert, the committed charts
 
 
 @cache
@@ -62,20 +64,14 @@ def source_of(cold: Path = COLD, **others) -> plot.Source:
     return plot.Source(plot.load([cold]), **others)
 
 
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    plt.close("all")
-
-
 @pytest.fixture
 def unwritten(monkeypatch) -> list[str]:
     """Has charts drawn and not written, which takes most of the time; the names of those that would be."""
     names: list[str] = []
 
-    def save(fig: Figure, path: Path) -> None:
+    def save(chart: Chart, path: Path) -> None:
+        chart.spec()
         names.append(path.name)
-        plt.close(fig)
 
     monkeypatch.setattr(plot, "save", save)
     return names
@@ -85,23 +81,44 @@ def main(*arguments: object) -> int:
     return plot.main(list(map(str, arguments)))
 
 
-def texts_in(*places: Axes | Figure) -> list[str]:
-    return [text.get_text() for place in places for text in place.texts]
+def layers_of(panel: Mapping, kind: str) -> list[dict]:
+    return [layer for layer in panel["layer"] if layer["mark"]["type"] == kind]
 
 
-def notes_of(fig: Figure) -> str:
-    return " ".join(texts_in(fig)).replace("\n", " ")
+def texts_in(*panels: Mapping) -> list[str]:
+    """What is written into panels: at lines' ends, and in marks of their own."""
+    texts = []
+    for panel in panels:
+        for layer in layers_of(panel, "text"):
+            field = layer.get("encoding", {}).get("text", {}).get("field")
+            rows = layer.get("data", panel.get("data"))["values"] if field else ()
+            texts += [row[field] for row in rows] if field else [layer["mark"]["text"]]
+    return texts
 
 
-def lines_of(ax: Axes, **properties) -> list[Line2D]:
-    """The lines and points with these properties, say color="#000000"."""
-    return [
-        line for line in ax.lines if all(getattr(line, f"get_{name}")() == value for name, value in properties.items())
-    ]
+def scale_of(panel: Mapping, channel: str) -> dict:
+    return next(scale for layer in panel["layer"] if (scale := layer["encoding"].get(channel, {}).get("scale")))
 
 
-def drawn_at(lines: Iterable[Line2D]) -> list[tuple]:
-    return [(line.get_xdata()[0], line.get_ydata()[0]) for line in lines]
+def rows_of(panel: Mapping, **fields) -> list[dict]:
+    """The rows that are drawn with these fields, say name="cuBLAS"."""
+    rows = panel["data"]["values"]
+    return [row for row in rows if all(row[name] == value for name, value in fields.items())]
+
+
+def look_in(panel: Mapping, name: str) -> dict[str, object]:
+    """What channels such as `color` give to the name."""
+    found = {}
+    for layer in panel["layer"]:
+        for channel, encoding in layer["encoding"].items():
+            scale = encoding.get("scale") or {}
+            if encoding.get("field") == "name" and name in scale.get("domain", ()):
+                found[channel] = scale["range"][scale["domain"].index(name)]
+    return found
+
+
+def named_rows(panel: Mapping) -> list[str]:
+    return list(dict.fromkeys(row["name"] for row in rows_of(panel)))
 
 
 def charts_in(folder: Path) -> list[str]:
@@ -110,7 +127,7 @@ def charts_in(folder: Path) -> list[str]:
 
 def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, unwritten):
     assert main(synthetic) == 0
-    assert set(unwritten) == {f"{name}.png" for name in NAMES}
+    assert set(unwritten) == {f"{name}.svg" for name in NAMES}
     skipped = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
     assert skipped == [
         "skipped percent_of_cublas_tensor: no chapter on tensor cores was compared with cuBLAS",
@@ -119,7 +136,6 @@ def test_a_folder_stands_for_its_files_and_gets_the_charts(synthetic, capsys, un
         "skipped loss_curves: no losses of a training with cuBLAS",
         "skipped scaling: no product on several GPUs that one GPU had as well",
     ]
-    assert not plt.get_fignums()
 
 
 def test_says_what_is_missing(tmp_path, capsys, unwritten):
@@ -131,13 +147,13 @@ def test_says_what_is_missing(tmp_path, capsys, unwritten):
     assert main("--only", ",".join([*lacking, "ladder"]), COLD, "--out", tmp_path) == 0
     output = capsys.readouterr().out
     assert [f"skipped {name}: {reason}" in output for name, reason in lacking.items()] == [True] * 3
-    assert unwritten == ["ladder.png"]
+    assert unwritten == ["ladder.svg"]
 
 
 def test_without_gpu_kernels_the_cpu_is_drawn(edited, capsys):
     path = edited("cold.json", cpu_alone)
     assert main(path) == 0
-    assert charts_in(path.parent) == ["gflops_over_size.png"]
+    assert charts_in(path.parent) == ["gflops_over_size.svg"]
     assert main(edited("cold.json", keep(lambda record: record["outcome"] == "skipped"))) == 1
     assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
 
@@ -150,12 +166,12 @@ def test_what_was_executed_without_being_timed_keeps_no_chart_from_its_neighbour
     assert main(untimed) == 1
     assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
     assert main(untimed, timed) == 0
-    assert charts_in(timed.parent) == ["gflops_over_size.png"]
+    assert charts_in(timed.parent) == ["gflops_over_size.svg"]
 
 
 def test_wrong_cases_are_not_drawn(edited):
     source = source_of(edited("cold.json", on(HILBERT, outcome="incorrect")))
-    texts = texts_in(plot.gflops_over_size(source).axes[0])
+    texts = texts_in(*plot.gflops_over_size(source).panels)
     assert "06 coarse 2d" in texts
     assert "07 warptile hilbert" not in texts
 
@@ -175,14 +191,12 @@ def test_products_on_tensor_cores_are_drawn_where_they_are_as_accurate_as_fp32(e
     split = on(HILBERT, None, faster, accuracy_class="fp16_split")
     source = source_of(edited("cold.json", split, on(f"{HILBERT}:row_order", accuracy_class="tf32")))
     for draw in (plot.gflops_over_size, plot.ladder, partial(plot.chapter, number=7)):
-        fig = draw(source)
-        ax = fig.axes[0]
-        names = [*texts_in(ax), *(label.get_text() for label in ax.get_yticklabels())]
-        assert any("07 warptile hilbert" in name for name in names)
-        assert not any("07: row order" in name for name in names)
-        notes = notes_of(fig)
-        assert ("lower precision: 07:\u00a0row\u00a0order" in notes) == isinstance(draw, partial)  # the chapter
-        assert ("07 multiply on tensor cores" in notes) == (draw == plot.ladder)
+        chart = draw(source)
+        names = named_rows(chart.panels[0])
+        assert "07 warptile hilbert" in names
+        assert "07: row order" not in names
+        assert ("lower precision: 07: row order" in chart.note) == isinstance(draw, partial)  # the chapter
+        assert ("07 multiply on tensor cores" in chart.note) == (draw == plot.ladder)
 
 
 def test_without_the_rivals_no_ratio_is_drawn(edited):
@@ -202,12 +216,15 @@ def test_throttled_points_are_hollow(edited):
         "roofline": source.counters["derived"][row.kernel]["flop_per_dram_byte"],
     }
     for name, x in expected.items():
-        fig = plot.charts_of(source)[name](source)
-        hollow = lines_of(fig.axes[0], markerfacecolor=plot.CARD, color=plot.color_of(row))
-        assert [at[0] for at in drawn_at(hollow)] == [x], name
-        assert "Hollow: the GPU had lowered its clock" in notes_of(fig)
-    faces = [bar.get_facecolor()[:3] for bar in plot.ladder(source).axes[0].patches]
-    assert faces.count((1, 1, 1)) == 1
+        chart = plot.charts_of(source)[name](source)
+        hollow = rows_of(chart.panels[0], throttled=True)
+        assert [row["name"] for row in hollow] == ["07 warptile hilbert"], name
+        assert pytest.approx(x, rel=1e-4) in hollow[0].values(), name
+        assert "Hollow: the GPU had lowered its clock" in chart.note
+        kinds = {mark["filled"] for layer in chart.panels[0]["layer"] if "filled" in (mark := layer["mark"])}
+        assert kinds == {True, False}
+    (bar,) = rows_of(plot.ladder(source).panels[0], throttled=True)
+    assert bar["name"] == "07 warptile hilbert"
 
 
 def test_every_shape_has_a_row_with_the_smaller_ratio(edited):
@@ -216,12 +233,11 @@ def test_every_shape_has_a_row_with_the_smaller_ratio(edited):
 
     slower_alone = on(HILBERT, 2048, vs_cublas_alone=0.5)
     source = source_of(shapes=plot.load([edited("cold.json", slower_alone, every(reshape))]))
-    (ax,) = plot.percent_of_cublas(source).axes
-    names = [label.get_text() for label in ax.get_yticklabels()]
+    (panel,) = plot.percent_of_cublas(source).panels
+    names = next(layer["encoding"]["y"]["sort"] for layer in layers_of(panel, "point"))
     assert names == ["256", "1024", "2048", "4096", "8192", "1024 × 512 × 512"]
-    row = one(source.shapes, kernel=HILBERT, side=2048)
-    assert 50.0 in [x for x, _ in drawn_at(lines_of(ax, color=plot.color_of(row)))]
-    assert (ax.get_xscale(), ax.get_xlim()[0]) == ("linear", 0)
+    assert [row["share"] for row in rows_of(panel, problem="2048", group=HILBERT)] == [50.0]
+    assert scale_of(panel, "x")["domain"][0] == 0
 
 
 def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
@@ -243,44 +259,45 @@ def test_errors_by_distribution_merge_what_coincides_and_mark_what_is_far_beyond
             record["rel_err"] *= 100
 
     rings = [
-        lines_of(plot.error_by_distribution(source_with_errors(path)).axes[0], color=plot.ALERT)
+        rows_of(plot.error_by_distribution(source_with_errors(path)).panels[0], ring=True)
         for path in (ACCURACY, edited("accuracy.json", on("06_coarse_2d", None, large, verified=True)))
     ]
-    assert [sum(len(line.get_xdata()) for line in found) for found in rings] == [0, 1]
-    fig = plot.error_by_distribution(source_with_errors())
-    ax = fig.axes[0]
-    kinds = [tick.get_text() for tick in ax.get_yticklabels()]
-    lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+    assert [[row["data"] for row in found] for found in rings] == [[], ["lognormal4"]]
+    chart = plot.error_by_distribution(source_with_errors())
+    (panel,) = chart.panels
+    kinds = list(dict.fromkeys(row["data"] for row in rows_of(panel)))
     assert kinds == ["uniform", "uniform01", "normal", "lognormal1", "lognormal4", "denormals", "huge", "cancelling"]
-    assert "Exact in every kernel and not drawn: integers." in notes_of(fig)
+    assert "Exact in every kernel and not drawn: integers." in chart.note
     tf32 = one(plot.load([ACCURACY]), None, kernel="cublas_tf32", side=4096, data="denormals")
-    assert dict(zip(kinds, lines["cuBLAS TF32"].get_xdata(), strict=True))["denormals"] == tf32.rel_err
-    assert set(lines) == {"01 to 07, cuBLAS,\ncuBLASLt best", "cuBLAS TF32", "OpenBLAS (CPU)"}
-    assert lines["01 to 07, cuBLAS,\ncuBLASLt best"].get_color() == plot.CUBLAS
+    (drawn,) = rows_of(panel, name="cuBLAS TF32", data="denormals")
+    assert drawn["err"] == pytest.approx(tf32.rel_err, rel=1e-4)
+    shared = "01 to 07, cuBLAS, cuBLASLt best"
+    assert named_rows(panel) == [shared, "cuBLAS TF32", "OpenBLAS (CPU)"]
+    assert look_in(panel, shared)["color"] == looks.INKS["light"]
 
 
 def test_errors_from_the_executor_need_no_sweep(edited):
     path = edited("accuracy.json", context(device=None))
     assert main(path) == 0
-    assert charts_in(path.parent) == ["error_by_distribution.png"]
+    assert charts_in(path.parent) == ["error_by_distribution.svg"]
 
 
 @pytest.mark.parametrize("folder", sorted((ROOT / "results").glob("*/charts")), ids=lambda folder: folder.parent.name)
 def test_committed_charts_are_what_is_drawn_of_the_results(folder, tmp_path):
-    """Byte for byte, with the Matplotlib that drew them."""
-    if plot.matplotlib.__version__ != DRAWN_WITH:
-        pytest.skip(f"the charts were drawn with Matplotlib {DRAWN_WITH}")
+    """Byte for byte, with the vl-convert that drew them."""
+    if version("vl-convert-python") != DRAWN_WITH:
+        pytest.skip(f"the charts were drawn with vl-convert {DRAWN_WITH}")
     charts = sorted(path.stem for path in folder.iterdir())
     assert main(folder.parent, "--out", tmp_path, "--only", ",".join(charts)) == 0
     assert [
-        name for name in charts if (folder / f"{name}.png").read_bytes() != (tmp_path / f"{name}.png").read_bytes()
+        name for name in charts if (folder / f"{name}.svg").read_bytes() != (tmp_path / f"{name}.svg").read_bytes()
     ] == []
 
 
 def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path, capsys, unwritten):
     for name in ("nvidia-h200-x2", "nvidia-h200-x4"):
         assert main("--only", "scaling", ROOT / "results" / name, "--out", tmp_path) == 0
-    assert unwritten == ["scaling.png"] * 2
+    assert unwritten == ["scaling.svg"] * 2
     (tmp_path / "empty").mkdir()
     assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
     for folder in (ROOT / "results").glob("*/programs"):
@@ -297,7 +314,7 @@ def test_a_line_is_of_one_number_of_gpus():
 
 def test_charts_are_chosen_by_name(tmp_path, capsys, unwritten):
     assert main("--only", "ladder,gflops_over_size", COLD, "--out", tmp_path) == 0
-    assert unwritten == ["ladder.png", "gflops_over_size.png"]
+    assert unwritten == ["ladder.svg", "gflops_over_size.svg"]
     error = refused(capsys, plot.main, "--only", "ladder,leiter", COLD, "--out", tmp_path)
     assert "--only: no chart 'leiter'; there are gflops_over_size, " in error
 
@@ -311,22 +328,36 @@ def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):
 def test_sustained_speeds_and_energies_give_no_points_to_other_charts(tmp_path, unwritten):
     """Their runs have bursts of other conditions, or none."""
     assert main(ENERGY, SUSTAINED, "--out", tmp_path) == 0
-    assert unwritten == ["energy_over_size.png"]
+    assert unwritten == ["energy_over_size.svg"]
     with pytest.raises(plot.ResultsError, match=r"energy is False .* True .*; sustain is False"):
         plot.load([COLD, ENERGY, SUSTAINED])
 
 
+def written(mark: dict, x: float = 0, y: float = 0) -> Iterator[tuple[str, float, Box]]:
+    """The texts below a mark of a scenegraph that are not turned: each with its size and its box."""
+    for item in mark.get("items", ()):
+        left, top = x + item.get("x", 0), y + item.get("y", 0)
+        if mark["marktype"] == "group":
+            for child in item["items"]:
+                yield from written(child, left, top)
+        elif mark["marktype"] == "text" and not item.get("angle"):
+            size, lines = item["fontSize"], item["text"] if isinstance(item["text"], list) else [item["text"]]
+            weight = "bold" if item.get("fontWeight") == "bold" else "normal"
+            anchor = {"left": "start", "center": "middle", "right": "end"}[item.get("align", "left")]
+            base = {"top": 0.75, "middle": 0.3, "bottom": -0.2}.get(item.get("baseline"), 0) * size + item.get("dy", 0)
+            for number, text in enumerate(line for line in lines if line):
+                place = left + item.get("dx", 0), top + base + number * item.get("lineHeight", 0)
+                yield text, size, text_box(text, size, weight, *place, anchor)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_are_large_enough_and_do_not_overlap(name):
-    fig = plot.charts_of(every_source())[name](every_source())
-    fig.canvas.draw()
-    ax = fig.axes[-1]
-    labels = [t for axes in fig.axes for t in axes.texts if t.get_text().strip()]
-    assert all(text.get_fontsize() >= 9 for text in [*labels, *fig.texts, *ax.get_xticklabels(), *ax.get_yticklabels()])
-    # Of an annotation, the text without its leader line.
-    boxes = [(t.get_text(), Text.get_window_extent(t).padded(-2)) for t in labels if not t.get_rotation()]
-    assert [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.overlaps(other)] == []
-    assert [t for t in [*labels, *fig.texts] if not fig.bbox.contains(t.get_window_extent().x1, fig.bbox.y0)] == []
+    scene = vl_convert.vegalite_to_scenegraph(plot.charts_of(every_source())[name](every_source()).spec())
+    texts = list(written(scene["scenegraph"]))
+    assert len(texts) > 8
+    assert min(size for _, size, _ in texts) >= 12
+    assert [(a, b) for (a, _, box), (b, _, other) in combinations(texts, 2) if box.meets(other, by=2)] == []
+    assert scene["width"] <= 740
 
 
 def test_labels_are_moved_apart_within_bounds():

@@ -26,8 +26,8 @@ from conftest import (
 )
 from tools import turns
 from tools.compare import main as compare_main
-from tools.report import charts, report
-from tools.report import data as report_data
+from tools.plots import looks, specs
+from tools.report import report
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -185,7 +185,7 @@ def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):
     (own,) = (c for c in shown if c["kernel"] == "07_warptile_hilbert")
     both = case(SYNTHETIC / "sustained.json", own["kernel"], 8192)["sustained"]
     assert own["turn_tflops"] == pytest.approx(both["kernel"]["gflops"] / 1e3, rel=1e-5)
-    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in charts.TURNS}
+    moments = {turn: [m for m in own["moments"] if m["turn"] == turn] for turn in specs.TURNS}
     assert [len(of) for of in moments.values()] == [len(both[name]["batch_us"]) for name in ("kernel", "cublas")]
     assert moments["the kernel"][7]["tflops"] == pytest.approx(own["turn_tflops"], rel=1e-5)
     assert [moments["the kernel"][i]["mhz"] for i in (0, -1)] == [1500, 1900]
@@ -304,7 +304,7 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
 
 
 def test_an_axis_of_errors_has_no_number_twice():
-    text = json.dumps(charts.CHARTS["error"]["scatter"])
+    text = json.dumps(specs.CHARTS["error"]["scatter"])
     assert '"format": ".2~e"' in text
     assert '"format": ".0e"' not in text, "which has 1.2e-7 and 1.4e-7 alike"
 
@@ -326,17 +326,14 @@ def test_a_report_stays_small_by_leaving_out_samples_and_says_so(monkeypatch, tm
     assert (tmp_path / "report.html").stat().st_size <= report.MOST_BYTES
 
 
-@pytest.mark.parametrize("theme", report_data.CARDS)
+@pytest.mark.parametrize("theme", looks.CARDS)
 def test_colours_can_be_seen_on_the_card(theme):
-    card = report_data.matplotlib.colors.to_rgb(report_data.CARDS[theme])
     for color in ("#000000", "#ffffff", "#0d0887", "#f0f921", "#656d76"):
-        seen = report_data.matplotlib.colors.to_rgb(report_data.seen_on(color, theme))
-        assert report_data.contrast(report_data.np.array(seen), report_data.np.array(card)) >= report_data.CONTRAST
+        seen = looks.seen_on(color, theme)
+        assert looks.contrast(seen, looks.CARDS[theme]) >= looks.GRAPHICS
 
 
 def test_energy_is_hollow_where_the_gpu_was_throttled_meanwhile():
-    fields = {
-        view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(charts.CHARTS[view]))) for view in charts.CHARTS
-    }
+    fields = {view: set(re.findall(r"datum\.(\w*throttled)", json.dumps(specs.CHARTS[view]))) for view in specs.CHARTS}
     assert {view for view, of in fields.items() if of == {"turn_throttled"}} == {"energy"}
     assert fields["relative"] == fields["error"] == {"throttled"}

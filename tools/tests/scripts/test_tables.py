@@ -273,10 +273,10 @@ def docs(tmp_path, monkeypatch) -> Path:
 
 def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
     block = 'chart("roofline", "Errors")'
-    assert "The chart `roofline.png` is not drawn yet" in text_of(block)
+    assert "The chart `roofline.svg` is not drawn yet" in text_of(block)
     (synthetic / "charts").mkdir()
-    (synthetic / "charts" / "roofline.png").touch()
-    assert "![Errors](synthetic-gpu/charts/roofline.png)" in text_of(block)
+    (synthetic / "charts" / "roofline.svg").touch()
+    assert "![Errors](synthetic-gpu/charts/roofline.svg)" in text_of(block)
 
 
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
