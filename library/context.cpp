@@ -229,6 +229,9 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
       if (in_one_launch) {
         append(algorithms, stacked_bf16x6_algorithms(batch, multiprocessors));
       }
+      if (accuracy == SGEMM_ACCURACY_COMPONENTWISE) {
+        append(algorithms, lines_algorithms(batch, multiprocessors));
+      }
       append(algorithms, tall_bf16x6_algorithms(batch, multiprocessors));
       if (multiprocessors == all_multiprocessors) {
         append(algorithms, small_bf16x6_algorithms(batch, multiprocessors));

@@ -93,39 +93,6 @@ struct SplitKernel {
   }
 };
 
-template <Reading READING>
-__device__ __forceinline__ void load(const Operand& lines, std::int64_t line, std::int64_t first_k, int group,
-                                     float (&x)[GROUP]) {
-  if (READING == Reading::across_k) {
-    load_across_k(lines, line, first_k, group, x);
-  } else {
-    load_along_k<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, line, first_k, group, x);
-  }
-}
-
-template <Reading READ_A, Reading READ_B>
-__global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
-    gemm_split_lines_kernel(GemmProblem p, void* workspace, LinesOfCluster share, Flags flags) {
-  flags.lower();
-  const Operands operands(p);
-  split_whole_lines(p, workspace, share,
-                    LineReader{READ_A != Reading::across_k,
-                               [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load<READ_A>(operands.a, line, first_k, group, x);
-                               }},
-                    LineReader{READ_B != Reading::across_k,
-                               [&](std::int64_t line, std::int64_t first_k, int group, float(&x)[GROUP]) {
-                                 load<READ_B>(operands.b, line, first_k, group, x);
-                               }});
-}
-
-struct SplitLinesKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_split_lines_kernel<READ_A, READ_B>;
-  }
-};
-
 /// The policy of chapter 15's kernels. An alpha of 0 has no sign: nothing is multiplied then.
 template <class Shape_, Access ACCESS>
 struct ReproducibleGemm : OneGemm<Shape_, ACCESS> {
@@ -175,27 +142,12 @@ __global__ void __launch_bounds__(Shape::THREADS, 1)
   });
 }
 
-/// Enqueues a kernel that splits whole lines.
-template <class... Parameters, class... Arguments>
-void launch_lines(const LinesOfCluster& share, const Problem& p, cudaStream_t stream, void (*kernel)(Parameters...),
-                  Arguments... arguments) {
-  const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
-  if (share.blocks == 1) {
-    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, arguments...);
-  } else {
-    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream).enqueue(kernel, arguments...);
-  }
-}
-
 /// Partial sums of C that blocks may have in the workspace. Sums that are cut into pieces take a place of their own
 /// beside each block's share.
 int share_count(const Problem& p, int multiprocessors, bool streamed) {
   const bool cut = k_tiles_of<Int8x6>(p) > MOST_K_TILES;
   return cut ? 2 * multiprocessors : streamed ? multiprocessors : 0;
 }
-
-/// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
-LinesOfCluster whole_lines(const GemmProblem& p) { return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER); }
 
 /// Products of digits take so many times as long as split_launch.cuh says: measured on an H200.
 constexpr double CYCLES = 1.08;
@@ -207,7 +159,7 @@ std::size_t maxima_bytes(const GemmProblem& p) { return whole_lines(p).lines > 0
 void split(const GemmProblem& p, void* maxima, void* operands, const Flags& flags, cudaStream_t stream) {
   const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
   if (const LinesOfCluster share = whole_lines(p); share.lines > 0) {
-    launch_lines(share, p, stream, kernel_for<SplitLinesKernel>(readings_of(p)), p, operands, share, flags);
+    launch_lines(share, p, DigitLines(p, operands), flags, stream);
   } else {
     CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(p), stream));
     launch(kernel_for<MaximaKernel>(readings_of(p)), tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima);

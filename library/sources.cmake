@@ -10,6 +10,7 @@ set(SGEMM_LIBRARY_SOURCES
   every_layout_algorithms.cu
   gemm_call.cpp
   int8_algorithms.cu
+  lines_algorithms.cu
   memory_limit.cpp
   packed.cpp
   predicted_time.cpp

@@ -54,20 +54,6 @@ struct SplitKernel {
   }
 };
 
-/// Whether rows of all matrices that a kernel with an epilogue stores to or loads from, and a bias of columns, split
-/// into aligned pairs. Only kernels read A and B.
-bool has_pairs(const GemmProblem& p, const GemmEpilogue& epilogue) {
-  const auto is_aligned = [](const void* data) {
-    return reinterpret_cast<std::uintptr_t>(data) % (2 * sizeof(float)) == 0;
-  };
-  const bool aux_has_floats = epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
-  const bool reads_c = p.scalars_on_device() || p.beta != 0.0F;
-  return p.n % 2 == 0 && is_aligned(p.c) && p.ldc % 2 == 0 &&
-         (!reads_c || (is_aligned(epilogue.c) && epilogue.ldc % 2 == 0)) &&
-         (epilogue.bias_of_rows || is_aligned(epilogue.bias)) &&
-         (!aux_has_floats || (is_aligned(epilogue.aux) && epilogue.aux_ld % 2 == 0));
-}
-
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {

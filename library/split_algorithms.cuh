@@ -7,7 +7,9 @@
 #include "algorithm.hpp"
 #include "common/target.hpp"
 #include "engine/cost_model.cuh"
+#include "engine/int8_operands.cuh"
 #include "engine/split_operands.cuh"
+#include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "host/alignment.hpp"
@@ -122,6 +124,20 @@ inline void read_packed(Algorithm& algorithm, const Splitting& splitting, const 
   }
 }
 
+/// Whether rows of all matrices that a kernel with an epilogue stores to or loads from, and a bias of columns, split
+/// into aligned pairs. Only kernels read A and B.
+inline bool has_pairs(const GemmProblem& p, const GemmEpilogue& epilogue) {
+  const auto is_aligned = [](const void* data) {
+    return reinterpret_cast<std::uintptr_t>(data) % (2 * sizeof(float)) == 0;
+  };
+  const bool aux_has_floats = epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
+  const bool reads_c = p.scalars_on_device() || p.beta != 0.0F;
+  return p.n % 2 == 0 && is_aligned(p.c) && p.ldc % 2 == 0 &&
+         (!reads_c || (is_aligned(epilogue.c) && epilogue.ldc % 2 == 0)) &&
+         (epilogue.bias_of_rows || is_aligned(epilogue.bias)) &&
+         (!aux_has_floats || (is_aligned(epilogue.aux) && epilogue.aux_ld % 2 == 0));
+}
+
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Scheme, Reading READING>
 __device__ __forceinline__ void split_operand_tile(const Operand& operand, std::int64_t tile, std::int64_t k_tile,
@@ -133,6 +149,58 @@ __device__ __forceinline__ void split_operand_tile(const Operand& operand, std::
         operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   }
 }
+
+namespace int8 {
+
+template <Reading READING>
+__device__ __forceinline__ auto line_reader(const Operand& lines) {
+  return LineReader{READING != Reading::across_k, [=](std::int64_t line, std::int64_t first_k, int group, auto& x) {
+                      if constexpr (READING == Reading::across_k) {
+                        load_across_k(lines, line, first_k, group, x);
+                      } else {
+                        load_along_k<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+                            lines, line, first_k, group, x);
+                      }
+                    }};
+}
+
+/// Splits whole lines into what Lines has, and lowers the flags of the next kernel.
+template <class Lines, Reading READ_A, Reading READ_B>
+__global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
+    gemm_split_lines_kernel(GemmProblem p, Lines lines, LinesOfCluster share, Flags flags) {
+  flags.lower();
+  const Operands operands(p);
+  split_whole_lines(p, lines, share, line_reader<READ_A>(operands.a), line_reader<READ_B>(operands.b));
+}
+
+template <class Lines>
+struct SplitLinesKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_split_lines_kernel<Lines, READ_A, READ_B>;
+  }
+};
+
+/// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
+inline LinesOfCluster whole_lines(const GemmProblem& p) {
+  return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER);
+}
+
+/// Enqueues that kernel.
+template <class Lines>
+void launch_lines(const LinesOfCluster& share, const GemmProblem& p, const Lines& lines, const Flags& flags,
+                  cudaStream_t stream) {
+  const auto kernel = kernel_for<SplitLinesKernel<Lines>>(readings_of(p));
+  const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
+  if (share.blocks == 1) {
+    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, p, lines, share, flags);
+  } else {
+    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream)
+        .enqueue(kernel, p, lines, share, flags);
+  }
+}
+
+}  // namespace int8
 
 /// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
 /// host/alignment.hpp, but not the addresses.

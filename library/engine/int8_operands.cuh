@@ -107,17 +107,17 @@ constexpr int GROUPS_PER_THREAD = 4;
 constexpr int ROW_STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
 static_assert(TILE_ROWS * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
-/// The k of number `i` of group `group`, from the beginning of the k-tile.
+/// The k of number `i` of group `group`, from the beginning of the k-tile. Groups of FP16 terms have it too.
 __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
 
 /// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
 /// four.
-template <Access ACCESS>
+template <Access ACCESS, int NUMBERS>
 __device__ __forceinline__ void load_along_k(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
-                                             float (&x)[GROUP]) {
+                                             float (&x)[NUMBERS]) {
   const float* const from = rows.data + row * rows.stride;
 #pragma unroll
-  for (int i = 0; i < GROUP; i += 4) {
+  for (int i = 0; i < NUMBERS; i += 4) {
     const std::int64_t k = first_k + k_in_tile(group, i);
     if (ACCESS == Access::float4) {
       const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
@@ -135,11 +135,12 @@ __device__ __forceinline__ void load_along_k(const Operand& rows, std::int64_t r
 }
 
 /// Reads a group of a line among lines that lie side by side, as the columns of B.
+template <int NUMBERS>
 __device__ __forceinline__ void load_across_k(const Operand& columns, std::int64_t column, std::int64_t first_k,
-                                              int group, float (&x)[GROUP]) {
+                                              int group, float (&x)[NUMBERS]) {
   const float* const from = columns.data + first_k * columns.stride + column;
 #pragma unroll
-  for (int i = 0; i < GROUP; ++i) {
+  for (int i = 0; i < NUMBERS; ++i) {
     const int k = k_in_tile(group, i);
     x[i] = load_or_zero(from + k * columns.stride, column < columns.count && first_k + k < columns.depth);
   }
@@ -165,7 +166,8 @@ __device__ __forceinline__ unsigned larger(unsigned x, unsigned y) { return x > 
 
 /// The bits of a group's largest magnitude, which have the order of the numbers. Inf and NaN are larger than all
 /// others.
-__device__ __forceinline__ unsigned largest_bits(const float (&x)[GROUP]) {
+template <int NUMBERS>
+__device__ __forceinline__ unsigned largest_bits(const float (&x)[NUMBERS]) {
   unsigned largest = 0;
 #pragma unroll
   for (const float value : x) {
@@ -379,8 +381,7 @@ SGEMM_HOST_DEVICE inline LinesOfCluster lines_of_cluster(std::int64_t k_tiles, i
   return {0, 0};
 }
 
-/// What a thread has in split_whole_lines(): GROUPS_PER_THREAD groups of one line, at the same place of several
-/// k-tiles.
+/// What a thread has in split_whole_lines(): groups of one line, at the same place of several k-tiles.
 struct GroupsOfLine {
   int line;
   int group;
@@ -388,11 +389,12 @@ struct GroupsOfLine {
   int k_tile_stride;
 
   /// Neighbouring threads have neighbouring groups of a line, where k is contiguous along it, or the same group of
-  /// neighbouring lines. `rank` is that of the block in its cluster.
-  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines, int rank)
+  /// neighbouring lines. `rank` is that of the block in its cluster. A thread has so many groups.
+  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines, int rank, int groups)
       : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
         group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
-        first_k_tile(rank * (LINE_K_TILES / lines) + static_cast<int>(threadIdx.x) / (GROUPS * lines)),
+        first_k_tile(rank * (SPLIT_THREADS * groups / GROUPS / lines) +
+                     static_cast<int>(threadIdx.x) / (GROUPS * lines)),
         k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
 };
 
@@ -419,30 +421,49 @@ struct LineReader {
 template <class Load>
 LineReader(bool, Load) -> LineReader<Load>;
 
-/// Finds the largest numbers of rows of A or columns of B, and writes the digits of all their numbers. There is a
-/// cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`.
-template <class Order = WgmmaOrder, class LoadA, class LoadB>
-__device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory, const LinesOfCluster& share,
+/// What split_whole_lines() makes of lines: digits.
+struct DigitLines : Workspace<Int8x6> {
+  using Scheme = Int8x6;
+  static constexpr int GROUP = int8::GROUP;
+  static constexpr int GROUPS_PER_THREAD = int8::GROUPS_PER_THREAD;
+
+  using Workspace::Workspace;
+  /// Whether lines are to be split.
+  __device__ static bool begin() { return true; }
+  __device__ static int code_of(unsigned largest) { return scale_code(largest); }
+  /// Splits a group of the operand tile of this number, in a panel of TILE_ROWS lines.
+  __device__ static void split(const float (&x)[GROUP], int code, int, int, uint4 (&digits)[Int8x6::TERMS]) {
+    split_group(x, Scale(code), digits);
+  }
+};
+
+/// Finds the largest numbers of rows of A or columns of B, and writes the terms of all their numbers, as Lines has
+/// them. There is a cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`.
+template <class Order = WgmmaOrder, class Lines, class LoadA, class LoadB>
+__device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines& to_lines, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
+  using Scheme = typename Lines::Scheme;
   unsigned* const maxima = reinterpret_cast<unsigned*>(dynamic_smem());  // of each line, as far as the block has it
   griddepcontrol_launch_dependents();
-  const Workspace<Int8x6> workspace(p, memory);
+  if (!to_lines.begin()) {
+    return;
+  }
   const int lines = share.lines;
   const int clusters_of_tile = TILE_ROWS / lines;
   const int cluster = static_cast<int>(blockIdx.x) / share.blocks;
   const int tile_of_both = cluster / clusters_of_tile;
-  const bool of_a = tile_of_both < workspace.a_tiles();
-  const int tile = of_a ? tile_of_both : tile_of_both - workspace.a_tiles();
+  const bool of_a = tile_of_both < to_lines.a_tiles();
+  const int tile = of_a ? tile_of_both : tile_of_both - to_lines.a_tiles();
   const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
-  const GroupsOfLine mine(along_k, lines, static_cast<int>(blockIdx.x) % share.blocks);
+  const GroupsOfLine mine(along_k, lines, static_cast<int>(blockIdx.x) % share.blocks, Lines::GROUPS_PER_THREAD);
   const int row = cluster % clusters_of_tile * lines + mine.line;  // in the tile
   const std::int64_t line = std::int64_t{tile} * TILE_ROWS + row;
 
-  float x[GROUPS_PER_THREAD][GROUP];
+  float x[Lines::GROUPS_PER_THREAD][Lines::GROUP];
 #pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    const std::int64_t first_k = std::int64_t{mine.first_k_tile + i * mine.k_tile_stride} * Int8x6::BK;
+  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
+    const std::int64_t first_k = std::int64_t{mine.first_k_tile + i * mine.k_tile_stride} * Scheme::BK;
     if (of_a) {
       reader_a.load(line, first_k, mine.group, x[i]);
     } else {
@@ -453,11 +474,11 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
     maxima[threadIdx.x] = 0;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    ProgressWindow::reset(workspace.progress());
+    ProgressWindow::reset(to_lines.progress());
   }
   unsigned largest = 0;
 #pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
     largest = larger(largest, largest_bits(x[i]));
   }
   // Lanes of the same line: eight neighbours, or every `lines`-th lane.
@@ -473,27 +494,28 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, void* memory
   __syncthreads();
 
   const int code =
-      scale_code(share.blocks == 1 ? maxima[mine.line] : largest_in_cluster(maxima, mine.line, share.blocks));
-  const Scale scale(code);
-  const std::int64_t first_tile = std::int64_t{tile_of_both} * workspace.k_tiles();
+      Lines::code_of(share.blocks == 1 ? maxima[mine.line] : largest_in_cluster(maxima, mine.line, share.blocks));
+  const std::int64_t first_tile = std::int64_t{tile_of_both} * to_lines.k_tiles();
   const unsigned place = Order::place(row, mine.group);
 #pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
+  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
     const int k_tile = mine.first_k_tile + i * mine.k_tile_stride;
-    if (k_tile >= workspace.k_tiles()) {
+    if (k_tile >= to_lines.k_tiles()) {
       break;
     }
-    uint4 digits[Int8x6::TERMS];
-    split_group(x[i], scale, digits);
-    unsigned char* const to = workspace.terms(first_tile + k_tile);
+    uint4 terms[Scheme::TERMS];
+    to_lines.split(x[i], code, tile_of_both, k_tile, terms);
+    unsigned char* const to = to_lines.terms(first_tile + k_tile);
 #pragma unroll
-    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) = digits[digit];
+    for (int term = 0; term < Scheme::TERMS; ++term) {
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
     }
     if (mine.group == 0) {
-      Scaling& scaling = *workspace.scaling(first_tile + k_tile);
+      Scaling& scaling = *to_lines.scaling(first_tile + k_tile);
       scaling.rows[row] = static_cast<unsigned char>(code);
       if (row == 0) {
+        scaling.exponent = 0;
+        scaling.uniform = 0;
         scaling.tile = tile;
         scaling.has_next = tile + 1 < tiles_along(of_a ? p.m : p.n) ? 1 : 0;
       }

@@ -24,6 +24,7 @@ class Ring {
   __device__ __forceinline__ Ring(unsigned tiles, unsigned scalings, unsigned barriers)
       : tiles_(tiles), scalings_(scalings), barriers_(barriers) {}
 
+  __device__ unsigned slot() const { return slot_; }
   __device__ unsigned tile() const { return tiles_ + slot_ * TILE_BYTES; }
   __device__ unsigned scaling() const { return scalings_ + slot_ * SCALING_BYTES; }
   __device__ unsigned full() const { return barriers_ + slot_ * MBARRIER_BYTES; }

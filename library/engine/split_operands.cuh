@@ -363,21 +363,15 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
   }
 }
 
-/// Splits one operand tile of A or B in each of `workspace.count()` blocks. Threads of the block's tile call
+/// Splits operand tile number `number` of A or B. Threads of the block's tile call
 /// `split_a(tile, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
 template <class Scheme, class SplitA, class SplitB>
-__device__ __forceinline__ void split_tile(const Problem& p, void* memory, const SplitA& split_a,
-                                           const SplitB& split_b) {
-  __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
-  griddepcontrol_launch_dependents();
-  const Workspace<Scheme> workspace(p, memory);
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    ProgressWindow::reset(workspace.progress());
-  }
-  const int tile = static_cast<int>(blockIdx.x) / workspace.k_tiles();
-  const int k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
-  unsigned char* const terms = workspace.terms(blockIdx.x);
-  Scaling& scaling = *workspace.scaling(blockIdx.x);
+__device__ __forceinline__ void split_tile(const Problem& p, const Workspace<Scheme>& workspace, int number,
+                                           uint4* shared, const SplitA& split_a, const SplitB& split_b) {
+  const int tile = number / workspace.k_tiles();
+  const int k_tile = number % workspace.k_tiles();
+  unsigned char* const terms = workspace.terms(number);
+  Scaling& scaling = *workspace.scaling(number);
   if (threadIdx.x == 0) {
     const int of_matrix = tile < workspace.a_tiles() ? tile : tile - workspace.a_tiles();
     scaling.tile = of_matrix;
@@ -390,19 +384,17 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   }
 }
 
-/// split_tile() for row-major operands. float4: rows of A split into aligned groups of four.
-template <class Scheme, Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split(const Problem& p, void* memory) {
-  split_tile<Scheme>(
-      p, memory,
-      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_rows<Scheme, ACCESS, Order>({p.a, p.lda, p.m, p.k}, tile, k_tile, terms, scaling,
-                                          reinterpret_cast<unsigned*>(shared));
-      },
-      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_columns<Scheme, Order>({p.b, p.ldb, p.n, p.k}, tile, k_tile, terms, scaling,
-                                     reinterpret_cast<unsigned char*>(shared));
-      });
+/// The same in each of `workspace.count()` blocks.
+template <class Scheme, class SplitA, class SplitB>
+__device__ __forceinline__ void split_tile(const Problem& p, void* memory, const SplitA& split_a,
+                                           const SplitB& split_b) {
+  __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
+  griddepcontrol_launch_dependents();
+  const Workspace<Scheme> workspace(p, memory);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    ProgressWindow::reset(workspace.progress());
+  }
+  split_tile(p, workspace, static_cast<int>(blockIdx.x), shared, split_a, split_b);
 }
 
 }  // namespace split_product

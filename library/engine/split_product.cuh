@@ -92,32 +92,35 @@ __device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& 
 
 /// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B. Where
 /// the order of k does not matter, every other round goes back along k: its first k-tiles are in the L2 still.
-template <class Policy, class Workspace>
-__device__ __forceinline__ void produce(const typename Policy::Problem& p, const Schedule& schedule,
-                                        const Workspace& workspace, Rings<typename Policy::Shape::Scheme> rings) {
-  using Scheme = typename Policy::Shape::Scheme;
-  Work work(schedule);
-  ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
-  while (!work.done(schedule)) {
-    const Segment segment = work.next(schedule);
-    const Tile tile = Policy::tile_at(p, segment.tile);
-    griddepcontrol_wait();  // returns at once when the kernel before has ended
-    const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
-    const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
-    const bool whole = segment.tile < schedule.whole;
-    const bool back = Scheme::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
-    for (int i = 0; i < segment.count; ++i) {
-      const int k_tile = segment.first + (back ? segment.count - 1 - i : i);
-      if (whole) {
-        window.advance();
-      }
-      copy_tile<Scheme>(rings.a, workspace, a_first + k_tile);
-      for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
-        copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
+struct TilesProducer {
+  template <class Policy, class Workspace>
+  __device__ __forceinline__ static void produce(const typename Policy::Problem& p, const Schedule& schedule,
+                                                 const Workspace& workspace,
+                                                 Rings<typename Policy::Shape::Scheme> rings) {
+    using Scheme = typename Policy::Shape::Scheme;
+    Work work(schedule);
+    ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
+    while (!work.done(schedule)) {
+      const Segment segment = work.next(schedule);
+      const Tile tile = Policy::tile_at(p, segment.tile);
+      griddepcontrol_wait();  // returns at once when the kernel before has ended
+      const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
+      const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
+      const bool whole = segment.tile < schedule.whole;
+      const bool back = Scheme::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
+      for (int i = 0; i < segment.count; ++i) {
+        const int k_tile = segment.first + (back ? segment.count - 1 - i : i);
+        if (whole) {
+          window.advance();
+        }
+        copy_tile<Scheme>(rings.a, workspace, a_first + k_tile);
+        for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
+          copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
+        }
       }
     }
   }
-}
+};
 
 /// The scaling at a shared address.
 __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
@@ -249,7 +252,7 @@ __device__ __forceinline__ void finish(const typename Policy::Problem& p, const 
 
 /// A block: one thread fills the rings with what the schedule deals out to the block, and consumer threads call
 /// `consume` with the rings.
-template <class Policy, class Workspace, class Consume>
+template <class Policy, class Producer = TilesProducer, class Workspace, class Consume>
 __device__ __forceinline__ void produce_and_consume(const typename Policy::Problem& p, const Workspace& workspace,
                                                     const Schedule& schedule, const Consume& consume) {
   using Shape = typename Policy::Shape;
@@ -263,7 +266,7 @@ __device__ __forceinline__ void produce_and_consume(const typename Policy::Probl
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
     if (threadIdx.x == Shape::CONSUMER_THREADS) {
-      produce<Policy>(p, schedule, workspace, rings);
+      Producer::template produce<Policy>(p, schedule, workspace, rings);
     }
   } else {
     setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();

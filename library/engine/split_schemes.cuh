@@ -36,6 +36,11 @@ struct Fp16x3 {
   static constexpr int B_SLOTS = 4;
 };
 
+/// The same for lines that have one scale over all of k (line_terms.cuh). It is undone where a tile of C ends.
+struct Fp16x3Lines : Fp16x3 {
+  static constexpr int ROW_STEP = 0;
+};
+
 /// Six products of signed 8-bit digits for each FP32 product. Chapter 13 explains it.
 struct Int8x6 {
   static constexpr int BK = WGMMA_ROW_BYTES;  // of integers of a byte

@@ -29,10 +29,18 @@ std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
   return all;
 }
 
+/// So few multiprocessors divide the tiles of small products along k.
+std::vector<Algorithm> componentwise_algorithms_of(const GemmBatch& batch) {
+  std::vector<Algorithm> all = bf16x6_algorithms(batch, MULTIPROCESSORS);
+  const std::vector<Algorithm> more = lines_algorithms(batch, 5);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 /// The algorithms of the accuracy's own chapter, one product after the other.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? componentwise_algorithms_of(batch)
                                                             : fp16x3_algorithms(batch, MULTIPROCESSORS);
 }
 
@@ -73,7 +81,9 @@ void expect_right_in_every_algorithm(
     const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 12 : 4);
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
+                               : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 6
+                                                                                  : 4);
   expect_right_in(algorithms, product, change, look);
 }
 
@@ -181,7 +191,10 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
     }
   }
   const std::vector<std::int64_t> columns{140, 141, 269};
-  expect_right_in_every_algorithm(
+  GemmOperands measure(product);
+  expect_right_in(
+      product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS)
+                                                       : fp16x3_algorithms(batch_of(measure), MULTIPROCESSORS),
       product,
       [&](GemmOperands& operands) {
         for (std::int64_t k = 0; k < product.k; ++k) {
@@ -241,6 +254,123 @@ TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
     expect_right_in(bf16x6_algorithms(batch_of(measure), multiprocessors), product);
     expect_right_in(fp16x3_algorithms(batch_of(measure), multiprocessors), product);
   }
+}
+
+/// Three FP16 products that keep small numbers.
+class LinesTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_t>> {
+ protected:
+  /// Five k-tiles, of which the last one is not whole, on so few multiprocessors that tiles are divided among them.
+  GemmCase product() const {
+    const auto& [transa, transb] = GetParam();
+    return laid_out(140, 300, 300, transa, transb);
+  }
+  static void expect_right(const GemmCase& product, const Change& change) {
+    GemmOperands measure(product);
+    for (const int multiprocessors : {MULTIPROCESSORS, 2}) {
+      expect_right_in(lines_algorithms(batch_of(measure), multiprocessors), product, change);
+    }
+  }
+};
+
+/// Shrinks the numbers of lines from `first` on, every `step`th, in some k-tiles, and makes the other operand 0 where
+/// they are not small. So elements of C are made of small numbers alone.
+void shrink(GemmOperands& operands, std::int64_t k_from, std::int64_t k_to, float factor_a, float factor_b) {
+  const GemmCase& of = operands.of;
+  for (std::int64_t k = 0; k < of.k; ++k) {
+    const bool small = k >= k_from && k < k_to;
+    for (std::int64_t row = 1; row < of.m; row += 40) {
+      operands.op_a(0, row, k) *= small ? factor_a : 1.0F;
+    }
+    for (std::int64_t column = 2; column < of.n; column += 50) {
+      operands.op_b(0, k, column) *= small ? factor_b : 1.0F;
+    }
+    for (std::int64_t column = 3; column < of.n; column += 50) {
+      operands.op_b(0, k, column) *= small ? 1.0F : 0.0F;
+    }
+    for (std::int64_t row = 5; row < of.m; row += 40) {
+      operands.op_a(0, row, k) *= small ? 1.0F : 0.0F;
+    }
+  }
+}
+
+TEST_P(LinesTest, SmallNumbersOfAnyOperandHaveAllTheirDigits) {
+  for (const auto& [factor_a, factor_b] :
+       {std::tuple{0x1p-22F, 1.0F}, {1.0F, 0x1p-30F}, {0x1p-25F, 0x1p-36F}, {0x1p-41F, 0x1p-17F}, {0x1p-60F, 1.0F}}) {
+    SCOPED_TRACE(testing::Message() << factor_a << ' ' << factor_b);
+    expect_right(product(),
+                 [&, a = factor_a, b = factor_b](GemmOperands& operands) { shrink(operands, 70, 80, a, b); });
+  }
+}
+
+/// A and B have flags at different k.
+TEST_P(LinesTest, FlagsOfBothOperandsMayLieApart) {
+  expect_right(scaled(padded(product(), 1)), [](GemmOperands& operands) {
+    shrink(operands, 10, 20, 0x1p-28F, 1.0F);
+    shrink(operands, 290, 300, 1.0F, 0x1p-33F);
+  });
+}
+
+TEST_P(LinesTest, LinesMayHaveAnyScale) {
+  expect_right(product(), [](GemmOperands& operands) {
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      for (std::int64_t row = 0; row < operands.of.m; ++row) {
+        operands.op_a(0, row, k) *= row % 3 == 0 ? 0x1p-127F : row % 3 == 1 ? 0x1p60F : row == 50 ? 0.0F : 1.0F;
+      }
+      for (std::int64_t column = 0; column < operands.of.n; ++column) {
+        operands.op_b(0, k, column) *= column % 2 == 0 ? 0x1p40F : 0x1p-90F;
+      }
+    }
+    operands.op_a(0, 100, 3) = INF;
+    operands.op_b(0, 200, 280) = NAN_FLOAT;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest,
+                         testing::Combine(testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+
+/// The results of an algorithm in 128x256 tiles that are not divided, as lines_algorithms() and bf16x6_algorithms()
+/// have them.
+std::vector<float> result_in_whole_tiles(const GemmCase& product, const Change& change,
+                                         std::vector<Algorithm> (*algorithms)(const GemmBatch&, int)) {
+  GemmOperands operands(product);
+  change(operands);
+  operands.upload();
+  for (const Algorithm& algorithm : algorithms(batch_of(operands), MULTIPROCESSORS)) {
+    if (algorithm.configuration == "128x256") {
+      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    }
+  }
+  return operands.c.memory().download();
+}
+
+/// Where most tiles have small numbers, or a number is smaller than what residuals hold, kernels take chapter 11's way.
+TEST(LengthyAlgorithmsTest, LinesTakeSixProductsWhereThreeDoNotPay) {
+  const GemmCase product{200, 300, 700};
+  const auto takes_six = [&](const Change& change) {
+    return result_in_whole_tiles(product, change, lines_algorithms) ==
+           result_in_whole_tiles(product, change, bf16x6_algorithms);
+  };
+  const auto small_in = [](std::int64_t k_step, float factor, bool of_b) {
+    return [=](GemmOperands& operands) {
+      for (std::int64_t k = 0; k < operands.of.k; k += k_step) {
+        operands.op_a(0, k % operands.of.m, k) *= factor;
+        operands.op_b(0, k, k % operands.of.n) *= of_b ? factor : 1.0F;
+      }
+    };
+  };
+  EXPECT_FALSE(takes_six([](GemmOperands&) {}));
+  EXPECT_FALSE(takes_six(small_in(128, 0x1p-25F, false)));
+  EXPECT_TRUE(takes_six(small_in(32, 0x1p-25F, true))) << "flags of nearly all tiles";
+  EXPECT_TRUE(takes_six([](GemmOperands& operands) { operands.op_b(0, 13, 5) = 0x1p-59F; })) << "too small";
+  EXPECT_TRUE(takes_six([](GemmOperands& operands) {  // by samples
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      for (std::int64_t row = 0; row < operands.of.m; ++row) {
+        operands.op_a(0, row, k) *= (row + k) % 64 == 0 ? 0x1p-25F : 1.0F;
+      }
+    }
+  }));
 }
 
 /// Batches with strides and with addresses.

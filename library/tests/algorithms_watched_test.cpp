@@ -35,6 +35,13 @@ void spread(GemmOperands& operands) {
 
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
   const bool stacked = product.batch > 1;
+  if (product.accuracy == SGEMM_ACCURACY_COMPONENTWISE && !stacked) {
+    std::vector<Algorithm> all = bf16x6_algorithms(batch, 132);
+    for (Algorithm& one : lines_algorithms(batch, 5)) {
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
   return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
              ? (stacked ? stacked_bf16x6_algorithms : bf16x6_algorithms)(batch, 132)
          : product.accuracy == SGEMM_ACCURACY_NORMWISE

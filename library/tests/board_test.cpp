@@ -90,8 +90,8 @@ std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t s
 }
 
 TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
-  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 4096), "11_bf16x6");
-  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_COMPONENTWISE, 4096), "11_bf16x6");
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 4096), "12_fp16x3_lines");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_COMPONENTWISE, 4096), "12_fp16x3_lines");
   EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_NORMWISE, 4096), "12_fp16x3");
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     EXPECT_EQ(kernel_on(H20, accuracy, 8192), "cublas") << accuracy;
@@ -105,8 +105,8 @@ TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
   EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_FP32, 4096), "09_every_shape");
   EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_FP32, 4096), "cublas");
   // A prediction that is 1.2 times as fast as cuBLAS is not enough there.
-  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 1024), "11_bf16x6");
-  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 1024), "cublas");
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 768), "11_bf16x6");
+  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 768), "cublas");
 }
 
 TEST(BoardTest, TimesGoByTheClockAndTheMemory) {

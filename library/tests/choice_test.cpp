@@ -182,7 +182,7 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
       ++same;
     }
   }
-  EXPECT_GT(same, 700);            // of 883: most of the others are by kernels that are gone
+  EXPECT_GT(same, 590);            // of 883: the others are by kernels that are gone, or by 12_fp16x3_lines now
   EXPECT_LE(no_longer_cublas, 5);  // of 69
 }
 

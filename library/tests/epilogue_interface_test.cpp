@@ -175,7 +175,7 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   with_bias.bias = &bias;
   const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
   const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
-  EXPECT_STREQ(in_store.kernel, "11_bf16x6");
+  EXPECT_STREQ(in_store.kernel, "12_fp16x3_lines");
   EXPECT_EQ(in_store.predicted_us, product.predicted_us);
   EXPECT_EQ(in_store.launches, product.launches);
   for (const sgemm_sums_t sums_of : {SGEMM_SUMS_OF_A, SGEMM_SUMS_OF_D_ROWS}) {
@@ -184,7 +184,7 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
     epilogue.sums_of = sums_of;
     epilogue.sums = &sum;
     const sgemm_plan_t with_sums = plan_of(handle, SIZE, SGEMM_OP_T, epilogue);
-    EXPECT_STREQ(with_sums.kernel, "11_bf16x6");
+    EXPECT_STREQ(with_sums.kernel, "12_fp16x3_lines");
     EXPECT_EQ(with_sums.launches, product.launches + 1);
     EXPECT_NE(std::string(with_sums.reason).find("a pass for the sums"), std::string::npos) << with_sums.reason;
     EXPECT_GT(with_sums.predicted_us, product.predicted_us);

@@ -19,7 +19,13 @@ namespace {
 /// All that have epilogues. So few multiprocessors divide tiles along k.
 std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, const GemmBatch& batch) {
   constexpr int FEW = 3;
-  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, FEW) : fp16x3_algorithms(batch, FEW);
+  if (accuracy != SGEMM_ACCURACY_COMPONENTWISE) {
+    return fp16x3_algorithms(batch, FEW);
+  }
+  std::vector<Algorithm> all = bf16x6_algorithms(batch, FEW);
+  const std::vector<Algorithm> more = lines_algorithms(batch, FEW);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 using Change = std::function<void(GemmOperands&)>;
@@ -33,7 +39,7 @@ void expect_right_in_every_algorithm(
   change(given.gemm);
   const ExpectedEpilogue expected(given, 150);
   const std::vector<Algorithm> algorithms = algorithms_with_epilogues(product.accuracy, batch_of(given.gemm));
-  EXPECT_EQ(algorithms.size(), 4);
+  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 6 : 4);
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
     EpilogueOperands operands(product, kind);

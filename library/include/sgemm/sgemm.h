@@ -12,8 +12,8 @@
  *   - The handle's device has to be current. It is the device that was current in sgemm_create().
  *   - Several host threads may work at the same time if each has a handle of its own. Only one thread at a time may
  *     use a handle, as in cuBLAS.
- *   - The same call on the same device, with the same settings of the handle, gives the same bits every time: sums are
- *     added in an order that depends on the shape, the layout, and the alignment of pointers alone. Other versions of
+ *   - The same call with the same numbers on the same device, with the same settings of the handle, gives the same bits
+ *     every time: no order of sums depends on the course of threads, streams or other calls. Other versions of
  *     the library or of cuBLAS may give other bits, and so may another workspace. There are two exceptions, unless
  *     the handle is repeatable (sgemm_set_repeatable()): where there is no room to work in, another algorithm or
  *     cuBLAS gets the call, and where operands with Inf, NaN or numbers far apart made calls slower than cuBLAS, cuBLAS
@@ -88,7 +88,7 @@ typedef enum {
    */
   SGEMM_ACCURACY_FP32 = 0,
   /* At most (148 + 2 sqrt(k)) eps S, for operands of any size. In practice the error is smaller than that of
-   * FP32: products are exact to 2^-24, and sums have fewer roundings. This is the default. */
+   * FP32, as sums have fewer roundings. docs/library.md has the proof. This is the default. */
   SGEMM_ACCURACY_COMPONENTWISE = 1,
   /* Faster. An element's error may also be relative to the largest numbers of its row of op(A) and its column of
    * op(B): at most (148 + 2 sqrt(k)) eps S + 2 k eps |alpha| max|op(A)(i, :)| max|op(B)(:, j)|. Operands whose rows

@@ -1,0 +1,176 @@
+// Three FP16 products that keep small numbers, for a GemmProblem: operands of any layout, scalars on the host or on the
+// GPU. The first of five kernels looks at samples, the second splits whole lines, and the third writes what two terms
+// do not hold. The fourth multiplies. Where most tiles would need residuals, the third kernel splits for the six BF16
+// products of chapter 11 instead, and the fifth multiplies.
+
+#include "algorithms.hpp"
+#include "common/target.hpp"
+#include "deferred_elements.cuh"
+#include "engine/int8_operands.cuh"
+#include "engine/line_terms.cuh"
+#include "engine/lines_loop.cuh"
+#include "engine/split_launch.cuh"
+#include "engine/split_operands.cuh"
+#include "engine/split_product.cuh"
+#include "engine/stream_k.cuh"
+#include "engine/terms_loop.cuh"
+#include "epilogue_store.cuh"
+#include "gemm_epilogue.hpp"
+#include "gemm_problem.hpp"
+#include "host/alignment.hpp"
+#include "host/launch.cuh"
+#include "predicted_time.hpp"
+#include "ptx/griddepcontrol.cuh"
+#include "split_algorithms.cuh"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sgemm {
+inline namespace SGEMM_TARGET {
+
+namespace split_product {
+namespace {
+
+using Wide = Tile128x256<LineTerms::Scheme>;
+using WideOfSix = Tile128x256<Bf16x6>;
+
+__global__ void __launch_bounds__(SPLIT_THREADS) gemm_prepare_lines_kernel(GemmProblem p, LineTerms lines) {
+  const Operands operands(p);
+  lines.prepare(operands.a, !p.a_transposed, operands.b, p.b_transposed);
+}
+
+template <Reading READ_A, Reading READ_B>
+__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
+    gemm_split_left_over_kernel(GemmProblem p, LineTerms lines, Workspace<Bf16x6> six) {
+  __shared__ uint4 shared[OperandTile<Bf16x6>::TERM_BYTES / sizeof(uint4)];
+  griddepcontrol_launch_dependents();
+  const Operands operands(p);
+  griddepcontrol_wait();
+  if (!lines.takes_six()) {
+    lines.split_residuals(p, int8::line_reader<READ_A>(operands.a), int8::line_reader<READ_B>(operands.b));
+    return;
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    ProgressWindow::reset(six.progress());
+  }
+#pragma unroll 1
+  for (auto tile = static_cast<int>(blockIdx.x); tile < six.count(); tile += static_cast<int>(gridDim.x)) {
+    split_tile(
+        p, six, tile, shared,
+        [&](std::int64_t of_a, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* memory) {
+          split_operand_tile<Bf16x6, READ_A>(operands.a, of_a, k_tile, terms, scaling, memory);
+        },
+        [&](std::int64_t of_b, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* memory) {
+          split_operand_tile<Bf16x6, READ_B>(operands.b, of_b, k_tile, terms, scaling, memory);
+        });
+    __syncthreads();  // before others write to shared memory again
+  }
+}
+
+struct SplitLeftOverKernel {
+  template <Reading READ_A, Reading READ_B>
+  static auto get() {
+    return gemm_split_left_over_kernel<READ_A, READ_B>;
+  }
+};
+
+/// Three products, unless six have to be taken.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
+    gemm_lines_kernel(typename Policy::Problem p, LineTerms lines, Schedule schedule) {
+  griddepcontrol_launch_dependents();
+  Policy::before_first_tile();
+  griddepcontrol_wait();
+  if (!lines.takes_six()) {
+    produce_and_consume<Policy, LinesProducer>(p, lines, schedule, [&](const Rings<LineTerms::Scheme>& rings) {
+      LinesLoop::consume<Policy>(p, schedule, lines, rings);
+      Policy::after_last_tile(p, schedule);
+    });
+  }
+}
+
+/// Six products then. In one kernel with the three they take 7 % longer.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
+    gemm_six_kernel(typename Policy::Problem p, LineTerms lines, Workspace<Bf16x6> six, Schedule schedule) {
+  Policy::before_first_tile();
+  griddepcontrol_wait();
+  if (lines.takes_six()) {
+    produce_and_consume<Policy>(p, six, schedule, [&](const Rings<Bf16x6>& rings) {
+      Bf16x6Loop::consume<Policy>(p, schedule, rings);
+      Policy::after_last_tile(p, schedule);
+    });
+  }
+}
+
+template <class ThreePolicy, class SixPolicy>
+void multiply(const typename ThreePolicy::Problem& p, const LineTerms& lines, const Plan& plan, cudaStream_t stream) {
+  launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(Wide::THREADS),
+                   Rings<LineTerms::Scheme>::SMEM_BYTES, stream, p, lines, plan.schedule);
+  launch_dependent(gemm_six_kernel<SixPolicy>, plan.blocks, dim3(Wide::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream, p,
+                   lines, lines.six(p), plan.schedule);
+}
+
+Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
+  using Memory = SharesMemory<Wide::CONSUMER_WARPS, Wide::B_TILES, 64>;
+  const GemmProblem& p = batch.first;
+  const PredictedPlan planned =
+      streamed ? plan_streamed<Wide>(p, multiprocessors) : plan_whole<Wide>(p, multiprocessors);
+  const std::size_t lines_at = streamed ? Memory::bytes(multiprocessors) : 0;
+  const int flag_count = streamed ? multiprocessors * Wide::CONSUMER_WARPS : 0;
+  const std::size_t deferred_at = lines_at + LineTerms(p, nullptr).bytes();
+  Algorithm algorithm;
+  algorithm.kernel = "12_fp16x3_lines";
+  algorithm.configuration = tile_name(Wide::BM, Wide::BN, streamed);
+  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
+  algorithm.cost = split_cost(LINES_SPLITTING, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
+                              static_cast<double>(batch.count) * planned.cycles);
+  algorithm.launches = batch.count;
+  algorithm.kernels = 5;
+  const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
+    Plan work = planned;
+    Memory::place(work.schedule, workspace, multiprocessors);
+    const LineTerms lines(problem, static_cast<char*>(workspace) + lines_at);
+    const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
+    launch(gemm_prepare_lines_kernel, LineTerms::SAMPLES, dim3(SPLIT_THREADS), 0, stream, problem, lines);
+    int8::launch_lines(int8::whole_lines(problem), problem, lines, {work.schedule.flags, flag_count}, stream);
+    launch_dependent(kernel_for<SplitLeftOverKernel>(readings_of(problem)), SPLIT_BLOCKS_PER_SM * multiprocessors,
+                     dim3(SPLIT_THREADS), 0, stream, problem, lines, lines.six(problem));
+    const DeferringProblem plain(problem, deferred);
+    if (epilogue != nullptr) {
+      const EpilogueProblem with(problem, deferred, *epilogue, has_pairs(problem, *epilogue));
+      multiply<OneGemmWithEpilogue<Wide>, OneGemmWithEpilogue<WideOfSix>>(with, lines, work, stream);
+    } else if (rows_split_into_float2(problem.c, problem.n, problem.ldc)) {
+      multiply<OneGemm<Wide, Access::float2>, OneGemm<WideOfSix, Access::float2>>(plain, lines, work, stream);
+    } else {
+      multiply<OneGemm<Wide, Access::float1>, OneGemm<WideOfSix, Access::float1>>(plain, lines, work, stream);
+    }
+  };
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+    run(problem, nullptr, workspace, stream);
+  });
+  algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                       cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
+  return algorithm;
+}
+
+}  // namespace
+}  // namespace split_product
+}  // namespace SGEMM_TARGET
+
+std::vector<Algorithm> lines_algorithms(const GemmBatch& batch, int multiprocessors) {
+  std::vector<Algorithm> all;
+  if (batch.count == 1 && !batch.addresses_on_device() && split_product::can_run<split_product::Bf16x6>(batch.first) &&
+      split_product::int8::whole_lines(batch.first).lines > 0) {
+    for (const bool streamed : {false, true}) {
+      all.push_back(split_product::algorithm(batch, multiprocessors, streamed));
+    }
+  }
+  return all;
+}
+
+}  // namespace sgemm
