@@ -32,7 +32,7 @@ void grids(const float* in, float* out) {
   void* all[] = {&in, &between, &out};
   int blocks = 0;
   cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, cooperative_kernel, 16, 0);
-  cudaLaunchCooperativeKernel((void*)cooperative_kernel, dim3(4 * blocks), dim3(16), all);
+  cudaLaunchCooperativeKernel((void*)cooperative_kernel, dim3(blocks > 0 ? 4 : 0), dim3(16), all);
   void* one[] = {&out};
   cudaLaunchKernel(reinterpret_cast<const void*>(&cluster_kernel<2>), dim3(1, 4), dim3(16), one, 0, nullptr);
   cudaFree(between);
