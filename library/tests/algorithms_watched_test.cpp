@@ -31,6 +31,12 @@ void spread(GemmOperands& operands) {
     }
     operands.op_b(0, k, of.n - 1) *= 0x1p-70F;
   }
+  // Residual tiles of A and B, some of which meet, in one layout. In the other one they would be too small.
+  const float small = of.transa == SGEMM_OP_N ? 0x1p-30F : 0x1p-60F;
+  for (const std::int64_t place : {1, 128}) {
+    operands.op_a(0, 1, place % of.k) *= small;
+    operands.op_b(0, place / 2 % of.k, 2) *= small;
+  }
 }
 
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
