@@ -151,7 +151,8 @@ def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
     begun = [tmp_path / "beside", tmp_path / "step"]
     command = 'sh -c "echo \\$\\$ >{0}.new; mv {0}.new {0}; sleep 1000; true"'
     script = f"{STEPS}; start beside {command.format(begun[0])}; step step {command.format(begun[1])}"
-    with subprocess.Popen(["bash", "-c", script], stderr=subprocess.DEVNULL, start_new_session=True) as process:
+    shell = ["env", "--default-signal=INT", "bash", "-c", script]  # what runs in the background ignores SIGINT
+    with subprocess.Popen(shell, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         while not all(path.exists() for path in begun):
             assert process.poll() is None
             time.sleep(0.02)
