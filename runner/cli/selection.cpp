@@ -294,11 +294,11 @@ void require_several_gpus(const Options& options, const std::vector<const Kernel
   const bool any =
       std::any_of(selected.begin(), selected.end(), [](const Kernel* kernel) { return !kernel->local_kernel.empty(); });
   if (!any && (ranks.gpus || ranks.exchange)) {
-    throw UsageError(
-        fmt::format("--{} is for products on several GPUs, and --kernel names no kernel for them (many_gpus)",
-                    ranks.grid   ? "grid"
-                    : ranks.gpus ? "gpus"
-                                 : "exchange"));
+    throw UsageError(fmt::format(
+        "--{} is for products on several GPUs, and --kernel names no kernel for them (many_gpus)", ranks.grid ? "grid"
+                                                                                                   : ranks.gpus
+                                                                                                       ? "gpus"
+                                                                                                       : "exchange"));
   }
 }
 
