@@ -60,7 +60,8 @@ TEST_P(PackedProductTest, HasTheSameBits) {
         SCOPED_TRACE(product.describe() + " by " + plan.kernel + " " + plan.configuration + ", without by " +
                      plain.kernel + " " + plain.configuration);
         const bool reads_packed = std::string(plan.configuration).find("packed") != std::string::npos;
-        EXPECT_TRUE(reads_packed);
+        // Lines come from A and B themselves, where that is faster than what packed terms save.
+        EXPECT_TRUE(reads_packed || std::string(plan.kernel) == "12_fp16x3_lines");
         operands.c.memory().host() = before;
         operands.c.memory().upload();
         ASSERT_EQ(call_packed(handle, operands, a, b), SGEMM_STATUS_SUCCESS);
