@@ -141,7 +141,6 @@ lint() {
   else
     skip "clang-tidy" "no file that it reads has changed"
   fi
-  step "generated tables" "$python" -m tools.docs.tables --check
 }
 
 # Pages in a browser, sweeps and the wheel, each where PyPI has what they need. Slurm's tests say so where it is missing.
