@@ -212,6 +212,13 @@ def test_programs_that_are_installed_may_be_named(folder, capsys):
     assert broken(folder, capsys) == []
 
 
+def test_the_library_multiplies_numbers_of_any_kind(folder, capsys):
+    edit(folder / "cold.json", times_faster(1.2), record(accuracy_class="bf16_split", number=-1, kernel="libsgemm:any"))
+    assert broken(folder, capsys) == []
+    edit(folder / "cold.json", record(number=11, kernel="11_bf16x6"))
+    assert any("multiply-adds of bf16" in line for line in broken(folder, capsys))
+
+
 def test_several_gpus_are_several_times_as_fast(folder, capsys):
     spread = {"gpus": 2, "grid": "1x2", "exchange": "peer copies", "received_bytes": 1.0}
     edit(folder / "cold.json", times_faster(4), record(spread=spread))
