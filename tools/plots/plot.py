@@ -117,8 +117,11 @@ class Source:
         return records[records.gpus == records.groupby("kernel").gpus.transform("min")]
 
     def of_shapes(self) -> pd.DataFrame:
-        """The problems of shapes*.json; without such a file the sweep."""
-        return self.sweep() if self.shapes is None else pick(self.shapes)
+        """The problems of shapes*.json, and the sweep of kernels that these files lack."""
+        if self.shapes is None:
+            return self.sweep()
+        sweep, shapes = self.sweep(), pick(self.shapes)
+        return pd.concat([sweep[~sweep.kernel.isin(shapes.kernel)], shapes])
 
     def defaults(self) -> pd.DataFrame:
         """Chapters' default variants and cuBLAS, as far as they are as accurate as FP32."""

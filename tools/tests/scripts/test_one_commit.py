@@ -40,7 +40,11 @@ def commits(folder: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("folder", [RESULTS, RESULTS / "other_board"], ids=["first", "pair of boards"])
+H100 = RESULTS.with_name("nvidia-h100-80gb-hbm3")
+FOLDERS = {"first": RESULTS, "pair of boards": RESULTS / "other_board", "second device": H100}
+
+
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_results_come_from_one_state_of_the_device_code(folder):
     """As scripts/measure_device.sh measures them."""
     found = commits(folder)
