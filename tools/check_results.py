@@ -22,21 +22,11 @@ from typing import NamedTuple
 
 import jsonschema
 
-from tools import ROOT, needs
+from tools import ROOT, needs, results
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.fleet import folder_name, slug
 from tools.limits import implausible, multiply_adds
-from tools.results import (
-    ACCURACY_FILE,
-    ENERGY_FILE,
-    FIRST_BOARD_FILE,
-    OTHER_BOARD_FILE,
-    SUSTAINED_FILE,
-    ResultsError,
-    load_counters,
-    protocol_differences,
-    read_json,
-)
+from tools.results import ResultsError, load_counters, protocol_differences, read_json
 
 RESULTS_SCHEMA = "runner/record/results.schema.json"
 COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
@@ -49,12 +39,12 @@ PROTOCOLS = {
     "cold.json": {**BURSTS, "l2": "cold"},
     "warm.json": {**BURSTS, "l2": "warm"},
     "shapes*.json": {**BURSTS, "l2": "cold"},
-    OTHER_BOARD_FILE: {**BURSTS, "l2": "cold"},
-    FIRST_BOARD_FILE: {**BURSTS, "l2": "cold"},
-    ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
-    SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
+    results.OTHER_BOARD_FILE: {**BURSTS, "l2": "cold"},
+    results.FIRST_BOARD_FILE: {**BURSTS, "l2": "cold"},
+    results.ENERGY_FILE: {**PROTOCOL, "time": "kernel", "energy": True},
+    results.SUSTAINED_FILE: {**PROTOCOL, "time": "kernel", "sustain": True},
     "end-to-end.json": {**PROTOCOL, "time": "end-to-end"},
-    ACCURACY_FILE: {"accuracy": True, "verify": True},
+    results.ACCURACY_FILE: {"accuracy": True, "verify": True},
 }
 LEAST_SECONDS = 1.0  # sampling budget of a case in these files
 LEAST_SAMPLES = 7

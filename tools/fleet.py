@@ -15,18 +15,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tools.results import (
-    CASE,
-    OTHER_BOARD_FILE,
-    SHAPE,
-    ResultsError,
-    load,
-    pick,
-    protocol_differences,
-    usable,
-)
+from tools import results
+from tools.results import ResultsError, load, pick, protocol_differences, usable
 
-PRODUCT = ["kernel", *SHAPE, "gpus"]  # tells cases of one protocol apart
+PRODUCT = ["kernel", *results.SHAPE, "gpus"]  # tells cases of one protocol apart
 
 
 def slug(name: str) -> str:
@@ -51,13 +43,13 @@ def references(folder: Path, protocol: dict) -> pd.DataFrame:
     The table is empty where there is none. Raises ResultsError for a file that can not be used.
     """
     tables = []
-    for file in usable([*sorted(folder.glob("*.json")), *sorted(folder.glob(OTHER_BOARD_FILE))]):
+    for file in usable([*sorted(folder.glob("*.json")), *sorted(folder.glob(results.OTHER_BOARD_FILE))]):
         if not file.is_results or (rows := pick(load([file]))).empty:
             continue
         if not protocol_differences({"here": protocol, str(file.path): rows.context.iloc[0]["protocol"]}):
             tables.append(rows)
     if not tables:
-        return pd.DataFrame(columns=[*CASE, "microseconds", "beside"])
+        return pd.DataFrame(columns=[*results.CASE, "microseconds", "beside"])
     rows = pd.concat(tables)
     slowest = rows.assign(own=rows.beside.isna()).sort_values(["own", "microseconds"], ascending=False, kind="stable")
     return slowest.drop_duplicates(PRODUCT).sort_index()

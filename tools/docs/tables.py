@@ -31,55 +31,24 @@ from statistics import geometric_mean
 
 import pandas as pd
 
-from tools import compare, counts, needs, programs, turns
+from tools import compare, counts, forms, needs, programs, results, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counts import SHARED, Pair
 from tools.docs import listing, pages, prose
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
-from tools.forms import (
-    COUNTER_ROWS,
-    Form,
-    chapters_name,
-    count,
-    duration,
-    error_size,
-    hundredths,
-    in_bytes,
-    joules,
-    maybe,
-    mebibytes,
-    percent,
-    shape_text,
-    share,
-    significant,
-    whole,
-)
+from tools.forms import Form, chapters_name, duration, error_size, hundredths, in_bytes, maybe, share, significant
 from tools.results import (
-    ACCURACY_FILE,
-    CONFIDENCE,
-    COUNTERS_FILE,
-    ENERGY_FILE,
-    FIRST_BOARD_FILE,
-    OTHER_BOARD_FILE,
-    SHAPES_FILE,
-    SUSTAINED_FILE,
-    TENSOR_SHAPES_FILE,
     NotMeasured,
     ResultsError,
     Row,
     beta_of,
-    counters_of_folder,
     device_of,
-    interval_level,
     is_of_file,
-    library_products,
     load,
     one,
-    other_kernels,
     pick,
     require_measured,
-    short_name,
 )
 
 try:
@@ -132,8 +101,8 @@ def notes(rows: Iterable[Row]) -> list[str]:
         why = f" ({', '.join(reasons)})" if reasons else ""
         lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
     if few := [row for row in measured if not pd.isna(row.few_samples)]:
-        level = few[0].context["protocol"].get("confidence", CONFIDENCE)
-        enough = next(n for n in integers(1) if interval_level(n, level))
+        level = few[0].context["protocol"].get("confidence", results.CONFIDENCE)
+        enough = next(n for n in integers(1) if results.interval_level(n, level))
         lines.append(
             f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
             "median."
@@ -216,7 +185,7 @@ def error_cell(row: Row | None, measure: str) -> str:
     return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
 
 
-ERROR_FILES = ("cold.json", SHAPES_FILE, TENSOR_SHAPES_FILE, ACCURACY_FILE)
+ERROR_FILES = ("cold.json", results.SHAPES_FILE, results.TENSOR_SHAPES_FILE, results.ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
 
@@ -321,7 +290,7 @@ class Blocks:
                 speed(row),
                 share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
                 maybe(error_size, row.rel_err),
-                maybe(whole, row.registers),
+                maybe(forms.whole, row.registers),
             ]
             for row in shown
         ]
@@ -342,11 +311,11 @@ class Blocks:
         """Every board with results here: its ceilings, the kernels at one size, and its calibration."""
         rows = []
         for path in sorted(self._folders.path.parent.glob("*/cold.json")):
-            results = load([path])
-            gpu = device_of(results)
+            cases = load([path])
+            gpu = device_of(cases)
             ceilings = [f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"]
             ceilings.append(f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}")
-            speeds = [tflops(one(results, kernel=name, side=size)) for name in kernels]
+            speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
             file = path.parent / CALIBRATION_FILE
             calibrated = read_calibration(file).date[:10] if file.exists() else "none yet"
             board = f"{gpu['name']}, {gpu['compute_capability']}, {gpu['multiprocessors']} SMs"
@@ -364,15 +333,15 @@ class Blocks:
         marked = [row for row in cases.values() if row.kernel in names]
         return "\n\n".join([table(["TFLOP/s", *map(str, sides)], rows), *notes(marked)])
 
-    def shapes(self, kernel: str, *others: str, file: str = SHAPES_FILE) -> str:
+    def shapes(self, kernel: str, *others: str, file: str = results.SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
         ratios of the others."""
-        results = self._file(file)
-        self._demand([kernel, *others], list(results.kernel.unique()), file)
+        found = self._file(file)
+        self._demand([kernel, *others], list(found.kernel.unique()), file)
         rows = []
         # Squares first, by their size.
-        for shape in sorted(results["shape"].unique(), key=lambda shape: (len(set(shape)) > 1, shape)):
-            cases = {row.kernel: row for row in results[results["shape"] == shape].itertuples()}
+        for shape in sorted(found["shape"].unique(), key=lambda shape: (len(set(shape)) > 1, shape)):
+            cases = {row.kernel: row for row in found[found["shape"] == shape].itertuples()}
             row, library = cases.get(kernel), cases.get("cublaslt_best")
             cells = [""] * 5
             if row is None or not row.measured:
@@ -380,16 +349,18 @@ class Blocks:
             else:
                 lead = library.microseconds / row.microseconds if library and library.measured else None
                 cells = [row.detail, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
-            rows.append([shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)])
+            rows.append(
+                [forms.shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)]
+            )
         head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
         head += [f"{self._linked(name)}, of cuBLAS" for name in others]
-        context = results[results.kernel == kernel].context.iloc[0]
+        context = found[found.kernel == kernel].context.iloc[0]
         source = (
             f"`{kernel}`, {context['protocol']['l2']} L2, commit {context.get('git_commit', 'unknown')[:12]}. One "
             "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
             "ratios of median times."
         )
-        own = results[results.kernel == kernel].itertuples()
+        own = found[found.kernel == kernel].itertuples()
         return "\n\n".join([table(head, rows, left=2), *notes(own), source])
 
     def chapter(self, *kernels: Kernel) -> str:
@@ -402,7 +373,12 @@ class Blocks:
         head += ["relative error"]
         rows = []
         for row in records.itertuples():
-            cells = [str(row.side), maybe(duration, row.microseconds), speed(row), maybe(percent, row.percent_of_peak)]
+            cells = [
+                str(row.side),
+                maybe(duration, row.microseconds),
+                speed(row),
+                maybe(forms.percent, row.percent_of_peak),
+            ]
             ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
             rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
         # A kernel that does not multiply on the FP32 units has no share of their peak.
@@ -436,8 +412,8 @@ class Blocks:
         if device:
             rows["GPU"] = (
                 f"{device['name']}, compute capability {device.get('compute_capability')}, "
-                f"{device.get('multiprocessors')} SMs, L2 {mebibytes(device.get('l2_bytes', 0))}, "
-                f"memory {mebibytes(device.get('memory_bytes', 0))}"
+                f"{device.get('multiprocessors')} SMs, L2 {forms.mebibytes(device.get('l2_bytes', 0))}, "
+                f"memory {forms.mebibytes(device.get('memory_bytes', 0))}"
             )
             rows["driver, CUDA, cuBLAS"] = (
                 f"{device.get('driver', 'unknown')}, {context.get('cuda_runtime')}, "
@@ -470,7 +446,7 @@ class Blocks:
         if own.empty:
             raise ResultsError(f"{file} does not hold cuBLAS against itself")
         rows = [
-            [shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
+            [forms.shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
             for row in own.itertuples()
         ]
         head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
@@ -484,28 +460,28 @@ class Blocks:
         """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
         beside it."""
         rows, unknown = [], {}
-        cases = pick(self._of_turns(ENERGY_FILE), side=size)
+        cases = pick(self._of_turns(results.ENERGY_FILE), side=size)
         for row in cases.itertuples():
             own, rival = row.energy["kernel"], row.energy["cublas"]
             trace = own["trace"]
-            cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(whole, own.get("watts"))]
-            cells += [maybe(whole, trace.get("mean_sm_clock_mhz")), share(trace["throttled_share"])]
+            cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(forms.whole, own.get("watts"))]
+            cells += [maybe(forms.whole, trace.get("mean_sm_clock_mhz")), share(trace["throttled_share"])]
             if "no_energy" in own or "no_energy" in rival:
                 unknown[own.get("no_energy", rival.get("no_energy"))] = None
                 rows.append([*cells, "", "", ""])
                 continue
             product_j = own["joules_per_product"]
-            cells += [joules(product_j), significant(own["gflops_per_watt"])]
+            cells += [forms.joules(product_j), significant(own["gflops_per_watt"])]
             rows.append([*cells, share(product_j / rival["joules_per_product"])])
         if not rows:
-            raise ResultsError(f"{ENERGY_FILE} holds nothing at {size}")
+            raise ResultsError(f"{results.ENERGY_FILE} holds nothing at {size}")
         head = ["kernel", "TFLOP/s", "W", "SM clock, MHz", "time with a lower clock", "a product", "GFLOP/J"]
         reasons = [f"Without energy: {reason}." for reason in unknown]
         return "\n\n".join([table([*head, "energy, of cuBLAS's"], rows), *reasons, self._turns_source(cases)])
 
     def energies(self) -> str:
         """GFLOP/J over the sizes of energy.json, with the energy of a product in per cent of cuBLAS's."""
-        cases = self._of_turns(ENERGY_FILE)
+        cases = self._of_turns(results.ENERGY_FILE)
         cases = cases[cases.measured]
         sides = sorted(cases.side.unique())
 
@@ -524,7 +500,7 @@ class Blocks:
     def sustained(self, burst: str = "warm.json") -> str:
         """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
         burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
-        cases = pick(self._of_turns(SUSTAINED_FILE), "sustained")
+        cases = pick(self._of_turns(results.SUSTAINED_FILE), "sustained")
         cases = cases[cases.side == cases.side.max()]
         bursts = {row.kernel: row for row in pick(self._folders.file(burst), side=cases.side.max()).itertuples()}
         flops = 2.0 * cases.side.max() ** 3
@@ -537,8 +513,8 @@ class Blocks:
             cells = [self._linked(kernel), tflops(short), significant(first), significant(last)]
             cells.append("" if short is None else share(last / short.tflops))
             cells.append(share(1.0) if rival is None else share(last / turns.ends_of(rival, flops)[1]))
-            cells += [maybe(whole, moment.get("mhz")), maybe(whole, moment.get("watts"))]
-            rows.append([*cells, maybe(whole, turns.last_temperature(turn))])
+            cells += [maybe(forms.whole, moment.get("mhz")), maybe(forms.whole, moment.get("watts"))]
+            rows.append([*cells, maybe(forms.whole, turns.last_temperature(turn))])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
         asked = cases.context.iloc[0]["protocol"]["sustain_s"]
         text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`. "
@@ -551,28 +527,32 @@ class Blocks:
 
     def agreement(self, median: float, worst: float) -> str:
         """How far the sweeps of two boards agree in the ratios to cuBLAS; limits in per cent."""
-        paths = [require_measured(self._folders.path, name) for name in (FIRST_BOARD_FILE, OTHER_BOARD_FILE)]
+        paths = [
+            require_measured(self._folders.path, name) for name in (results.FIRST_BOARD_FILE, results.OTHER_BOARD_FILE)
+        ]
         return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
 
     def _counters(self, file: str) -> dict:
-        document = counters_of_folder(self._folders.path, file)
+        document = results.counters_of_folder(self._folders.path, file)
         if document is None:
             raise ResultsError(f"{self._folders.path} has no {file}")
         return document
 
-    def counters(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+    def counters(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""
         document = self._counters(file)
         names, derived = self._ids(kernels), document["derived"]
         self._demand(names, list(derived), file)
-        rows = [[title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in COUNTER_ROWS]
+        rows = [
+            [title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in forms.COUNTER_ROWS
+        ]
         context = document["context"]
         tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
         source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
         head = [" ", *(f"`{name}`" for name in names)]
         return f"{table(head, [row for row in rows if any(row[1:])])}\n\n{source}"
 
-    def launches(self, *kernels: Kernel, file: str = COUNTERS_FILE) -> str:
+    def launches(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """A row for each launch of products that take several, in their order, from Nsight Compute."""
         document = self._counters(file)
         names, launches = self._ids(kernels), document.get("launches", {})
@@ -587,7 +567,7 @@ class Blocks:
                 cells = [self._linked(name), f"`{function}`", maybe(duration, time)]
                 cells += ["" if time is None else share(time / whole_time), maybe(in_bytes, derived.get("dram_bytes"))]
                 cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
-                rows.append([*cells, maybe(percent, derived.get("tensor_pipe_percent"))])
+                rows.append([*cells, maybe(forms.percent, derived.get("tensor_pipe_percent"))])
         head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
         context = document["context"]
         source = f"Nsight Compute {context.get('ncu', 'unknown')}, M = N = K = {context['size']}."
@@ -597,9 +577,9 @@ class Blocks:
         """Relative or componentwise errors by kernel and distribution, from accuracy.json."""
         if measure not in ("relative", "componentwise"):
             raise ResultsError(f"errors are relative or componentwise, not {measure}")
-        records = pick(self._file(ACCURACY_FILE), None, side=size)
+        records = pick(self._file(results.ACCURACY_FILE), None, side=size)
         if records.empty:
-            raise ResultsError(f"{ACCURACY_FILE} holds nothing at {size}")
+            raise ResultsError(f"{results.ACCURACY_FILE} holds nothing at {size}")
         compared = records.dropna(subset="accuracy")
         context, kinds = records.context.iloc[0], records.context.iloc[0]["protocol"]["data"]
         cells = {
@@ -643,7 +623,7 @@ class Blocks:
             for measure, error in errors_of(case.get(name)).items():
                 if error > LESS_ACCURATE * library.get(measure, float("inf")):
                     text = error_size(error) + ("" if case[name].verified else " (not promised)")
-                    cells = [self._linked(name), shape_text(shape), data, measure]
+                    cells = [self._linked(name), forms.shape_text(shape), data, measure]
                     rows.append((*cells, text, error_size(library[measure])))
         rule = f"Errors above {LESS_ACCURATE:g} times cuBLAS's, of all cases in {', '.join(f'`{f}`' for f in files)}."
         head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
@@ -663,7 +643,7 @@ class Blocks:
             spread, alone = row.spread, shown.get((kernel, shape, 1))
             faster = "" if alone is None else hundredths(alone.microseconds / row.microseconds)
             received = maybe(in_bytes, spread["received_bytes"] or None)
-            cells = [f"`{kernel}`", shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
+            cells = [f"`{kernel}`", forms.shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
             rows.append([*cells, share(spread["of_ceiling"]), received, error_size(row.rel_err)])
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
         return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
@@ -678,7 +658,7 @@ class Blocks:
             return "" if row is None else f"{speed(row)} ({share(row.spread['of_ceiling'])})"
 
         lines = [
-            [f"`{kernel}`", shape_text(shape), *(cell(column.get((kernel, shape))) for column in columns)]
+            [f"`{kernel}`", forms.shape_text(shape), *(cell(column.get((kernel, shape))) for column in columns)]
             for kernel, shape in sorted({product for column in columns for product in column})
         ]
         head = ["TFLOP/s (of the ceiling)", "M x N x K", *(name.replace("_", " ") for name in files)]
@@ -688,7 +668,7 @@ class Blocks:
         """A row for each kernel of a public repository, below its repository, with its speed and its part of cuBLAS at
         each size; before them those of the ladder that ran beside the first repository's. Where a kernel ran with
         several values of beta, the largest counts."""
-        repositories = other_kernels(self._folders.path)
+        repositories = results.other_kernels(self._folders.path)
         beside = [row for row in next(iter(repositories.values()), []) if not is_of_file(row)]
         groups = {"the ladder": beside, **{name: list(filter(is_of_file, rows)) for name, rows in repositories.items()}}
         lines, shown = [], []
@@ -708,12 +688,12 @@ class Blocks:
 
     def _short(self, row: Row) -> str:
         """The kernel's name, for kernels of files without the file where a function was chosen."""
-        return f"`{short_name(row)}`" if is_of_file(row) else self._linked(row.kernel)
+        return f"`{results.short_name(row)}`" if is_of_file(row) else self._linked(row.kernel)
 
     def checks(self) -> str:
         """What the executor said of each kernel of a public repository, checked: a row for each kernel, a column for
         each size, one for beta = 0, and what was found first."""
-        repositories = other_kernels(self._folders.counted)
+        repositories = results.other_kernels(self._folders.counted)
         shapes = list(dict.fromkeys(row.shape for rows in repositories.values() for row in rows))
         shapes.sort(key=lambda shape: len(set(shape)))
         lines = []
@@ -728,7 +708,7 @@ class Blocks:
                 )
                 cells = [maybe_verdict(by_shape.get(shape)) for shape in shapes]
                 lines.append([self._short(own[0]), *cells, maybe_verdict(without_beta), complaint(found)])
-        head = ["kernel", *map(shape_text, shapes), "beta = 0", "what is found first"]
+        head = ["kernel", *map(forms.shape_text, shapes), "beta = 0", "what is found first"]
         return table(head, lines, left=len(head))
 
     def programs(self) -> str:
@@ -743,7 +723,7 @@ class Blocks:
 
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
-        products = library_products(self._folders.path)
+        products = results.library_products(self._folders.path)
         accuracies = list(dict.fromkeys(products.accuracy))
 
         def line(title: str, group: pd.DataFrame) -> list[str]:
@@ -832,7 +812,9 @@ class Blocks:
             known = [pair for pair in pairs if None not in pair]
             known.sort(key=lambda pair: float("inf") if pair.difference is None else abs(pair.difference))
             worst = difference(known[-1], counts.GLOBAL_BAR) if known else ""
-            rows.append([self._linked(case.kernel), *(cell for pair in pairs for cell in both(pair, count)), worst])
+            rows.append(
+                [self._linked(case.kernel), *(cell for pair in pairs for cell in both(pair, forms.count)), worst]
+            )
         names = [f"{name.removeprefix('global ')}, counted" for name in counts.GLOBAL]
         head = ["kernel", *(text for name in names for text in (name, "measured")), "largest difference"]
         return table(head, rows)
@@ -844,7 +826,7 @@ class Blocks:
                 what, requests, wavefronts, conflicts = SHARED[kind]
                 cells = [self._linked(case.kernel), what.removeprefix("shared ")]
                 for pair in (case.pair(requests), case.pair(wavefronts)):
-                    cells += [*both(pair, count), difference(pair)]
+                    cells += [*both(pair, forms.count), difference(pair)]
                 rows.append([*cells, *both(case.per_request(kind, conflicts), hundredths), case.explanation(kind)])
         head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]
         head += ["difference", "conflicts a request, counted", "measured", "why"]
@@ -908,13 +890,13 @@ def tiles_on_pages() -> Callable[[Row], tuple[int, int] | None]:
     return tile
 
 
-def or_not_measured(block: Callable[..., str], results: Path) -> Callable[..., str]:
+def or_not_measured(block: Callable[..., str], folder: Path) -> Callable[..., str]:
     @wraps(block)
     def wrapped(*arguments, **options) -> str:
         try:
             return block(*arguments, **options)
         except NotMeasured as reason:
-            return f"Not measured yet: {str(reason).partition(';')[0].replace(str(results), 'the results')}."
+            return f"Not measured yet: {str(reason).partition(';')[0].replace(str(folder), 'the results')}."
 
     return wrapped
 
@@ -922,10 +904,10 @@ def or_not_measured(block: Callable[..., str], results: Path) -> Callable[..., s
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
-    results = pages.ROOT / "results"
-    parser.add_argument("--results", type=Path, default=results / "nvidia-h200", help="folder of the results")
+    folder = pages.ROOT / "results"
+    parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")
     parser.add_argument(
-        "--counts", type=Path, default=results / "cpu-executor", help="folder of what the executor counted"
+        "--counts", type=Path, default=folder / "cpu-executor", help="folder of what the executor counted"
     )
     parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
     return parser.parse_args(arguments)

@@ -24,39 +24,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tools import compare, counts, programs, turns
+from tools import compare, counts, forms, programs, results, turns
 from tools.docs import pages
-from tools.forms import (
-    COUNTER_ROWS,
-    Form,
-    duration,
-    error_size,
-    in_bytes,
-    joules,
-    percent,
-    plain,
-    share,
-    significant,
-    tenths,
-    whole,
-)
-from tools.results import (
-    ACCURACY_FILE,
-    COUNTERS_FILE,
-    ENERGY_FILE,
-    FIRST_BOARD_FILE,
-    OTHER_BOARD_FILE,
-    SUSTAINED_FILE,
-    NotMeasured,
-    ResultsError,
-    counters_of_folder,
-    load,
-    load_folder,
-    pick,
-    read_json,
-    require_measured,
-    size_text,
-)
+from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
+from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, size_text
 
 COLD_FILE = "cold.json"
 NOT_MEASURED = "not measured"
@@ -72,7 +43,7 @@ Dictionary = Mapping[str, Value]
 # Of a case: its column, and how it is written.
 OF_CASES: dict[str, tuple[str, Form]] = {
     "tflops": ("tflops", significant),
-    "time": ("microseconds", duration),
+    "time": ("microseconds", forms.duration),
     "of_cublas": ("of_cublas", share),  # the smaller of paired and alone; 1 is as fast
     "vs_cublas": ("vs_cublas", share),
     "vs_cublas_alone": ("vs_cublas_alone", share),
@@ -87,14 +58,16 @@ OF_KERNELS: dict[str, tuple[str, Form]] = {
     "occupancy": ("occupancy", share),
 }
 PEAKS = {"fp32_peak_gflops": "fp32", "dram_peak_gbytes_s": "dram"}  # in TFLOP/s and TB/s
-COUNTER_FORMS = {field: form for _, field, form in COUNTER_ROWS}
+COUNTER_FORMS = {field: form for _, field, form in forms.COUNTER_ROWS}
 
 # The file of a quantity where a page names none.
-FILES = dict.fromkeys(("relative", "componentwise", "roundings"), ACCURACY_FILE)
+FILES = dict.fromkeys(("relative", "componentwise", "roundings"), results.ACCURACY_FILE)
 OF_TURNS = ("joules", "watts", "gflops_per_joule", "energy_of_cublas", "back_to_back", "clock", "throttled")
-FILES |= dict.fromkeys(OF_TURNS, ENERGY_FILE)
-FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), SUSTAINED_FILE)
-FILES |= dict.fromkeys(("counter", "launch"), COUNTERS_FILE) | {"counted": counts.counts_file(counts.USUAL_SIZE)}
+FILES |= dict.fromkeys(OF_TURNS, results.ENERGY_FILE)
+FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), results.SUSTAINED_FILE)
+FILES |= dict.fromkeys(("counter", "launch"), results.COUNTERS_FILE) | {
+    "counted": counts.counts_file(counts.USUAL_SIZE)
+}
 
 
 class Folders:
@@ -107,7 +80,7 @@ class Folders:
 
     @cached_property
     def results(self) -> pd.DataFrame:
-        return load_folder(self.path)
+        return results.load_folder(self.path)
 
     @cached_property
     def cold(self) -> pd.DataFrame:
@@ -157,7 +130,7 @@ def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
     if rival:
         yield "back_to_back", shape, Value(own["gflops"] / rival["gflops"], share)
     if "joules_per_product" in own:
-        yield "joules", shape, Value(own["joules_per_product"], joules)
+        yield "joules", shape, Value(own["joules_per_product"], forms.joules)
         yield "watts", shape, Value(own["watts"], lambda v: f"{v:.0f} W")
         yield "gflops_per_joule", shape, Value(own["gflops_per_watt"], significant)
         if rival and "joules_per_product" in rival:
@@ -189,7 +162,7 @@ def of_case(row) -> Iterator[tuple[str, str, Value]]:
             if is_number(error):
                 yield quantity, f"{shape}.{row.data}", Value(error, error_size)
                 if quantity == "componentwise":
-                    yield "roundings", f"{shape}.{row.data}", Value(2**24 * error, tenths)
+                    yield "roundings", f"{shape}.{row.data}", Value(2**24 * error, forms.tenths)
     yield from of_turn(row, shape)
 
 
@@ -209,7 +182,7 @@ def of_results(rows: pd.DataFrame) -> Dictionary:
     for part in ("device", "protocol"):
         for field, number in (context.get(part) or {}).items():
             if is_number(number):
-                found[f"{part}.{field}"] = Value(number, plain)
+                found[f"{part}.{field}"] = Value(number, forms.plain)
                 if field in PEAKS:
                     found[f"peak.{PEAKS[field]}"] = Value(number / 1e3, significant)
     return found
@@ -255,7 +228,7 @@ def constant(name: str, file: str) -> Value:
     found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
     if found is None:
         raise ResultsError(f"{file} defines no number {name}")
-    return Value(float(found[1]), plain)
+    return Value(float(found[1]), forms.plain)
 
 
 class Values:
@@ -270,7 +243,7 @@ class Values:
             return of_counted(self.folders.comparison(int(size[1])))
         require_measured(self.folders.path, file)
         if Path(file).name.startswith("counters"):
-            return of_counters(counters_of_folder(self.folders.path, file) or {})
+            return of_counters(results.counters_of_folder(self.folders.path, file) or {})
         return of_results(self.folders.file(file))
 
     def value(self, name: str) -> Value:
@@ -379,8 +352,8 @@ def l2_to_sm_tb_s(v: Values) -> float:
 
 SQUARES = "2048 3001 3072 4096 5120 6144 8192"
 NO_SQUARES = "128x4096x4096 4096x128x4096 1024x1024x16384 8192x8192x512 16384x16384x64"
-OTHER = OTHER_BOARD_FILE.removesuffix(".json")
-FIRST = FIRST_BOARD_FILE.removesuffix(".json")
+OTHER = results.OTHER_BOARD_FILE.removesuffix(".json")
+FIRST = results.FIRST_BOARD_FILE.removesuffix(".json")
 SMALL = "libsgemm:componentwise.512"
 
 DERIVED: dict[str, Callable[[Values], float]] = {

@@ -36,21 +36,10 @@ from tools.plots import specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, layer
 from tools.results import (
-    ACCURACY_FILE,
-    CASE,
-    COUNTERS_FILE,
-    ENERGY_FILE,
-    MODES,
-    PROTOCOL,
-    SHAPES_FILE,
-    SUSTAINED_FILE,
-    SWEEP_FILES,
-    TENSOR_SHAPES_FILE,
     File,
     ResultsError,
     Row,
     beta_of,
-    crossover,
     device_of,
     is_of_file,
     load,
@@ -58,7 +47,6 @@ from tools.results import (
     pick,
     short_name,
     usable,
-    warn,
 )
 
 # In pixels. A page shows a chart as it is, and a phone at half its size, so charts are narrow and texts are large.
@@ -640,7 +628,7 @@ def roofline(source: Source) -> Chart:
     """A panel for each memory: a kernel stands at the FLOP it computes for each byte that it was counted to move."""
     device, peak = source.device, source.peak
     if not source.counters:
-        raise NoData(f"it takes a file of tools/counters.py ({COUNTERS_FILE})")
+        raise NoData(f"it takes a file of tools/counters.py ({results.COUNTERS_FILE})")
     if not peak or not device.get("dram_peak_gbytes_s"):
         raise NoData("the device's FP32 and DRAM peaks are not known")
     size, counted = source.counters["context"]["size"], source.counters["derived"]
@@ -715,7 +703,7 @@ def cpu_against_gpu(source: Source) -> Chart:
         ("01_naive", "cpu_naive", "chapter 01 is faster than three loops"),
         ("cublas", "cpu_blas", "cuBLAS is faster than OpenBLAS"),
     ):
-        size = crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
+        size = results.crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
         if size is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
             meetings.append({"side": plain(size), "microseconds": plain(float(meeting))})
@@ -766,7 +754,7 @@ UNDRAWN = ("inf", "nan", "zeros")  # what is finite of the first two is uniform,
 def error_by_distribution(source: Source) -> Chart:
     """Kernels whose errors coincide on every kind of operands, as the tables write them, share a marker and a name."""
     if source.accuracy is None:
-        raise NoData(f"it takes a file of runner --accuracy ({ACCURACY_FILE})")
+        raise NoData(f"it takes a file of runner --accuracy ({results.ACCURACY_FILE})")
     sizes = set(source.accuracy.side.dropna().astype(int))
     size = 4096 if 4096 in sizes else max(sizes, default=0)
     records = pick(source.accuracy, None, side=size, variant="").dropna(subset="rel_err")
@@ -1016,36 +1004,48 @@ def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
 def files_of(folder: Path) -> list[File]:
     """The files of a folder that bear their usual names, or else all that the runner wrote, as far as they belong
     together. Raises ResultsError where there is none."""
-    names = (*SWEEP_FILES, COUNTERS_FILE, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
-    has_sweep = any((folder / name).exists() for name in SWEEP_FILES)
+    names = (
+        *results.SWEEP_FILES,
+        results.COUNTERS_FILE,
+        results.ACCURACY_FILE,
+        results.SHAPES_FILE,
+        results.TENSOR_SHAPES_FILE,
+        results.ENERGY_FILE,
+        results.SUSTAINED_FILE,
+    )
+    has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
     paths = [folder / name for name in names if (folder / name).exists()]
     try:
         files = usable(paths if has_sweep else sorted(folder.glob("*.json")))
     except ResultsError as error:
         raise ResultsError(
-            f"{folder} holds none of {', '.join(SWEEP_FILES)}, and other files can not be used: {error}"
+            f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and other files can not be used: {error}"
         ) from None
     if any(file.kind == "programs" for file in files):
         raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
     if not any(file.is_results for file in files):
-        raise ResultsError(f"{folder} holds none of {', '.join(SWEEP_FILES)}, and no other results")
+        raise ResultsError(f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and no other results")
     return [*of_one_protocol(files), *(file for file in files if file.kind == "counters")]
 
 
 def of_one_protocol(files: Sequence[File]) -> list[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
     kept = []
-    for kind in ("sweep", *MODES):
+    for kind in ("sweep", *results.MODES):
         keys = {}
         for at, file in enumerate(files):
             if file.kind == kind:
                 context = file.document["context"]
-                compared = [context["protocol"].get(name, False) for name in PROTOCOL if name not in CASE]
+                compared = [
+                    context["protocol"].get(name, False) for name in results.PROTOCOL if name not in results.CASE
+                ]
                 keys[at] = str([(context.get("device") or {}).get("name"), compared])
         usual = max(keys.values(), key=[*keys.values()].count, default=None)
         kept += [files[at] for at, key in keys.items() if key == usual]
         for at in (at for at, key in keys.items() if key != usual):
-            warn(f"{files[at].path} has another protocol or device than most files of its folder, and is not drawn")
+            results.warn(
+                f"{files[at].path} has another protocol or device than most files of its folder, and is not drawn"
+            )
     return kept
 
 
@@ -1053,7 +1053,7 @@ def source_of(files: Sequence[File]) -> Source:
     """What was executed with --check or --count has no times. Such a file is read only where there is no sweep."""
     of_kind: dict[str, list[File]] = {}
     for file in files:
-        is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(SHAPES_FILE).stem)
+        is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(results.SHAPES_FILE).stem)
         of_kind.setdefault("shapes" if is_shapes else file.kind, []).append(file)
 
     def table(kind: str) -> pd.DataFrame | None:
@@ -1072,7 +1072,7 @@ def source_of(files: Sequence[File]) -> Source:
 def pictures_of(folder: Path) -> dict[str, Callable[[], Chart]]:
     """The pictures of accesses, for a folder with what the executor counted."""
     counts = folder / counts_file(USUAL_SIZE)
-    if not counts.exists() or any((folder / name).exists() for name in SWEEP_FILES):
+    if not counts.exists() or any((folder / name).exists() for name in results.SWEEP_FILES):
         return {}
     from tools.plots import pictures  # which takes this module, and the packages that fill the pages
 

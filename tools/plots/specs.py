@@ -1,7 +1,7 @@
 """Charts as Vega-Lite definitions: those of a report, and the parts that plot.py makes a page's charts of.
 
-A definition draws rows, whose fields tools/report/data.py describes, and a report's roofline `roofs` as well. `fill` in
-tools/report/page/charts.js adds the data, and the colours and shapes of the kernels in them; plot.py does so too.
+A definition draws rows, whose fields tools/report/data.py describes. `fill` in tools/report/page/charts.js adds the
+data, and the colours and shapes of the kernels in them; plot.py does so too.
 """
 
 from __future__ import annotations
@@ -122,22 +122,12 @@ NEAR = {"zero": False, "padding": 14}
 SPEED = Quantity("tflops", "TFLOP/s", ("tflops_low", "tflops_high"), scale=LOG)
 RELATIVE = Quantity("of", "% of cuBLAS's speed", ("of_low", "of_high"), "of_least", 100, RATIO)
 ERROR = Quantity("err", "relative error against FP64", scale=LOG, digits=".2~e")
-INTENSITY = Quantity("intensity", "FLOP per byte of DRAM", scale=LOG)
 OVER_TIME = {
     "speed": Quantity("tflops", "TFLOP/s", scale=NEAR),
     "clock": Quantity("mhz", "SM clock in MHz", scale=NEAR),
     "power": Quantity("watts", "W", scale=NEAR),
     "temperature": Quantity("celsius", "°C", scale=NEAR),
 }
-
-
-def roofline() -> Spec:
-    """`roofs` has the ends of the lines: a slope and a flat part for each device."""
-    place = {"x": INTENSITY.channel(), "y": SPEED.channel()}
-    mark = {"type": "line", "strokeWidth": 2, "strokeDash": [6, 3], "color": INK}
-    about = [{"field": "device", "type": "nominal"}, {"field": "limit", "type": "nominal"}]
-    roofs = {"data": {"name": "roofs"}, "mark": mark, "encoding": place | {"detail": about, "tooltip": about}}
-    return scatter(INTENSITY, SPEED, roofs)
 
 
 def errors_by_distribution() -> Spec:
@@ -202,7 +192,6 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "distribution": {"scatter": errors_by_distribution()},
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO, hot="turn_throttled")),
     "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
-    "roofline": {"scatter": roofline()},
     "samples": {"scatter": samples()},
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tools import turns
+from tools import results, turns
 from tools.compare import BROKEN, case_name, compare
 from tools.counts import ratio
 from tools.fleet import device_name
@@ -21,19 +21,7 @@ from tools.forms import error_size, shape_text, share, significant
 from tools.plots import specs
 from tools.plots.looks import looks_of, names_of
 from tools.report.verdicts import leaderboards
-from tools.results import (
-    MODES,
-    PROTOCOL,
-    File,
-    ResultsError,
-    Row,
-    as_the_schema_has_it,
-    load,
-    load_counters,
-    protocol_differences,
-    protocol_value,
-    usable,
-)
+from tools.results import MODES, PROTOCOL, File, ResultsError, Row, as_the_schema_has_it, load, load_counters, usable
 
 VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
@@ -62,7 +50,6 @@ class Report:
     protocols: list[str] = field(default_factory=list)
     cases: list[dict] = field(default_factory=list)
     pairs: list[dict] = field(default_factory=list)
-    roofs: list[dict] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     looks: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -102,7 +89,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 def protocol_key(context: dict) -> tuple:
     """Files with the same key may be compared."""
-    return tuple(str(protocol_value(context["protocol"], name)) for name in PROTOCOL)
+    return tuple(str(results.protocol_value(context["protocol"], name)) for name in PROTOCOL)
 
 
 VERIFIED = {True: "verified", False: "not verified", None: "verified or not"}
@@ -118,13 +105,13 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
     """ "cold L2, kernel time, uniform data, beta 0" for each, and what else they differ in."""
     always = ("l2", "time", "data", "beta", *MODES)
     numbered = {str(number): protocol for number, protocol in enumerate(protocols)}
-    more = [name for name in PROTOCOL if name not in always and protocol_differences(numbered, [name])]
+    more = [name for name in PROTOCOL if name not in always and results.protocol_differences(numbered, [name])]
     titles = []
     for protocol in protocols:
         data = protocol.get("data", "unknown")
         parts = [f"{protocol['l2']} L2", f"{protocol['time']} time"]
         parts += [f"{data if isinstance(data, str) else 'all kinds of'} data", f"beta {protocol.get('beta', 0):g}"]
-        parts += [WORDS.get(name, name) for name in MODES if protocol_value(protocol, name)]
+        parts += [WORDS.get(name, name) for name in MODES if results.protocol_value(protocol, name)]
         parts += [VERIFIED[protocol.get(name)] if name == "verify" else f"{name} {protocol.get(name)}" for name in more]
         titles.append(", ".join(parts))
     return titles
@@ -223,25 +210,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
                 "of_least": 100 * row.of_cublas,
                 "written_ratio": f"{share(row.vs_cublas)} ({share(low)} to {share(high)})",
             }
-        if not pd.isna(row.tflops) and row.is_gpu:
-            # Each matrix once: what any kernel has to move, so the roof is one that none exceeds.
-            m, n, k = row.m, row.n, row.k
-            case["intensity"] = 2 * m * n * k / (4.0 * (m * k + k * n + m * n))
     return present(case)
-
-
-def roofs_of(context: dict, cases: Sequence[dict]) -> Iterator[dict]:
-    """The ends of a device's slope, of its DRAM, and of its flat part, of its FP32 units."""
-    device = context["device"] or {}
-    peak, bandwidth = (device.get(name) for name in ("fp32_peak_gflops", "dram_peak_gbytes_s"))
-    xs = [case[name] for case in cases for name in ("intensity", "counted_intensity") if name in case]
-    if not peak or not bandwidth or not xs:
-        return
-    ridge = peak / bandwidth
-    for limit, ends in (("DRAM", (min(*xs, ridge), ridge)), ("FP32 units", (ridge, max(*xs, ridge)))):
-        for x in ends:
-            y = min(x * bandwidth, peak) / 1e3
-            yield {"device": device["name"], "limit": limit, "intensity": plain(x), "tflops": plain(y)}
 
 
 def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Sequence[str]) -> Iterator[dict]:
@@ -287,15 +256,6 @@ def counters_table(source: str, document: dict) -> Table:
     body = [[kernel, *(plain(row.get(name)) for name in used)] for kernel, row in rows.items()]
     heads = ["kernel", *(name.replace("_", " ") for name in used)]
     return Table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", heads, body)
-
-
-def add_counted_intensity(cases: Sequence[dict], document: dict) -> None:
-    """Adds the FLOP per byte of DRAM that Nsight Compute counted to the cases of its device, kernels and size."""
-    context = document.get("context") or {}
-    for case in cases:
-        counted = document.get("derived", {}).get(case["kernel"]) or {}
-        if case["device"] == context.get("device") and case.get("side") == context.get("size") and "intensity" in case:
-            case |= present({"counted_intensity": counted.get("flop_per_dram_byte")})
 
 
 def program_table(source: str, document: dict) -> Table:
@@ -394,11 +354,6 @@ def gather(paths: Sequence[Path]) -> Report:
             if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
                 report.tables.append(counts_table(sources[index], counted))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
-    for file in files:
-        if file.kind == "counters":
-            add_counted_intensity(report.cases, load_counters(file))
-    for device, context in {device_name(context): context for context in contexts.values()}.items():
-        report.roofs += roofs_of(context, [case for case in report.cases if case["device"] == device])
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
         report.notes.append("The files were measured under several protocols; charts show one at a time.")
     return report

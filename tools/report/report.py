@@ -86,7 +86,7 @@ def page(report: Report, title: str) -> str:
     configs = {theme: specs.config(theme) for theme in CARDS}
     document = {
         "title": title,
-        **{name: getattr(report, name) for name in ("files", "protocols", "cases", "pairs", "roofs", "looks")},
+        **{name: getattr(report, name) for name in ("files", "protocols", "cases", "pairs", "looks")},
         "tables": [vars(table) for table in report.tables],
         "first": first_shown(report),
         "charts": specs.CHARTS,

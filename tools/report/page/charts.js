@@ -8,13 +8,13 @@ const theme = () => {
 };
 
 /** A definition with its data, and with the colours and shapes of those kernels that occur. */
-function fill(page, spec, rows, others = {}) {
+function fill(page, spec, rows) {
   const filled = structuredClone(spec);
   const names = unique(rows.map((row) => row.name));
   const looks = (name, look, other) => page.looks[name]?.[look] ?? other;
   const color = { domain: names, range: names.map((name) => looks(name, theme(), page.inks[theme()])) };
   const shape = { domain: names, range: names.map((name) => looks(name, "shape", "circle")) };
-  Object.assign(filled, { data: { name: "rows" }, datasets: { rows, ...others }, width: "container" });
+  Object.assign(filled, { data: { name: "rows" }, datasets: { rows }, width: "container" });
   filled.params = [{ name: "ink", value: page.inks[theme()] }];
   const sides = unique(rows.map((row) => row.side).filter(Boolean)).sort((a, b) => a - b);
   const powers = Array.from({ length: 32 }, (_, e) => 2 ** e).filter((p) => sides[0] <= p && p <= sides.at(-1));
@@ -29,7 +29,7 @@ function fill(page, spec, rows, others = {}) {
 }
 
 /** Draws into a place and calls `opens` with the row of a point that is clicked. */
-async function draw(page, place, spec, rows, opens, others) {
+async function draw(page, place, spec, rows, opens) {
   const config = structuredClone(page.configs[theme()]);
   if (innerWidth < 800) Object.assign(config.legend, NARROW);
   const options = {
@@ -42,7 +42,7 @@ async function draw(page, place, spec, rows, opens, others) {
   };
   place.embedded?.finalize();
   place.dataset.drawing = "";
-  place.embedded = await vegaEmbed(place, fill(page, spec, rows, others), options);
+  place.embedded = await vegaEmbed(place, fill(page, spec, rows), options);
   place.embedded.view.addEventListener("click", (_, item) => {
     if (item?.datum?.id !== undefined) opens(item.datum);
   });

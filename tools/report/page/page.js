@@ -70,14 +70,6 @@ const VIEWS = [
     missing: "No case here ran for seconds: the runner's --sustain does that.",
     about: "Solid: the kernel. Dashed: cuBLAS beside it.",
   },
-  {
-    id: "roofline", title: "Roofline", field: "intensity",
-    columns: [...CASE, ["FLOP per byte", (r) => r.intensity], ...OF_SPEED.slice(0, 1)],
-    text: "The least bytes are those of A, B and C moved once. Counted bytes are those that Nsight Compute saw, and take " +
-      "a file of tools/counters.py. Dashed: the device's peaks of DRAM and of its FP32 units. Kernels on tensor cores " +
-      "may exceed the latter.",
-    missing: "No timed case of a GPU is here.",
-  },
 ];
 
 /** A section with a title and a text. */
@@ -102,8 +94,8 @@ class Figure {
     }, { rootMargin: "200px" }).observe(this.element);
   }
 
-  update(spec, rows, caption, others) {
-    Object.assign(this, { spec, rows, others, stale: true });
+  update(spec, rows, caption) {
+    Object.assign(this, { spec, rows, stale: true });
     this.element.hidden = !rows.length;
     this.caption.textContent = caption;
     this.showTable();
@@ -113,7 +105,7 @@ class Figure {
   show() {
     if (!this.stale || !this.seen || !this.rows.length) return;
     this.stale = false;
-    draw(this.page, this.place, this.spec, this.rows, this.opens, this.others);
+    draw(this.page, this.place, this.spec, this.rows, this.opens);
   }
 
   showTable() {
@@ -177,7 +169,7 @@ class View {
       const number = shown[0]?.id === undefined ? shown.length : unique(shown.map((row) => row.id)).length;
       const count = `${number} ${number === 1 ? "case" : "cases"}: ${protocol}`;
       const about = this.about ?? "A click on a point shows its samples.";
-      figure.update(this.specOf(form), shown, `${count}. ${about}`, { roofs: this.page.roofs });
+      figure.update(this.specOf(form), shown, `${count}. ${about}`);
     }
     this.empty.hidden = rows.length > 0;
     this.empty.replaceChildren(...(rows.length ? [] : this.whyEmpty(all)));
@@ -264,17 +256,6 @@ function byProblem(cases, usual) {
 const errorsOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "measured" && row.err), "4096");
 const sustainedOf = (page) => byProblem(page.cases.filter((row) => row.moments));
 
-/** The cases at the bytes that a reader chose, and the control for it where bytes were counted. */
-function intensitiesOf(page) {
-  let counted = false;
-  const options = [["", "the least"], ["counted", "counted"]];
-  const control = (changed) => select("Bytes", options, "", (value) => { counted = Boolean(value); changed(); });
-  const rowsOf = () => (counted
-    ? page.cases.map((row) => ({ ...row, intensity: row.counted_intensity }))
-    : page.cases);
-  return { rowsOf, controls: page.cases.some((row) => row.counted_intensity) ? [control] : [] };
-}
-
 function paintSwatches(page) {
   for (const swatch of document.querySelectorAll(".swatch")) {
     swatch.style.background = page.looks[swatch.dataset.name][theme()];
@@ -286,7 +267,7 @@ async function main() {
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
-  const special = { comparison: comparisonOf, error: errorsOf, roofline: intensitiesOf, sustained: sustainedOf };
+  const special = { comparison: comparisonOf, error: errorsOf, sustained: sustainedOf };
   const ask = ["comparison", "sustained"]; // for files that few reports have
   const all = (charted ? VIEWS : []).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };

@@ -21,7 +21,7 @@ OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/o
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
 COLD = [H200 / f"{name}.json" for name in ("cold", "shapes", "shapes_tensor", "other_board/cold")]  # of two boards
-VIEWS = ("relative", "absolute", "error", "roofline")
+VIEWS = ("relative", "absolute", "error")
 
 
 @pytest.fixture(scope="session")
