@@ -66,6 +66,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, tex
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
+def merged(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
+    """One row for all names that have the same cells, each name once."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, cells in rows:
+        of = names.setdefault(tuple(cells), [])
+        of += [name] * (name not in of)
+    return [[", ".join(of), *cells] for cells, of in names.items()]
+
+
 def table_by_mode(head: str, rows: Sequence[Sequence[str]]) -> str:
     """Rows with a cell for each of programs.MODES. A mode that no program ran has no column."""
     ran = [column for column in range(1, len(programs.MODES) + 1) if any(row[column] for row in rows)]
@@ -364,8 +373,13 @@ class Blocks:
         return "\n\n".join([table(head, rows, left=2), *notes(own), source])
 
     def chapter(self, *kernels: Kernel) -> str:
-        """Every size of the kernels, each in a table of its own, with its resources."""
-        return "\n\n".join(self._sizes(name) for name in self._ids(kernels))
+        """The first kernel at every size, and folded a table of its own for each, with its resources."""
+        names = self._ids(kernels)
+        first = list(pick(self._folders.cold, None, kernel=names[0]).itertuples())
+        rows = [[str(row.side), speed(row), share(row.of_cublas)] for row in first]
+        shown = [f"`{names[0]}`", table(["M = N = K", "TFLOP/s", "of cuBLAS"], rows, left=0), *notes(first)]
+        rest = ["<details>\n<summary>Times, both ratios, errors and resources</summary>", *map(self._sizes, names)]
+        return "\n\n".join([*shown, *rest, "</details>"])
 
     def _sizes(self, kernel: str) -> str:
         records = pick(self._folders.cold, None, kernel=kernel)
@@ -588,7 +602,7 @@ class Blocks:
             if kernel in set(compared.kernel)
         }
         shown = [name for name in cells if ":" not in name or cells[name] != cells.get(name.partition(":")[0])]
-        rows = [[self._linked(name), *cells[name]] for name in shown]
+        rows = merged((self._linked(name), cells[name]) for name in shown)
         known = zip(compared.data, compared.accuracy, strict=True)
         conditions = {kind: accuracy["condition"] for kind, accuracy in known if accuracy.get("condition")}
         rows.append(["condition", *(maybe(significant, conditions.get(kind)) for kind in kinds)])
@@ -623,11 +637,11 @@ class Blocks:
             for measure, error in errors_of(case.get(name)).items():
                 if error > LESS_ACCURATE * library.get(measure, float("inf")):
                     text = error_size(error) + ("" if case[name].verified else " (not promised)")
-                    cells = [self._linked(name), forms.shape_text(shape), data, measure]
-                    rows.append((*cells, text, error_size(library[measure])))
+                    cells = [forms.shape_text(shape), data, measure, text, error_size(library[measure])]
+                    rows.append((self._linked(name), cells))
         rule = f"Errors above {LESS_ACCURATE:g} times cuBLAS's, of all cases in {', '.join(f'`{f}`' for f in files)}."
         head = ["kernel", "M x N x K", "operands", "error", "kernel's", "cuBLAS's"]
-        return f"{table(head, list(dict.fromkeys(rows)), left=4)}\n\n{rule}" if rows else f"None. {rule}"
+        return f"{table(head, merged(rows), left=4)}\n\n{rule}" if rows else f"None. {rule}"
 
     def many_gpus(self, *files: str) -> str:
         """A row for each product that was spread over GPUs, of files given as "FOLDER/FILE" below results/."""
