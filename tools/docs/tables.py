@@ -357,7 +357,8 @@ class Blocks:
                 cells[2] = tflops(row)
             else:
                 lead = library.microseconds / row.microseconds if library and library.measured else None
-                cells = [row.detail, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
+                chosen = row.detail.removesuffix(", by cost model")
+                cells = [chosen, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
             rows.append(
                 [forms.shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)]
             )
@@ -370,6 +371,8 @@ class Blocks:
             "ratios of median times."
         )
         own = found[found.kernel == kernel].itertuples()
+        filled = [not column or any(row[column] for row in rows) for column in range(len(head))]
+        head, *rows = ([cell for cell, keep in zip(cells, filled, strict=True) if keep] for cells in (head, *rows))
         return "\n\n".join([table(head, rows, left=2), *notes(own), source])
 
     def chapter(self, *kernels: Kernel) -> str:
