@@ -23,6 +23,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +40,10 @@ from tools.results import (
     File,
     ResultsError,
     Row,
-    beta_of,
     device_of,
-    is_of_file,
     load,
     load_counters,
     pick,
-    short_name,
     usable,
 )
 
@@ -286,6 +284,11 @@ def level(value: float, text: str, along: str = "y", align: str = "left") -> lis
     return [fixed(mark, **{along: {"datum": plain(value)}}) for mark in marks]
 
 
+def heading(text: str) -> Spec:
+    """Of a panel."""
+    return {"text": text, "fontSize": FONT, "anchor": "start"}
+
+
 def ring(test: str | None = None, **place: Spec) -> Spec:
     return layer({"type": "point", "size": 240, "strokeWidth": 1.5, "color": ALERT, "filled": False}, test, **place)
 
@@ -331,7 +334,12 @@ def size_axis(sizes: Iterable[float]) -> Quantity:
     return Quantity("side", "M = N = K", scale=logarithmic(sizes, 1.12, 1.06) | {"base": 2}, digits="d", axis=axis)
 
 
-Written = Callable[[str, float], str]
+def beside(field: str, unit: str = "") -> Callable[[Mapping], str]:
+    """The name with the value at the line's end, as lines may lie on each other."""
+    return lambda row: f"{row['name']}  {significant(row[field])}{unit}"
+
+
+Written = Callable[[Mapping], str]  # of the last row of a line
 
 
 def lines(
@@ -341,7 +349,7 @@ def lines(
     y: Quantity,
     height: int,
     *below: Spec,
-    name: Written = lambda name, _: name,
+    written: Written = itemgetter("name"),
     dashes: Mapping[str, list[float]] | None = None,
     widths: Mapping[str, float] | None = None,
     dots: bool = True,
@@ -362,9 +370,8 @@ def lines(
     for dot in others:
         if dot["mark"]["type"] == "point":
             dot["transform"] = [*dot["transform"], {"filter": "datum.name != 'cuBLAS' || datum.throttled"}]
-    ends = [End(row[x.field], row[y.field], name(key, row[y.field]), look[key]["light"]) for key, row in drawn.items()]
-    beside = [] if legend else names_at(ends, x, y, height)
-    layers = [*below, line, *others, *beside]
+    ends = [End(row[x.field], row[y.field], written(row), look[key]["light"]) for key, row in drawn.items()]
+    layers = [*below, line, *others, *([] if legend else names_at(ends, x, y, height))]
     return {"data": {"values": list(rows)}, "width": ACROSS, "height": height, "layer": layers}
 
 
@@ -458,16 +465,13 @@ def chapter(source: Source, number: int) -> Chart:
     shares = drawn.assign(share=100 * drawn.of_cublas).dropna(subset="share")
     shares = shares[shares.is_chapter]
 
-    def written(unit: str) -> Written:
-        """Variants may lie on each other; their numbers tell them apart."""
-        return lambda name, value: f"{name}  {significant(value)}{unit}"
-
     thin = set(before.kernel)
-    panels = [over_sizes(drawn, speed_over(*drawn.tflops), 280, name=written(""), thin=thin)]
+    panels = [over_sizes(drawn, speed_over(*drawn.tflops), 280, written=beside("tflops"), thin=thin)]
     if not shares.empty:
         scale = linear(1.08 * max(100, shares.share.max()))
         ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
-        panels.append(over_sizes(shares, ratio, 220, name=written(" %"), x=size_axis(drawn.side), thin=thin))
+        x = size_axis(drawn.side)
+        panels.append(over_sizes(shares, ratio, 220, written=beside("share", " %"), x=x, thin=thin))
     name = own.kernel.iloc[0].partition(":")[0].partition("_")[2]
     note = f"Beside the names: at {own.side.max()}." + " Dashed: variants." * any(own.variant)
     note += " Thin: the chapter before." * (not before.empty)
@@ -559,13 +563,8 @@ def ladder(source: Source) -> Chart:
     spec = filled({"layer": bars}, rows, looks(drawn))
     columns = ((width + 62, "TFLOP/s", "speed"), (width + 142, "of cuBLAS", "share"))
     texts = [layer({"type": "text", "align": "right", "x": place}, y=y, text={"field": of}) for place, _, of in columns]
-    heads = [
-        {
-            "data": {"values": [{}]},
-            "mark": {"type": "text", "align": "right", "x": place, "y": -8, "color": GREY} | {"text": head},
-        }
-        for place, head, _ in columns
-    ]
+    head = {"type": "text", "align": "right", "y": -8, "color": GREY}
+    heads = [fixed(head | {"x": place, "text": text}) for place, text, _ in columns]
     marks = [specs.line_at("x", plain(cublas.tflops.iloc[0]))] if len(cublas) else []
     if peak:
         marks += level(peak, f"FP32 peak {peak:.1f}", "x", "left" if share_of(scale, peak) < 0.5 else "right")
@@ -682,18 +681,12 @@ def cpu_against_gpu(source: Source) -> Chart:
     cpu = source.squares(is_gpu=False).sort_values("time", ascending=False, key=lambda time: time != "end-to-end")
     if gpu.empty or cpu.empty:
         raise NoData("it takes an end-to-end sweep of GPU kernels, and CPU kernels")
-    names = {
-        "three loops (CPU)": "one CPU thread",
-        "OpenBLAS (CPU)": "all CPU threads",
-        "01 naive": "chapter 01, copies",
-        "cuBLAS": "cuBLAS, copies",
-    }
-    order = ("cpu_naive", "cpu_blas", "01_naive", "cublas")
+    names = {"cpu_naive": "one CPU thread", "cpu_blas": "all CPU threads"}
+    names |= {"01_naive": "chapter 01, copies", "cublas": "cuBLAS, copies"}
     records = pd.concat([cpu, gpu])
-    records = records[records.kernel.isin(order)].drop_duplicates(["kernel", "side"], keep="last")
+    records = records[records.kernel.isin(list(names))].drop_duplicates(["kernel", "side"], keep="last")
     times = {name: group.set_index("side").microseconds.sort_index() for name, group in records.groupby("kernel")}
     context = gpu.context.iloc[0]
-    under = f"{subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
     memory = context["protocol"].get("host_memory")
     copies = f", from {memory} host memory" if memory else ""
     note = f"GPU times include copying A and B to the device and C back{copies}.{throttle_note(records)}"
@@ -703,17 +696,17 @@ def cpu_against_gpu(source: Source) -> Chart:
         ("01_naive", "cpu_naive", "chapter 01 is faster than three loops"),
         ("cublas", "cpu_blas", "cuBLAS is faster than OpenBLAS"),
     ):
-        size = results.crossover(dict(times[slow]), dict(times[fast])) if {slow, fast} <= times.keys() else None
-        if size is not None:
+        both = {slow, fast} <= times.keys()
+        if (size := results.crossover(dict(times[slow]), dict(times[fast])) if both else None) is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
             meetings.append({"side": plain(size), "microseconds": plain(float(meeting))})
             note += f"\nFrom N ≈ {size:.0f} on {says}."
     units = "datum.value >= 1e6 ? datum.value / 1e6 + ' s' : datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : "
     time = log_quantity("microseconds", "time of one product", records.microseconds, 2.2, 2.2)
-    ticks = {**time.axis, "labelExpr": f"{units}datum.value + ' µs'"}
-    x, time = size_axis(records.side), replace(time, axis=ticks)
-    panel = over_sizes(records, time, name=lambda name, _: names[name])
-    panel["layer"].append({"data": {"values": meetings}} | ring(x=x.channel(), y=time.channel()))
+    time = replace(time, axis={**time.axis, "labelExpr": f"{units}datum.value + ' µs'"})
+    panel = over_sizes(records, time, written=lambda row: names[row["group"]])
+    panel["layer"].append({"data": {"values": meetings}} | ring(x=size_axis(records.side).channel(), y=time.channel()))
+    under = f"{subtitle(gpu)} · {context['cpu']}, {context['num_cpus']} threads"
     return Chart("CPU against GPU, copies included", under, [panel], note)
 
 
@@ -728,19 +721,16 @@ def time_with_copies(source: Source) -> Chart:
         raise NoData(f"it takes an end-to-end sweep of {', '.join(COPIED)}")
     records = records.assign(ms=records.microseconds / 1e3)
     largest = min(group.side.max() for group in by_kernel(records))
-    at_end = {row.kernel: row.ms for row in pick(records, side=largest).itertuples()}
-    rows = list(records.itertuples())
-    kernels = {name: kernel for (kernel, _), name in names_of(rows).items()}
+    at_end = pick(records, side=largest).set_index("kernel").ms
 
-    def written(name: str, _: float) -> str:
-        kernel = kernels[name]
-        factor = at_end["01_naive"] / at_end[kernel]
-        gain = f", {significant(factor)} ×" if kernel != "01_naive" else ""
-        return f"{COPIED[kernel]}  {significant(at_end[kernel])} ms{gain}"
+    def written(row: Mapping) -> str:
+        ms, simple = at_end[row["group"]], at_end["01_naive"]
+        gain = f", {significant(simple / ms)} ×" if row["group"] != "01_naive" else ""
+        return f"{COPIED[row['group']]}  {significant(ms)} ms{gain}"
 
     x = Quantity("side", "M = N = K", scale=linear(1.03 * records.side.max()), digits="d", axis={"grid": False})
     y = Quantity("ms", "ms", scale=linear(1.06 * records.ms.max()))
-    panel = over_sizes(records, y, 260, name=written, x=x)
+    panel = over_sizes(records, y, 260, written=written, x=x)
     memory = records.context.iloc[0]["protocol"].get("host_memory", "the host's")
     note = "Simple: 01 naive. Tiled: 02, tiles of 16. "
     note += f"A and B copied from {memory} memory, the product, C copied back. Beside the names: at {largest};"
@@ -804,46 +794,39 @@ def error_by_distribution(source: Source) -> Chart:
 FASTEST, SLOWER = "their fastest, by name", "their others"
 
 
-def first_of(by_size: Mapping[int, Row]) -> Row:
-    return next(iter(by_size.values()))
-
-
 def other_kernels(source: Source) -> Chart:
     """A panel for each public repository: its kernels, the fastest one by name, and the ladder for comparison. The
     larger beta where there are two."""
     if not source.others:
         raise NoData("no results of other people's kernels")
-    found: dict[str, dict[str, dict[int, Row]]] = {}
-    for repository, cases in source.others.items():
-        for row in sorted(cases, key=beta_of):
-            if row.measured and row.side == row.side:
-                found.setdefault(repository, {}).setdefault(row.kernel, {})[int(row.side)] = row
-    every = [row for of_kernel in found.values() for by_size in of_kernel.values() for row in by_size.values()]
-    x = replace(size_axis(row.side for row in every), title="")
-    y = Quantity("tflops", "TFLOP/s", scale=linear(1.2 * max(row.tflops for row in every)))
-    beside = [row for row in every if not is_of_file(row)]
+    cases = {name: sorted(cases, key=results.beta_of) for name, cases in source.others.items()}
+    found = {
+        name: pick(pd.DataFrame(of)).dropna(subset="side").drop_duplicates(["kernel", "side"], keep="last")
+        for name, of in cases.items()
+    }
+    every = pd.concat(found.values())
+    x = replace(size_axis(every.side), title="")
+    y = Quantity("tflops", "TFLOP/s", scale=linear(1.2 * every.tflops.max()))
     blue = {"light": THEIRS, "shape": "circle"}
-    look = {FASTEST: blue, SLOWER: blue, **looks_of(beside, names_of(beside))}
+    look = {FASTEST: blue, SLOWER: blue, **looks(every[every.path.isna()])}
     legend = {"title": None, "orient": "bottom", "columns": 3, "labelFontSize": FONT, "labelLimit": 260, "all": True}
     panels = []
-    for repository, of_kernel in found.items():
-        best = {kernel: max(row.tflops for row in by_size.values()) for kernel, by_size in of_kernel.items()}
-        theirs = [kernel for kernel, by_size in of_kernel.items() if is_of_file(first_of(by_size))]
-        fastest = max(theirs, key=best.get, default=None)
+    for repository, records in found.items():
+        theirs = records[records.path.notna()]
+        best = theirs.loc[theirs.tflops.idxmax()] if len(theirs) else None
+        fastest = "" if best is None else best.kernel
         rows = []
-        for kernel, by_size in sorted(of_kernel.items(), key=lambda item: item[0] == fastest):
-            name = (FASTEST if kernel == fastest else SLOWER) if kernel in theirs else title_of(first_of(by_size))
-            about = {"name": name, "group": kernel, "throttled": False}
-            rows += [about | {"side": size, "tflops": plain(by_size[size].tflops)} for size in sorted(by_size)]
+        for group in sorted(by_kernel(records), key=lambda group: group.kernel.iloc[0] == fastest):
+            row = first(group)
+            name = (FASTEST if row.kernel == fastest else SLOWER) if results.is_of_file(row) else title_of(row)
+            rows += [each | {"name": name} for each in values(group, "side", "tflops")]
         panel = lines(rows, look, x, y, 150, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
-        text = short_name(first_of(of_kernel[fastest])) if fastest else ""
+        text = "" if best is None else results.short_name(best)
         named = {"type": "text", "align": "left", "x": 6, "y": 8, "color": THEIRS, "fontSize": 12, "text": text}
-        title = {"text": repository, "fontSize": FONT, "anchor": "start"}
         panel["layer"].append(fixed(named))
-        panels.append(panel | {"title": title, "width": (WIDTH - 130) // 2})
-    under = subtitle(pd.DataFrame(next(iter(source.others.values()))))
+        panels.append(panel | {"title": heading(repository), "width": (WIDTH - 130) // 2})
     note = "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn."
-    return Chart("Other people's kernels beside the ladder", under, panels, note, columns=2)
+    return Chart("Other people's kernels beside the ladder", subtitle(every), panels, note, columns=2)
 
 
 LOSS_COLORS = {"tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT, "rowwise": "#8250df"}
@@ -892,7 +875,7 @@ def energy_over_size(source: Source) -> Chart:
     energy = log_quantity("pj_per_flop", "pJ for each FLOP", records.pj_per_flop, 1.3, 1.3)
     power = Quantity("watts", "mean power in W", scale=linear(1.1 * records.watts.max()))
     panels = [
-        over_sizes(records, energy, 300, name=lambda name, value: f"{name}  {significant(value)}"),
+        over_sizes(records, energy, 300, written=beside("pj_per_flop")),
         over_sizes(records, power, 200),
     ]
     note = (
@@ -932,9 +915,9 @@ def scaling(source: Source) -> Chart:
     ):
         if not records.empty:
             quantity = Quantity("efficiency", "percent", scale=linear(high, low))
-            short = lambda name, _: name.replace(" on ", ", ")  # noqa: E731
-            panel = over_sizes(records, quantity, 210, *level(100, ""), name=short, x=size_axis(drawn.side))
-            panels.append(panel | {"title": {"text": title, "fontSize": FONT, "anchor": "start"}})
+            short, x = (lambda row: row["name"].replace(" on ", ", ")), size_axis(drawn.side)
+            panel = over_sizes(records, quantity, 210, *level(100, ""), written=short, x=x)
+            panels.append(panel | {"title": heading(title)})
     note = f"100 %: as fast as one GPU alone. M = N = K: of the product on one GPU.{throttle_note(drawn)}"
     return Chart("Speed of each of several GPUs, relative to one GPU", subtitle(drawn), panels, note)
 
