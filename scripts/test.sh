@@ -143,10 +143,9 @@ lint() {
   fi
 }
 
-# Pages in a browser, sweeps and the wheel, each where PyPI has what they need. Slurm's tests say so where it is missing.
+# Pages in a browser, sweeps and the wheel, each where PyPI has what they need.
 test_from_outside() {
   local build=$1 other
-  (install_packages munge slurm-wlm) || say "Slurm's packages can not be installed."
   (install_packages chromium) || say "Chromium can not be installed."
   if ! command -v chromium >/dev/null || ! other=$(scripts/python.sh --site); then
     skip "pytest of pages in a browser" "Chromium or Playwright can not be installed"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import datetime
 
 import pytest
 
-from sessions import BUILD, ROOT, kept
+from sessions import BUILD, ROOT, example, kept
 from tools.fleet import folder_name
 
 H200 = ROOT / "results" / "nvidia-h200"
@@ -22,7 +23,7 @@ import json, pathlib, sys, time
 log = pathlib.Path(__file__).resolve().with_name("log").open("a")
 print("begins", file=log, flush=True)
 time.sleep(0.2)
-options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+options = dict(zip(sys.argv[1:], sys.argv[2:]))
 document = json.load(open({source!r}))
 shapes = [tuple(map(int, size.split("x"))) * (1 if "x" in size else 3) for size in options["--sizes"].split(",")]
 document["benchmarks"] = [
@@ -65,6 +66,16 @@ def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_pat
     configure, build = log.read_text(encoding="utf-8").splitlines()
     assert f"-S {ROOT} -B build" in configure
     assert build == "--build build --target runner --parallel"
+
+
+def test_the_example_of_the_page_is_taken(reframe, tmp_path):
+    """A node without a usable GPU is told of, and the other tests run. Here both partitions are this machine."""
+    settings = tmp_path / "settings.py"
+    settings.write_text(re.sub(r' +"(access|resources)": \[.*\],?', "", example().replace('"slurm"', '"local"')))
+    names = ("-n", "SgemmOnCpu.*cpu_blas", "-n", "SgemmOnGpu.*05_coarse_1d.*cold")
+    done = reframe("-C", str(settings), *names, "-P", "sizes=64")
+    assert done.results == {"build": "pass", "cpu_blas": "pass", "05_coarse_1d": "fail"}, done.output
+    assert "the node has no usable GPU: " in done.reasons["05_coarse_1d"]
 
 
 # cpu_naive stands for a runner that leaves layouts out.
