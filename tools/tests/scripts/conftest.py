@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,13 @@ from synthetic import SYNTHETIC
 
 ROOT = Path(__file__).resolve().parents[3]
 Change = Callable[[dict], Any]  # of a document
+
+
+def committed_results(below: str = ".", root: Path = ROOT) -> list[Path]:
+    """The JSON files of results/ that belong to it: runs from the root of the repository leave others there."""
+    command = ["git", "-C", str(root / "results" / below), "ls-files", "--full-name", "*.json"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return sorted(root / name for name in listed) or sorted((root / "results" / below).rglob("*.json"))
 
 
 @pytest.fixture

@@ -1,25 +1,43 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, context, device, edit, keep, protocol, refused
+from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, refused
 from tools import check_results
 
 RESULTS = ROOT / "results"
 
 
-@pytest.mark.parametrize("folder", sorted(path.name for path in RESULTS.iterdir() if path.is_dir()))
-def test_committed_results_keep_every_rule(folder, capsys):
-    status = check_results.main([str(RESULTS / folder)])
+def test_runs_from_the_root_leave_no_results_of_the_repository(tmp_path):
+    names = [f"results/gpu/{name}" for name in ("cold.json", "programs/gpt.json", "20261128-101112.json")]
+    for name in (*names, "results/cpu/20261128-101112.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert len(committed_results(root=tmp_path)) == 4, "an archive has what was committed"
+    for command in (["init", "-q"], ["add", *names[:2]]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    assert committed_results(root=tmp_path) == [tmp_path / name for name in names[:2]]
+    assert committed_results("gpu/programs", root=tmp_path) == [tmp_path / names[1]]
+
+
+@pytest.mark.parametrize("folder", sorted({path.relative_to(RESULTS).parts[0] for path in committed_results()}))
+def test_committed_results_keep_every_rule(folder, capsys, tmp_path):
+    for path in (*committed_results(folder), *(RESULTS / folder).glob("*.txt")):
+        copy = tmp_path / path.relative_to(RESULTS)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    status = check_results.main([str(tmp_path / folder)])
     lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("accepted: ")]
-    assert (status, lines) == (0, [f"{RESULTS / folder}: every rule is kept"])
+    assert (status, lines) == (0, [f"{tmp_path / folder}: every rule is kept"])
 
 
 def test_each_exception_is_that_of_a_committed_file():
-    files = [path for path in RESULTS.rglob("*.json") if path.name != "kernels.json"]
+    files = [path for path in committed_results() if path.name != "kernels.json"]
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     dates = {document["context"]["date"] for document in documents if "context" in document}
     assert {date for date, _ in check_results.ACCEPTED} <= dates

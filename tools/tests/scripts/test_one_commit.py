@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, committed_results
 
 RESULTS = ROOT / "results" / "nvidia-h200"
 
@@ -33,7 +33,7 @@ def same_device_code(one: str, other: str) -> bool:
 def commits(folder: Path) -> dict[str, str]:
     """The commit of every results file of the folder, by the name of the file."""
     found = {}
-    for path in sorted(folder.rglob("*.json")):
+    for path in committed_results(folder.relative_to(ROOT / "results")):
         name = path.relative_to(folder)
         if name.parts[0] not in APART:
             found[str(name)] = json.loads(path.read_text(encoding="utf-8"))["context"]["git_commit"]

@@ -16,6 +16,7 @@ from conftest import (
     ROOT,
     SYNTHETIC,
     case,
+    committed_results,
     context,
     device,
     ended,
@@ -296,7 +297,7 @@ def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_pa
 
 
 def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
-    files = sorted((ROOT / "results").rglob("*.json"))
+    files = committed_results()
     found = written(tmp_path, *files)
     assert len({c["source"] for c in found["cases"]}) == len(found["files"])
     lists = [note for note in found["notes"] if "kernels.json is a list of kernels" in note]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
+from conftest import ROOT, SYNTHETIC, add_layouts, case, committed_results, context, device, on, protocol
 from tools.results import (
     ResultsError,
     crossover,
@@ -221,7 +221,7 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
     assert crossover({}, {}) is None
 
 
-RUNS = [path for path in (*SYNTHETIC.glob("*.json"), *sorted(RESULTS.glob("*/*.json"))) if read_file(path).is_results]
+RUNS = [path for path in (*SYNTHETIC.glob("*.json"), *committed_results()) if read_file(path).is_results]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
