@@ -29,10 +29,20 @@ def git(folder: Path, *words: str) -> None:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
-    for name in [*linked_folders(), "a_new_room", "cmake", "docs", "results", "runner/tests", "tests"]:
+    for name in [
+        *linked_folders(),
+        "a_new_room",
+        "cmake",
+        "docs",
+        "results",
+        "runner/tests",
+        "tests",
+        "tools/trace_page",
+    ]:
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "file.cpp").write_text("1", encoding="utf-8")
-    (folder / "README.md").write_text("1", encoding="utf-8")
+    for name in ("README.md", "tools/plot.py"):
+        (folder / name).write_text("1", encoding="utf-8")
     git(folder, "init")
     git(folder, "add", ".")
     git(folder, "commit", "-m", "all")
@@ -47,7 +57,7 @@ def is_dirty(folder: Path) -> bool:
     return "SGEMM_GIT_DIRTY true" in output.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [*linked_folders(), "a_new_room", "cmake"])
+@pytest.mark.parametrize("name", [*linked_folders(), "a_new_room", "cmake", "tools/trace_page"])
 def test_a_change_of_what_is_linked_is_recorded(copy, name):
     file = copy / name / "file.cpp"
     file.write_text("2", encoding="utf-8")
@@ -63,6 +73,7 @@ def test_results_and_pages_are_no_change_of_the_binary(copy):
         "results/file.cpp",
         "results/new.json",
         "runner/tests/file.cpp",
+        "tools/plot.py",
         "my.cu",
     ):
         (copy / name).write_text("2", encoding="utf-8")
