@@ -317,19 +317,17 @@ class Blocks:
         return compare.across(same, "time").partition("\n\n")[2]
 
     def devices(self, size: int, *kernels: str) -> str:
-        """Every board with results here: its ceilings, the kernels at one size, and its calibration."""
-        rows = []
+        """A column for each board with results here: its ceilings, the kernels at one size, and its calibration."""
+        columns = [["", "compute capability", "SMs", "FP32 peak", "DRAM peak, TB/s", *kernels, "calibrated"]]
         for path in sorted(self._folders.path.parent.glob("*/cold.json")):
             cases = load([path])
-            gpu = device_of(cases)
-            ceilings = [f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"]
-            ceilings.append(f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}")
+            gpu, file = device_of(cases), path.parent / CALIBRATION_FILE
+            peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
+            facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
-            file = path.parent / CALIBRATION_FILE
             calibrated = read_calibration(file).date[:10] if file.exists() else "none yet"
-            board = f"{gpu['name']}, {gpu['compute_capability']}, {gpu['multiprocessors']} SMs"
-            rows.append([board, *ceilings, *speeds, calibrated])
-        head = ["board", "FP32 peak, TFLOP/s", "DRAM peak, TB/s", *kernels, "calibrated"]
+            columns.append([*facts, f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}", *speeds, calibrated])
+        head, *rows = zip(*columns, strict=True)
         return table(head, rows)
 
     def sweep(self, *kernels: Kernel) -> str:

@@ -268,7 +268,7 @@ def test_dark_follows_the_system_and_can_be_switched(site, open_page):
 @pytest.mark.parametrize("folder", ["drawings", "charts"])
 def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(folder, site, open_page):
     page = open_page(site / CHAPTER).page
-    picture = page.locator(f".md-content img[src*='/{folder}/']").first
+    picture = page.locator(f".md-content img[src*='{folder}/']").first
     assert picture.locator("..").get_attribute("href") == picture.get_attribute("src")
 
     def brightness() -> int:
@@ -279,6 +279,25 @@ def test_pictures_are_as_dark_as_the_page_and_lead_to_themselves(folder, site, o
     page.click("label[title='Switch to dark']")
     page.wait_for_function("() => document.body.dataset.mdColorScheme === 'slate'")
     assert brightness() < 60
+
+
+def test_the_keyboard_reaches_the_text_and_the_fields_of_pages_to_play_with(site, open_page):
+    """The first stop leads past the navigation. Each stop is seen: it has an outline, or the browser's own."""
+    page = open_page(site / "index.html").page
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.classList.contains('md-skip')")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.hash.length > 1")
+    page.goto((site / "docs" / "interactive" / "tiles.html").as_uri())
+    stops = []
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        stops.append(
+            page.evaluate("""() => [document.activeElement.tagName,
+            getComputedStyle(document.activeElement).outlineStyle !== "none"]""")
+        )
+    assert [name for name, _ in stops][:2] == ["A", "SELECT"], "home, then the example"
+    assert all(seen for _, seen in stops), stops
 
 
 def test_wide_tables_scroll_within_themselves(site, open_page):
