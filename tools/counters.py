@@ -352,4 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for ending in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(ending) != signal.SIG_IGN:  # as under nohup
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))  # through what ends ncu
     raise SystemExit(main())

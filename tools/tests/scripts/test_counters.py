@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,7 +47,7 @@ if sys.argv[1] == "--version":
     sys.exit("NVIDIA (R) Nsight Compute Command Line Profiler\\nVersion 2025.3.1.0 (build 1)")
 log = sys.argv.index("--log-file")
 with (here / "runs").open("a") as runs:
-    print(*sys.argv[1:], file=runs)
+    print(os.getpid(), *sys.argv[1:], file=runs, flush=True)
 if (here / "sleep").exists():
     time.sleep(600)
 unknown = (here / "unknown").read_text() if (here / "unknown").exists() else "none"
@@ -103,7 +108,7 @@ def test_profiles_the_chapters_by_default(installed):
         "dropped_metrics": [],
     }
     run = (installed / "runs").read_text(encoding="utf-8")
-    assert run.startswith("--clock-control none --profile-from-start off ")
+    assert run.partition(" ")[2].startswith("--clock-control none --profile-from-start off ")
 
 
 def test_the_longest_launch_stands_for_a_product(installed):
@@ -173,6 +178,25 @@ def test_a_kernel_that_takes_too_long_is_ended(installed, capsys):
     (installed / "sleep").touch()
     assert collect(installed, "1", "--timeout", "0.5") == 1
     assert "took longer than 0.5 s under ncu, which --timeout changes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_what_ends_it_ends_ncu_with_its_folder(installed, number):
+    (installed / "sleep").touch()
+    (installed / "temporary").mkdir()
+    command = [sys.executable, "-m", "tools.counters", "--build", str(installed), "1"]
+    environment = os.environ | {"TMPDIR": str(installed / "temporary")}
+    heard = partial(signal.signal, number, signal.SIG_DFL)  # whatever the tests run under
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, preexec_fn=heard) as process:
+        while not (installed / "runs").exists():
+            time.sleep(0.01)
+        ncu = int((installed / "runs").read_text(encoding="utf-8").split()[0])
+        process.send_signal(number)
+        assert process.communicate() == (None, b"")
+    assert process.returncode == 128 + number
+    assert not list((installed / "temporary").iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(ncu, 0)
 
 
 def test_bad_input_exits_with_2(installed, tmp_path, monkeypatch, capsys):
