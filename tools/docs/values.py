@@ -352,9 +352,6 @@ def l2_to_sm_tb_s(v: Values) -> float:
 
 SQUARES = "2048 3001 3072 4096 5120 6144 8192"
 NO_SQUARES = "128x4096x4096 4096x128x4096 1024x1024x16384 8192x8192x512 16384x16384x64"
-OTHER = results.OTHER_BOARD_FILE.removesuffix(".json")
-FIRST = results.FIRST_BOARD_FILE.removesuffix(".json")
-SMALL = "libsgemm:componentwise.512"
 
 DERIVED: dict[str, Callable[[Values], float]] = {
     # The GPU of chapter 00, and what it allows chapter 05.
@@ -402,8 +399,6 @@ DERIVED: dict[str, Callable[[Values], float]] = {
     "most_of_others.9": lambda v: over_sizes(max, v, "of_cublas.9", NO_SQUARES, "shapes"),
     # Other files and boards.
     "seconds_with_copies.1": lambda v: v["time.1.10000@end-to-end"] / 1e6,
-    "cublas_us.512": lambda v: v[f"time.{SMALL}@{FIRST}"] * v[f"vs_cublas.{SMALL}@{FIRST}"],
-    "cublas_us_of_other_board.512": lambda v: v[f"time.{SMALL}@{OTHER}"] * v[f"vs_cublas.{SMALL}@{OTHER}"],
     "agreement.median": lambda v: agreement(v, "median", "shapes.json"),
     "agreement.worst": lambda v: agreement(v, "worst", "shapes.json"),
     "training.componentwise": lambda v: programs.gain(v.folders.path / "programs", "componentwise"),
