@@ -752,7 +752,8 @@ class Blocks:
 
     def program_errors(self) -> str:
         """The errors of PyTorch's calls by mode."""
-        return table_by_mode("call", programs.error_rows(self._folders.path / "programs"))
+        rows = programs.error_rows(self._folders.path / "programs")
+        return table_by_mode("call", merged((row[0], row[1:]) for row in rows))
 
     def program_calls(self, **files: str) -> str:
         """Who computed the calls of programs, given as FILE="name" without its ending."""
