@@ -4,7 +4,6 @@ its figures to those of the files."""
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,44 +281,3 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     assert "onerror" in opened.page.locator("#samples h2").inner_text()
     assert opened.page.locator("img, b").count() == 0
     assert opened.errors == opened.too_wide() == []
-
-
-def test_ten_megabytes_open_in_three_seconds(open_page, tmp_path, write):
-    """Seconds of the page's thread until the first chart is drawn: the processor may be shared with a build."""
-    document = json.loads((H200 / "cold.json").read_text())
-    chance = random.Random(1)
-    cases, size = [], 0
-    while size < 10e6:
-        for case in document["benchmarks"]:
-            side = case["m"] + 3 * (len(cases) // len(document["benchmarks"]))
-            samples = {
-                name: [round(us * chance.uniform(0.99, 1.01), 3) for us in case[name]]
-                for name in ("samples_us", "cublas_samples_us")
-                if name in case
-            }
-            cases.append(case | samples | {"m": side, "n": side, "k": side})
-            size += len(json.dumps(cases[-1]))
-    document["benchmarks"] = cases
-    path = tmp_path / "large.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    written = write(path)
-    assert path.stat().st_size > 10e6
-    assert written.stat().st_size < 5e6
-    opened = open_page(written)
-    session = opened.page.context.new_cdp_session(opened.page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def processor_seconds() -> float:
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
-
-    def seconds_to_open() -> float:
-        before = processor_seconds()
-        opened.page.reload()
-        chart(opened, "relative")
-        return processor_seconds() - before
-
-    # Processor time as well grows where others use the same caches: one of three times has to be without.
-    times = (seconds_to_open() for _ in range(3))
-    assert any(0.1 < seconds < 3 for seconds in times), f"{len(cases)} cases"
-    assert opened.errors == []

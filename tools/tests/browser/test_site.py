@@ -212,21 +212,6 @@ def test_every_page_opens_without_errors_and_fits_the_window(site, open_page):
     assert opened.errors == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_search_finds_a_word_and_leads_to_it(width, site, open_page):
-    opened = open_page(site / CHAPTER, width=width)
-    if width == "phone":
-        opened.page.click("label.md-header__button[for=__search]")
-    field = opened.page.locator(".md-search__input")
-    field.focus()
-    opened.page.get_by_text("Type to start searching").wait_for()
-    field.press_sequentially("serpentine")
-    opened.page.click(".md-search-result__link[href*='glossary.html'][href$='#serpentine-order']")
-    opened.page.wait_for_url("**/docs/glossary.html*#serpentine-order")
-    assert opened.page.locator("#serpentine-order").is_visible()
-    assert opened.errors == []
-
-
 def test_terms_have_the_glossarys_first_sentence_as_a_tooltip(site, open_page):
     opened = open_page(site / CHAPTER)
     for term, begins in (
@@ -239,30 +224,6 @@ def test_terms_have_the_glossarys_first_sentence_as_a_tooltip(site, open_page):
         assert tooltip.inner_text().startswith(begins)
         opened.page.mouse.move(0, 0)
         tooltip.wait_for(state="detached")
-
-
-def test_a_touch_shows_the_tooltip_of_an_abbreviation_and_follows_the_link_of_a_term(site, open_page):
-    opened = open_page(site / CHAPTER, width="phone", touch=True)
-    opened.page.locator("article abbr:text-is('SM')").first.tap()
-    tooltip = opened.page.locator(".md-tooltip2--active")
-    tooltip.wait_for()
-    assert tooltip.inner_text().startswith("Streaming multiprocessor: one of the 132 processors")
-    assert opened.too_wide() == []
-    opened.page.locator("article h2").first.tap()
-    tooltip.wait_for(state="detached")
-    opened.page.locator("article a[href='glossary.html#bank-conflict']").first.tap()
-    opened.page.wait_for_url("**/docs/glossary.html#bank-conflict")
-    assert opened.errors == []
-
-
-def test_dark_follows_the_system_and_can_be_switched(site, open_page):
-    opened = open_page(site / CHAPTER, dark=True)
-    scheme = "() => document.body.dataset.mdColorScheme"
-    assert opened.page.evaluate(scheme) == "slate"
-    opened.page.click("label[title='Switch to light']")
-    opened.page.wait_for_function("() => document.body.dataset.mdColorScheme === 'default'")
-    opened.page.goto((site / GLOSSARY).as_uri())
-    assert opened.page.evaluate(scheme) == "default", "the choice is kept from page to page"
 
 
 @pytest.mark.parametrize("folder", ["drawings", "charts"])

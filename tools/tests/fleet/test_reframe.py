@@ -7,14 +7,78 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
-from sessions import BUILD, ROOT, example, kept
 from tools.fleet import folder_name
 
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
+HANGS = 1800  # seconds: what takes longer does not end, however busy the cores are
+REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 H200 = ROOT / "results" / "nvidia-h200"
+
+
+def example() -> str:
+    """The configuration of a site that the page shows."""
+    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    return re.search("```py\n(.*?)```", page, re.DOTALL)[1]
+
+
+@dataclass
+class Session:
+    """What ReFrame said of its tests."""
+
+    status: int
+    output: str
+    results: dict[str, str] = field(default_factory=dict)  # "pass", "fail" or "skip", by the kernel
+    reasons: dict[str, str] = field(default_factory=dict)  # of those that failed
+
+    def read(self, report: Path) -> Session:
+        for case in json.loads(report.read_text(encoding="utf-8"))["runs"][0]["testcases"]:
+            kernel = case.get("kernel", "build")  # the fixtures build
+            self.results[kernel] = case["result"]
+            if case["result"] == "fail":
+                self.reasons[kernel] = case["fail_reason"]
+        return self
+
+
+def kept(folder: Path) -> dict[str, list[dict]]:
+    """The records of each file in results/<device>/runs/."""
+    files = sorted(folder.glob("results/*/runs/*.json"))
+    return {path.name: json.loads(path.read_text(encoding="utf-8"))["benchmarks"] for path in files}
+
+
+@pytest.fixture
+def reframe(tmp_path: Path) -> Callable[..., Session]:
+    """Runs ReFrame on the suite; new results go to tmp_path/results, which starts empty."""
+    for path, what in ((REFRAME, "SGEMM_REFRAME names ReFrame"), (BUILD / "runner", "SGEMM_BUILD names a build")):
+        if not path.exists():
+            pytest.skip(f"there is no {path}: {what}")
+
+    def run(*options: str, build: Path | None = BUILD, environment: dict[str, str] | None = None) -> Session:
+        report = tmp_path / "report.json"
+        folders = [f"--prefix={tmp_path}/reframe", f"--perflogdir={tmp_path}/perflogs", f"--report-file={report}"]
+        keep = [f"-SSgemmOn{place}.results={tmp_path}/results" for place in ("Cpu", "Gpu")]
+        command = [str(REFRAME), *folders, "-c", str(ROOT / "scripts" / "reframe"), "--nocolor", *keep, *options, "-r"]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or ""), "TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=HANGS,
+            check=False,
+        )
+        session = Session(done.returncode, done.stdout + done.stderr)
+        return session.read(report) if report.exists() else session
+
+    return run
+
 
 # A runner for a machine without a GPU: it "measures" what results of a GPU hold.
 REPLAYING_RUNNER = """\
@@ -151,10 +215,10 @@ def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
                 record.update(m=4096, n=4096, k=4096)
         plain = [record for record in records_of(document, "10_tf32x3") if record["m"] == 4096]
         for record in [*records_of(document, "12_fp16x3"), *plain]:
-            for field in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "time_us",
+            for name in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "time_us",
                           "vs_cublas_ci", "vs_cublas_alone", "cublas_alone_us", "samples_us", "cublas_samples_us",
                           "launches_per_sample", "trace"):  # fmt: skip
-                record.pop(field, None)
+                record.pop(name, None)
             record.update(outcome="not_supported", reason="needs compute capability 9.0", verified=False)
             record.update(run_type="aggregate", time_unit="none")
         for record in records_of(document, "09_every_shape"):

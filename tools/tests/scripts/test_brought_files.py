@@ -156,18 +156,6 @@ def test_a_case_that_is_there_twice_is_named_and_the_last_one_counts(edited, cap
     assert warning.endswith("has 01_naive at 256x256x256 2 times, and the last one counts")
 
 
-def test_a_byte_order_mark_is_read_over(edited):
-    path = edited("cold.json")
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert len(load([path])) == len(load([COLD]))
-
-
-def test_the_own_file_of_google_benchmark_is_named(tmp_path, capsys):
-    path = tmp_path / "google.json"
-    path.write_text(json.dumps(GOOGLE), encoding="utf-8")
-    assert "it is Google Benchmark's own file" in refused(capsys, plot.main, path)
-
-
 @pytest.mark.parametrize("text", ["not JSON", json.dumps(GOOGLE), '{"some": "thing"}', "[" * 100_000])
 def test_one_foreign_file_keeps_no_file_beside_it_from_being_used(tmp_path, capsys, text):
     folder = tmp_path / "synthetic-gpu"

@@ -57,26 +57,6 @@ def refusal(capsys, tmp_path: Path, *files: Path) -> str:
     return error
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is not JSON"),
-        (COLD.read_text(encoding="utf-8")[:5000], "is not JSON"),
-        ('{"context": {"schema_version": 9}, "benchmarks": []}', "schema_version is 9"),
-        ('{"some": "thing"}', "not a results file"),
-        ("[1, 2]", "not a results file"),
-        ('"text"', "not a results file"),
-        ('{"runs": [1]}', "not a results file"),
-        ('{"entries": [1]}', "not a results file"),
-        ('{"kernels": {}, "schema_version": 2}', "schema_version is 2"),
-    ],
-)
-def test_what_is_no_result_is_refused_with_its_name(capsys, tmp_path, text, message):
-    path = tmp_path / "given.json"
-    path.write_text(text, encoding="utf-8")
-    assert_named(refusal(capsys, tmp_path, path), message, path)
-
-
 def assert_named(error: str, message: str, path: Path) -> None:
     assert message in error
     assert str(path) in error

@@ -158,7 +158,9 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
     [
         ("{", "is not JSON"),
         ("{}\n{}", "holds more than one JSON document: each run needs a file of its own"),
-        ("[]", "not a results file"),
+        ("[1, 2]", "not a results file"),
+        ('{"runs": [1]}', "not a results file"),
+        ('{"context": {"library_build_type": "release"}, "benchmarks": []}', "it is Google Benchmark's own file"),
         ('{"context": {"schema_version": 1}, "kernels": {}}', "not a results file"),
         ('{"context": {"schema_version": 3}, "benchmarks": []}', "schema_version is 3, this script reads 1 and 2"),
         ('{"context": {}, "benchmarks": []}', "schema_version is None"),
