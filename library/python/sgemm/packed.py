@@ -1,7 +1,9 @@
 """A layer of PyTorch whose weight libsgemm has split once, for inference."""
 
+import contextlib
 import ctypes
 import sys
+from collections.abc import Iterator
 from ctypes import POINTER, byref, c_float, c_int, c_int64, c_size_t, c_void_p
 from typing import Any
 
@@ -26,9 +28,10 @@ class PackedLinear(torch.nn.Module):
     They are made when the layer gets to a GPU or loads a state, which waits for them. Elsewhere
     the layer is a torch.nn.Linear. There are gradients of x, and none of W and b.
 
-    `weight` is a copy at each access, so that nothing that is written there can differ from the terms. State
-    dictionaries are those of a torch.nn.Linear, and are copied. `x` is FP32, under torch.autocast too. Under
-    torch.compile the graph breaks at the layer. Where PyTorch is deterministic, the same call has the same bits.
+    `weight` is a copy at each access, and none of the layer's buffers, so that nothing that is written there can differ
+    from the terms. State dictionaries are those of a torch.nn.Linear, and are copied. `x` is FP32, under torch.autocast
+    too. Under torch.compile the graph breaks at the layer. Where PyTorch is deterministic, the same call has the same
+    bits.
 
     Raises TypeError for what is no plain torch.nn.Linear in FP32, ValueError for another accuracy, and SgemmError where
     the GPU has no kernel that reads terms.
@@ -38,31 +41,27 @@ class PackedLinear(torch.nn.Module):
 
     def __init__(self, linear: torch.nn.Linear, accuracy: str = "componentwise"):
         super().__init__()
-        if accuracy not in ACCURACIES:
-            raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(ACCURACIES)}")
-        if getattr(type(linear), "forward", None) is not torch.nn.Linear.forward or "forward" in vars(linear):
-            raise TypeError(f"a {type(linear).__name__} does more than a torch.nn.Linear, or something else")
-        if linear._forward_hooks or linear._forward_pre_hooks:
-            raise TypeError("the layer has hooks, which its packed one would not call: remove them first")
+        _check(linear, accuracy)
         self.accuracy = accuracy
         self.out_features, self.in_features = linear.weight.shape
         self._terms: _Terms | None = None
-        for name in ("weight", "bias"):
-            tensor = getattr(linear, name)
-            if tensor is not None and tensor.dtype != torch.float32:
-                raise TypeError(f"the {name} holds {tensor.dtype}, not float32")
-            with torch.inference_mode(False):  # a change of what is made in it shows no version
-                self._buffers[name] = None if tensor is None else tensor.detach().clone(
-                    memory_format=torch.contiguous_format)  # fmt: skip
+        self._matrix = _copy(linear.weight)
+        self.register_buffer("bias", None if linear.bias is None else _copy(linear.bias))
         self._pack()
 
     @property
     def weight(self) -> torch.Tensor:
         return self._matrix.clone()
 
-    @property
-    def _matrix(self) -> torch.Tensor:
-        return self._buffers["weight"]
+    @contextlib.contextmanager
+    def _weight_as_buffer(self) -> Iterator[None]:
+        """For PyTorch's machinery, and not longer: no version tells what else would be written through `.data`, by the
+        replay of a graph or by another library."""
+        self._buffers = {"weight": self._matrix, **self._buffers}
+        try:
+            yield
+        finally:
+            self._matrix = self._buffers.pop("weight")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "weight":
@@ -78,31 +77,37 @@ class PackedLinear(torch.nn.Module):
             return torch.nn.functional.linear(x, self._matrix, self.bias)
         return _Product.apply(x, self._matrix, self)
 
-    def _pack(self) -> None:
+    def _pack(self) -> "_Terms | None":
         matrix = self._matrix
         if matrix.device.type != DEVICE:
             self._terms = None
-            return
+            return None
         if matrix.dtype != torch.float32:
             raise TypeError(f"the weight holds {matrix.dtype}: a PackedLinear is of float32")
         before, self._terms = self._terms, None  # so that none are left that an interrupt has spoilt
-        self._terms = _Terms(matrix, self.accuracy, before)
+        self._terms = terms = _Terms(matrix, self.accuracy, before)
+        return terms
 
     def _apply(self, fn: Any, recurse: bool = True) -> "PackedLinear":
-        before = dict(self._buffers)
+        before, bias = self._matrix, self.bias
         try:
-            with torch.inference_mode(False):
+            with self._weight_as_buffer(), torch.inference_mode(False):
                 super()._apply(fn, recurse)
-            if self._matrix is not before["weight"]:
+            if self._matrix is not before:
                 self._pack()
         except BaseException:
-            self._buffers.update(before)  # the layer is as it was
+            self._matrix, self.bias = before, bias  # the layer is as it was
             raise
         return self
 
+    def _save_to_state_dict(self, state: Any, prefix: str, keep_vars: bool) -> None:
+        state[f"{prefix}weight"] = self.weight
+        super()._save_to_state_dict(state, prefix, keep_vars)
+
     def _load_from_state_dict(self, state: Any, prefix: str, metadata: Any, *arguments: Any) -> None:
         metadata = {**metadata, "assign_to_params_buffers": False}
-        super()._load_from_state_dict(state, prefix, metadata, *arguments)
+        with self._weight_as_buffer():
+            super()._load_from_state_dict(state, prefix, metadata, *arguments)
         self._pack()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -130,11 +135,11 @@ class PackedLinear(torch.nn.Module):
             )
         terms = self._terms  # of another matrix, or none, where an interrupt came, or somebody wrote into the buffer
         if terms is None or terms.matrix is not self._matrix or terms.version != self._matrix._version:
-            self._pack()
+            terms = self._pack()
         result = torch.empty(*x.shape[:-1], self.out_features, dtype=torch.float32, device=x.device)
         if result.numel() > 0:
             with torch.cuda.device(x.device):
-                self._terms.multiply(array_of("x", rows), bias, result)
+                terms.multiply(array_of("x", rows), bias, result)
         return result
 
 
@@ -155,22 +160,50 @@ def replace_linears(module: torch.nn.Module, accuracy: str = "componentwise") ->
     classes that are derived from torch.nn.Linear. Returns the module, or its packed layer if it is a Linear itself."""
     made: dict[torch.nn.Module, PackedLinear] = {}
 
+    def is_large(part: torch.nn.Module | None) -> bool:
+        return type(part) is torch.nn.Linear and part.weight.numel() >= FEWEST_NUMBERS
+
     def packed(part: torch.nn.Module) -> torch.nn.Module:
-        if type(part) is not torch.nn.Linear or part.weight.numel() < FEWEST_NUMBERS:
-            return part
         if part not in made:  # which may stand in several places
             made[part] = PackedLinear(part, accuracy)
         return made[part]
 
-    for parent in list(module.modules()):
-        if not isinstance(parent, (torch.nn.TransformerEncoderLayer, torch.nn.MultiheadAttention)):
-            for name, part in parent._modules.items():
-                if part is not None:
-                    parent._modules[name] = packed(part)
-    return packed(module)
+    if is_large(module):
+        return packed(module)
+    places = [
+        (parent, name, part)
+        for parent in module.modules()
+        if not isinstance(parent, (torch.nn.TransformerEncoderLayer, torch.nn.MultiheadAttention))
+        for name, part in parent._modules.items()
+        if is_large(part)
+    ]
+    for _, _, part in places:
+        _check(part, accuracy)  # before the first is replaced
+    for parent, name, part in places:
+        parent._modules[name] = packed(part)
+    return module
 
 
 # ---- How it is done ----
+
+
+def _check(linear: torch.nn.Module, accuracy: str) -> None:
+    """Raises what PackedLinear does not take."""
+    if accuracy not in ACCURACIES:
+        raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(ACCURACIES)}")
+    if getattr(type(linear), "forward", None) is not torch.nn.Linear.forward or "forward" in vars(linear):
+        raise TypeError(f"a {type(linear).__name__} does more than a torch.nn.Linear, or something else")
+    if any(getattr(linear, f"_{kind}_hooks") for kind in ("forward", "forward_pre", "backward", "backward_pre")):
+        raise TypeError("the layer has hooks, which its packed one would not call: remove them first")
+    for name in ("weight", "bias"):
+        tensor = getattr(linear, name)
+        if tensor is not None and tensor.dtype != torch.float32:
+            raise TypeError(f"the {name} holds {tensor.dtype}, not float32")
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    with torch.inference_mode(False):  # a change of what is made in it shows no version
+        return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
 class _Operand(ctypes.Structure):

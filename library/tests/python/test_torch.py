@@ -721,14 +721,29 @@ def test_a_packed_layer_is_none_of_its_layers_changes(gpu):
         layer.weight.mul_(2)
         layer.weight.data.mul_(2)
         layer.bias.zero_()
-        of.weight.mul_(2)  # a copy
+        of.weight.mul_(2)  # a copy, as each of these
+        of.state_dict()["weight"].data.mul_(2)
+        copy.deepcopy(of)._matrix.mul_(2)
     assert torch.equal(of.weight * 4, layer.weight)
     torch.testing.assert_close(of(operand), expected)
     for change in (lambda: setattr(of, "weight", torch.ones(3, 4)), lambda: setattr(of, "weight", layer.weight)):
         with pytest.raises(AttributeError, match="can not be replaced"):
             change()
-    next(of.buffers()).mul_(2)  # which PyTorch's own machinery may do
+    assert [name for name, _ in of.named_buffers()] == ["bias"], "no version tells what comes through .data or a graph"
+    of._matrix.mul_(2)  # as a load does that is interrupted
     torch.testing.assert_close(of(operand) - of.bias, 2 * (expected - of.bias))
+
+
+def test_another_thread_may_take_the_terms_meanwhile(gpu, monkeypatch):
+    layer, operand, empty = linear(), torch.randn(5, 4), torch.empty
+    of = sgemm.torch.PackedLinear(layer)
+
+    def taking(*sizes, **options):
+        of._terms = None  # to split a weight that was loaded
+        return empty(*sizes, **options)
+
+    monkeypatch.setattr(torch, "empty", taking)
+    torch.testing.assert_close(of(operand), layer(operand))
 
 
 def test_a_packed_layer_is_stored_copied_and_moved(gpu):
@@ -768,7 +783,7 @@ def test_a_layer_is_not_packed_while_a_graph_is_captured(gpu, monkeypatch):
     of(torch.randn(5, 4))
     with pytest.raises(RuntimeError, match="while a CUDA graph is captured"):
         sgemm.torch.PackedLinear(linear())
-    next(of.buffers()).mul_(2)
+    of._matrix.mul_(2)
     with pytest.raises(RuntimeError, match="while a CUDA graph is captured"):
         of(torch.randn(5, 4))
 
@@ -778,13 +793,15 @@ def test_what_is_no_plain_layer_is_not_packed(gpu):
         def forward(self, x):
             return super().forward(x) + 1
 
-    hooked, patched = linear(), linear()
+    hooked, patched, watched = linear(), linear(), linear()
     hooked.register_forward_hook(lambda *_: None)
+    watched.register_full_backward_hook(lambda *_: None)
     patched.forward = lambda x: x
     for wrong, text in (
         (Derived(3, 4), "a Derived does more"),
         (torch.nn.Conv1d(3, 4, 1), "a Conv1d does more"),
         (hooked, "the layer has hooks"),
+        (watched, "the layer has hooks"),
         (patched, "does more"),
         (linear().half(), "float16"),
     ):
@@ -818,6 +835,11 @@ def test_layers_inside_are_replaced(gpu):
     torch.testing.assert_close(model[:4](operand), expected)
     assert isinstance(sgemm.torch.replace_linears(linear()), sgemm.torch.PackedLinear)
     torch.testing.assert_close(compiled(model[:4])(operand), expected)
+    refused = torch.nn.Sequential(linear(), linear(3, 4))
+    refused[1].register_forward_hook(lambda *_: None)
+    with pytest.raises(TypeError, match="the layer has hooks"):
+        sgemm.torch.replace_linears(refused)
+    assert type(refused[0]) is torch.nn.Linear, "a module is replaced whole or not at all"
 
 
 def test_pack_says_what_has_taken_its_place():
