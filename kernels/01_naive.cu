@@ -19,7 +19,7 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -48,22 +48,18 @@ __global__ void __launch_bounds__(BLOCK* BLOCK) naive_kernel(Problem p) {
 }
 
 template <WarpAlong ALONG>
-Chapter chapter() {
-  return Chapter(1, "naive")
-      .source("MMUL notes, kernel 1; Matrix Multiplication in CUDA; Numba slides")
+Chapter naive() {
+  return Chapter(1, "naive", "MMUL notes, kernel 1; Matrix Multiplication in CUDA; Numba slides")
+      .block(naive_kernel<ALONG>, BLOCK * BLOCK, 0, 2)
       .launcher([](const Problem& p, cudaStream_t stream) {
         launch(naive_kernel<ALONG>, tiles_of<BLOCK, BLOCK>(p), dim3(BLOCK, BLOCK), 0, stream, p);
-      })
-      .blocks_per_sm(2)
-      .resources([] { return resources_of(naive_kernel<ALONG>, BLOCK * BLOCK); });
+      });
 }
 
 const Registration coalesced =
-    chapter<WarpAlong::columns>().summary("one thread per element of C, a warp along a row of C").registration();
-const Registration uncoalesced = chapter<WarpAlong::rows>()
-                                     .variant("uncoalesced")
-                                     .summary("one thread per element of C, a warp along a column of C")
-                                     .registration();
+    naive<WarpAlong::columns>().summary("one thread per element of C, a warp along a row of C");
+const Registration uncoalesced =
+    naive<WarpAlong::rows>().variant("uncoalesced").summary("one thread per element of C, a warp along a column of C");
 
 }  // namespace
 }  // namespace sgemm

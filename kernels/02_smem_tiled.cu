@@ -24,7 +24,7 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -72,24 +72,20 @@ __global__ void __launch_bounds__(TILE* TILE) smem_tiled_kernel(Problem p) {
 }
 
 template <int TILE, ThreadX THREAD_X>
-Chapter chapter() {
-  return Chapter(2, "smem_tiled")
-      .source("MMUL notes, kernel 2; Matrix Multiplication in CUDA; Numba slides")
+Chapter smem_tiled() {
+  return Chapter(2, "smem_tiled", "MMUL notes, kernel 2; Matrix Multiplication in CUDA; Numba slides")
+      .block(smem_tiled_kernel<TILE, THREAD_X>, TILE * TILE, 0, TILE == 32 ? 2 : 8)
       .launcher([](const Problem& p, cudaStream_t stream) {
         launch(smem_tiled_kernel<TILE, THREAD_X>, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
-      })
-      .blocks_per_sm(TILE == 32 ? 2 : 8)
-      .resources([] { return resources_of(smem_tiled_kernel<TILE, THREAD_X>, TILE * TILE); });
+      });
 }
 
-const Registration tile32 =
-    chapter<32, ThreadX::columns>().summary("32x32 tiles of A and B in shared memory").registration();
+const Registration tile32 = smem_tiled<32, ThreadX::columns>().summary("32x32 tiles of A and B in shared memory");
 const Registration tile16 =
-    chapter<16, ThreadX::columns>().variant("tile16").summary("16x16 tiles of A and B in shared memory").registration();
-const Registration numba_mapping = chapter<16, ThreadX::rows>()
+    smem_tiled<16, ThreadX::columns>().variant("tile16").summary("16x16 tiles of A and B in shared memory");
+const Registration numba_mapping = smem_tiled<16, ThreadX::rows>()
                                        .variant("numba_mapping")
-                                       .summary("16x16 tiles, threadIdx.x along rows as in the Numba slides")
-                                       .registration();
+                                       .summary("16x16 tiles, threadIdx.x along rows as in the Numba slides");
 
 }  // namespace
 }  // namespace sgemm

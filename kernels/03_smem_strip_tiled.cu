@@ -21,7 +21,7 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -61,15 +61,12 @@ __global__ void __launch_bounds__(TILE* TILE) smem_strip_tiled_kernel(Problem p)
 }
 
 const Registration registered =
-    Chapter(3, "smem_strip_tiled")
+    Chapter(3, "smem_strip_tiled", "MMUL notes, kernel 3")
         .summary("strips of A and B in shared memory, one of each per step of k")
-        .source("MMUL notes, kernel 3")
+        .block(smem_strip_tiled_kernel, TILE* TILE, 0, 2)
         .launcher([](const Problem& p, cudaStream_t stream) {
           launch(smem_strip_tiled_kernel, tiles_of<TILE, TILE>(p), dim3(TILE, TILE), 0, stream, p);
-        })
-        .blocks_per_sm(2)
-        .resources([] { return resources_of(smem_strip_tiled_kernel, TILE * TILE); })
-        .registration();
+        });
 
 }  // namespace
 }  // namespace sgemm

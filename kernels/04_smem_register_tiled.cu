@@ -23,7 +23,7 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -78,15 +78,12 @@ __global__ void __launch_bounds__(TSZ_ROWS) smem_register_tiled_kernel(Problem p
 }
 
 const Registration registered =
-    Chapter(4, "smem_register_tiled")
+    Chapter(4, "smem_register_tiled", "MMUL notes, kernel 4")
         .summary("A in registers, B in shared memory, a row of a 64x16 tile per thread")
-        .source("MMUL notes, kernel 4")
+        .block(smem_register_tiled_kernel, TSZ_ROWS, 0, 18)
         .launcher([](const Problem& p, cudaStream_t stream) {
           launch(smem_register_tiled_kernel, tiles_of<TSZ_ROWS, TSZ_COLS>(p), dim3(TSZ_ROWS), 0, stream, p);
-        })
-        .blocks_per_sm(18)
-        .resources([] { return resources_of(smem_register_tiled_kernel, TSZ_ROWS); })
-        .registration();
+        });
 
 }  // namespace
 }  // namespace sgemm

@@ -21,7 +21,7 @@
 #include "common/epilogue.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -80,15 +80,12 @@ __global__ void __launch_bounds__(THREADS, THREADS_PER_SM / THREADS) coarse_1d_k
   }
 }
 
-const Registration registered = Chapter(5, "coarse_1d")
+const Registration registered = Chapter(5, "coarse_1d", "Gautam, 1D coarsening")
                                     .summary("64x64 tiles, each thread computes 8 elements of a column of C")
-                                    .source("Gautam, 1D coarsening")
+                                    .block(coarse_1d_kernel, THREADS, 0, 4)
                                     .launcher([](const Problem& p, cudaStream_t stream) {
                                       launch(coarse_1d_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
-                                    })
-                                    .blocks_per_sm(4)
-                                    .resources([] { return resources_of(coarse_1d_kernel, THREADS); })
-                                    .registration();
+                                    });
 
 }  // namespace
 }  // namespace sgemm

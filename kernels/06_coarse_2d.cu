@@ -21,8 +21,7 @@
 #include "common/epilogue.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "host/alignment.hpp"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 
 namespace sgemm {
 namespace {
@@ -180,41 +179,26 @@ constexpr auto scalar_kernel = coarse_2d_kernel<4, 1>;
 // The layouts of the source: a thread's eight columns lie side by side, and A's tile has no padding.
 constexpr auto published_kernel = coarse_2d_kernel<TN, 0>;
 
-const Registration scalar = Chapter(6, "coarse_2d")
-                                .summary("128x128 tiles, each thread computes 8x8 elements of C")
-                                .source("Gautam, 2D coarsening")
-                                .launcher([](const Problem& p, cudaStream_t stream) {
-                                  launch(scalar_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
-                                })
-                                .blocks_per_sm(2)
-                                .resources([] { return resources_of(scalar_kernel, THREADS); })
-                                .registration();
+/// `kernel` takes problems whose rows split into groups of four, and `otherwise` takes all others.
+Chapter coarse_2d(void (*kernel)(Problem), void (*otherwise)(Problem)) {
+  return Chapter(6, "coarse_2d", "Gautam, 2D coarsening")
+      .block(kernel, THREADS, 0, 2)
+      .launcher([=](const Problem& p, cudaStream_t stream) {
+        const bool aligned = rows_split_into_float4(p.a, p.k, p.lda) && rows_split_into_float4(p.b, p.n, p.ldb) &&
+                             rows_split_into_float4(p.c, p.n, p.ldc);
+        launch(aligned ? kernel : otherwise, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
+      });
+}
 
+const Registration scalar =
+    coarse_2d(scalar_kernel, scalar_kernel).summary("128x128 tiles, each thread computes 8x8 elements of C");
 const Registration vectorized =
-    Chapter(6, "coarse_2d")
+    coarse_2d(coarse_2d_vectorized_kernel, scalar_kernel)
         .variant("vectorized")
-        .summary("128x128 tiles, 8x8 per thread, 128-bit accesses, A transposed in shared memory")
-        .source("Gautam, 2D coarsening")
-        .launcher([](const Problem& p, cudaStream_t stream) {
-          const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) &&
-                                     rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-          launch(vector_access ? coarse_2d_vectorized_kernel : scalar_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0,
-                 stream, p);
-        })
-        .blocks_per_sm(2)
-        .resources([] { return resources_of(coarse_2d_vectorized_kernel, THREADS); })
-        .registration();
-
-const Registration published = Chapter(6, "coarse_2d")
+        .summary("128x128 tiles, 8x8 per thread, 128-bit accesses, A transposed in shared memory");
+const Registration published = coarse_2d(published_kernel, published_kernel)
                                    .variant("published")
-                                   .summary("eight columns of a thread side by side, no padding, as in the source")
-                                   .source("Gautam, 2D coarsening")
-                                   .launcher([](const Problem& p, cudaStream_t stream) {
-                                     launch(published_kernel, tiles_of<BM, BN>(p), dim3(THREADS), 0, stream, p);
-                                   })
-                                   .blocks_per_sm(2)
-                                   .resources([] { return resources_of(published_kernel, THREADS); })
-                                   .registration();
+                                   .summary("eight columns of a thread side by side, no padding, as in the source");
 
 }  // namespace
 }  // namespace sgemm

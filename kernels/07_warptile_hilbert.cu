@@ -33,8 +33,7 @@
 #include "common/keep_in_register.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "host/alignment.hpp"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/shared_memory.cuh"
@@ -258,40 +257,38 @@ __global__ void __launch_bounds__(THREADS, 1) warptile_hilbert_kernel(Problem p)
   }
 }
 
-template <BlockOrder ORDER, Barrier BARRIER>
-Chapter chapter() {
-  return Chapter(7, "warptile_hilbert")
-      .source("Murray, tiling; Salykova, sgemm.cu")
-      .min_compute_capability(80)
-      .unsupported([](const Problem& p) -> std::optional<std::string> {
-        if (p.lda > MAX_LEADING_DIMENSION || p.ldb > MAX_LEADING_DIMENSION) {
-          return "rows of A or B are more than " + std::to_string(MAX_LEADING_DIMENSION) + " elements apart";
-        }
-        return std::nullopt;
-      })
-      .launcher([](const Problem& p, cudaStream_t stream) {
-        const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>
-                             : warptile_hilbert_kernel<Access::float1, ORDER, BARRIER>,
-               tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
-      })
-      .blocks_per_sm(1)
-      .resources(
-          [] { return resources_of(warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>, THREADS, SMEM_BYTES); });
+std::optional<std::string> unsupported(const Problem& p) {
+  if (p.lda > MAX_LEADING_DIMENSION || p.ldb > MAX_LEADING_DIMENSION) {
+    return "rows of A or B are more than " + std::to_string(MAX_LEADING_DIMENSION) + " elements apart";
+  }
+  return std::nullopt;
 }
 
-const Registration hilbert_order =
-    chapter<BlockOrder::hilbert, Barrier::named>()
-        .summary("128x256 tiles in Hilbert order, 64x64 per warp, 16x8 per thread, a ring filled by cp.async")
-        .registration();
-const Registration row_order = chapter<BlockOrder::rows, Barrier::named>()
+template <BlockOrder ORDER, Barrier BARRIER>
+void launch_tiles(const Problem& p, cudaStream_t stream) {
+  const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
+  launch(vector_access ? warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>
+                       : warptile_hilbert_kernel<Access::float1, ORDER, BARRIER>,
+         tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
+}
+
+template <BlockOrder ORDER, Barrier BARRIER>
+Chapter warptile_hilbert() {
+  return Chapter(7, "warptile_hilbert", "Murray, tiling; Salykova, sgemm.cu")
+      .min_capability(80)
+      .unsupported(unsupported)
+      .block(warptile_hilbert_kernel<Access::float4, ORDER, BARRIER>, THREADS, SMEM_BYTES, 1)
+      .launcher(launch_tiles<ORDER, BARRIER>);
+}
+
+const Registration hilbert_order = warptile_hilbert<BlockOrder::hilbert, Barrier::named>().summary(
+    "128x256 tiles in Hilbert order, 64x64 per warp, 16x8 per thread, a ring filled by cp.async");
+const Registration row_order = warptile_hilbert<BlockOrder::rows, Barrier::named>()
                                    .variant("row_order")
-                                   .summary("tiles in row-major order instead of Hilbert order")
-                                   .registration();
-const Registration block_barrier = chapter<BlockOrder::hilbert, Barrier::block>()
+                                   .summary("tiles in row-major order instead of Hilbert order");
+const Registration block_barrier = warptile_hilbert<BlockOrder::hilbert, Barrier::block>()
                                        .variant("block_barrier")
-                                       .summary("one barrier of the block per k-tile, no named barriers")
-                                       .registration();
+                                       .summary("one barrier of the block per k-tile, no named barriers");
 
 }  // namespace
 }  // namespace sgemm

@@ -29,14 +29,12 @@
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/hilbert_tiling.cuh"
+#include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/ring.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "host/alignment.hpp"
-#include "host/chapter.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/mbarrier.cuh"
@@ -374,34 +372,29 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) warp_specialized_kernel(Pro
 }
 
 template <class Shape, FmaOrder ORDER>
-Chapter chapter() {
-  return Chapter(8, "warp_specialized")
-      .source("CUTLASS, warp specialization; the order of the FMAs is our own")
-      .min_compute_capability(90)
-      .launcher([](const Problem& p, cudaStream_t stream) {
-        const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? warp_specialized_kernel<Shape, Access::float4, ORDER>
-                             : warp_specialized_kernel<Shape, Access::float1, ORDER>,
-               tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
-      })
-      .blocks_per_sm(1)
-      .resources([] {
-        return resources_of(warp_specialized_kernel<Shape, Access::float4, ORDER>, Shape::THREADS, Shape::SMEM_BYTES);
-      });
+void launch_tiles(const Problem& p, cudaStream_t stream) {
+  const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
+  launch(vector_access ? warp_specialized_kernel<Shape, Access::float4, ORDER>
+                       : warp_specialized_kernel<Shape, Access::float1, ORDER>,
+         tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
 }
 
-const Registration tile128x256 =
-    chapter<TileShape<Tile128x256>, FmaOrder::alternating_banks>()
-        .summary("128x256 tiles, four warps copy and eight multiply, FMAs alternate between register banks")
-        .registration();
-const Registration serpentine = chapter<TileShape<Tile128x256>, FmaOrder::serpentine>()
+template <class Shape, FmaOrder ORDER>
+Chapter warp_specialized() {
+  return Chapter(8, "warp_specialized", "CUTLASS, warp specialization; the order of the FMAs is our own")
+      .min_capability(90)
+      .block(warp_specialized_kernel<Shape, Access::float4, ORDER>, Shape::THREADS, Shape::SMEM_BYTES, 1)
+      .launcher(launch_tiles<Shape, ORDER>);
+}
+
+const Registration tile128x256 = warp_specialized<TileShape<Tile128x256>, FmaOrder::alternating_banks>().summary(
+    "128x256 tiles, four warps copy and eight multiply, FMAs alternate between register banks");
+const Registration serpentine = warp_specialized<TileShape<Tile128x256>, FmaOrder::serpentine>()
                                     .variant("serpentine")
-                                    .summary("FMAs in serpentine order instead of alternating between register banks")
-                                    .registration();
-const Registration tile256x192 = chapter<TileShape<Tile256x192>, FmaOrder::alternating_banks>()
+                                    .summary("FMAs in serpentine order instead of alternating between register banks");
+const Registration tile256x192 = warp_specialized<TileShape<Tile256x192>, FmaOrder::alternating_banks>()
                                      .variant("tile256x192")
-                                     .summary("256x192 tiles, 16x12 per thread, for large matrices")
-                                     .registration();
+                                     .summary("256x192 tiles, 16x12 per thread, for large matrices");
 
 }  // namespace
 }  // namespace sgemm

@@ -27,14 +27,13 @@
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/hilbert_tiling.cuh"
+#include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "common/warp_specialized.cuh"
-#include "host/alignment.hpp"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/ld_st.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -51,14 +50,14 @@ using namespace warp_specialized;
 
 constexpr int WARPS = 8;  // that multiply, in either of these tiles
 
-struct Tile128x128 : TileTraits {
+struct Tile128x128 : TileDefaults {
   static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, STAGES = 2;
   static constexpr double CYCLES_PER_FMA = 1.22;  // on each of an SM's 128 lanes
 };
 struct Tile128x128Scalar : Tile128x128 {  // copies of single floats take longer, so the ring has more stages
   static constexpr int BK = 48, STAGES = 3;
 };
-struct Tile64x128 : TileTraits {
+struct Tile64x128 : TileDefaults {
   static constexpr int WARPS_M = 1, WARPS_N = 2, SLICES = 4, BK = 64, STAGES = 3;
   static constexpr double CYCLES_PER_FMA = 1.26;
 };
@@ -166,8 +165,8 @@ __global__ void __launch_bounds__(Shape::THREADS, 1) every_shape_kernel(Problem 
             static_cast<int>(blockIdx.x)};
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
-    constexpr Reading READ_B = ACCESS == Access::float4 ? Reading::across_k_by_four : Reading::across_k;
-    Producer<Shape, Reading::along_k, READ_B> producer(smem);
+    constexpr Reading READ_B = ACCESS == Access::float4 ? Reading::mn_major_by_four : Reading::mn_major;
+    Producer<Shape, Reading::k_major, READ_B> producer(smem);
     while (work.next(schedule)) {
       producer.produce(p, tile_on_curve<Shape::BM, Shape::BN>(p, work.tile), work.first, work.count);
     }
@@ -393,20 +392,18 @@ std::vector<Configuration> configurations(const Problem& p) {
   return all;
 }
 
-const Registration registered =
-    Chapter(9, "every_shape")
-        .summary("a tile and a division of k for every shape, chosen by a cost model")
-        .source("Osama et al., Stream-K; slices of k as in CUTLASS")
-        .min_compute_capability(80)
-        .configurations(configurations)
-        .blocks_per_sm(1)
-        .resources([] {
-          using Large = TileShape<Tile128x128>;
-          return current_device().compute_capability < 90
-                     ? resources_of(small::every_shape_small_kernel<Access::float4>, small::THREADS, small::SMEM_BYTES)
-                     : resources_of(every_shape_kernel<Large, Access::float4>, Large::THREADS, Large::SMEM_BYTES);
-        })
-        .registration();
+KernelBlock large_block() {
+  using Large = TileShape<Tile128x128>;
+  return current_device().compute_capability < 90
+             ? block_of(small::every_shape_small_kernel<Access::float4>, small::THREADS, small::SMEM_BYTES)
+             : block_of(every_shape_kernel<Large, Access::float4>, Large::THREADS, Large::SMEM_BYTES);
+}
+
+const Registration registered = Chapter(9, "every_shape", "Osama et al., Stream-K; slices of k as in CUTLASS")
+                                    .summary("a tile and a division of k for every shape, chosen by a cost model")
+                                    .min_capability(80)
+                                    .block(large_block, 1)
+                                    .configurations(configurations);
 
 }  // namespace
 }  // namespace sgemm

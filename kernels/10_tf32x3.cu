@@ -39,16 +39,14 @@
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/hilbert_tiling.cuh"
+#include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
-#include "common/split_tf32.cuh"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
-#include "host/alignment.hpp"
-#include "host/chapter.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/cvt.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
@@ -317,29 +315,28 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) tf32x3_kernel(Problem 
 }
 
 template <Sums SUMS>
-Chapter chapter() {
-  return Chapter(10, "tf32x3")
-      .source("Ootomo and Yokota; CUTLASS, 3xTF32")
-      .min_compute_capability(80)
-      .launcher([](const Problem& p, cudaStream_t stream) {
-        const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) && rows_split_into_float4(p.b, p.n, p.ldb) &&
-                                   rows_split_into_float4(p.c, p.n, p.ldc);
-        launch(vector_access ? tf32x3_kernel<Access::float4, SUMS> : tf32x3_kernel<Access::float1, SUMS>,
-               tiles_of<BM, BN>(p), dim3(THREADS), SMEM_BYTES, stream, p);
-      })
-      .blocks_per_sm(BLOCKS_PER_SM)
-      .resources([] { return resources_of(tf32x3_kernel<Access::float4, SUMS>, THREADS, SMEM_BYTES); });
+void launch_tiles(const Problem& p, cudaStream_t stream) {
+  const bool vector_access = rows_split_into_float4(p.a, p.k, p.lda) && rows_split_into_float4(p.b, p.n, p.ldb) &&
+                             rows_split_into_float4(p.c, p.n, p.ldc);
+  launch(vector_access ? tf32x3_kernel<Access::float4, SUMS> : tf32x3_kernel<Access::float1, SUMS>, tiles_of<BM, BN>(p),
+         dim3(THREADS), SMEM_BYTES, stream, p);
 }
 
-const Registration promoted = chapter<Sums::promoted>()
+template <Sums SUMS>
+Chapter tf32x3() {
+  return Chapter(10, "tf32x3", "Ootomo and Yokota; CUTLASS, 3xTF32")
+      .min_capability(80)
+      .block(tf32x3_kernel<Access::float4, SUMS>, THREADS, SMEM_BYTES, BLOCKS_PER_SM)
+      .launcher(launch_tiles<SUMS>);
+}
+
+const Registration promoted = tf32x3<Sums::promoted>()
                                   .summary("three TF32 products for each FP32 product, partial sums added in FP32")
-                                  .accuracy(AccuracyClass::fp32_split)
-                                  .registration();
-const Registration single_sum = chapter<Sums::in_tensor_cores>()
+                                  .accuracy(AccuracyClass::fp32_split);
+const Registration single_sum = tf32x3<Sums::in_tensor_cores>()
                                     .variant("single_sum")
                                     .summary("sums stay in the tensor cores, which cut off their last bits")
-                                    .accuracy(AccuracyClass::tf32)
-                                    .registration();
+                                    .accuracy(AccuracyClass::tf32);
 
 }  // namespace
 }  // namespace sgemm

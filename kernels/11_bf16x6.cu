@@ -27,35 +27,30 @@
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
 // Limit: tensor cores, which are busy nearly all of the time. Their clock depends on the power that the chip draws.
 
+#include "common/bf16_terms.cuh"
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
 #include "common/target.hpp"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/cvt.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
 namespace {
 
+using namespace bf16_terms;
+
 constexpr int WARP = 32;
-constexpr int BK = 64;          // elements along k in a row of 128 bytes
-constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
-constexpr int TERMS = 3;        // BF16 numbers whose sum is a float
-constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
-constexpr int TILE_BYTES = TERMS * TERM_BYTES;
-constexpr int HALVES = 2;  // of a tile of C: tiles of B
-constexpr int SPLIT_THREADS = 256;
+constexpr int B_TILES = 2;  // of a tile of C
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168
@@ -64,78 +59,16 @@ constexpr int STAGES = 2;                // of each ring
 constexpr int RING_BYTES = STAGES * (TILE_BYTES + 2 * MBARRIER_BYTES);
 constexpr int SMEM_BYTES = 2 * RING_BYTES;
 
-/// All operand tiles in global memory, and behind them the progress of the producers. Those of the same rows of A, or
-/// columns of B, follow one another along k.
-struct Operands {
-  int k_tiles;  ///< at least one; it holds zeros if K is 0
-  int a_tiles;  ///< tiles of A side by side along M
-  int b_tiles;  ///< tiles of B side by side along N
-  unsigned char* memory;
+/// How many k-tiles all blocks together have begun to copy. It lies behind the operand tiles.
+__device__ __forceinline__ unsigned* progress_behind(const Operands& operands) {
+  return reinterpret_cast<unsigned*>(operands.tile(operands.a_tiles + operands.b_tiles, 0));
+}
 
-  static Operands of(const Problem& p, void* memory) {
-    const auto tiles = [](std::int64_t size, int of) { return static_cast<int>(ceil_div<std::int64_t>(size, of)); };
-    auto* const bytes = static_cast<unsigned char*>(memory);
-    return {p.k == 0 ? 1 : tiles(p.k, BK), tiles(p.m, TILE_ROWS), tiles(p.n, TILE_ROWS), bytes};
-  }
-  std::size_t count() const { return (static_cast<std::size_t>(a_tiles) + b_tiles) * k_tiles; }
-  int tiles_of_c() const { return a_tiles * ceil_div(b_tiles, HALVES); }
-  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(tile(a_tiles + b_tiles, 0)); }
-  __device__ unsigned char* tile(int i, int k) const { return memory + (std::int64_t{i} * k_tiles + k) * TILE_BYTES; }
-};
-
-/// Splits a tile of A or B in each block. Columns of B become rows, and elements outside the matrices zeros.
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, Operands operands) {
-  __shared__ float x[TILE_ROWS][BK + 1];  // padded by a bank, as B's columns are stored here
-  const int thread = static_cast<int>(threadIdx.x);
-  if (blockIdx.x == 0 && thread == 0) {
-    *operands.progress() = 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *progress_behind(operands) = 0;
   }
-  const int row_tile = static_cast<int>(blockIdx.x) / operands.k_tiles;
-  const int k_tile = static_cast<int>(blockIdx.x) % operands.k_tiles;
-  const std::int64_t first_k = std::int64_t{k_tile} * BK;
-  const bool of_a = row_tile < operands.a_tiles;
-  const std::int64_t first_row = std::int64_t{of_a ? row_tile : row_tile - operands.a_tiles} * TILE_ROWS;
-
-  // Neighbouring threads read neighbours: along k in A, along columns in B.
-  int row = of_a ? thread / BK : thread % TILE_ROWS;
-  int k = of_a ? thread % BK : thread / TILE_ROWS;
-  const float* source =
-      of_a ? p.a + (first_row + row) * p.lda + first_k + k : p.b + (first_k + k) * p.ldb + first_row + row;
-  const std::int64_t step = of_a ? SPLIT_THREADS / BK * p.lda : SPLIT_THREADS / TILE_ROWS * p.ldb;
-#pragma unroll 16
-  for (int i = 0; i < TILE_ROWS * BK / SPLIT_THREADS; ++i) {
-    const float value = first_row + row < (of_a ? p.m : p.n) && first_k + k < p.k ? *source : 0.0F;
-    // The third term of a smaller number could be denormal and lose bits.
-    x[row][k] = value == 0.0F || std::fabs(value) >= 0x1p-100F ? value : NAN;
-    source += step;
-    row += of_a ? SPLIT_THREADS / BK : 0;
-    k += of_a ? 0 : SPLIT_THREADS / TILE_ROWS;
-  }
-  __syncthreads();
-
-  // Eight neighbouring threads have a row. Eight elements along k make 16 bytes of each term.
-  k = thread % 8 * 8;
-#pragma unroll
-  for (int first = 0; first < TILE_ROWS; first += SPLIT_THREADS / 8) {
-    row = first + thread / 8;
-    unsigned terms[TERMS][4];
-#pragma unroll
-    for (int i = 0; i < 8; i += 2) {
-      float2 rest{x[row][k + i], x[row][k + i + 1]};
-#pragma unroll
-      for (int term = 0; term < TERMS; ++term) {  // the rest that the terms before it leave, rounded
-        terms[term][i / 2] = Bf16::pack(rest.x, rest.y);
-        const float2 rounded = Bf16::unpack(terms[term][i / 2]);
-        rest = {rest.x - rounded.x, rest.y - rounded.y};
-      }
-    }
-#pragma unroll
-    for (int term = 0; term < TERMS; ++term) {
-      unsigned char* const to = operands.tile(row_tile, k_tile) + term * TERM_BYTES;
-      const uint4 group{terms[term][0], terms[term][1], terms[term][2], terms[term][3]};
-      *reinterpret_cast<uint4*>(to + swizzled(row * WGMMA_ROW_BYTES + k * 2)) = group;
-    }
-  }
+  split_tile(p, operands);
 }
 
 /// Stages and mbarriers by their shared addresses, for tile number `count` that passes through the ring.
@@ -159,23 +92,24 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, con
   // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
   const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
   int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
+  unsigned* const progress = progress_behind(operands);
   unsigned even = 0;  // what all blocks together have begun when all are where this one is
   unsigned a_count = 0;
   unsigned b_count = 0;
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
-    const int b_end = min((tile.col + 1) * HALVES, operands.b_tiles);
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
+    const int b_end = min((tile.col + 1) * B_TILES, operands.b_tiles);
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
       if (in_window > 0) {
         even += gridDim.x;
         int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
-        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
-          all = atomicAdd(operands.progress(), 0U);
+        for (unsigned all = atomicAdd(progress, 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
+          all = atomicAdd(progress, 0U);
         }
         in_window = looks > 0 ? in_window - 1 : 0;
       }
       a_ring.copy(a_count++, operands.tile(tile.row, k_tile));
-      for (int b = tile.col * HALVES; b < b_end; ++b) {
+      for (int b = tile.col * B_TILES; b < b_end; ++b) {
         b_ring.copy(b_count++, operands.tile(operands.a_tiles + b, k_tile));
       }
     }
@@ -210,15 +144,15 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
   unsigned b_count = 0;
 #pragma unroll 1
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
-    const int halves = min(HALVES, operands.b_tiles - tile.col * HALVES);  // one where C ends in the first half
-    float sums[HALVES][64] = {};
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
+    const int inside = min(B_TILES, operands.b_tiles - tile.col * B_TILES);  // one where C ends in the first
+    float sums[B_TILES][64] = {};
 #pragma unroll 1
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
       mbarrier_wait(a_ring.full(a_count), Ring::parity(a_count));
 #pragma unroll
-      for (int half = 0; half < HALVES; ++half) {
-        if (half == halves) {
+      for (int j = 0; j < B_TILES; ++j) {
+        if (j == inside) {
           break;
         }
         mbarrier_wait(b_ring.full(b_count), Ring::parity(b_count));
@@ -243,22 +177,22 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
           mbarrier_arrive(b_ring.empty(b_count));
-          if (half + 1 == halves) {
+          if (j + 1 == inside) {
             mbarrier_arrive(a_ring.empty(a_count));
           }
         }
         ++b_count;
 #pragma unroll
         for (int i = 0; i < 64; ++i) {
-          sums[half][i] += products[i];
+          sums[j][i] += products[i];
         }
       }
       ++a_count;
     }
 #pragma unroll
-    for (int half = 0; half < HALVES; ++half) {
+    for (int j = 0; j < B_TILES; ++j) {
       store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS,
-                              (std::int64_t{tile.col} * HALVES + half) * TILE_ROWS, sums[half]);
+                              (std::int64_t{tile.col} * B_TILES + j) * TILE_ROWS, sums[j]);
     }
   }
 }
@@ -272,7 +206,7 @@ Configuration configuration(const Problem& problem) {
     const Operands operands = Operands::of(p, workspace);
     launch(bf16x6_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
     // No more blocks than finish in the same time: these have the power that the others would take.
-    const int tiles = operands.tiles_of_c();
+    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
     const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
     launch(bf16x6_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
   };
@@ -280,15 +214,12 @@ Configuration configuration(const Problem& problem) {
 }
 
 const Registration registered =
-    Chapter(11, "bf16x6")
+    Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")
         .summary("six BF16 products by wgmma for each FP32 product, operands split into three terms")
-        .source("Henry et al.; Ootomo and Yokota")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::bf16_split)
-        .configuration(configuration)
-        .blocks_per_sm(1)
-        .resources([] { return resources_of(bf16x6_kernel, THREADS, SMEM_BYTES); })
-        .registration();
+        .block(bf16x6_kernel, THREADS, SMEM_BYTES, 1)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

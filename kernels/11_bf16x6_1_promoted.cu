@@ -27,7 +27,7 @@
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/shared_memory.cuh"
@@ -101,25 +101,24 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_promoted_kernel(Problem p, 
   store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, std::int64_t{tile.col} * TILE_ROWS, sums);
 }
 
+void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
+  const Operands operands = Operands::of(p, workspace);
+  launch(bf16x6_promoted_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
+  launch(bf16x6_promoted_kernel, operands.a_tiles * operands.b_tiles, dim3(THREADS), SMEM_BYTES, stream, p, operands);
+}
+
+Configuration configuration(const Problem& p) {
+  return {"", Operands::of(p, nullptr).count() * TILE_BYTES, launch_both};
+}
+
 const Registration registered =
-    Chapter(11, "bf16x6")
+    Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")
         .variant("1_promoted")
         .summary("first step: wgmma multiplies terms from shared memory, FP32 units add the sums of k-tiles")
-        .source("Henry et al.; Ootomo and Yokota")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::bf16_split)
-        .configuration([](const Problem& problem) {
-          const auto run = [](const Problem& p, void* workspace, cudaStream_t stream) {
-            const Operands operands = Operands::of(p, workspace);
-            launch(bf16x6_promoted_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
-            launch(bf16x6_promoted_kernel, operands.a_tiles * operands.b_tiles, dim3(THREADS), SMEM_BYTES, stream, p,
-                   operands);
-          };
-          return Configuration{"", Operands::of(problem, nullptr).count() * TILE_BYTES, run};
-        })
-        .blocks_per_sm(1)
-        .resources([] { return resources_of(bf16x6_promoted_kernel, THREADS, SMEM_BYTES); })
-        .registration();
+        .block(bf16x6_promoted_kernel, THREADS, SMEM_BYTES, 1)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

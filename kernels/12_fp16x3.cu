@@ -36,7 +36,7 @@
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
 #include "common/target.hpp"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/cvt.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -163,14 +163,14 @@ __global__ void __launch_bounds__(SPLIT_THREADS) fp16x3_split_kernel(Problem p, 
     }
     const int exponent_of_row = static_cast<int>(largest_of_row >> 23U) - 127 + exponent;
     int steps = largest_of_row == 0 ? 0 : (14 - exponent_of_row) / ROW_STEP;
-    const bool hopeless = steps > 2;
-    steps = hopeless ? 0 : steps;
+    const bool unscalable = steps > 2;
+    steps = unscalable ? 0 : steps;
     all_steps |= steps;
     unsigned terms[TERMS][4];
 #pragma unroll
     for (int pair = 0; pair < 4; ++pair) {
-      float low = hopeless ? NAN : scaled(x[row][k + 2 * pair], exponent + steps * ROW_STEP);
-      float high = hopeless ? NAN : scaled(x[row][k + 2 * pair + 1], exponent + steps * ROW_STEP);
+      float low = unscalable ? NAN : scaled(x[row][k + 2 * pair], exponent + steps * ROW_STEP);
+      float high = unscalable ? NAN : scaled(x[row][k + 2 * pair + 1], exponent + steps * ROW_STEP);
 #pragma unroll
       for (int term = 0; term < TERMS; ++term) {  // the rounded rest that the terms before it leave
         terms[term][pair] = Fp16::pack(low, high);
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS) fp16x3_split_kernel(Problem p, 
 
 // ---- The kernel that multiplies ----
 
-constexpr int HALVES = 2;  // of a tile of C: an operand tile of A by two of B
+constexpr int B_TILES = 2;  // of a tile of C, by one of A
 constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168, as in 11
@@ -247,9 +247,9 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, Rin
   int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
   unsigned even = 0;  // what all blocks together have begun when all are where this one is
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, HALVES));
+    const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
     const std::int64_t a_first = std::int64_t{tile.row} * operands.k_tiles;
-    const std::int64_t b_first = (std::int64_t{operands.a_tiles} + tile.col * HALVES) * operands.k_tiles;
+    const std::int64_t b_first = (std::int64_t{operands.a_tiles} + tile.col * B_TILES) * operands.k_tiles;
     griddepcontrol_wait();  // returns at once when the kernel before has ended
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
       if (in_window > 0) {
@@ -261,8 +261,8 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, Rin
         in_window = looks > 0 ? in_window - 1 : 0;
       }
       a.copy(operands, a_first + k_tile);
-      for (int half = 0; half < min(HALVES, operands.b_tiles - tile.col * HALVES); ++half) {
-        b.copy(operands, b_first + half * operands.k_tiles + k_tile);
+      for (int j = 0; j < min(B_TILES, operands.b_tiles - tile.col * B_TILES); ++j) {
+        b.copy(operands, b_first + j * operands.k_tiles + k_tile);
       }
     }
   }
@@ -306,16 +306,16 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
 #pragma unroll 1
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    float sums[HALVES][64] = {};
+    float sums[B_TILES][64] = {};
     int a_tile = 0;
     int b_tile = 0;
 #pragma unroll 1
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
       mbarrier_wait(a_ring.full(), a_ring.parity);
-      int halves = HALVES;  // one at the right edge of C
+      int inside = B_TILES;  // one at the right edge of C
 #pragma unroll
-      for (int half = 0; half < HALVES; ++half) {
-        if (half == halves) {
+      for (int j = 0; j < B_TILES; ++j) {
+        if (j == inside) {
           break;
         }
         mbarrier_wait(b_ring.full(), b_ring.parity);
@@ -342,10 +342,10 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
         const Scaling& of_b = b_ring.scaling();
         int exponent = of_a.uniform + of_b.uniform;
         const bool is_float = exponent >= -126 && exponent <= 127;
-        if (half == 0) {
+        if (j == 0) {
           a_tile = of_a.tile;
           b_tile = of_b.tile;
-          halves = min(HALVES, operands.b_tiles - __shfl_sync(~0U, b_tile, 0));
+          inside = min(B_TILES, operands.b_tiles - __shfl_sync(~0U, b_tile, 0));
         }
         wgmma_wait_group<0>(products);
         if (!is_float) {
@@ -357,7 +357,7 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
           mbarrier_arrive(b_ring.empty());
-          if (half + 1 == halves) {
+          if (j + 1 == inside) {
             mbarrier_arrive(a_ring.empty());
           }
         }
@@ -367,15 +367,15 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
         const float factor = power_of_2(exponent);
 #pragma unroll
         for (int i = 0; i < 64; ++i) {
-          sums[half][i] = fmaf(products[i], factor, sums[half][i]);
+          sums[j][i] = fmaf(products[i], factor, sums[j][i]);
         }
       }
       a_ring.advance();
     }
 #pragma unroll
-    for (int half = 0; half < HALVES; ++half) {
-      store_tile_or_recompute(p, std::int64_t{a_tile} * TILE_ROWS, (std::int64_t{b_tile} + half) * TILE_ROWS,
-                              sums[half]);
+    for (int j = 0; j < B_TILES; ++j) {
+      store_tile_or_recompute(p, std::int64_t{a_tile} * TILE_ROWS, (std::int64_t{b_tile} + j) * TILE_ROWS,
+                              sums[j]);
     }
   }
 }
@@ -389,7 +389,7 @@ Configuration configuration(const Problem& problem) {
     const Operands operands = Operands::of(p, workspace);
     launch(fp16x3_split_kernel, operands.count, dim3(SPLIT_THREADS), 0, stream, p, operands);
     // Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
-    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, HALVES);
+    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
     const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
     launch_dependent(fp16x3_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
   };
@@ -397,15 +397,12 @@ Configuration configuration(const Problem& problem) {
 }
 
 const Registration registered =
-    Chapter(12, "fp16x3")
+    Chapter(12, "fp16x3", "Ootomo and Yokota; Markidis et al.")
         .summary("three FP16 products by wgmma for each FP32 product, operands scaled and split into two terms")
-        .source("Ootomo and Yokota; Markidis et al.")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::fp16_split)
-        .configuration(configuration)
-        .blocks_per_sm(1)
-        .resources([] { return resources_of(fp16x3_kernel, THREADS, SMEM_BYTES); })
-        .registration();
+        .block(fp16x3_kernel, THREADS, SMEM_BYTES, 1)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

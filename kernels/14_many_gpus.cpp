@@ -22,7 +22,7 @@
 #include "schedule/product.hpp"
 
 #include "common/problem.hpp"
-#include "host/kernel.hpp"
+#include "host/chapter.hpp"
 
 #include <string>
 #include <vector>
@@ -58,9 +58,9 @@ void multiply(const std::vector<LocalProduct>& products, const PanelMemory& memo
 
 namespace {
 
-Kernel chapter(const std::string& variant, const std::string& local, const std::string& summary, AccuracyClass accuracy,
-               int min_compute_capability) {
-  Kernel kernel;
+CompiledChapter chapter(const std::string& variant, const std::string& local, const std::string& summary,
+                        AccuracyClass accuracy, int min_compute_capability) {
+  CompiledChapter kernel;
   kernel.number = 14;
   kernel.name = "many_gpus";
   kernel.variant = variant;

@@ -25,21 +25,15 @@
 // Traffic: that of 13.
 // Limit: that of 13, and the arithmetic in FP64 at the end of each tile.
 
-#include "common/ceil_div.hpp"
-#include "common/hilbert.hpp"
+#include "common/int8_tiles.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
-#include "common/stage.cuh"
-#include "common/target.hpp"
-#include "host/chapter.cuh"
-#include "ptx/cp_async_bulk.cuh"
-#include "ptx/griddepcontrol.cuh"
+#include "host/launch.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -47,147 +41,11 @@
 namespace sgemm {
 namespace {
 
-constexpr int WARP = 32;
-constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
-constexpr int BK = 128;           // its k: a byte of each digit
-using Digits = Int8Digits;
-static_assert(BK == Digits::BK);
-constexpr int DIGITS = Digits::TERMS;
-constexpr int DIGIT_BYTES = TILE * WGMMA_ROW_BYTES;
+using namespace int8_tiles;
 
-/// What follows an operand tile's digits: the codes of its lines' scales, and its number along M or N.
-struct alignas(128) Scales {  // so that tiles begin with a line of the L2
-  unsigned char codes[TILE];
-  int tile;
-};
-constexpr int TILE_BYTES = DIGITS * DIGIT_BYTES + static_cast<int>(sizeof(Scales));
-
-constexpr int CONSUMERS = 2 * WARPGROUP;
-constexpr int THREADS = CONSUMERS + WARPGROUP;
-// 64 Ki registers make 168 for each of 384 threads. Producers leave most of theirs over for the consumers.
-constexpr int PRODUCER_REGISTERS = 40;
-constexpr int CONSUMER_REGISTERS = 232;
-
-// In a stage, the tile of B lies behind that of A.
-constexpr int B_AT = ceil_div(TILE_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
-using Ring = Stage<2, 2 * B_AT>;
-
-/// How many k-tiles can be summed before a sum might leave INT32's range. A product of digits is at most 2^14, and the
-/// last sum takes three of them for each k.
-constexpr int MOST_K_TILES = 341;
-static_assert(std::int64_t{MOST_K_TILES} * BK * 3 * 128 * 128 <= INT32_MAX);
-
-/// The operand tiles. Those of the same lines follow one another along k, and those of B come after those of A.
-struct Operands {
-  int a_tiles;
-  int b_tiles;
-  int k_tiles;  ///< at least one, of zeros where K is 0
-  unsigned char* memory;
-
-  static Operands of(const Problem& p, void* memory) {
-    const auto tiles = [](std::int64_t lines) { return static_cast<int>(ceil_div<std::int64_t>(lines, TILE)); };
-    return {tiles(p.m), tiles(p.n), std::max(tiles(p.k), 1), static_cast<unsigned char*>(memory)};
-  }
-  __host__ __device__ std::int64_t count() const { return (std::int64_t{a_tiles} + b_tiles) * k_tiles; }
-  __device__ unsigned char* tile(std::int64_t number) const { return memory + number * TILE_BYTES; }
-  /// How many k-tiles all blocks together have begun to copy.
-  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(tile(count())); }
-  /// Sums of MOST_K_TILES k-tiles and more: 64 for each consumer thread of a block.
-  __device__ long long* part() const {
-    return reinterpret_cast<long long*>(tile(count()) + 16) + std::int64_t{blockIdx.x} * 64 * CONSUMERS + threadIdx.x;
-  }
-  std::size_t bytes(int blocks) const {
-    const std::size_t parts = k_tiles > MOST_K_TILES ? blocks : 0;
-    return static_cast<std::size_t>(count()) * TILE_BYTES + 16 + parts * 64 * CONSUMERS * sizeof(long long);
-  }
-};
-
-/// A block for each eight lines, which writes their digits.
+/// A block for each eight lines.
 __global__ void __launch_bounds__(SPLIT_THREADS, 1) reproducible_split_kernel(Problem p, Operands operands) {
-  griddepcontrol_launch_dependents();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *operands.progress() = 0;
-  }
-  split_lines<Digits>(
-      p, operands.a_tiles, operands.k_tiles, dynamic_smem(),
-      [&](const Group& at, unsigned code, const uint4(&digits)[DIGITS]) {
-        unsigned char* const to = operands.tile(std::int64_t{at.tile} * operands.k_tiles + at.k_tile);
-#pragma unroll
-        for (int digit = 0; digit < DIGITS; ++digit) {
-          *reinterpret_cast<uint4*>(to + digit * DIGIT_BYTES + swizzled(at.row * WGMMA_ROW_BYTES + at.number * 16)) =
-              digits[digit];
-        }
-        Scales& scales = *reinterpret_cast<Scales*>(to + DIGITS * DIGIT_BYTES);
-        if (at.number == 0) {
-          scales.codes[at.row] = static_cast<unsigned char>(code);
-          if (at.row == 0) {
-            scales.tile = at.of_a ? at.tile : at.tile - operands.a_tiles;
-          }
-        }
-      });
-}
-
-// ---- The ring and the main loop: as in 13 ----
-
-/// Gives a stage back, which tensor cores have read.
-__device__ __forceinline__ void release(Ring& stage) {
-  __syncwarp();
-  if (threadIdx.x % WARP == 0) {
-    mbarrier_arrive(stage.empty());
-  }
-  stage.advance();
-}
-
-/// The producer thread. Every other round of tiles goes back along k: its first k-tiles are in the L2 still.
-__device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
-  const int tiles = operands.a_tiles * operands.b_tiles;
-  const int blocks = static_cast<int>(gridDim.x);
-  // Blocks of a round share operand tiles. They wait while they are more than two k-tiles ahead of the average, or else
-  // the L2 has lost a tile when the last of them asks for it. Few rounds end before blocks are far apart. The
-  // executor's blocks take turns.
-  const int rounds = TARGET == Target::for_gpu ? tiles / blocks : 0;
-  int in_window = rounds < 8 ? 0 : rounds * operands.k_tiles;
-  unsigned even = 0;  // what all blocks together have begun when all are where this one is
-  bool back = false;
-  griddepcontrol_wait();
-  for (int i = static_cast<int>(blockIdx.x); i < tiles; i += blocks, back = !back) {
-    const TileIndex tile = hilbert_tile(i, operands.a_tiles, operands.b_tiles);
-    const unsigned char* const a = operands.tile(std::int64_t{tile.row} * operands.k_tiles);
-    const unsigned char* const b = operands.tile((std::int64_t{operands.a_tiles} + tile.col) * operands.k_tiles);
-    for (int step = 0; step < operands.k_tiles; ++step) {
-      if (in_window > 0) {
-        even += gridDim.x;
-        int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
-        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + 2 * gridDim.x < even; --looks) {
-          all = atomicAdd(operands.progress(), 0U);
-        }
-        in_window = looks > 0 ? in_window - 1 : 0;
-      }
-      const std::int64_t at = std::int64_t{back ? operands.k_tiles - 1 - step : step} * TILE_BYTES;
-      mbarrier_wait(stage.empty(), stage.parity ^ 1U);
-      mbarrier_arrive_expect_tx(stage.full(), 2 * TILE_BYTES);
-      cp_async_bulk(stage.data(), a + at, TILE_BYTES, stage.full());
-      cp_async_bulk(stage.data() + B_AT, b + at, TILE_BYTES, stage.full());
-      stage.advance();
-    }
-  }
-}
-
-/// Starts the products of 64 rows of a tile of A by a tile of B. Those of digits i and j are added to sums[i + j].
-__device__ __forceinline__ void start_products(int (&sums)[3][64], unsigned a_tile, unsigned b_tile) {
-  constexpr int PRODUCTS[6][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};  // digits of A and B, from 0 on
-  const std::uint64_t a = wgmma_descriptor(a_tile);
-  const std::uint64_t b = wgmma_descriptor(b_tile);
-  wgmma_fence();
-#pragma unroll
-  for (int i = 0; i < 6; ++i) {
-#pragma unroll
-    for (int k = 0; k < BK; k += WGMMA_INTEGER_K) {
-      wgmma_m64n128k32(sums[PRODUCTS[i][0] + PRODUCTS[i][1]], wgmma_descriptor_at(a, PRODUCTS[i][0] * DIGIT_BYTES + k),
-                       wgmma_descriptor_at(b, PRODUCTS[i][1] * DIGIT_BYTES + k), true);
-    }
-  }
-  wgmma_commit_group();
+  split_into_tiles(p, operands);
 }
 
 // ---- The end of a tile ----
@@ -245,7 +103,7 @@ struct Codes {
 /// (row, col).
 __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, const Codes& codes,
                                       const Sums& sums) {
-  constexpr unsigned NONE = Digits::UNSCALABLE;
+  constexpr unsigned NONE = Int8Digits::UNSCALABLE;
   const auto row_at = [](int i) { return i / 2 % 2 * 8; };  // of number i
   const auto col_at = [](int i) { return i / 4 * 8 + i % 2; };
   const double row_factors[2] = {p.alpha * factor(codes.rows[0]), p.alpha * factor(codes.rows[1])};
@@ -295,16 +153,15 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
   }
 }
 
+/// Sums of MOST_K_TILES k-tiles and more, behind the operand tiles: 64 for each consumer thread of a block.
+__device__ long long* part_of(const Operands& operands) {
+  return reinterpret_cast<long long*>(operands.tile(operands.count())) + std::int64_t{blockIdx.x} * 64 * CONSUMERS +
+         threadIdx.x;
+}
+
 __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
   Ring stage{shared_address(dynamic_smem())};
-  if (threadIdx.x == 0) {
-    for (Ring each = stage; each.parity == 0; each.advance()) {
-      mbarrier_init(each.full(), 1);
-      mbarrier_init(each.empty(), CONSUMERS / WARP);
-    }
-    fence_mbarrier_init();
-  }
-  __syncthreads();
+  init_ring(stage);
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
@@ -338,7 +195,7 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
       if (operands.k_tiles > MOST_K_TILES) {
 #pragma unroll
         for (int j = 0; j < 64; ++j) {
-          long long& part = operands.part()[j * CONSUMERS];
+          long long& part = part_of(operands)[j * CONSUMERS];
           part = (static_cast<long long>(sums.high[j]) << 32 | sums.low[j]) + (done > 0 ? part : 0);
           sums.high[j] = static_cast<int>(part >> 32);
           sums.low[j] = static_cast<unsigned>(part);
@@ -350,16 +207,15 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
       }
     }
     // The last stage is kept until its scales have been read.
-    const auto* const of_a = static_cast<const Scales*>(from_shared_address(stage.data() + DIGITS * DIGIT_BYTES));
-    const auto* const of_b =
-        static_cast<const Scales*>(from_shared_address(stage.data() + B_AT + DIGITS * DIGIT_BYTES));
-    Codes codes{{of_a->codes[row], of_a->codes[row + 8]}, {}};
+    const Scales& of_a = scales_behind(stage.data());
+    const Scales& of_b = scales_behind(stage.data() + B_AT);
+    Codes codes{{of_a.codes[row], of_a.codes[row + 8]}, {}};
 #pragma unroll
     for (int j = 0; j < 32; ++j) {
-      codes.columns[j] = of_b->codes[col + j / 2 * 8 + j % 2];
+      codes.columns[j] = of_b.codes[col + j / 2 * 8 + j % 2];
     }
-    const std::int64_t to_row = std::int64_t{of_a->tile} * TILE + row;
-    const std::int64_t to_col = std::int64_t{of_b->tile} * TILE + col;
+    const std::int64_t to_row = std::int64_t{of_a.tile} * TILE + row;
+    const std::int64_t to_col = std::int64_t{of_b.tile} * TILE + col;
     release(stage);
     store(p, to_row, to_col, codes, sums);
   }
@@ -367,34 +223,28 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
 
 // ---- The launch ----
 
-/// Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
-int blocks_of(const Operands& operands) {
-  const int tiles = operands.a_tiles * operands.b_tiles;
-  return ceil_div(tiles, ceil_div(tiles, current_device().multiprocessors));
-}
-
 void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   const Operands operands = Operands::of(p, memory);
   launch(reproducible_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
-         operands.k_tiles > SPLIT_CHUNK<Digits> ? KEPT_BYTES : 0, stream, p, operands);
-  launch_dependent(reproducible_kernel, blocks_of(operands), dim3(THREADS), Ring::SMEM_BYTES, stream, p, operands);
+         operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
+  launch_dependent(reproducible_kernel, blocks_for(operands, current_device().multiprocessors), dim3(THREADS),
+                   Ring::SMEM_BYTES, stream, p, operands);
+}
+
+Configuration configuration(const Problem& p) {
+  const Operands operands = Operands::of(p, nullptr);
+  const std::size_t parts =
+      operands.k_tiles > MOST_K_TILES ? blocks_for(operands, current_device().multiprocessors) : 0;
+  return {"", operands.bytes() + parts * 64 * CONSUMERS * sizeof(long long), launch_both, 0};
 }
 
 const Registration registered =
-    Chapter(15, "reproducible")
+    Chapter(15, "reproducible", "Ootomo, Ozaki and Yokota")
         .summary("13 with sums that stay exact integers to the end: the same bits for every size, split and GPU")
-        .source("Ootomo, Ozaki and Yokota")
-        .min_compute_capability(90)
-        .max_compute_capability(90)  // wgmma is gone from later ones
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .configuration([](const Problem& p) {
-          const Operands operands = Operands::of(p, nullptr);
-          return Configuration{"", operands.bytes(blocks_of(operands)), launch_both, 0};
-        })
-        .blocks_per_sm(1)
-        .resources([] { return resources_of(reproducible_kernel, THREADS, Ring::SMEM_BYTES); })
-        .registration();
+        .block(reproducible_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

@@ -34,14 +34,14 @@
 
 #include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
+#include "common/mma_operands.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
 #include "common/stage.cuh"
 #include "common/store_accumulators.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/cvt.cuh"
-#include "ptx/ldmatrix.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
@@ -55,46 +55,12 @@ namespace sgemm {
 namespace {
 
 constexpr int WARP = 32;
-constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
-constexpr int BK = 32;            // its k: two bytes of each term
-constexpr int ROW_BYTES = 2 * BK;
-constexpr int TERMS = 2;
-constexpr int TERM_BYTES = TILE * ROW_BYTES;
-constexpr int TILE_BYTES = TERMS * TERM_BYTES;
-
-/// The operand tiles, and behind them the codes of the scales of all lines. Tiles of the same lines follow one another
-/// along k, and those of B come after those of A.
-struct Operands {
-  int a_tiles;
-  int b_tiles;
-  int k_tiles;  ///< an even number: lines are split for two of them together. Zeros follow the last k
-  unsigned char* memory;
-
-  static Operands of(const Problem& p, void* memory) {
-    const auto tiles = [](std::int64_t x, int size) { return static_cast<int>(ceil_div<std::int64_t>(x, size)); };
-    return {tiles(p.m, TILE), tiles(p.n, TILE), 2 * std::max(tiles(p.k, 2 * BK), 1),
-            static_cast<unsigned char*>(memory)};
-  }
-  __host__ __device__ std::size_t codes_at() const {
-    return (std::size_t{0} + a_tiles + b_tiles) * k_tiles * TILE_BYTES;
-  }
-  /// The first one along k of tile number `tile` of both matrices, and the codes of its lines.
-  __device__ unsigned char* tile(int tile) const { return memory + std::int64_t{tile} * k_tiles * TILE_BYTES; }
-  __device__ unsigned char* codes(int tile) const { return memory + codes_at() + tile * TILE; }
-  std::size_t bytes() const { return codes_at() + (a_tiles + b_tiles) * TILE; }
-};
-
-/// Where a term has 16 bytes of a row. Two rows fill all banks once, so that groups change places by the number of the
-/// pair of rows: ldmatrix reads the same group of eight rows from distinct banks.
-__device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned group) {
-  return row * ROW_BYTES + (group ^ row / 2 % 4) * 16;
-}
 
 // ---- The kernel that splits ----
 
 /// Two FP16 terms. A line is multiplied by 2^(127 - code), which brings its largest number to between 2^14 and 2^15.
 struct Fp16Terms {
-  static constexpr int BK = ROW_BYTES;  // two k-tiles together
+  static constexpr int BK = 64;  // two k-tiles together
   static constexpr int GROUP = 8;
   static constexpr int TERMS = 2;
   static constexpr unsigned UNSCALABLE = 255;
@@ -124,20 +90,16 @@ struct Fp16Terms {
   }
 };
 
-/// A block for each eight lines, which writes their terms.
+using Operands = MmaOperands<Fp16Terms>;
+constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
+constexpr int ROW_BYTES = Operands::ROW_BYTES;
+constexpr int TERMS = Fp16Terms::TERMS;
+constexpr int TERM_BYTES = Operands::TERM_BYTES;
+constexpr int TILE_BYTES = Operands::TILE_BYTES;
+
+/// A block for each eight lines.
 __global__ void __launch_bounds__(SPLIT_THREADS, 1) fp16x3_mma_split_kernel(Problem p, Operands operands, bool keeps) {
-  split_lines<Fp16Terms>(
-      p, operands.a_tiles, operands.k_tiles / 2, keeps ? dynamic_smem() : nullptr,
-      [&](const Group& at, unsigned code, const uint4(&terms)[TERMS]) {
-        unsigned char* const to = operands.tile(at.tile) + std::int64_t{2 * at.k_tile + at.number / 4} * TILE_BYTES;
-#pragma unroll
-        for (int term = 0; term < TERMS; ++term) {
-          *reinterpret_cast<uint4*>(to + term * TERM_BYTES + place_in_tile(at.row, at.number % 4)) = terms[term];
-        }
-        if (at.k_tile == 0 && at.number == 0) {
-          operands.codes(at.tile)[at.row] = static_cast<unsigned char>(code);
-        }
-      });
+  operands.split(p, keeps);
 }
 
 // ---- The kernel that multiplies ----
@@ -261,9 +223,10 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
   const unsigned lane = threadIdx.x % WARP;
   const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N<B_TILES> * WM;
   const int warp_col = static_cast<int>(threadIdx.x) / WARP % WARPS_N<B_TILES> * WN;
-  const unsigned a = place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
-  const unsigned b =
-      (1 + warp_col / TILE) * TILE_BYTES + place_in_tile(warp_col % TILE + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const unsigned a =
+      Operands::place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
+  const unsigned b = (1 + warp_col / TILE) * TILE_BYTES +
+                     Operands::place_in_tile(warp_col % TILE + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   Sums sums = {};
 #pragma unroll 1
   for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
@@ -311,7 +274,7 @@ auto with_kernel(const Use& use) {
 
 void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   const Operands operands = Operands::of(p, memory);
-  const bool keeps = operands.k_tiles / 2 > SPLIT_CHUNK<Fp16Terms> && KEPT_BYTES <= current_device().smem_bytes;
+  const bool keeps = operands.keeps(current_device().smem_bytes);
   launch(fp16x3_mma_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
          keeps ? KEPT_BYTES : 0, stream, p, operands, keeps);
   with_kernel([&](auto kernel, int threads, int smem_bytes, int b_tiles) {
@@ -320,21 +283,19 @@ void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   });
 }
 
+KernelBlock block() {
+  return with_kernel([](auto kernel, int threads, int smem, int) { return block_of(kernel, threads, smem); });
+}
+
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both, 0}; }
+
 const Registration registered =
-    Chapter(16, "fp16x3_mma")
+    Chapter(16, "fp16x3_mma", "Ootomo and Yokota; Markidis et al.")
         .summary("three FP16 products by mma.sync for each FP32 product, two terms with one scale per row")
-        .source("Ootomo and Yokota; Markidis et al.")
-        .min_compute_capability(80)
+        .min_capability(80)
         .accuracy(AccuracyClass::fp16_split)
-        .configuration([](const Problem& p) {
-          return Configuration{"", Operands::of(p, nullptr).bytes(), launch_both, 0};
-        })
-        .blocks_per_sm(2)
-        .resources([] {
-          return with_kernel(
-              [](auto kernel, int threads, int smem_bytes, int) { return resources_of(kernel, threads, smem_bytes); });
-        })
-        .registration();
+        .block(block, 2)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

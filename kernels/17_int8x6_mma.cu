@@ -21,13 +21,13 @@
 
 #include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
+#include "common/mma_operands.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
 #include "common/stage.cuh"
 #include "common/store_accumulators.cuh"
-#include "host/chapter.cuh"
+#include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/ldmatrix.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
@@ -40,55 +40,17 @@ namespace sgemm {
 namespace {
 
 constexpr int WARP = 32;
+
+using Operands = MmaOperands<Int8Digits>;
 constexpr int TILE = TILE_LINES;  // rows of A, or columns of B, of an operand tile
-constexpr int BK = 64;            // its k: a byte of each digit
-constexpr int ROW_BYTES = BK;     // of a digit
-constexpr int DIGITS = 3;
-constexpr int DIGIT_BYTES = TILE * ROW_BYTES;
-constexpr int TILE_BYTES = DIGITS * DIGIT_BYTES;
+constexpr int ROW_BYTES = Operands::ROW_BYTES;
+constexpr int DIGITS = Int8Digits::TERMS;
+constexpr int DIGIT_BYTES = Operands::TERM_BYTES;
+constexpr int TILE_BYTES = Operands::TILE_BYTES;
 
-/// The operand tiles, and behind them the codes of the scales of all lines. Tiles of the same lines follow one another
-/// along k, and those of B come after those of A.
-struct Operands {
-  int a_tiles;
-  int b_tiles;
-  int k_tiles;  ///< an even number: lines are split for two of them together. Zeros follow the last k
-  unsigned char* memory;
-
-  static Operands of(const Problem& p, void* memory) {
-    const auto tiles = [](std::int64_t x, int size) { return static_cast<int>(ceil_div<std::int64_t>(x, size)); };
-    return {tiles(p.m, TILE), tiles(p.n, TILE), 2 * std::max(tiles(p.k, 2 * BK), 1),
-            static_cast<unsigned char*>(memory)};
-  }
-  __host__ __device__ std::size_t codes_at() const {
-    return (std::size_t{0} + a_tiles + b_tiles) * k_tiles * TILE_BYTES;
-  }
-  /// The first one along k of tile number `tile` of both matrices, and the codes of its lines.
-  __device__ unsigned char* tile(int tile) const { return memory + std::int64_t{tile} * k_tiles * TILE_BYTES; }
-  __device__ unsigned char* codes(int tile) const { return memory + codes_at() + tile * TILE; }
-  std::size_t bytes() const { return codes_at() + (a_tiles + b_tiles) * TILE; }
-};
-
-/// Where a digit has 16 bytes of a row. Two rows fill all banks once, so that groups change places by the number of the
-/// pair of rows: ldmatrix reads the same group of eight rows from distinct banks.
-__device__ __forceinline__ unsigned place_in_tile(unsigned row, unsigned group) {
-  return row * ROW_BYTES + (group ^ row / 2 % 4) * 16;
-}
-
-/// A block for each eight lines, which writes their digits.
+/// A block for each eight lines.
 __global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x6_mma_split_kernel(Problem p, Operands operands, bool keeps) {
-  split_lines<Int8Digits>(
-      p, operands.a_tiles, operands.k_tiles / 2, keeps ? dynamic_smem() : nullptr,
-      [&](const Group& at, unsigned code, const uint4(&digits)[DIGITS]) {
-        unsigned char* const to = operands.tile(at.tile) + std::int64_t{2 * at.k_tile + at.number / 4} * TILE_BYTES;
-#pragma unroll
-        for (int digit = 0; digit < DIGITS; ++digit) {
-          *reinterpret_cast<uint4*>(to + digit * DIGIT_BYTES + place_in_tile(at.row, at.number % 4)) = digits[digit];
-        }
-        if (at.k_tile == 0 && at.number == 0) {
-          operands.codes(at.tile)[at.row] = static_cast<unsigned char>(code);
-        }
-      });
+  operands.split(p, keeps);
 }
 
 // ---- The kernel that multiplies ----
@@ -190,8 +152,9 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Opera
   const unsigned lane = threadIdx.x % WARP;
   const int warp_row = static_cast<int>(threadIdx.x) / WARP / WARPS_N * WM;
   const int warp_col = static_cast<int>(threadIdx.x) / WARP % WARPS_N * WN;
-  const unsigned a = place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
-  const unsigned b = TILE_BYTES + place_in_tile(warp_col + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const unsigned a =
+      Operands::place_in_tile(warp_row + lane % 16, lane / 16);  // of 16 rows, as ldmatrix_x4() wants them
+  const unsigned b = TILE_BYTES + Operands::place_in_tile(warp_col + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   Sums sums = {};
 #pragma unroll 1
   for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
@@ -236,7 +199,7 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
   do {
     p.k = std::min(left, MOST_K);
     const Operands operands = Operands::of(p, memory);
-    const bool keeps = operands.k_tiles / 2 > SPLIT_CHUNK<Int8Digits> && KEPT_BYTES <= current_device().smem_bytes;
+    const bool keeps = operands.keeps(current_device().smem_bytes);
     launch(int8x6_mma_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
            keeps ? KEPT_BYTES : 0, stream, p, operands, keeps);
     launch(three ? int8x6_mma_kernel<3> : int8x6_mma_kernel<2>, std::int64_t{operands.a_tiles} * operands.b_tiles,
@@ -248,22 +211,23 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
   } while (left > 0);
 }
 
+KernelBlock block() {
+  return has_three_stages() ? block_of(int8x6_mma_kernel<3>, THREADS, Ring<3>::SMEM_BYTES)
+                            : block_of(int8x6_mma_kernel<2>, THREADS, Ring<2>::SMEM_BYTES);
+}
+
+Configuration configuration(Problem p) {
+  p.k = std::min(p.k, MOST_K);
+  return {"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
+}
+
 const Registration registered =
-    Chapter(17, "int8x6_mma")
+    Chapter(17, "int8x6_mma", "Ootomo, Ozaki and Yokota")
         .summary("six INT8 products by mma.sync for each FP32 product, the digits and results of 13")
-        .source("Ootomo, Ozaki and Yokota")
-        .min_compute_capability(80)
+        .min_capability(80)
         .accuracy(AccuracyClass::int8_split)
-        .configuration([](Problem p) {
-          p.k = std::min(p.k, MOST_K);
-          return Configuration{"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
-        })
-        .blocks_per_sm(1)
-        .resources([] {
-          return has_three_stages() ? resources_of(int8x6_mma_kernel<3>, THREADS, Ring<3>::SMEM_BYTES)
-                                    : resources_of(int8x6_mma_kernel<2>, THREADS, Ring<2>::SMEM_BYTES);
-        })
-        .registration();
+        .block(block, 1)
+        .configuration(configuration);
 
 }  // namespace
 }  // namespace sgemm

@@ -6,6 +6,7 @@
 #include "cuda_guard.hpp"
 #include "enqueue.hpp"
 #include "epilogue_pass.hpp"
+#include "host/launch.cuh"
 #include "line_sums.hpp"
 #include "memory_limit.hpp"
 #include "predicted_time.hpp"
@@ -50,7 +51,7 @@ constexpr std::size_t BETA_BYTES = sizeof(float);
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
 
-int current_device() {
+int device_in_use() {
   int device = 0;
   if (cudaGetDevice(&device) != cudaSuccess) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
@@ -116,21 +117,22 @@ sgemm_context::sgemm_context()
     : repeatable(is_set("SGEMM_REPEATABLE")),
       forks_(forks()),
       context_(context_id()),
-      device_(current_device()),
+      device_(device_in_use()),
       all_multiprocessors_(multiprocessors_of(device_)),
       blas_(context_),
       pool_(std::in_place, sgemm::memory_limit(), context_) {
   prepare_for_want_of_memory();
+  forget_allowed_smem();
 }
 
 void sgemm_context::require_life() const {
-  if (forks_ != forks() || (current_device() == device_ && context_id() != context_)) {
+  if (forks_ != forks() || (device_in_use() == device_ && context_id() != context_)) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
 }
 
 void sgemm_context::require_device() const {
-  if (current_device() != device_) {
+  if (device_in_use() != device_) {
     throw StatusError(SGEMM_STATUS_ARCH_MISMATCH);
   }
 }

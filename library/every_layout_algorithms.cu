@@ -4,10 +4,10 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
 #include "engine/cost_model.cuh"
 #include "every_layout_product.cuh"
 #include "gemm_problem.hpp"
-#include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
 #include "sliced_product.cuh"
@@ -30,11 +30,11 @@ namespace {
 
 // CYCLES_PER_FMA: the cycles of an FMA, on each of a multiprocessor's 128 lanes.
 
-struct Tile128x256 : TileTraits {
+struct Tile128x256 : TileDefaults {
   static constexpr int WARPS_M = 2, WARPS_N = 4, STAGES = 4;
   static constexpr double CYCLES_PER_FMA = 1.20;
 };
-struct Tile128x128 : TileTraits {
+struct Tile128x128 : TileDefaults {
   static constexpr int WARPS_M = 2, WARPS_N = 2, SLICES = 2, BK = 64, STAGES = 2;
   static constexpr double CYCLES_PER_FMA = 1.22;
 };
@@ -42,11 +42,11 @@ struct Tile128x128 : TileTraits {
 struct Tile128x128Scalar : Tile128x128 {
   static constexpr int BK = 48, STAGES = 3;
 };
-struct Tile64x128 : TileTraits {
+struct Tile64x128 : TileDefaults {
   static constexpr int WARPS_M = 1, WARPS_N = 2, SLICES = 4, BK = 64, STAGES = 3;
   static constexpr double CYCLES_PER_FMA = 1.26;
 };
-struct Tile64x64 : TileTraits {
+struct Tile64x64 : TileDefaults {
   static constexpr int WARPS_M = 1, WARPS_N = 1, SLICES = 8, BK = 64, STAGES = 4;
   static constexpr double CYCLES_PER_FMA = 1.31;
 };
@@ -117,7 +117,7 @@ double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bo
 /// A tile, with its ring as copies of both operands want it.
 template <class Tile, Reading READ_A, Reading READ_B>
 struct Copied : Tile {
-  static constexpr int PADDING = READ_A == Reading::along_k || READ_B == Reading::along_k ? Tile::PADDING : 0;
+  static constexpr int PADDING = READ_A == Reading::k_major || READ_B == Reading::k_major ? Tile::PADDING : 0;
 };
 
 template <class Shape>
@@ -160,19 +160,19 @@ bool split_into_float4(const GemmBatch& batch, const float* first, std::int64_t 
 /// ring, that of Scalar.
 template <class Tile, class Scalar>
 void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* workspace, cudaStream_t stream) {
-  constexpr Reading ALONG_K = Reading::along_k;
-  constexpr Reading ACROSS_K = Reading::across_k;
-  constexpr Reading BY_FOUR = Reading::across_k_by_four;
+  constexpr Reading K_MAJOR = Reading::k_major;
+  constexpr Reading MN_MAJOR = Reading::mn_major;
+  constexpr Reading BY_FOUR = Reading::mn_major_by_four;
   const GemmProblem& p = batch.first;
   const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
                        (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
-  const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, ALONG_K>
-                                                               : enqueue_batch<Scalar, ACROSS_K, ALONG_K>
+  const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, K_MAJOR>
+                                                               : enqueue_batch<Scalar, MN_MAJOR, K_MAJOR>
                                       : by_four ? enqueue_batch<Tile, BY_FOUR, BY_FOUR>
-                                                     : enqueue_batch<Scalar, ACROSS_K, ACROSS_K>
-                     : p.b_transposed ? enqueue_batch<Scalar, ALONG_K, ALONG_K>
-                   : by_four        ? enqueue_batch<Tile, ALONG_K, BY_FOUR>
-                                    : enqueue_batch<Scalar, ALONG_K, ACROSS_K>;
+                                                     : enqueue_batch<Scalar, MN_MAJOR, MN_MAJOR>
+                     : p.b_transposed ? enqueue_batch<Scalar, K_MAJOR, K_MAJOR>
+                   : by_four        ? enqueue_batch<Tile, K_MAJOR, BY_FOUR>
+                                    : enqueue_batch<Scalar, K_MAJOR, MN_MAJOR>;
   run(batch, blocks, workspace, stream);
 }
 
@@ -310,13 +310,13 @@ std::optional<Algorithm> algorithm_without_memory(const GemmBatch& batch) {
 }
 
 void load_algorithm_without_memory() {
-  constexpr Reading ALONG_K = Reading::along_k;
-  constexpr Reading ACROSS_K = Reading::across_k;
-  constexpr Reading BY_FOUR = Reading::across_k_by_four;
-  load_code<Tile128x128, BY_FOUR, ALONG_K, BY_FOUR>();
-  load_code<Tile128x128, ALONG_K, BY_FOUR>();
-  load_code<Tile128x128Scalar, ACROSS_K, ALONG_K, ACROSS_K>();
-  load_code<Tile128x128Scalar, ALONG_K, ALONG_K, ACROSS_K>();
+  constexpr Reading K_MAJOR = Reading::k_major;
+  constexpr Reading MN_MAJOR = Reading::mn_major;
+  constexpr Reading BY_FOUR = Reading::mn_major_by_four;
+  load_code<Tile128x128, BY_FOUR, K_MAJOR, BY_FOUR>();
+  load_code<Tile128x128, K_MAJOR, BY_FOUR>();
+  load_code<Tile128x128Scalar, MN_MAJOR, K_MAJOR, MN_MAJOR>();
+  load_code<Tile128x128Scalar, K_MAJOR, K_MAJOR, MN_MAJOR>();
 }
 
 }  // namespace sgemm

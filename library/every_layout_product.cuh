@@ -4,7 +4,7 @@
 // way, with tiles and copies that a chapter does not need. Blocks may be persistent and share tiles along k.
 
 #include "common/epilogue.cuh"
-#include "common/hilbert_tiling.cuh"
+#include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/vector_access.cuh"
 #include "common/warp_specialized.cuh"

@@ -3,7 +3,7 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
-#include "host/alignment.hpp"
+#include "common/vector_access.cuh"
 
 #include <cstdint>
 #include <utility>

@@ -5,6 +5,7 @@
 
 #include "algorithms.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/line_terms.cuh"
@@ -17,7 +18,6 @@
 #include "epilogue_store.cuh"
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
-#include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
 #include "ptx/griddepcontrol.cuh"

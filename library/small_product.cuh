@@ -14,12 +14,12 @@
 // that divide have their reciprocals from the host.
 
 #include "common/ceil_div.hpp"
-#include "common/divisor.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
+#include "divisor.hpp"
 #include "engine/product_policy.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
@@ -355,7 +355,7 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
     }
     if (p.parts > 1) {
       cluster_sync_blocks(false);
-      cluster_meet();
+      cluster_sync_relaxed();
     }
   } else {
     setmaxnreg_inc<SmallShape::CONSUMER_REGISTERS>();
@@ -370,7 +370,7 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
             static_cast<std::int64_t>(task.b_tile) * TILE_ROWS + first_column(threadIdx.x), not_finite);
     }
     if (p.parts > 1) {
-      cluster_meet();  // nobody reads this block's sums any more
+      cluster_sync_relaxed();  // nobody reads this block's sums any more
     }
     bar_sync(CONSUMERS_BARRIER, CONSUMERS);
     if (any_warp(deferred_by_warp())) {

@@ -2,6 +2,7 @@
 
 #include "algorithms.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
 #include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
@@ -11,7 +12,6 @@
 #include "epilogue_store.cuh"
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
-#include "host/alignment.hpp"
 #include "host/launch.cuh"
 #include "operand_places.cuh"
 #include "packed.hpp"

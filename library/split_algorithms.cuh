@@ -6,14 +6,14 @@
 
 #include "algorithm.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
+#include "engine/cluster_launch.cuh"
 #include "engine/cost_model.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/split_operands.cuh"
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
-#include "host/alignment.hpp"
-#include "host/kernel.hpp"
 #include "host/launch.cuh"
 #include "operand_places.cuh"
 #include "predicted_time.hpp"
@@ -203,7 +203,7 @@ void launch_lines(const LinesOfCluster& share, const GemmProblem& p, const Lines
 }  // namespace int8
 
 /// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
-/// host/alignment.hpp, but not the addresses.
+/// common/vector_access.cuh, but not the addresses.
 template <int WIDTH>
 __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
   return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&

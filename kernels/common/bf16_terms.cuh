@@ -1,6 +1,6 @@
 #pragma once
 
-// The splitting that the steps to chapter 11 have in common. The chapter has it in sight (11_bf16x6.cu).
+// The splitting that chapter 11 and the steps to it have in common.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"

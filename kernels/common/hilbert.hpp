@@ -3,6 +3,10 @@
 // A Hilbert curve through the tiles of a grid of any shape.
 
 #include "common/ceil_div.hpp"
+#include "common/problem.hpp"
+#include "common/target.hpp"
+
+#include <cstdint>
 
 namespace sgemm {
 
@@ -93,4 +97,15 @@ SGEMM_HOST_DEVICE constexpr TileIndex hilbert_tile(long long index, int rows, in
   }
 }
 
+inline namespace SGEMM_TARGET {
+
+/// The BM x BN tile of C at a position of the Hilbert curve.
+template <int BM, int BN>
+SGEMM_HOST_DEVICE inline TileOrigin tile_on_curve(const Problem& p, int position) {
+  const TileIndex index = hilbert_tile(position, static_cast<int>(ceil_div<std::int64_t>(p.m, BM)),
+                                       static_cast<int>(ceil_div<std::int64_t>(p.n, BN)));
+  return {static_cast<std::int64_t>(index.row) * BM, static_cast<std::int64_t>(index.col) * BN};
+}
+
+}  // namespace SGEMM_TARGET
 }  // namespace sgemm

@@ -36,6 +36,12 @@ struct Problem : Shape {
   std::int64_t ldc = 0;
 };
 
+/// Row and column of C where a tile begins.
+struct TileOrigin {
+  std::int64_t row;
+  std::int64_t col;
+};
+
 /// Multiplications of one problem: one for every (row, column, k) of each product. There are as many additions.
 inline double products(const Shape& shape) {
   return static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *

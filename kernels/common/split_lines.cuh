@@ -9,7 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
 #include <cstdint>
 
 namespace sgemm {
@@ -119,21 +118,6 @@ __device__ __forceinline__ void split_lines(const Problem& p, int a_tiles, int k
         store(Group{tile, row, k_tile_of(chunk, g), group, of_a}, code, terms);
       }
     }
-  }
-}
-
-/// Undoes the scales of a thread's totals, whose lines have their codes from `rows` and `columns` on: pairs in columns
-/// 8 apart, in two rows 8 apart. The factor of a line is a float with the code as its exponent, and Inf where it has no
-/// scale. A total becomes Inf or NaN then, and NaN where the product of both factors is no normal float.
-template <int VALUES>
-__device__ __forceinline__ void undo_scaling(const unsigned char* rows, const unsigned char* columns,
-                                             float (&totals)[VALUES]) {
-  const auto factor = [](unsigned code) { return __uint_as_float(code << 23U); };
-  const float of_rows[2] = {factor(rows[0]), factor(rows[8])};
-#pragma unroll
-  for (int i = 0; i < VALUES; ++i) {
-    const float both = of_rows[i / 2 % 2] * factor(columns[i / 4 * 8 + i % 2]);
-    totals[i] *= both >= 0x1p-126F ? both : NAN;
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include "common/problem.hpp"
 #include "common/target.hpp"
-#include "common/vector_access.cuh"
 
 #include <cuda_runtime.h>
 
@@ -13,6 +12,35 @@
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
+
+/// The three sums of each element become one, in units of 2^28. Carries leave a byte of each of the two smaller sums,
+/// so that a total of 24 bits or fewer is not rounded, and any other total is rounded twice.
+template <int VALUES>
+__device__ __forceinline__ void add_up(const int (&sums)[3][VALUES], float (&totals)[VALUES]) {
+#pragma unroll
+  for (int i = 0; i < VALUES; ++i) {
+    const int middle = sums[1][i] + (sums[2][i] >> 8);
+    const int high = sums[0][i] + (middle >> 8);
+    // The two bytes that are left become the lowest ones of 2^23 as a float, which is 2^23 more than they are.
+    const unsigned low = __byte_perm(__byte_perm(sums[2][i], middle, 0x40), __float_as_uint(0x1p23F), 0x7610);
+    totals[i] = fmaf(static_cast<float>(high), 0x1p-12F, fmaf(__uint_as_float(low), 0x1p-28F, -0x1p-5F));
+  }
+}
+
+/// Undoes the scales of a thread's totals, whose lines have their codes from `rows` and `columns` on: pairs in columns
+/// 8 apart, in two rows 8 apart. The factor of a line is a float with the code as its exponent, and Inf where it has no
+/// scale. A total becomes Inf or NaN then, and NaN where the product of both factors is no normal float.
+template <int VALUES>
+__device__ __forceinline__ void undo_scaling(const unsigned char* rows, const unsigned char* columns,
+                                             float (&totals)[VALUES]) {
+  const auto factor = [](unsigned code) { return __uint_as_float(code << 23U); };
+  const float of_rows[2] = {factor(rows[0]), factor(rows[8])};
+#pragma unroll
+  for (int i = 0; i < VALUES; ++i) {
+    const float both = of_rows[i / 2 % 2] * factor(columns[i / 4 * 8 + i % 2]);
+    totals[i] *= both >= 0x1p-126F ? both : NAN;
+  }
+}
 
 /// C = alpha * sums + beta * C for a thread's elements. They lie as wgmma and mma.sync leave them: pairs of neighbours
 /// in columns 8 apart, in two rows 8 apart, from (first_row, first_col) on. Elements whose sums are not finite are
@@ -37,7 +65,7 @@ __device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_
   if (p.beta == 0.0F && aligned && columns[0] > LAST && columns[1] > LAST && zero == 0.0F) {
 #pragma unroll
     for (int i = 0; i < VALUES; i += 2) {  // no store waits for a branch
-      store_float2(rows[i / 2 % 2] + column_of(i), {p.alpha * sums[i], p.alpha * sums[i + 1]});
+      *reinterpret_cast<float2*>(rows[i / 2 % 2] + column_of(i)) = {p.alpha * sums[i], p.alpha * sums[i + 1]};
     }
     return;
   }

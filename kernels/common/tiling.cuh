@@ -32,12 +32,6 @@ std::int64_t tiles_of(const Problem& p) {
   return ceil_div<std::int64_t>(p.m, BM) * ceil_div<std::int64_t>(p.n, BN);
 }
 
-/// Row and column of C where a tile begins.
-struct TileOrigin {
-  std::int64_t row;
-  std::int64_t col;
-};
-
 /// The tile of this block, counted down the columns of C. Blocks that run at the same time then lie above each other.
 /// They read the same few columns of B from the L2. Few of them share rows of A, which come from DRAM a sector of 8
 /// elements at a time, so a thread meets the DRAM's latency at every eighth k. If tiles were counted along the rows,

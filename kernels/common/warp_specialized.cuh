@@ -33,9 +33,9 @@ constexpr int WN = LANES_N * TN;
 constexpr int UNROLL = 8;  // steps of k in an iteration of the main loop, whose code has to fit into a cache
 constexpr int FLOAT_BYTES = sizeof(float);
 
-/// The traits of a tile of C: its height and width in warp tiles of WM x WN, and the number of stages in its ring. With
-/// SLICES above 1, SLICES warps compute each warp tile, and each warp has its own slice of each k-tile.
-struct TileTraits {
+/// What a tile of C has unless it says otherwise. It says its height and width in warp tiles of WM x WN, and the number
+/// of stages in its ring. With SLICES above 1, SLICES warps compute each warp tile, each its own slice of a k-tile.
+struct TileDefaults {
   static constexpr int SLICES = 1;
   static constexpr int BK = 32;
   /// Floats behind each column of A, so that a warp's copy of an operand along k spreads over all banks: it takes 4
@@ -43,7 +43,7 @@ struct TileTraits {
   static constexpr int PADDING = 4;
 };
 
-/// The constants that follow from a tile's traits: WARPS_M, WARPS_N, STAGES, SLICES and BK.
+/// The constants that follow from a tile's own: WARPS_M, WARPS_N, STAGES, SLICES and BK.
 template <class Tile>
 struct TileShape : Tile {
   static constexpr int SLICE_K = Tile::BK / Tile::SLICES;
@@ -122,12 +122,12 @@ __device__ __forceinline__ int at_most(std::int64_t x) {
   return x < LIMIT ? static_cast<int>(x) : LIMIT;
 }
 
-/// How producers read an operand. Elements that follow one another in memory are those along k, as in A, or across k,
-/// as in B. In shared memory they always lie across k.
+/// How producers read an operand. It is K-major where elements that follow one another in memory are those along k, as
+/// in A, and MN-major where they are not, as in B. In shared memory it always is MN-major.
 enum class Reading {
-  along_k,           ///< float by float, transposed on the way
-  across_k,          ///< float by float
-  across_k_by_four,  ///< in groups of four, which have to be aligned
+  k_major,           ///< float by float, transposed on the way
+  mn_major,          ///< float by float
+  mn_major_by_four,  ///< in groups of four, which have to be aligned
 };
 
 /// How producers copy one operand of a tile of C: LINES rows of A or columns of B. In a stage the elements of one k are
@@ -136,12 +136,12 @@ template <class Shape, Reading READING, int LINES, int K_BYTES>
 class OperandCopy {
  public:
   /// The place of this thread's first element in the tile.
-  __device__ static int k() { return ALONG_K ? thread() % K_AT_ONCE : thread() / LANES; }
-  __device__ static int line() { return ALONG_K ? thread() / K_AT_ONCE : thread() % LANES * WIDTH; }
+  __device__ static int k() { return K_MAJOR ? thread() % K_AT_ONCE : thread() / LANES; }
+  __device__ static int line() { return K_MAJOR ? thread() / K_AT_ONCE : thread() % LANES * WIDTH; }
 
   /// The address of the same element in the matrix, where the tile begins with line number `first`.
   __device__ __forceinline__ static const float* source_in(const float* matrix, std::int64_t ld, std::int64_t first) {
-    if constexpr (ALONG_K) {
+    if constexpr (K_MAJOR) {
       return matrix + (first + line()) * ld + k();
     } else {
       return matrix + k() * ld + first + line();
@@ -153,7 +153,7 @@ class OperandCopy {
   template <bool WHOLE>
   __device__ __forceinline__ static void copy(unsigned place, const float*& source, std::int64_t ld, int left,
                                               int depth) {
-    if constexpr (ALONG_K) {
+    if constexpr (K_MAJOR) {
       const float* from = source;
 #pragma unroll
       for (int i = 0; i < LINES; i += LINES_AT_ONCE) {
@@ -182,7 +182,7 @@ class OperandCopy {
 
   /// Takes `source` to the next k-tile, from behind one of `depth`.
   __device__ __forceinline__ static void advance(const float*& source, std::int64_t ld, int depth) {
-    if constexpr (ALONG_K) {
+    if constexpr (K_MAJOR) {
       source += depth;
     } else {
       source -= (BK - depth) * ld;
@@ -190,7 +190,7 @@ class OperandCopy {
   }
   /// Takes it so far along k.
   __device__ __forceinline__ static void skip(const float*& source, std::int64_t ld, int depth) {
-    if constexpr (ALONG_K) {
+    if constexpr (K_MAJOR) {
       source += depth;
     } else {
       source += depth * ld;
@@ -199,12 +199,12 @@ class OperandCopy {
 
  private:
   static constexpr int BK = Shape::BK;
-  static constexpr bool ALONG_K = READING == Reading::along_k;
-  static constexpr int WIDTH = READING == Reading::across_k_by_four ? 4 : 1;  // floats per copy
+  static constexpr bool K_MAJOR = READING == Reading::k_major;
+  static constexpr int WIDTH = READING == Reading::mn_major_by_four ? 4 : 1;  // floats per copy
   // Along k: a warp copies 4 lines by 8 elements at a time. Across k: one row at a time, or several short ones.
   static constexpr int LANES = LINES < WARP * WIDTH ? LINES / WIDTH : WARP;
-  static constexpr int K_AT_ONCE = ALONG_K ? 8 : PRODUCER_THREADS / LANES;
-  static constexpr int LINES_AT_ONCE = ALONG_K ? PRODUCER_THREADS / K_AT_ONCE : LANES * WIDTH;
+  static constexpr int K_AT_ONCE = K_MAJOR ? 8 : PRODUCER_THREADS / LANES;
+  static constexpr int LINES_AT_ONCE = K_MAJOR ? PRODUCER_THREADS / K_AT_ONCE : LANES * WIDTH;
 
   __device__ static int thread() { return static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS; }
 };

@@ -1,124 +1,24 @@
 #pragma once
 
-// Launching a kernel, memory for it beside A, B and C, and reading what it occupies.
+// Launching a kernel, and registering a chapter.
 
 #include "common/cuda_check.hpp"
+#include "common/problem.hpp"
 #include "common/target.hpp"
-#include "host/kernel.hpp"
+#include "host/chapter.hpp"
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
-
-/// Blocks and shared memory above this need the kernel's consent (cudaFuncAttributeMaxDynamicSharedMemorySize).
-constexpr std::size_t DEFAULT_DYNAMIC_SMEM_LIMIT = std::size_t{48} * 1024;
-
-template <class... Parameters>
-void allow_dynamic_smem(void (*kernel)(Parameters...), std::size_t bytes) {
-  if (bytes > DEFAULT_DYNAMIC_SMEM_LIMIT) {
-    CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes)));
-  }
-}
-
-/// A one-dimensional grid.
-inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
-                                        cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = threads;
-  config.dynamicSmemBytes = dynamic_smem;
-  config.stream = stream;
-  return config;
-}
-
-/// Enqueues `kernel` on a one-dimensional grid. The x axis holds 2^31 - 1 blocks, more than any problem that fits in
-/// memory needs, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
-            cudaStream_t stream, Arguments... arguments) {
-  allow_dynamic_smem(kernel, dynamic_smem);
-  const cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
-}
-
-/// A launch in clusters of so many blocks, 8 at most.
-class ClusterLaunch {
- public:
-  /// Of `blocks` blocks, a multiple of `cluster`.
-  ClusterLaunch(int cluster, std::int64_t blocks, dim3 threads, std::size_t dynamic_smem, cudaStream_t stream)
-      : config_(launch_config(blocks, threads, dynamic_smem, stream)) {
-    attribute_.id = cudaLaunchAttributeClusterDimension;
-    attribute_.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-    config_.attrs = &attribute_;
-    config_.numAttrs = 1;
-  }
-  ClusterLaunch(const ClusterLaunch&) = delete;
-  ClusterLaunch& operator=(const ClusterLaunch&) = delete;
-
-  /// Enqueues `kernel`.
-  template <class... Parameters, class... Arguments>
-  void enqueue(void (*kernel)(Parameters...), Arguments... arguments) const {
-    allow_dynamic_smem(kernel, config_.dynamicSmemBytes);
-    CUDA_CHECK(cudaLaunchKernelEx(&config_, kernel, Parameters(arguments)...));
-  }
-
-  /// How many clusters of `kernel` the current device runs at the same time.
-  template <class... Parameters>
-  int clusters_at_once(void (*kernel)(Parameters...)) const {
-    allow_dynamic_smem(kernel, config_.dynamicSmemBytes);
-    int clusters = 0;
-    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config_));
-    return clusters;
-  }
-
- private:
-  cudaLaunchAttribute attribute_{};
-  cudaLaunchConfig_t config_;
-};
-
-#ifdef __CUDACC__
-
-/// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
-/// ptx/griddepcontrol.cuh.
-template <class... Parameters, class... Arguments>
-void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
-                      cudaStream_t stream, Arguments... arguments) {
-  allow_dynamic_smem(kernel, dynamic_smem);
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
-  config.attrs = &early;
-  config.numAttrs = 1;
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
-}
-
-#else  // the executor runs one kernel after the other
-
-template <class... Parameters, class... Arguments>
-void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
-                      cudaStream_t stream, Arguments... arguments) {
-  launch(kernel, blocks, threads, dynamic_smem, stream, arguments...);
-}
-
-#endif
-
-/// Allocates `bytes` zeros in the memory of the current device. Throws CudaError if there is no room.
-inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
-  void* memory = nullptr;
-  CUDA_CHECK(cudaMalloc(&memory, bytes));
-  // Errors while freeing are ignored: they repeat an earlier one, or the process is ending.
-  std::shared_ptr<void> workspace(memory, [](void* pointer) { cudaFree(pointer); });
-  CUDA_CHECK(cudaMemset(memory, 0, bytes));
-  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the first launch may be on a stream that does not wait for this one
-  return workspace;
-}
 
 /// The facts about a device that a choice depends on, besides the problem.
 struct Device {
@@ -140,22 +40,144 @@ inline Device current_device() {
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
 }
 
-/// Registers, shared memory, spills and occupancy of `kernel` on the current device.
-template <class... Parameters>
-Resources resources_of(void (*kernel)(Parameters...), int threads_per_block, std::size_t dynamic_smem = 0) {
-  const void* const function = reinterpret_cast<const void*>(kernel);
-  allow_dynamic_smem(kernel, dynamic_smem);
-  cudaFuncAttributes attributes{};
-  CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
-  Resources resources;
-  resources.threads_per_block = threads_per_block;
-  resources.registers = attributes.numRegs;
-  resources.smem_bytes = attributes.sharedSizeBytes + dynamic_smem;
-  resources.spill_bytes = attributes.localSizeBytes;
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resources.blocks_per_sm, function, threads_per_block,
-                                                           dynamic_smem));
-  return resources;
+/// The dynamic shared memory that a kernel has been allowed on a device, where that is more than 48 KiB. It lasts until
+/// cudaDeviceReset().
+inline std::map<std::pair<const void*, int>, std::size_t> allowed_smem;
+inline std::mutex allowed_smem_mutex;
+
+inline void allow_dynamic_smem(const void* kernel, std::size_t bytes) {
+  if (bytes > std::size_t{48} * 1024) {
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    const std::scoped_lock lock(allowed_smem_mutex);
+    std::size_t& allowed = allowed_smem[{kernel, device}];
+    if (bytes > allowed) {
+      CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+      allowed = bytes;
+    }
+  }
 }
+
+/// To be called where cudaDeviceReset() may have come between.
+inline void forget_allowed_smem() {
+  const std::scoped_lock lock(allowed_smem_mutex);
+  allowed_smem.clear();
+}
+
+/// A one-dimensional grid.
+inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                                        cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = threads;
+  config.dynamicSmemBytes = dynamic_smem;
+  config.stream = stream;
+  return config;
+}
+
+template <class... Parameters, class... Arguments>
+void launch(const cudaLaunchConfig_t& config, void (*kernel)(Parameters...), Arguments... arguments) {
+  allow_dynamic_smem(reinterpret_cast<const void*>(kernel), config.dynamicSmemBytes);
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
+}
+
+/// Enqueues `kernel` on a one-dimensional grid. The x axis holds 2^31 - 1 blocks, more than any problem that fits in
+/// memory needs, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+            cudaStream_t stream, Arguments... arguments) {
+  launch(launch_config(blocks, threads, dynamic_smem, stream), kernel, arguments...);
+}
+
+/// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
+/// ptx/griddepcontrol.cuh. The executor runs one kernel after the other.
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
+                      cudaStream_t stream, Arguments... arguments) {
+  cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
+#ifdef __CUDACC__
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = 1;
+#endif
+  launch(config, kernel, arguments...);
+}
+
+template <class... Parameters>
+KernelBlock block_of(void (*kernel)(Parameters...), int threads, std::size_t dynamic_smem) {
+  return {reinterpret_cast<const void*>(kernel), threads, dynamic_smem};
+}
+
+/// Describes one variant of a chapter, step by step, for its registration:
+///
+///     const Registration registered =
+///         Chapter(5, "coarse_1d", "Gautam, 1D coarsening")
+///             .summary("each thread computes 8 elements of a column of C")
+///             .block(my_kernel, 512, 0, 4)
+///             .launcher([](const Problem& p, cudaStream_t stream) { launch(...); });
+class Chapter : public CompiledChapter {
+ public:
+  Chapter(int number, std::string name, std::string source) {
+    KernelFacts::number = number;
+    KernelFacts::name = std::move(name);
+    KernelFacts::source = std::move(source);
+    min_compute_capability = 75;  // the oldest that CUDA 13 compiles for
+    target = TARGET;
+  }
+
+  Chapter& variant(std::string text) { return set(KernelFacts::variant, std::move(text)); }
+  Chapter& summary(std::string text) { return set(KernelFacts::summary, std::move(text)); }
+  Chapter& accuracy(AccuracyClass promised) { return set(KernelFacts::accuracy, promised); }
+  Chapter& min_capability(int capability) { return set(min_compute_capability, capability); }
+  Chapter& unsupported(Refusal reason) { return set(KernelFacts::unsupported, std::move(reason)); }
+  /// For kernels with instructions that only code for sm_90a has, and compute capability 9.0 alone runs. Newer GPUs can
+  /// not run that code, and no PTX replaces it.
+  Chapter& needs_code_for_sm_90a() {
+    max_compute_capability = 90;
+#ifndef SGEMM_CODE_FOR_SM_90A
+    missing_code = "sm_90a";
+#endif
+    return min_capability(90);
+  }
+  /// The block that is launched for an aligned problem, and how many of it an SM of compute capability 9.0 holds.
+  template <class... Parameters>
+  Chapter& block(void (*kernel)(Parameters...), int threads, std::size_t dynamic_smem, int per_sm) {
+    return block([=] { return block_of(kernel, threads, dynamic_smem); }, per_sm);
+  }
+  /// The same where it depends on the device.
+  Chapter& block(std::function<KernelBlock()> block, int per_sm) {
+    blocks_per_sm = per_sm;
+    return set(CompiledChapter::block, std::move(block));
+  }
+  /// `launch` sees a k of 0 where alpha is 0, because A and B must not be read then, and an alpha of 0 where k is 0. So
+  /// a kernel with an empty sum over k stores beta * C, as BLAS does, and needs no further cases.
+  Chapter& launcher(std::function<void(const Problem&, cudaStream_t)> launch) {
+    return configuration([launch = std::move(launch)](const Problem&) {
+      return Configuration{"", 0, [=](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); }};
+    });
+  }
+  /// This stands instead of a launcher, for a kernel that needs a workspace. `only` gets the problem as it is. Its
+  /// launch gets the problem as that of launcher() does.
+  Chapter& configuration(std::function<Configuration(const Problem&)> only) {
+    return set(CompiledChapter::configurations,
+               [only = std::move(only)](const Problem& p) { return std::vector{only(p)}; });
+  }
+  /// For a kernel that can compute a problem in several ways. `list` returns the configurations that are worth trying
+  /// on the current device. The first one is its own choice.
+  Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
+    tunable = true;
+    return set(CompiledChapter::configurations, std::move(list));
+  }
+
+ private:
+  template <class T, class Value>
+  Chapter& set(T& fact, Value&& value) {
+    fact = std::forward<Value>(value);
+    return *this;
+  }
+};
 
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

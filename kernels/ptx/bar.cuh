@@ -6,6 +6,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -23,16 +26,6 @@ __device__ __forceinline__ void bar_sync(int id, int threads) {
 
 __device__ __forceinline__ void bar_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-#else  // the executor's
-
-inline void bar_sync(int id, int threads, simt::Site site = simt::Site::current()) {
-  simt::barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
-}
-
-inline void bar_arrive(int id, int threads, simt::Site site = simt::Site::current()) {
-  simt::barrier_arrive(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
 }
 
 #endif

@@ -7,6 +7,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -28,13 +31,6 @@ __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* 
 #else
   __trap();
 #endif
-}
-
-#else  // the executor's
-
-inline void cp_async_bulk(unsigned destination, const void* source, unsigned bytes, unsigned barrier,
-                          simt::Site site = simt::Site::current()) {
-  simt::bulk_copy(destination, source, bytes, barrier, site);
 }
 
 #endif

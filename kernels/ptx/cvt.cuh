@@ -7,6 +7,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -47,18 +50,6 @@ __device__ __forceinline__ float2 cvt_f32_f16x2(unsigned pair) {
   return values;
 }
 
-#else  // the executor's
-
-inline unsigned cvt_rn_f16x2_f32(float high, float low) {
-  return simt::to_fp16(low) | static_cast<unsigned>(simt::to_fp16(high)) << 16U;
-}
-
-inline unsigned cvt_rn_bf16x2_f32(float high, float low) {
-  return simt::to_bf16(low) | static_cast<unsigned>(simt::to_bf16(high)) << 16U;
-}
-
-inline float2 cvt_f32_f16x2(unsigned pair) { return {simt::from_fp16(pair & 0xFFFFU), simt::from_fp16(pair >> 16U)}; }
-
 #endif
 
 /// A BF16 number is the upper half of a float.
@@ -76,6 +67,13 @@ __device__ __forceinline__ float cvt_rn_tf32_f32(float x) {
   constexpr unsigned KEPT = ~0U << 13U;
   return __uint_as_float((__float_as_uint(x) + HALF) & KEPT);
 #endif
+}
+
+/// Writes `x` as the sum of two terms for tensor cores. `big` is in TF32; `small`, at most 2^-11 of it, has up to 12
+/// significant bits, and tensor cores take 11 of them. The terms are not finite if x is Inf or NaN or rounds to Inf.
+__device__ __forceinline__ void split_for_tf32(float x, float& big, float& small) {
+  big = cvt_rn_tf32_f32(x);
+  small = x - big;
 }
 
 /// FP16 and BF16 as template arguments.

@@ -8,6 +8,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -31,11 +34,6 @@ __device__ __forceinline__ void griddepcontrol_wait() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-
-#else  // the executor runs one kernel after the other
-
-inline void griddepcontrol_launch_dependents() {}
-inline void griddepcontrol_wait() {}
 
 #endif
 

@@ -7,6 +7,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -63,19 +66,6 @@ __device__ __forceinline__ void wait_for_flag_together(unsigned* flag) {
   if (threadIdx.x % 32 == 0) {
     *flag = 0;
   }
-}
-
-#else  // the executor's
-
-inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
-
-inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
-
-inline void wait_for_flag_together(unsigned* flag) {
-  if (threadIdx.x % 32 == 0) {
-    simt::wait_for_flag(flag);
-  }
-  __syncwarp();
 }
 
 #endif

@@ -7,6 +7,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 #include <cstdint>
 
@@ -81,30 +84,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
       "r"(parity)
       : "memory");
 #undef SGEMM_MBARRIER_WAIT
-}
-
-#else  // the executor's
-
-inline void mbarrier_init(unsigned barrier, unsigned arrivals, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_init(barrier, arrivals, site);
-}
-
-inline void mbarrier_arrive(unsigned barrier, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_arrive(barrier, site);
-}
-
-inline void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_arrive_expecting(barrier, bytes, site);
-}
-
-inline void fence_mbarrier_init() {}
-
-inline void cp_async_mbarrier_arrive_noinc(unsigned barrier, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_arrive_after_copies(barrier, site);
-}
-
-inline void mbarrier_wait(unsigned barrier, unsigned parity, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_wait(barrier, parity, site);
 }
 
 #endif

@@ -1,15 +1,15 @@
 #pragma once
 
-// Products by a warp on tensor cores (sm_80 and later).
-// PTX ISA 9.0, "Warp-level matrix instructions: mma", "Matrix Fragments for mma.m16n8k8", "... mma.m16n8k16" and
-// "... mma.m16n8k32".
+// Products by a warp on tensor cores (sm_80 and later), and the loads of their operands from shared memory.
+// PTX ISA 9.0, "Warp-level matrix instructions: mma, ldmatrix", "Matrix Fragments for mma.m16n8k8", "... mma.m16n8k16"
+// and "... mma.m16n8k32".
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-
-#include <algorithm>
-#include <array>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -32,7 +32,18 @@ inline namespace SGEMM_TARGET {
 // have two from 2q on. Everything is exact; a sum beyond 32 bits wraps around. On sm_75 it takes four products of
 // 8 x 8 x 16, whose registers are the same.
 
+// ldmatrix_x4(to, row): loads four matrices of eight rows of 16 bytes, by all 32 lanes of a warp. Lane 8i + j gives the
+// shared address of row j of matrix i, a multiple of 16. Register i of lane 4r + q then holds bytes 4q to 4q + 3 of row
+// r of matrix i. Eight rows are read at a time, without a bank conflict if they lie in distinct 16 bytes of 128.
+
 #ifdef __CUDACC__
+
+__device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(row)
+               : "memory");
+}
 
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2],
                                                  const float (&c)[4]) {
@@ -68,30 +79,6 @@ __device__ __forceinline__ void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], 
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
-}
-
-#else  // the executor's
-
-inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
-                             simt::Site site = simt::Site::current()) {
-  const auto bits = __float_as_uint;
-  const std::array<float, 4> sums =
-      simt::mma(simt::MmaFormat::tf32, 8, {{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}},
-                {c[0], c[1], c[2], c[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
-}
-
-inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4],
-                              simt::Site site = simt::Site::current()) {
-  const std::array<float, 4> sums =
-      simt::mma(simt::MmaFormat::fp16, 16, {{a[0], a[1], a[2], a[3]}, {b0, b1}}, {c[0], c[1], c[2], c[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
-}
-
-inline void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], unsigned b0, unsigned b1,
-                            simt::Site site = simt::Site::current()) {
-  const std::array<int, 4> sums = simt::mma({{a[0], a[1], a[2], a[3]}, {b0, b1}}, {d[0], d[1], d[2], d[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
 }
 
 #endif

@@ -6,6 +6,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -40,20 +43,6 @@ __device__ __forceinline__ float4 ld_shared_v4_f32(unsigned address) {
                : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
                : "r"(address));
   return value;
-}
-
-#else  // the executor's
-
-inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
-
-inline unsigned shared_address(const void* pointer) { return simt::shared_address(pointer); }
-
-inline const void* from_shared_address(unsigned address) {
-  return static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + static_cast<int>(address);
-}
-
-__device__ __forceinline__ float4 ld_shared_v4_f32(unsigned address) {
-  return *static_cast<const float4*>(from_shared_address(address));
 }
 
 #endif

@@ -7,6 +7,9 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 #include <cstdint>
 #include <type_traits>
@@ -203,44 +206,6 @@ __device__ __forceinline__ void wgmma_m64k16(float (&)[RESULTS], const unsigned 
 }
 
 #endif
-
-#else  // the executor's
-
-inline std::uint64_t wgmma_descriptor(unsigned address) { return address; }
-
-inline std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned bytes) { return descriptor + bytes; }
-
-inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
-inline void wgmma_commit_group(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
-template <int PENDING, class T, int SIZE>
-void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
-  if constexpr (std::is_array_v<T>) {
-    for (T& result : d) {
-      simt::wgmma_wait(PENDING, result, site);
-    }
-  } else {
-    simt::wgmma_wait(PENDING, d, site);
-  }
-}
-
-template <class Format>
-constexpr simt::HalfFormat WGMMA_FORMAT =
-    std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16;
-
-template <class Format>
-void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
-                      simt::Site site = simt::Site::current()) {
-  simt::wgmma(WGMMA_FORMAT<Format>, d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
-}
-inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
-                             simt::Site site = simt::Site::current()) {
-  simt::wgmma(d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
-}
-template <class Format, int RESULTS>
-void wgmma_m64k16(float (&d)[RESULTS], const unsigned (&a)[4], std::uint64_t b, bool accumulate,
-                  simt::Site site = simt::Site::current()) {
-  simt::wgmma(WGMMA_FORMAT<Format>, d, 2 * RESULTS, a, static_cast<unsigned>(b), accumulate, site);
-}
 
 #endif
 

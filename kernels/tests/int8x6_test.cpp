@@ -1,9 +1,9 @@
 // Chapters 13 and 17 on the executor against the integers that they are said to compute with, how large the errors are,
 // and sums that are too long for INT32.
 
+#include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "problem/operands.hpp"
 #include "verify/verify.hpp"
 

@@ -1,9 +1,9 @@
 // Every chapter on the executor against double precision, on the shapes of the GPU's tests.
 
+#include "base/kernel.hpp"
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "problem/operands.hpp"
 #include "simt/device.hpp"
 #include "verify/verify.hpp"

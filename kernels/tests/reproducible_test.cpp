@@ -1,10 +1,10 @@
 // Chapter 15 on the executor against its definition, bit by bit.
 
+#include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
 #include "fixtures/split_cases.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "simt/device.hpp"
 
 #include <gtest/gtest.h>

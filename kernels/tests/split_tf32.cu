@@ -1,6 +1,6 @@
 #include "split_tf32.hpp"
 
-#include "common/split_tf32.cuh"
+#include "ptx/cvt.cuh"
 
 namespace sgemm::test {
 

@@ -2,8 +2,8 @@
 
 #include "split_tf32.hpp"
 
+#include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
-#include "host/kernel.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>

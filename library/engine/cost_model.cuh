@@ -6,7 +6,6 @@
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"
-#include "host/kernel.hpp"
 #include "host/launch.cuh"
 
 #include <algorithm>

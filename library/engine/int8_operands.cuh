@@ -522,7 +522,7 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
     }
   }
   if (share.blocks > 1) {
-    cluster_meet();  // nobody reads this block's maxima any more
+    cluster_sync_relaxed();  // nobody reads this block's maxima any more
   }
 }
 

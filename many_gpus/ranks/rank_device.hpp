@@ -2,8 +2,8 @@
 
 // The memory and the clock of one rank: a GPU, or the host for ranks on the executor.
 
+#include "base/kernel.hpp"
 #include "common/target.hpp"
-#include "host/kernel.hpp"
 
 #include <cuda_runtime_api.h>
 

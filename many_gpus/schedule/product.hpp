@@ -1,10 +1,13 @@
 #pragma once
 
-#include "host/kernel.hpp"
+#include "common/problem.hpp"
 #include "schedule/exchange.hpp"
 #include "schedule/schedule.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace sgemm {
@@ -12,7 +15,7 @@ namespace sgemm {
 /// A step of the schedule with its operands and the kernel that multiplies them.
 struct LocalProduct {
   Problem problem;
-  Prepared kernel;
+  std::function<void(const Problem&, cudaStream_t)> kernel;
   std::size_t pieces = 0;
 };
 

@@ -1,11 +1,11 @@
 // A product on a grid of ranks: who owns and receives what, in which order, and the product itself, by ranks that are
 // threads and compute on the executor.
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
 #include "exchange/patience.hpp"
-#include "host/kernel.hpp"
 #include "host_device.hpp"
 #include "problem/operands.hpp"
 #include "ranks/job.hpp"

@@ -1,6 +1,6 @@
 // OpenBLAS: the speed that the host's cores reach with a tuned library.
 
-#include "host/kernel.hpp"
+#include "base/kernel.hpp"
 #include "problem/batch.hpp"
 
 #include <cblas.h>
@@ -58,7 +58,7 @@ Kernel cpu_blas() {
   return kernel;
 }
 
-const Registration registered(cpu_blas());
+const KernelRegistration registered(cpu_blas());
 
 }  // namespace
 }  // namespace sgemm

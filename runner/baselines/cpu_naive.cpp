@@ -1,6 +1,6 @@
 // The triple loop on one thread. The word "naive" is measured against it.
 
-#include "host/kernel.hpp"
+#include "base/kernel.hpp"
 
 #include <vector>
 
@@ -36,7 +36,7 @@ Kernel cpu_naive() {
   return kernel;
 }
 
-const Registration registered(cpu_naive());
+const KernelRegistration registered(cpu_naive());
 
 }  // namespace
 }  // namespace sgemm

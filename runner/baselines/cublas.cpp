@@ -3,8 +3,8 @@
 // cuBLAS is column-major. A row-major matrix is its transpose in column-major order, so cuBLAS computes C = A B as C^T
 // = B^T A^T. The operands change places with their operations, and nothing is transposed in memory.
 
+#include "base/kernel.hpp"
 #include "device/cublas_handle.hpp"
-#include "host/kernel.hpp"
 #include "problem/batch.hpp"
 
 #include <cublas_v2.h>
@@ -76,8 +76,8 @@ Kernel cublas_tf32() {
   return kernel;
 }
 
-const Registration registered_cublas(cublas());
-const Registration registered_tf32(cublas_tf32());
+const KernelRegistration registered_cublas(cublas());
+const KernelRegistration registered_tf32(cublas_tf32());
 
 }  // namespace
 }  // namespace sgemm

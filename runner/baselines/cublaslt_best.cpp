@@ -1,6 +1,7 @@
 // cuBLASLt with the fastest of its algorithms. Every algorithm that its heuristic proposes is timed on the operands of
 // the case, with a cold L2 as in the default protocol. The record names the fastest one.
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "common/cuda_check.hpp"
@@ -8,7 +9,6 @@
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/l2_flush.hpp"
-#include "host/kernel.hpp"
 
 #include <cublasLt.h>
 
@@ -231,7 +231,7 @@ Kernel cublaslt_best() {
   return kernel;
 }
 
-const Registration registered(cublaslt_best());
+const KernelRegistration registered(cublaslt_best());
 
 }  // namespace
 }  // namespace sgemm

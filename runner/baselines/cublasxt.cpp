@@ -3,10 +3,10 @@
 //
 // Operands change places for the reason that cublas.cpp gives.
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
-#include "host/kernel.hpp"
 
 #include <cublasXt.h>
 
@@ -111,8 +111,8 @@ Kernel cublasxt(const std::string& variant, int block) {
   return kernel;
 }
 
-const Registration registered(cublasxt("", 1024));  // the library's own choice
-const Registration registered_large(cublasxt("blocks_of_4096", 4096));
+const KernelRegistration registered(cublasxt("", 1024));  // the library's own choice
+const KernelRegistration registered_large(cublasxt("blocks_of_4096", 4096));
 
 }  // namespace
 }  // namespace sgemm

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/interrupt.hpp"
+#include "base/kernel.hpp"
 #include "bench/operand_set.hpp"
 #include "device/device.hpp"
-#include "host/kernel.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 #include "timing/sampling.hpp"

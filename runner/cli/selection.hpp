@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
-#include "host/kernel.hpp"
 #include "problem/case.hpp"
 
 #include <optional>

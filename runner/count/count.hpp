@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "common/problem.hpp"
-#include "host/kernel.hpp"
 #include "problem/sizes.hpp"
 #include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"

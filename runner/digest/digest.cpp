@@ -1,12 +1,12 @@
 #include "digest/digest.hpp"
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/usage_error.hpp"
 #include "bench/bench.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "device/device_buffer.hpp"
-#include "host/kernel.hpp"
 #include "record/results_file.hpp"
 #include "reproducible/definition.hpp"
 #include "reproducible/product.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "common/problem.hpp"
 #include "device/device.hpp"
-#include "host/kernel.hpp"
 
 #include <string>
 #include <string_view>

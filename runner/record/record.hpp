@@ -1,11 +1,11 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "count/count.hpp"
 #include "device/telemetry.hpp"
 #include "device/trace.hpp"
-#include "host/kernel.hpp"
 #include "problem/case.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "cli/options.hpp"
-#include "host/kernel.hpp"
 
 #include <ostream>
 #include <vector>

@@ -197,7 +197,7 @@ TEST_F(ExecutedCaseTest, ErrorsBeyondTheBoundAreIncorrectWhereTheClassPromisesIt
 }
 
 TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
-  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum});
+  const Kernel kernel = kernel_of(test::configured_chapter_for_executor({test::Way::two_sums, test::Way::one_sum}));
   const Record record = run(kernel);
   EXPECT_EQ(record.outcome, Outcome::executed) << record.reason;
   EXPECT_TRUE(record.verified);
@@ -206,7 +206,8 @@ TEST_F(ExecutedCaseTest, WorkspaceAndConfigurationAreRecorded) {
 }
 
 TEST_F(ExecutedCaseTest, ErrorsAreThoseOfTheChosenConfigurationWhichIsRecorded) {
-  const Kernel kernel = test::configured_kernel_for_executor({test::Way::two_sums, test::Way::one_sum_forgotten});
+  const Kernel kernel =
+      kernel_of(test::configured_chapter_for_executor({test::Way::two_sums, test::Way::one_sum_forgotten}));
   for (const Distribution data : {Distribution::uniform, Distribution::cancelling}) {
     const Record record = compare(kernel, data);
     EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
@@ -223,7 +224,7 @@ TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
 #endif
   Kernel kernel = with_launch([](const Problem&, cudaStream_t) {});
   kernel.build(Target::for_executor) =
-      test::configured_kernel_for_executor({test::Way::two_sums}).build(Target::for_executor);
+      kernel_of(test::configured_chapter_for_executor({test::Way::two_sums})).build(Target::for_executor);
   kernel.build(Target::for_executor).configurations = [](const Problem&) {
     return std::vector{Configuration{"", std::size_t{1} << 56U, {}}};
   };

@@ -26,7 +26,7 @@ bool is_right(const Launch& launch, const HostCase& host) {
 
 TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoice) {
   const HostCase host({50, 40, 30});
-  const Kernel kernel = configured_kernel_for_executor({Way::two_sums, Way::one_sum});
+  const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum}));
   EXPECT_FALSE(kernel.build(Target::for_gpu));
   EXPECT_FALSE(kernel.build(Target::for_checks));
   const Prepared prepared = kernel.build(Target::for_executor).prepare(host.shape);
@@ -37,7 +37,8 @@ TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoice) {
 
 TEST(ExecutedConfigurations, OthersArePreparedByName) {
   const HostCase host({50, 40, 30});
-  const Kernel kernel = configured_kernel_for_executor({Way::two_sums, Way::one_sum, Way::one_sum_forgotten});
+  const Kernel kernel =
+      kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum, Way::one_sum_forgotten}));
   EXPECT_EQ(kernel.build(Target::for_executor).configurations(host.shape).size(), 3U);
   const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, "one sum");
   EXPECT_EQ(prepared.configuration.name, "one sum");
@@ -48,7 +49,7 @@ TEST(ExecutedConfigurations, OthersArePreparedByName) {
 
 TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {
   const HostCase host({50, 40, 30});
-  const Kernel kernel = configured_kernel_for_executor({Way::two_sums});
+  const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums}));
   const Prepared launch = kernel.build(Target::for_executor).prepare(host.shape);
   for (int repetition = 0; repetition < 3; ++repetition) {
     EXPECT_TRUE(is_right(launch, host));
@@ -63,8 +64,9 @@ TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {
 
 TEST(ExecutedConfigurations, WorkspaceIsFreedWithTheLastCopy) {
   ASSERT_TRUE(simt::allocations().empty());
-  Prepared prepared =
-      configured_kernel_for_executor({Way::two_sums}).build(Target::for_executor).prepare(HostCase({1, 1, 1}).shape);
+  Prepared prepared = kernel_of(configured_chapter_for_executor({Way::two_sums}))
+                          .build(Target::for_executor)
+                          .prepare(HostCase({1, 1, 1}).shape);
   Prepared copy = prepared;
   prepared = {};
   EXPECT_EQ(simt::allocations().size(), 1U);
@@ -77,7 +79,7 @@ TEST(ExecutedConfigurations, UnusedOperandsAreNotSeen) {
     for (const ProductCase& product : {ProductCase{20, 30, 40, 0.0F, beta}, ProductCase{20, 30, 0, -2.5F, beta}}) {
       SCOPED_TRACE(product.describe());
       const HostCase host(product);  // with A and B full of NaN
-      const Kernel kernel = configured_kernel_for_executor({Way::two_sums});
+      const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums}));
       EXPECT_TRUE(is_right(kernel.build(Target::for_executor).prepare(host.shape), host));
     }
   }

@@ -26,7 +26,8 @@ std::string complaint(Way way) {
   const Problem problem = host.problem(c);
   const simt::CheckedArrays arrays(arrays_of(problem));
   try {
-    const Prepared prepared = configured_kernel_for_checks({way}).build(Target::for_checks).prepare(problem);
+    const Prepared prepared =
+        kernel_of(configured_chapter_for_checks({way})).build(Target::for_checks).prepare(problem);
     prepared(problem, nullptr);
     prepared(problem, nullptr);
   } catch (const simt::Error& error) {
@@ -62,7 +63,7 @@ simt::LaunchCounts counts_of(Way way, const simt::CountingLimits& limits) {
   }
   simt::Counting counting(
       std::move(arrays), [](std::size_t, unsigned) { return std::size_t{32768}; }, limits);
-  configured_kernel_for_checks({way}).build(Target::for_checks).prepare(problem)(problem, nullptr);
+  kernel_of(configured_chapter_for_checks({way})).build(Target::for_checks).prepare(problem)(problem, nullptr);
   return std::move(counting.take().front());
 }
 
@@ -96,8 +97,8 @@ Record run(Way way, bool count) {
   Protocol protocol;
   protocol.check = !count;
   protocol.mode = count ? Mode::count : Mode::measure;
-  Kernel kernel = configured_kernel_for_executor({way});
-  kernel.build(Target::for_checks) = configured_kernel_for_checks({way}).build(Target::for_checks);
+  Kernel kernel = kernel_of(configured_chapter_for_executor({way}));
+  kernel.build(Target::for_checks) = kernel_of(configured_chapter_for_checks({way})).build(Target::for_checks);
   CaseRunner runner(protocol, {std::nullopt, "none here"}, {true, {simt::find_gpu_model("h200"), {}, {}, false}});
   return runner.run({&kernel, {70, 50, 90}, {}}, [](std::string_view) {});
 }

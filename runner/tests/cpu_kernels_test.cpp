@@ -1,8 +1,8 @@
 // Every registered CPU kernel against double precision.
 
+#include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>

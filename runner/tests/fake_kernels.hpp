@@ -1,6 +1,6 @@
 #pragma once
 
-#include "host/kernel.hpp"
+#include "base/kernel.hpp"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
+#include "base/kernel.hpp"
 #include "fake_kernels.hpp"
-#include "host/kernel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ TEST_P(RegistryTest, CompilationsOfAChapterForBothTargetsAreOneKernel) {
   for_executor.build(Target::for_executor).configurations = none;
 
   const std::size_t before = kernels().size();
-  const Registration first(gpu_first ? for_gpu : for_executor);
-  const Registration second(gpu_first ? for_executor : for_gpu);
+  const KernelRegistration first(gpu_first ? for_gpu : for_executor);
+  const KernelRegistration second(gpu_first ? for_executor : for_gpu);
   EXPECT_EQ(kernels().size(), before + 1);
   EXPECT_TRUE(registered(name).build(Target::for_gpu));
   EXPECT_TRUE(registered(name).build(Target::for_gpu).resources);
@@ -40,8 +40,8 @@ TEST_P(RegistryTest, CompilationsOfAChapterForBothTargetsAreOneKernel) {
   EXPECT_TRUE(registered(name).build(Target::for_executor));
   EXPECT_FALSE(registered(name).build(Target::for_executor).resources);
   EXPECT_FALSE(registered(name).build(Target::for_checks));
-  EXPECT_THROW(Registration{for_gpu}, std::logic_error);
-  EXPECT_THROW(Registration{for_executor}, std::logic_error);
+  EXPECT_THROW(KernelRegistration{for_gpu}, std::logic_error);
+  EXPECT_THROW(KernelRegistration{for_executor}, std::logic_error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, RegistryTest, testing::Bool());

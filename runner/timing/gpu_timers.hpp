@@ -1,10 +1,10 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
 #include "device/l2_flush.hpp"
-#include "host/kernel.hpp"
 #include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/turn.hpp"

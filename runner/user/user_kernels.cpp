@@ -1,8 +1,6 @@
 #include "user/user_kernels.hpp"
 
 #include "base/usage_error.hpp"
-#include "host/launch.cuh"
-#include "simt/device_memory.hpp"
 #include "user/library.hpp"
 #include "user/wrapper.hpp"
 
@@ -69,13 +67,6 @@ std::map<std::string, std::vector<std::shared_ptr<LoadedFile>>>& loaded_files() 
   return files;
 }
 
-/// `bytes` zeros that the executor's checks know the bounds of.
-std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
-  std::shared_ptr<void> workspace(simt::allocate(bytes), simt::release);
-  std::memset(workspace.get(), 0, bytes);
-  return workspace;
-}
-
 Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   Build build;
   build.configurations = [file, target](const Problem& problem) {
@@ -85,7 +76,7 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
     };
     return std::vector{Configuration{"", code.workspace_bytes(problem), launch}};
   };
-  build.allocate = target == Target::for_gpu ? allocate_workspace : allocate_for_executor;
+  build.allocate = target == Target::for_gpu ? allocate_on_gpu : allocate_for_executor;
   if (target == Target::for_gpu) {
     build.resources = [file] { return file->code(Target::for_gpu).resources(); };
   }

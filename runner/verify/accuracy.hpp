@@ -1,6 +1,6 @@
 #pragma once
 
-#include "host/kernel.hpp"
+#include "base/kernel.hpp"
 #include "problem/operands.hpp"
 #include "verify/verify.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "common/problem.hpp"
-#include "host/kernel.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The chapters with every access to memory checked: they make no wrong one.
 
+#include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "problem/guarded_operands.hpp"
 #include "simt/checked_arrays.hpp"
 

@@ -1,8 +1,8 @@
 // Counts of chapters 11, 12, 13, 16 and 17, launch by launch, against the arithmetic of their pages.
 
+#include "base/kernel.hpp"
 #include "counted_chapter.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 
 #include <gtest/gtest.h>
 

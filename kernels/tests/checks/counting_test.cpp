@@ -1,8 +1,8 @@
 // Counts of the chapters: samples of their blocks tell the whole.
 
+#include "base/kernel.hpp"
 #include "counted_chapter.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 
 #include <gtest/gtest.h>
 

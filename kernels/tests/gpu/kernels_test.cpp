@@ -3,12 +3,12 @@
 // SGEMM_TEST_SMALL=1 leaves out the cases of more than 20 million products (about 270 x 270 x 270), for tools such as
 // compute-sanitizer's racecheck that slow kernels down a hundredfold.
 
+#include "base/kernel.hpp"
 #include "common/cuda_check.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 #include "verify/verify.hpp"
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,6 @@
 // Kernels of the reproducible class on a GPU against their definition, bit by bit.
 
+#include "base/kernel.hpp"
 #include "common/cuda_check.hpp"
 #include "device/device.hpp"
 #include "device/device_buffer.hpp"
@@ -7,7 +8,6 @@
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
 #include "fixtures/tested_kernel.hpp"
-#include "host/kernel.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ constexpr Size SMALL{192, 160, 224};
 
 /// A kernel that asks for a workspace that no GPU has room for.
 Kernel too_large() {
-  Kernel kernel = configured_kernel_for_gpu({Way::two_sums});
+  Kernel kernel = kernel_of(configured_chapter_for_gpu({Way::two_sums}));
   Build& build = kernel.build(Target::for_gpu);
   build.configurations = [inner = build.configurations](const Problem& problem) {
     std::vector<Configuration> all = inner(problem);
@@ -41,7 +41,7 @@ TEST(ConfigurationsTest, WorkspaceThatDoesNotFitIsSkippedWithBothSizes) {
     EXPECT_NE(record.reason.find(needed), std::string::npos) << record.reason;
     EXPECT_NE(record.reason.find(" GiB are free"), std::string::npos) << record.reason;
     EXPECT_FALSE(record.errors);
-    EXPECT_EQ(run(configured_kernel_for_gpu({Way::two_sums})).outcome,
+    EXPECT_EQ(run(kernel_of(configured_chapter_for_gpu({Way::two_sums}))).outcome,
               mode == Mode::measure ? Outcome::measured : Outcome::compared);
   }
 }

@@ -1,11 +1,11 @@
 // The verifier on a GPU: it accepts a right kernel, rejects it where it computed another product, and finds the same as
 // the verifier on the host. tests/wrong_kernels has kernels that are wrong.
 
+#include "base/kernel.hpp"
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/product_case.hpp"
-#include "host/kernel.hpp"
 #include "problem/batch.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"

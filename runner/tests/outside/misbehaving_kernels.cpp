@@ -2,7 +2,7 @@
 // ways that end a case, at once and late.
 
 #include "base/build_info.hpp"
-#include "host/kernel.hpp"
+#include "base/kernel.hpp"
 #include "problem/batch.hpp"
 #include "ranks/launch.hpp"
 
@@ -58,15 +58,16 @@ Kernel cpu_kernel(const std::string& name, const std::function<void(const Proble
   return kernel;
 }
 
-const Registration wrong(cpu_kernel("wrong", multiply_too_much));
+const KernelRegistration wrong(cpu_kernel("wrong", multiply_too_much));
 
-const Registration wrong_later(cpu_kernel("wrong_later", [launches = std::make_shared<int>(0)](const Problem& p) {
+const KernelRegistration wrong_later(cpu_kernel("wrong_later", [launches = std::make_shared<int>(0)](const Problem& p) {
   ++*launches == 1 ? multiply(p) : multiply_too_much(p);
 }));
 
-const Registration failing(cpu_kernel("failing", [](const Problem&) { throw std::runtime_error("out of order"); }));
+const KernelRegistration failing(cpu_kernel("failing",
+                                            [](const Problem&) { throw std::runtime_error("out of order"); }));
 
-const Registration endless(cpu_kernel("endless", [](const Problem&) {
+const KernelRegistration endless(cpu_kernel("endless", [](const Problem&) {
   while (true) {
     std::this_thread::yield();  // takes processor time, by which a test knows that it is here
   }
@@ -81,10 +82,10 @@ Kernel signalling(const std::string& name, int number) {
     }
   });
 }
-const Registration sends_sigint(signalling("sends_sigint", SIGINT));
-const Registration sends_sigterm(signalling("sends_sigterm", SIGTERM));
+const KernelRegistration sends_sigint(signalling("sends_sigint", SIGINT));
+const KernelRegistration sends_sigterm(signalling("sends_sigterm", SIGTERM));
 
-const Registration right(cpu_kernel("right", multiply));
+const KernelRegistration right(cpu_kernel("right", multiply));
 
 /// One that says that it computes transposed operands and batches.
 Kernel for_every_layout(const std::string& name, const std::function<void(const Problem&)>& multiply) {
@@ -93,13 +94,13 @@ Kernel for_every_layout(const std::string& name, const std::function<void(const 
   return kernel;
 }
 
-const Registration ignores_transposition(for_every_layout("ignores_transposition", [](const Problem& p) {
+const KernelRegistration ignores_transposition(for_every_layout("ignores_transposition", [](const Problem& p) {
   for (std::int64_t index = 0; index < p.batch; ++index) {
     multiply(product_of(p, index));
   }
 }));
 
-const Registration first_product_alone(for_every_layout("first_product_alone", multiply));
+const KernelRegistration first_product_alone(for_every_layout("first_product_alone", multiply));
 
 // Products on several ranks, one of which goes wrong: rank 1 where ranks are processes, and the first to come where
 // they are threads.
@@ -135,14 +136,14 @@ Kernel of_ranks(const std::string& name, const std::string& local) {
   return kernel;
 }
 
-const Registration throwing_part(part("throwing_part", [] { throw std::runtime_error("out of order"); }));
-const Registration hanging_part(part("hanging_part", [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
-const Registration leaving_part(part("leaving_part", [] { std::exit(5); }));
-const Registration crashing_part(part("crashing_part", [] { std::raise(SIGSEGV); }));
-const Registration throwing_ranks(of_ranks("throwing_ranks", "throwing_part"));
-const Registration hanging_ranks(of_ranks("hanging_ranks", "hanging_part"));
-const Registration leaving_ranks(of_ranks("leaving_ranks", "leaving_part"));
-const Registration crashing_ranks(of_ranks("crashing_ranks", "crashing_part"));
+const KernelRegistration throwing_part(part("throwing_part", [] { throw std::runtime_error("out of order"); }));
+const KernelRegistration hanging_part(part("hanging_part", [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
+const KernelRegistration leaving_part(part("leaving_part", [] { std::exit(5); }));
+const KernelRegistration crashing_part(part("crashing_part", [] { std::raise(SIGSEGV); }));
+const KernelRegistration throwing_ranks(of_ranks("throwing_ranks", "throwing_part"));
+const KernelRegistration hanging_ranks(of_ranks("hanging_ranks", "hanging_part"));
+const KernelRegistration leaving_ranks(of_ranks("leaving_ranks", "leaving_part"));
+const KernelRegistration crashing_ranks(of_ranks("crashing_ranks", "crashing_part"));
 
 }  // namespace
 }  // namespace sgemm

@@ -14,7 +14,7 @@ RESULTS = ROOT / "results" / "nvidia-h200"
 
 # What decides the instructions that a GPU runs, and their launches. Ranks, the executor and the list of kernels are the
 # host's.
-HOST_CODE = ("executor", "many_gpus", "14_many_gpus.cpp", "host/kernel.hpp", "host/registry.cpp")
+HOST_CODE = ("executor", "many_gpus", "14_many_gpus.cpp", "host/chapter.hpp")
 DEVICE_CODE = ("kernels", *(f":!kernels/{path}" for path in HOST_CODE))
 
 # What stands in tables of its own: a pair of boards, other people's kernels, programs with the drop-in, and the list of

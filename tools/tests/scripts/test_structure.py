@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,37 @@ def test_kernels_know_nothing_of_the_library() -> None:
     headers = {p.relative_to(ROOT / "library").as_posix() for p in (ROOT / "library").rglob("*.hpp")}
     for path in sources(ROOT / "kernels"):
         assert not headers & set(INCLUDE.findall(path.read_text(encoding="utf-8"))), path
+
+
+CHAPTERS = sorted((ROOT / "kernels").glob("*.cu"))
+
+
+def what_a_reader_meets(chapter: Path) -> list[Path]:
+    """The file and all headers of the project that a GPU's compiler reads for it."""
+    command = ["c++", "-x", "c++", "-MM", "-MG", "-D__CUDACC__", "-I", str(ROOT / "kernels"), str(chapter)]
+    rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    paths = (Path(word) for word in rule.replace("\\\n", " ").split()[1:])
+    return [path for path in paths if path.is_absolute() and path.exists()]
+
+
+def most_lines(chapter: Path) -> int:
+    """09 has the loop of 08 with slices, and three tiles."""
+    number = int(chapter.name[:2])
+    return {7: 1300, 8: 1460, 9: 2030}.get(number, 800 if number < 7 else 1650)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_can_be_read_to_the_end(chapter: Path) -> None:
+    read = what_a_reader_meets(chapter)
+    assert len(chapter.read_text(encoding="utf-8").splitlines()) <= 410
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in read) <= most_lines(chapter)
+    assert len(read) <= 20
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+def test_a_registration_is_short(chapter: Path) -> None:
+    found = re.findall(
+        r"^(?:const Registration|  return) [^;]*?\bChapter\(\d+(?:[^;{]|\{[^}]*\})*;", chapter.read_text(), re.M
+    )
+    assert found
+    assert max(statement.count("\n") + 1 for statement in found) <= 8

@@ -1,4 +1,4 @@
-#include "common/divisor.hpp"
+#include "divisor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,10 +16,10 @@ inline namespace SGEMM_TARGET {
 // cluster_sync(): a barrier of all threads of the cluster's blocks. What they have done to memory before it, all of
 // them see after it.
 //
-// cluster_sync_blocks(promises): the same in less time, right after a barrier of each block. The warp that `promises`,
-// one of each block, does so for what all of its block's threads have done. A promise to a cluster waits for memory.
+// cluster_sync_blocks(releases): the same in less time, right after a barrier of each block. The warp that `releases`,
+// one of each block, does so for what all of its block's threads have done. A release to a cluster waits for memory.
 //
-// cluster_meet(): the same barrier, without any promise about memory, in less time. It is for reads that are over: no
+// cluster_sync_relaxed(): the same barrier without an order of memory, in less time. It is for reads that are over: no
 // block may end, or write to its shared memory, while others still read it.
 //
 // ld_cluster_v4_f32(address, rank): loads four floats from this shared address, aligned to 16 bytes, in the block of
@@ -32,8 +32,8 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-__device__ __forceinline__ void cluster_sync_blocks(bool promises) {
-  if (promises) {
+__device__ __forceinline__ void cluster_sync_blocks(bool releases) {
+  if (releases) {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   } else {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -41,7 +41,7 @@ __device__ __forceinline__ void cluster_sync_blocks(bool promises) {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-__device__ __forceinline__ void cluster_meet() {
+__device__ __forceinline__ void cluster_sync_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
 }
 
@@ -59,7 +59,7 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned address, unsigned r
 
 __device__ __forceinline__ void cluster_sync() { __trap(); }
 __device__ __forceinline__ void cluster_sync_blocks(bool) { __trap(); }
-__device__ __forceinline__ void cluster_meet() { __trap(); }
+__device__ __forceinline__ void cluster_sync_relaxed() { __trap(); }
 __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
   __trap();
   return {};
@@ -71,7 +71,7 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
 
 inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 inline void cluster_sync_blocks(bool, simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_meet(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+inline void cluster_sync_relaxed(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 
 inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
   const std::array<float, 4> four = simt::load_four_in_cluster(address, rank, site);

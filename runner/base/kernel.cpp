@@ -1,0 +1,164 @@
+#include "base/kernel.hpp"
+
+#include "common/cuda_check.hpp"
+#include "host/launch.cuh"
+#include "simt/device_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace sgemm {
+namespace {
+
+// Built on first use: other files' Registrations may be initialised before this file's globals.
+std::vector<Kernel>& registry() {
+  static std::vector<Kernel> list;
+  return list;
+}
+
+// The order in which files are initialised is unspecified, so the list is kept sorted. Baselines without a number
+// follow cuBLAS (0) and precede the chapters.
+auto rank(const Kernel& kernel) {
+  const int group = kernel.number == 0 ? 0 : kernel.number < 0 ? 1 : 2;
+  return std::make_tuple(group, kernel.number, kernel.name, kernel.variant);
+}
+
+/// Takes from `other` the builds that `kernel` lacks. Returns whether the two had no build in common. They are then
+/// compilations of one chapter for different targets.
+bool merge(Kernel& kernel, Kernel& other) {
+  bool any = false;
+  for (std::size_t target = 0; target < kernel.builds.size(); ++target) {
+    Build& mine = kernel.builds[target];
+    Build& others = other.builds[target];
+    if (mine && others) {
+      return false;
+    }
+    if (others) {
+      mine = std::move(others);
+      any = true;
+    }
+  }
+  return any;
+}
+
+/// Its launches see a k of 0 where alpha is 0, and an alpha of 0 where k is 0 (host/launch.cuh).
+std::vector<Configuration> with_unused_operands_left_out(std::vector<Configuration> all) {
+  for (Configuration& each : all) {
+    each.launch = [launch = std::move(each.launch)](Problem p, void* workspace, cudaStream_t stream) {
+      if (p.alpha == 0.0F || p.k == 0) {
+        p.alpha = 0.0F;
+        p.k = 0;
+      }
+      launch(p, workspace, stream);
+    };
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string_view to_string(AccuracyClass accuracy) {
+  switch (accuracy) {
+    case AccuracyClass::fp32:
+      return "fp32";
+    case AccuracyClass::fp32_split:
+      return "fp32_split";
+    case AccuracyClass::bf16_split:
+      return "bf16_split";
+    case AccuracyClass::fp16_split:
+      return "fp16_split";
+    case AccuracyClass::int8_split:
+      return "int8_split";
+    case AccuracyClass::tf32:
+      break;
+  }
+  return "tf32";
+}
+
+Resources resources_of(const KernelBlock& block) {
+  cudaFuncAttributes attributes{};
+  allow_dynamic_smem(block.kernel, block.dynamic_smem);
+  CUDA_CHECK(cudaFuncGetAttributes(&attributes, block.kernel));
+  Resources resources;
+  resources.threads_per_block = block.threads;
+  resources.registers = attributes.numRegs;
+  resources.smem_bytes = attributes.sharedSizeBytes + block.dynamic_smem;
+  resources.spill_bytes = attributes.localSizeBytes;
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resources.blocks_per_sm, block.kernel, block.threads,
+                                                           block.dynamic_smem));
+  return resources;
+}
+
+std::shared_ptr<void> allocate_on_gpu(std::size_t bytes) {
+  void* memory = nullptr;
+  CUDA_CHECK(cudaMalloc(&memory, bytes));
+  // Errors while freeing are ignored: they repeat an earlier one, or the process is ending.
+  std::shared_ptr<void> workspace(memory, [](void* pointer) { cudaFree(pointer); });
+  CUDA_CHECK(cudaMemset(memory, 0, bytes));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // the first launch may be on a stream that does not wait for this one
+  return workspace;
+}
+
+std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
+  std::shared_ptr<void> workspace(simt::allocate(bytes), simt::release);
+  std::memset(workspace.get(), 0, bytes);
+  return workspace;
+}
+
+Prepared Build::prepare(Configuration configuration) const {
+  std::shared_ptr<void> workspace =
+      configuration.workspace_bytes > 0 ? allocate(configuration.workspace_bytes) : nullptr;
+  return {std::move(configuration), std::move(workspace)};
+}
+
+std::string Kernel::numbered_name() const {
+  if (number <= 0) {
+    return name;
+  }
+  const std::string digits = std::to_string(number);
+  return std::string(digits.size() < 2 ? "0" : "") + digits + "_" + name;
+}
+
+std::string Kernel::id() const { return variant.empty() ? numbered_name() : numbered_name() + ":" + variant; }
+
+const std::vector<Kernel>& kernels() { return registry(); }
+
+KernelRegistration::KernelRegistration(Kernel kernel) {
+  auto& list = registry();
+  const auto place = std::lower_bound(list.begin(), list.end(), kernel,
+                                      [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
+  if (place != list.end() && place->id() == kernel.id()) {
+    if (!merge(*place, kernel)) {
+      throw std::logic_error("kernel " + kernel.id() + " is registered twice");
+    }
+    return;
+  }
+  list.insert(place, std::move(kernel));
+}
+
+Kernel kernel_of(const CompiledChapter& chapter) {
+  Kernel kernel;
+  static_cast<KernelFacts&>(kernel) = chapter;
+  if (!chapter.configurations) {
+    return kernel;
+  }
+  Build& build = kernel.build(chapter.target);
+  build.configurations = [list = chapter.configurations](const Problem& problem) {
+    return with_unused_operands_left_out(list(problem));
+  };
+  build.allocate = chapter.target == Target::for_gpu ? allocate_on_gpu : allocate_for_executor;
+  if (chapter.target == Target::for_gpu) {
+    build.missing_code = chapter.missing_code;
+    if (chapter.block) {
+      build.resources = [block = chapter.block] { return resources_of(block()); };
+    }
+  }
+  return kernel;
+}
+
+Registration::Registration(const CompiledChapter& chapter) { KernelRegistration(kernel_of(chapter)); }
+
+}  // namespace sgemm
