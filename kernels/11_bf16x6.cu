@@ -1,7 +1,6 @@
 // Chapter 11: each FP32 product becomes six BF16 products on Hopper's tensor cores
 //
-// Three steps lead here from 10, each in a file of its own: 1_promoted has wgmma, operands split beforehand and FADDs
-// that add the sums of k-tiles; 2_bulk_copy has copies by one thread; 3_producer_warp has a warp for these copies.
+// Three steps lead here from 10, each in a file of its own: 1_promoted, 2_bulk_copy and 3_producer_warp.
 //
 // Against 3_producer_warp: a k-tile of A meets two of B, so two products take three copied tiles instead of four. And
 // blocks are persistent: each SM has one, which takes tile after tile of C along the Hilbert curve.
@@ -14,10 +13,9 @@
 //   +---------------+---------------+
 //     tile of B       another one               a tile of B is given back after its products, A's after both
 //
-//   registers  the sums over all k take 128 of a thread, and the sums of a k-tile would take 128 more. But only 64 of
-//              these are ever alive, because the first tile of B is multiplied and added before the second. 192 are
-//              more than the 168 that each of 384 threads gets. So setmaxnreg leaves 40 to each thread of the producer
-//              warpgroup, which has three idle warps, and gives 232 to each consumer.
+//   registers  the sums over all k take 128 of a thread, and those of a k-tile 64, because the first tile of B is
+//              multiplied and added before the second. 192 are more than the 168 that each of 384 threads gets. So
+//              setmaxnreg leaves 40 to each thread of the producer warpgroup, and gives 232 to each consumer.
 //   Inf, NaN   and the like end as Inf or NaN, and elements of C that are not finite are computed again by FMAs, as in
 //              10. Numbers between 0 and 2^-100 are made NaN, as their third term could be denormal and lose bits.
 //   tiles      the rings go on from tile to tile: the producer copies for the next tile of C while C is stored.
@@ -29,7 +27,6 @@
 
 #include "common/bf16_terms.cuh"
 #include "common/ceil_div.hpp"
-#include "common/cuda_check.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
@@ -191,26 +188,21 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
     }
 #pragma unroll
     for (int j = 0; j < B_TILES; ++j) {
-      store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS,
-                              (std::int64_t{tile.col} * B_TILES + j) * TILE_ROWS, sums[j]);
+      store_tile_or_recompute(p, std::int64_t{tile.row} * TILE_ROWS, (std::int64_t{tile.col} * B_TILES + j) * TILE_ROWS,
+                              sums[j]);
     }
   }
 }
 
-Configuration configuration(const Problem& problem) {
-  int device = 0;
-  int multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const auto run = [=](const Problem& p, void* workspace, cudaStream_t stream) {
-    const Operands operands = Operands::of(p, workspace);
-    launch(bf16x6_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
-    // No more blocks than finish in the same time: these have the power that the others would take.
-    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
-    const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
-    launch(bf16x6_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
-  };
-  return {"", Operands::of(problem, nullptr).count() * TILE_BYTES + 16, run};
+void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
+  const Operands operands = Operands::of(p, workspace);
+  launch(bf16x6_split_kernel, operands.count(), dim3(SPLIT_THREADS), 0, stream, p, operands);
+  const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
+  launch(bf16x6_kernel, persistent_blocks(tiles), dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
+}
+
+Configuration configuration(const Problem& p) {
+  return {"", Operands::of(p, nullptr).count() * TILE_BYTES + sizeof(unsigned), launch_both};
 }
 
 const Registration registered =

@@ -31,7 +31,6 @@
 // Limit: as in 11 the power that the tensor cores draw, and the time for splitting, a tenth of the whole at 4096.
 
 #include "common/ceil_div.hpp"
-#include "common/cuda_check.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
@@ -374,27 +373,19 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
     }
 #pragma unroll
     for (int j = 0; j < B_TILES; ++j) {
-      store_tile_or_recompute(p, std::int64_t{a_tile} * TILE_ROWS, (std::int64_t{b_tile} + j) * TILE_ROWS,
-                              sums[j]);
+      store_tile_or_recompute(p, std::int64_t{a_tile} * TILE_ROWS, (std::int64_t{b_tile} + j) * TILE_ROWS, sums[j]);
     }
   }
 }
 
-Configuration configuration(const Problem& problem) {
-  int device = 0;
-  int multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  const auto run = [=](const Problem& p, void* workspace, cudaStream_t stream) {
-    const Operands operands = Operands::of(p, workspace);
-    launch(fp16x3_split_kernel, operands.count, dim3(SPLIT_THREADS), 0, stream, p, operands);
-    // Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
-    const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
-    const int blocks = ceil_div(tiles, ceil_div(tiles, multiprocessors));
-    launch_dependent(fp16x3_kernel, blocks, dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
-  };
-  return {"", Operands::of(problem, nullptr).bytes(), run};
+void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
+  const Operands operands = Operands::of(p, workspace);
+  launch(fp16x3_split_kernel, operands.count, dim3(SPLIT_THREADS), 0, stream, p, operands);
+  const int tiles = operands.a_tiles * ceil_div(operands.b_tiles, B_TILES);
+  launch_dependent(fp16x3_kernel, persistent_blocks(tiles), dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
 }
+
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered =
     Chapter(12, "fp16x3", "Ootomo and Yokota; Markidis et al.")

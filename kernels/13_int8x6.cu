@@ -107,7 +107,7 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
     const Operands operands = Operands::of(p, memory);
     launch(int8x6_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
            operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
-    launch_dependent(int8x6_kernel, blocks_for(operands, current_device().multiprocessors), dim3(THREADS),
+    launch_dependent(int8x6_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS),
                      Ring::SMEM_BYTES, stream, p, operands);
     left -= p.k;
     p.a += p.k;

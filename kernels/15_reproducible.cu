@@ -227,15 +227,14 @@ void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   const Operands operands = Operands::of(p, memory);
   launch(reproducible_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
          operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
-  launch_dependent(reproducible_kernel, blocks_for(operands, current_device().multiprocessors), dim3(THREADS),
+  launch_dependent(reproducible_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS),
                    Ring::SMEM_BYTES, stream, p, operands);
 }
 
 Configuration configuration(const Problem& p) {
   const Operands operands = Operands::of(p, nullptr);
-  const std::size_t parts =
-      operands.k_tiles > MOST_K_TILES ? blocks_for(operands, current_device().multiprocessors) : 0;
-  return {"", operands.bytes() + parts * 64 * CONSUMERS * sizeof(long long), launch_both, 0};
+  const int parts = operands.k_tiles > MOST_K_TILES ? persistent_blocks(operands.a_tiles * operands.b_tiles) : 0;
+  return {"", operands.bytes() + std::size_t{64} * CONSUMERS * parts * sizeof(long long), launch_both, 0};
 }
 
 const Registration registered =

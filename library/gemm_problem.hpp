@@ -3,7 +3,6 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
-#include "common/vector_access.cuh"
 
 #include <cstdint>
 #include <utility>

@@ -203,7 +203,7 @@ void launch_lines(const LinesOfCluster& share, const GemmProblem& p, const Lines
 }  // namespace int8
 
 /// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
-/// common/vector_access.cuh, but not the addresses.
+/// common/problem.hpp, but not the addresses.
 template <int WIDTH>
 __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
   return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&

@@ -173,12 +173,6 @@ __device__ __forceinline__ void init_ring(const Ring& first) {
   __syncthreads();
 }
 
-/// Persistent blocks, no more of them than finish in the same time: these have the power that the others would take.
-inline int blocks_for(const Operands& operands, int multiprocessors) {
-  const int tiles = operands.a_tiles * operands.b_tiles;
-  return ceil_div(tiles, ceil_div(tiles, multiprocessors));
-}
-
 }  // namespace int8_tiles
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

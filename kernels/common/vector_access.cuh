@@ -1,31 +1,16 @@
 #pragma once
 
-// Moving two or four neighbouring floats in one access, and when a kernel may.
+// Moving two or four neighbouring floats in one access.
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-
-#include <cstdint>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
 /// How many neighbouring floats a kernel moves in one access. Wider accesses need rows that split into aligned groups.
 enum class Access { float1 = 1, float2 = 2, float4 = 4 };
-
-/// Whether every row of a matrix with `columns` columns starts on a 16-byte boundary and splits into whole groups of
-/// four, so that 128-bit accesses neither misalign nor cross the end of a row.
-inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (4 * sizeof(float)) == 0 && columns % 4 == 0 &&
-         leading_dimension % 4 == 0;
-}
-
-/// Whether every row starts on an 8-byte boundary and splits into whole pairs, so that 64-bit accesses may move them.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(float)) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
-}
 
 /// Loads two floats; `source` is aligned to 8 bytes.
 __device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }

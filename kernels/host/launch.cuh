@@ -2,6 +2,7 @@
 
 // Launching a kernel, and registering a chapter.
 
+#include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
@@ -40,11 +41,15 @@ inline Device current_device() {
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
 }
 
-/// The dynamic shared memory that a kernel has been allowed on a device, where that is more than 48 KiB. It lasts until
-/// cudaDeviceReset().
+/// Persistent blocks for so many tiles of C, no more than finish in the same time: these have the power that others
+/// would take.
+inline int persistent_blocks(int tiles) { return ceil_div(tiles, ceil_div(tiles, current_device().multiprocessors)); }
+
+/// The dynamic shared memory that kernels have been allowed on devices.
 inline std::map<std::pair<const void*, int>, std::size_t> allowed_smem;
 inline std::mutex allowed_smem_mutex;
 
+/// Blocks with more shared memory than 48 KiB need their kernel's consent, once on each device.
 inline void allow_dynamic_smem(const void* kernel, std::size_t bytes) {
   if (bytes > std::size_t{48} * 1024) {
     int device = 0;
@@ -64,7 +69,6 @@ inline void forget_allowed_smem() {
   allowed_smem.clear();
 }
 
-/// A one-dimensional grid.
 inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
                                         cudaStream_t stream) {
   cudaLaunchConfig_t config{};
@@ -81,8 +85,7 @@ void launch(const cudaLaunchConfig_t& config, void (*kernel)(Parameters...), Arg
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
 }
 
-/// Enqueues `kernel` on a one-dimensional grid. The x axis holds 2^31 - 1 blocks, more than any problem that fits in
-/// memory needs, while the y axis ends at 65535. Chapters derive their tile's row and column from blockIdx.x.
+/// Enqueues `kernel` on a grid of one dimension: x holds 2^31 - 1 blocks, more than any problem needs, and y 65535.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
             cudaStream_t stream, Arguments... arguments) {
@@ -110,13 +113,7 @@ KernelBlock block_of(void (*kernel)(Parameters...), int threads, std::size_t dyn
   return {reinterpret_cast<const void*>(kernel), threads, dynamic_smem};
 }
 
-/// Describes one variant of a chapter, step by step, for its registration:
-///
-///     const Registration registered =
-///         Chapter(5, "coarse_1d", "Gautam, 1D coarsening")
-///             .summary("each thread computes 8 elements of a column of C")
-///             .block(my_kernel, 512, 0, 4)
-///             .launcher([](const Problem& p, cudaStream_t stream) { launch(...); });
+/// Describes one variant of a chapter, step by step, for its Registration. 05 has a plain one.
 class Chapter : public CompiledChapter {
  public:
   Chapter(int number, std::string name, std::string source) {
@@ -132,8 +129,7 @@ class Chapter : public CompiledChapter {
   Chapter& accuracy(AccuracyClass promised) { return set(KernelFacts::accuracy, promised); }
   Chapter& min_capability(int capability) { return set(min_compute_capability, capability); }
   Chapter& unsupported(Refusal reason) { return set(KernelFacts::unsupported, std::move(reason)); }
-  /// For kernels with instructions that only code for sm_90a has, and compute capability 9.0 alone runs. Newer GPUs can
-  /// not run that code, and no PTX replaces it.
+  /// For kernels with instructions of sm_90a: compute capability 9.0 alone runs that code, and no PTX replaces it.
   Chapter& needs_code_for_sm_90a() {
     max_compute_capability = 90;
 #ifndef SGEMM_CODE_FOR_SM_90A
@@ -158,14 +154,12 @@ class Chapter : public CompiledChapter {
       return Configuration{"", 0, [=](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); }};
     });
   }
-  /// This stands instead of a launcher, for a kernel that needs a workspace. `only` gets the problem as it is. Its
-  /// launch gets the problem as that of launcher() does.
+  /// Instead of a launcher, for a kernel that needs a workspace. `only` gets the problem as it is, its launch as above.
   Chapter& configuration(std::function<Configuration(const Problem&)> only) {
     return set(CompiledChapter::configurations,
                [only = std::move(only)](const Problem& p) { return std::vector{only(p)}; });
   }
-  /// For a kernel that can compute a problem in several ways. `list` returns the configurations that are worth trying
-  /// on the current device. The first one is its own choice.
+  /// For a kernel with several ways: those worth trying on the current device, its own choice first.
   Chapter& configurations(std::function<std::vector<Configuration>(const Problem&)> list) {
     tunable = true;
     return set(CompiledChapter::configurations, std::move(list));
