@@ -1,7 +1,7 @@
 #pragma once
 
-// How chapters 15, 16 and 17 split operands into terms of 16 or 8 bits: one power of two for a whole line, which is a
-// row of A or a column of B. Chapter 13 explains these steps, and has them in its own file.
+// How chapters 13, 15, 16 and 17 split operands into terms of 16 or 8 bits: one power of two for a whole line, which is
+// a row of A or a column of B. The page of chapter 13 explains the steps.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
