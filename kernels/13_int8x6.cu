@@ -8,13 +8,11 @@
 //   digits from -128 to 127                                     + 2^24 (d1 d2 + d2 d1)
 //                                                               + 2^16 (d1 d3 + d2 d2 + d3 d1) + what is left out
 //
-//   split      A block has eight lines from their first number to their last. It looks for the largest number of each,
-//              and then writes the digits, operand tile by operand tile:
+//   split      A block looks for the largest number of each of eight lines, and then writes digits, tile by tile:
 //
 //                128 lines by 128 k   | d1 | d2 | d3 | codes of scales |    48 KB and 144 bytes, for one bulk copy
 //
-//   multiply   A persistent block has a tile of C of 128 x 128 at a time. One thread of a producer warpgroup keeps two
-//              stages full. Two consumer warpgroups multiply, 64 rows each:
+//   multiply   A persistent block has 128 x 128 of C at a time, and two stages. Two warpgroups multiply, 64 rows each:
 //
 //                stage 0 | A | B |   24 wgmma of 64 x 128 x 32       sums[0] += d1 d1
 //                stage 1 | A | B |   for each stage and warpgroup    sums[1] += d1 d2 + d2 d1
@@ -56,7 +54,11 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x6_split_kernel(Problem 
 
 __global__ void __launch_bounds__(THREADS, 1) int8x6_kernel(Problem p, Operands operands) {
   Ring stage{shared_address(dynamic_smem())};
-  init_ring(stage);
+  if (threadIdx.x == 0) {
+    stage.init(1, CONSUMERS / WARP);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_kernel(Problem p, Operands 
   for (int i = blockIdx.x; i < operands.a_tiles * operands.b_tiles; i += gridDim.x) {
     int sums[3][64] = {};
 #pragma unroll 1
-    for (int left = operands.k_tiles;; release(stage)) {
+    for (int left = operands.k_tiles;; stage.release()) {
       mbarrier_wait(stage.full(), stage.parity);
       start_products(sums, stage.data() + rows_of_group, stage.data() + B_AT);
       wgmma_wait_group<0>(sums);
@@ -90,7 +92,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_kernel(Problem p, Operands 
     float totals[64];
     add_up(sums, totals);
     undo_scaling(of_a.codes + row, of_b.codes + col, totals);
-    release(stage);
+    stage.release();
     store_or_recompute(p, to_row, to_col, totals);
   }
 }

@@ -161,7 +161,11 @@ __device__ long long* part_of(const Operands& operands) {
 
 __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
   Ring stage{shared_address(dynamic_smem())};
-  init_ring(stage);
+  if (threadIdx.x == 0) {
+    stage.init(1, CONSUMERS / WARP);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
@@ -179,11 +183,11 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
   for (int i = blockIdx.x; i < operands.a_tiles * operands.b_tiles; i += gridDim.x) {
     Sums sums;
 #pragma unroll 1
-    for (int done = 0;; release(stage)) {
+    for (int done = 0;; stage.release()) {
       int digits[3][64] = {};
       const int end = min(done + MOST_K_TILES, operands.k_tiles);
 #pragma unroll 1
-      for (int k_tile = done;; release(stage)) {
+      for (int k_tile = done;; stage.release()) {
         mbarrier_wait(stage.full(), stage.parity);
         start_products(digits, stage.data() + rows_of_group, stage.data() + B_AT);
         wgmma_wait_group<0>(digits);
@@ -216,7 +220,7 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
     }
     const std::int64_t to_row = std::int64_t{of_a.tile} * TILE + row;
     const std::int64_t to_col = std::int64_t{of_b.tile} * TILE + col;
-    release(stage);
+    stage.release();
     store(p, to_row, to_col, codes, sums);
   }
 }

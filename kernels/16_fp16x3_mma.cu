@@ -186,10 +186,7 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
   Ring<B_TILES, STAGES> reading{shared_address(dynamic_smem())};
   Ring<B_TILES, STAGES> writing = reading;
   if (threadIdx.x == 0) {
-    for (Ring<B_TILES, STAGES> each = reading; each.parity == 0; each.advance()) {
-      mbarrier_init(each.full(), THREADS<B_TILES>);
-      mbarrier_init(each.empty(), THREADS<B_TILES> / WARP);
-    }
+    reading.init(THREADS<B_TILES>, THREADS<B_TILES> / WARP);
   }
   __syncthreads();
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
@@ -233,11 +230,7 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
     start_copies();
     mbarrier_wait(reading.full(), reading.parity);
     multiply(reading.data() + a, reading.data() + b, sums);
-    __syncwarp();
-    if (lane == 0) {
-      mbarrier_arrive(reading.empty());
-    }
-    reading.advance();
+    reading.release();
   }
 
   const int row = warp_row + static_cast<int>(lane) / 4;

@@ -120,10 +120,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Opera
   Ring<STAGES> reading{shared_address(dynamic_smem())};
   Ring<STAGES> writing = reading;
   if (threadIdx.x == 0) {
-    for (Ring<STAGES> each = reading; each.parity == 0; each.advance()) {
-      mbarrier_init(each.full(), THREADS);
-      mbarrier_init(each.empty(), THREADS / WARP);
-    }
+    reading.init(THREADS, THREADS / WARP);
   }
   __syncthreads();
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
@@ -164,11 +161,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Opera
     for (int k = 0; k < ROW_BYTES; k += MMA_BYTES) {
       multiply((reading.data() + a) ^ k, (reading.data() + b) ^ k, sums);
     }
-    __syncwarp();
-    if (lane == 0) {
-      mbarrier_arrive(reading.empty());
-    }
-    reading.advance();
+    reading.release();
   }
 
   const int row = warp_row + static_cast<int>(lane) / 4;

@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -122,7 +123,8 @@ sgemm_context::sgemm_context()
       blas_(context_),
       pool_(std::in_place, sgemm::memory_limit(), context_) {
   prepare_for_want_of_memory();
-  forget_allowed_smem();
+  const std::scoped_lock lock(allowed_smem_mutex);
+  allowed_smem.clear();  // a reset of the device may have come between
 }
 
 void sgemm_context::require_life() const {

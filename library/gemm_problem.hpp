@@ -112,4 +112,10 @@ inline GemmBatch transposed(GemmBatch batch) {
   return batch;
 }
 
+/// Whether every row starts on an 8-byte boundary and splits into whole pairs, so that 64-bit accesses may move them.
+inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(float)) == 0 && columns % 2 == 0 &&
+         leading_dimension % 2 == 0;
+}
+
 }  // namespace sgemm

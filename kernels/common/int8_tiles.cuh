@@ -95,15 +95,6 @@ constexpr int CONSUMER_REGISTERS = 232;
 constexpr int B_AT = ceil_div(TILE_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
 using Ring = Stage<2, 2 * B_AT>;
 
-/// Gives a stage back, which tensor cores have read.
-__device__ __forceinline__ void release(Ring& stage) {
-  __syncwarp();
-  if (threadIdx.x % WARP == 0) {
-    mbarrier_arrive(stage.empty());
-  }
-  stage.advance();
-}
-
 /// The producer thread. Every other round of tiles goes back along k: its first k-tiles are in the L2 still.
 __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
   const int tiles = operands.a_tiles * operands.b_tiles;
@@ -159,18 +150,6 @@ __device__ __forceinline__ void start_products(int (&sums)[3][64], unsigned a_ti
 /// The codes of the lines of a tile of A, or of B, that lies at this shared address, and its number.
 __device__ __forceinline__ const Scales& scales_behind(unsigned tile) {
   return *static_cast<const Scales*>(from_shared_address(tile + DIGITS * DIGIT_BYTES));
-}
-
-/// Makes the ring's barriers, by all threads of a block.
-__device__ __forceinline__ void init_ring(const Ring& first) {
-  if (threadIdx.x == 0) {
-    for (Ring each = first; each.parity == 0; each.advance()) {
-      mbarrier_init(each.full(), 1);
-      mbarrier_init(each.empty(), CONSUMERS / WARP);
-    }
-    fence_mbarrier_init();
-  }
-  __syncthreads();
 }
 
 }  // namespace int8_tiles

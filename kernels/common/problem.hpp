@@ -58,10 +58,4 @@ inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, st
          leading_dimension % 4 == 0;
 }
 
-/// Whether every row starts on an 8-byte boundary and splits into whole pairs, so that 64-bit accesses may move them.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(float)) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
-}
-
 }  // namespace sgemm

@@ -54,16 +54,10 @@ struct KernelFacts {
   std::string source;   ///< where the idea comes from; docs/sources.md lists the short names
   AccuracyClass accuracy = AccuracyClass::fp32;
   int min_compute_capability = 0;  ///< 10 * major + minor; 0 for kernels without a GPU
-  /// The last compute capability that has all instructions of the kernel, 10 * major + minor; 0 if later ones have them
-  /// as well.
-  int max_compute_capability = 0;
-  /// The number of blocks that an SM of compute capability 9.0 holds, where registers may be the limit; 0 if it is not
-  /// known. Predictions without a device use it.
-  int blocks_per_sm = 0;
-  /// The id of the kernel that each GPU runs on its part of a product for several GPUs. It is empty for kernels of one
-  /// GPU. A kernel with a local one has no builds of its own.
-  std::string local_kernel;
-  bool tunable = false;  ///< whether problems have several configurations, chosen by prediction
+  int max_compute_capability = 0;  ///< the last that has all of its instructions; 0 if later ones have them as well
+  int blocks_per_sm = 0;           ///< that an SM of compute capability 9.0 holds; 0 if it is not known
+  std::string local_kernel;        ///< the id of what each of several GPUs runs; it has the builds then
+  bool tunable = false;            ///< whether problems have several configurations, chosen by prediction
   Refusal unsupported = [](const Problem&) { return std::nullopt; };
 };
 

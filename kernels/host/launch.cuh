@@ -45,7 +45,7 @@ inline Device current_device() {
 /// would take.
 inline int persistent_blocks(int tiles) { return ceil_div(tiles, ceil_div(tiles, current_device().multiprocessors)); }
 
-/// The dynamic shared memory that kernels have been allowed on devices.
+/// The dynamic shared memory that kernels have been allowed on devices, until cudaDeviceReset().
 inline std::map<std::pair<const void*, int>, std::size_t> allowed_smem;
 inline std::mutex allowed_smem_mutex;
 
@@ -61,12 +61,6 @@ inline void allow_dynamic_smem(const void* kernel, std::size_t bytes) {
       allowed = bytes;
     }
   }
-}
-
-/// To be called where cudaDeviceReset() may have come between.
-inline void forget_allowed_smem() {
-  const std::scoped_lock lock(allowed_smem_mutex);
-  allowed_smem.clear();
 }
 
 inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
