@@ -1,6 +1,8 @@
 #include "simt/checked_arrays.hpp"
 
+#include "check/block_order.hpp"
 #include "check/checker.hpp"
+#include "check/uses.hpp"
 #include "core/shared_variables.hpp"
 #include "core/workers.hpp"
 #include "simt/device_memory.hpp"
@@ -25,7 +27,8 @@ std::shared_ptr<Watcher> checker_of_this_thread(Block&) {
 
 }  // namespace
 
-CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays) : arrays_(arrays.size()) {
+CheckedArrays::CheckedArrays(std::vector<GlobalArray> arrays)
+    : order_(std::make_unique<BlockOrder>()), arrays_(arrays.size()) {
   SharedVariables::of_program();
   for (GlobalArray& array : arrays) {
     add(std::move(array));
@@ -43,20 +46,11 @@ void CheckedArrays::launch(const Launch& launch) {
 }
 
 void CheckedArrays::add(GlobalArray array) {
-  const std::size_t bytes = array.bytes();
-  Entry entry;
-  entry.array = std::move(array);
-  entry.bytes = bytes;
+  Entry entry{std::move(array), 0, nullptr};
+  entry.bytes = entry.array.bytes();
   if (entry.array.writable) {
-    entry.writers = std::make_unique<Writer[]>(entry.units());
-    if (entry.array.undefined) {
-      entry.defined = std::make_unique<bool[]>(entry.units());
-    }
-    entry.writing_code = std::make_unique<std::atomic<const void*>[]>(entry.units());
-    if (!entry.array.passed_between_blocks) {
-      entry.plain_writers = std::make_unique<Writer[]>(entry.units());
-      entry.plain_writing_code = std::make_unique<std::atomic<const void*>[]>(entry.units());
-    }
+    entry.uses = std::make_unique<UsesOfWords>(
+        entry.bytes, entry.array.undefined ? UsesOfWords::Holds::what_was_written : UsesOfWords::Holds::something);
   }
   entries_.push_back(std::move(entry));
 }
@@ -64,30 +58,19 @@ void CheckedArrays::add(GlobalArray array) {
 void CheckedArrays::host_wrote(const void* begin, std::size_t bytes) {
   for (Entry& entry : entries_) {
     const auto offset = static_cast<const std::byte*>(begin) - static_cast<const std::byte*>(entry.array.begin);
-    const auto unit = static_cast<std::ptrdiff_t>(entry.array.unit);
-    // Units that the write covers as a whole.
-    const std::ptrdiff_t first = offset <= 0 ? 0 : (offset + unit - 1) / unit;
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(offset, 0);
     const std::ptrdiff_t end =
-        std::min(static_cast<std::ptrdiff_t>(entry.units()), (offset + static_cast<std::ptrdiff_t>(bytes)) / unit);
-    if (entry.defined && first < end) {
-      std::fill(entry.defined.get() + first, entry.defined.get() + end, true);
+        std::min(static_cast<std::ptrdiff_t>(entry.bytes), offset + static_cast<std::ptrdiff_t>(bytes));
+    if (entry.uses && first < end) {
+      entry.uses->define(static_cast<std::size_t>(first), static_cast<std::size_t>(end), launch_);
     }
   }
 }
 
 void CheckedArrays::begin_launch() {
   entries_.resize(arrays_);
-  for (Entry& entry : entries_) {
-    for (std::size_t unit = 0; entry.writers && unit < entry.units(); ++unit) {
-      const bool written = entry.writers[unit].exchange(0, std::memory_order_relaxed) != 0;
-      if (entry.plain_writers) {
-        entry.plain_writers[unit].store(0, std::memory_order_relaxed);
-      }
-      if (entry.defined) {
-        entry.defined[unit] = entry.defined[unit] || written;
-      }
-    }
-  }
+  ++launch_;
+  order_->begin_launch();
   for (GlobalArray& workspace : workspaces()) {
     add(std::move(workspace));
   }

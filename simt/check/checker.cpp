@@ -1,7 +1,9 @@
 #include "check/checker.hpp"
 
 #include "core/program.hpp"
+#include "core/scheduler.hpp"
 #include "core/shared_memory.hpp"
+#include "core/workers.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -9,8 +11,9 @@
 namespace simt {
 namespace {
 
-constexpr std::size_t WORD = 4;
 constexpr unsigned MBARRIER_BYTES = 8;
+/// The clocks of a block have numbers of 16 bits. Whoever knows of more blocks is taken to know of all.
+constexpr std::size_t MOST_KNOWN_BLOCKS = 50000;
 
 std::string describe(const Access& access, const std::string& place) {
   return (access.write ? "writes " : "reads ") + std::to_string(access.bytes) + " bytes at " + place;
@@ -91,30 +94,25 @@ std::string code_text(const void* code, bool write) {
   return code == nullptr ? "" : std::string("; it ") + (write ? "wrote" : "read") + " at " + source_line(code);
 }
 
-/// The position that has `number` among those of `extents`, x running fastest.
-std::string position_text(std::uint64_t number, const Index3& extents) {
-  const std::uint64_t row = number / extents.x;
-  std::ostringstream text;
-  text << '(' << number % extents.x << ',' << row % extents.y << ',' << row / extents.y << ')';
-  return text.str();
-}
-
 }  // namespace
 
 BlockChecker::BlockChecker()
     : variables_(SharedVariables::of_program()),
       shared_(Program::find().thread_local_data),
       dynamic_begin_(static_cast<std::size_t>(in_shared_memory(0) - shared_)),
-      words_(variables_.bytes() / WORD),
-      bytes_(zeroed_table<Word>(words_.size() * WORD)) {}
+      uses_(variables_.bytes(), UsesOfWords::Holds::nothing) {}
 
 void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   dynamic_bytes_ = launch.dynamic_smem;
-  grid_extents_ = launch.grid;
-  block_extents_ = launch.block;
-  block_ = block;
+  launch_ = launch;
+  block_ = static_cast<std::uint32_t>(block);
   ++generation_;
-  clocks_.begin(std::size_t{launch.block.x} * launch.block.y * launch.block.z);
+  const std::size_t threads = std::size_t{launch.block.x} * launch.block.y * launch.block.z;
+  clocks_.begin(threads);
+  order_ = &CheckedArrays::current()->order();
+  clocks_of_blocks_.clear();
+  fenced_.clear();
+  pending_.assign(threads, nullptr);
   std::ranges::for_each(passed_on_, &Clocks::Clock::clear);
   mbarriers_.clear();
 }
@@ -122,6 +120,7 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
 Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const void* code) {
   CheckedArrays::current()->observe();
   unwritten_ = false;
+  learn_pending(thread);
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
     return describe(access) + ", which is not aligned to them";
   }
@@ -134,10 +133,12 @@ Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const 
 
 void BlockChecker::meet(const Threads& threads) {
   threads.copy_to(meeting_);
+  std::ranges::for_each(meeting_, [this](ThreadNumber thread) { learn_pending(thread); });
   clocks_.join(meeting_);
 }
 
 void BlockChecker::arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t /*phase*/) {
+  learn_pending(thread);
   clocks_.release(thread, passed_on_[barrier]);
 }
 
@@ -145,6 +146,47 @@ void BlockChecker::complete(unsigned barrier, const Threads& waiting, bool /*oth
   meet(waiting);
   clocks_.acquire(meeting_, passed_on_[barrier]);
   passed_on_[barrier].clear();
+}
+
+void BlockChecker::fence(ThreadNumber thread) {
+  learn_pending(thread);
+  clocks_.release(thread, fenced_);
+}
+
+void BlockChecker::release(ThreadNumber thread, const void* at) {
+  learn_pending(thread);
+  BlockOrder::Known of_others;
+  for (const auto& [block, clock] : clocks_of_blocks_) {
+    if (const std::uint32_t known = clocks_.known(thread, clock); known != 0) {
+      of_others[block] = known;
+    }
+  }
+  Clocks::Clock times(fenced_.empty() ? 0 : pending_.size());
+  for (ThreadNumber other = 0; other < times.size(); ++other) {
+    times[other] = other == thread ? fenced_[other] : std::min(fenced_[other], clocks_.known(thread, other));
+  }
+  if (!of_others.empty() || std::ranges::any_of(times, [](std::uint32_t time) { return time != 0; })) {
+    order_->release(at, block_, times, of_others);
+  }
+}
+
+void BlockChecker::acquire(ThreadNumber thread, const void* at) {
+  Clocks::Clock told;
+  for (const auto& [block, number] : order_->acquire(at)) {
+    if (block == block_) {
+      const Clocks::Clock times = order_->times_of(block, number);
+      told.resize(std::max(told.size(), times.size()));
+      std::copy(times.begin(), times.end(), told.begin());
+    } else if (clocks_of_blocks_.size() < MOST_KNOWN_BLOCKS) {
+      const auto [clock, is_new] = clocks_of_blocks_.try_emplace(block);
+      if (is_new) {
+        clock->second = clocks_.add();
+      }
+      told.resize(std::max(told.size(), std::size_t{clock->second} + 1));
+      told[clock->second] = number;
+    }
+  }
+  clocks_.acquire({&thread, 1}, told);
 }
 
 Complaint BlockChecker::mbarrier_init(ThreadNumber thread, unsigned address) {
@@ -173,6 +215,7 @@ Complaint BlockChecker::use_mbarrier(ThreadNumber thread, unsigned address, bool
 }
 
 void BlockChecker::mbarrier_arrive(ThreadNumber thread, unsigned address, bool copies) {
+  learn_pending(thread);
   Clocks::Clock& arrived = mbarriers_.at(address).arrived;
   copies ? clocks_.release_copies(thread, arrived) : clocks_.release(thread, arrived);
 }
@@ -245,16 +288,10 @@ Complaint BlockChecker::product_reads(ThreadNumber thread, const std::byte* at, 
 
 // ---- Accesses ----
 
-BlockChecker::Word& BlockChecker::word_at(const std::byte* address) {
-  return words_[static_cast<std::size_t>(address - shared_) / WORD];
-}
-
 std::string BlockChecker::thread_text(ThreadNumber thread) const {
-  return "thread " + position_text(clocks_.thread_of(thread), block_extents_);
-}
-
-std::string BlockChecker::block_text(std::uint64_t block) const {
-  return "block " + position_text(block, grid_extents_);
+  const Index3& by = launch_.block;
+  const unsigned number = clocks_.thread_of(thread);
+  return "thread " + to_string(Index3{number % by.x, number / by.x % by.y, number / by.x / by.y});
 }
 
 std::string BlockChecker::describe_shared(const Access& access) const {
@@ -301,7 +338,7 @@ std::string BlockChecker::outside_text(const Access& access) const {
   return what + ", outside of shared memory" + text;
 }
 
-std::string BlockChecker::unordered_text(const Use& earlier, const void* code, bool write) const {
+std::string BlockChecker::unordered_text(const UseOfBlock& earlier, bool write, bool with_block) const {
   if (clocks_.is_added(earlier.thread)) {
     return "a bulk copy wrote, and no wait for its mbarrier lies in between";
   }
@@ -309,8 +346,26 @@ std::string BlockChecker::unordered_text(const Use& earlier, const void* code, b
     return "wgmma reads in warp " + std::to_string(earlier.thread - clocks_.products_of(0)) +
            ", and no wait for it lies in between";
   }
-  return thread_text(earlier.thread) + (write ? " wrote" : " read") + ", and no barrier lies in between" +
-         code_text(code, write);
+  return (with_block ? "block " + to_string(position_of_block(earlier.block, launch_)) + ", " : "") +
+         thread_text(earlier.thread) + (write ? " wrote, and " : " read, and ") +
+         (earlier.block == block_ ? "no barrier lies in between" : "blocks are not ordered") +
+         code_text(earlier.code, write);
+}
+
+bool BlockChecker::unordered(const UseOfBlock& earlier, ThreadNumber thread) const {
+  if (earlier.when == 0) {
+    return false;
+  }
+  if (earlier.block == block_) {
+    return !clocks_.comes_before(earlier.thread, earlier.when, thread);
+  }
+  if (clocks_of_blocks_.size() == MOST_KNOWN_BLOCKS) {
+    return false;
+  }
+  const auto clock = clocks_of_blocks_.find(earlier.block);
+  const std::uint32_t known = clock == clocks_of_blocks_.end() ? 0 : clocks_.known(thread, clock->second);
+  const std::uint32_t number = known == 0 ? 0 : order_->number_of(earlier.block, earlier);
+  return number == 0 || number > known;
 }
 
 Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access, By by, const Use& use,
@@ -332,83 +387,71 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
         (variable->placed && placed == nullptr)) {
       return outside_text(access);
     }
-    Word& word = words_[offset / WORD];
-    if (word.block != generation_) {
-      word = {};
-      word.block = generation_;
-    }
-    const std::size_t end_in_word = std::min(end, (offset / WORD + 1) * WORD);
-    const bool whole = end_in_word - offset == WORD;
-    if (whole && !word.in_bytes) {
-      if (Complaint wrong = use_word(word, thread, access, by, use, code)) {
-        return wrong;
-      }
-      continue;
-    }
-    Word* const bytes = &bytes_[offset / WORD * WORD];
-    if (!word.in_bytes) {
-      std::fill_n(bytes, WORD, word);
-      word.in_bytes = true;
-    }
-    for (std::size_t byte = offset; byte < end_in_word; ++byte) {
-      if (Complaint wrong = use_word(bytes[byte % WORD], thread, access, by, use, code)) {
-        return wrong;
-      }
-    }
-    if (whole && access.write) {
-      word = bytes[0];
+    const UseOfBlock of_block{use, block_, access.atomic, code};
+    const Complaint wrong =
+        uses_.use(offset, std::min(end, (offset / WORD + 1) * WORD), access.write, generation_,
+                  [&](Word& word) { return use_word(word, thread, access, by, of_block, nullptr); });
+    if (wrong) {
+      return wrong;
     }
   }
   return std::nullopt;
 }
 
-Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use,
-                                 const void* code) {
+Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& access, By by, const UseOfBlock& use,
+                                 const GlobalArray* array) {
+  const auto what = [&] { return array != nullptr ? describe(access, *array) : describe_shared(access); };
+  const auto race = [&](const UseOfBlock& earlier, bool write) {
+    return what() + ", which " + unordered_text(earlier, write, array != nullptr);
+  };
+  const auto races = [&](const UseOfBlock& earlier) {
+    return !(use.strong && earlier.strong) && unordered(earlier, thread);
+  };
   if (word.mbarrier && by != By::mbarrier) {
-    return describe_shared(access) + ", which an mbarrier is kept in";
+    return what() + ", which an mbarrier is kept in";
   }
   if (word.copying && by != By::copy) {
-    return describe_shared(access) + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
+    return what() + ", to which an asynchronous copy of " + thread_text(word.written.thread) +
            " is under way: it has not been waited for";
   }
-  if ((!access.write || access.atomic) && word.written.when == 0) {
+  if ((!access.write || access.atomic) && word.written.when == 0 && !word.defined) {
+    if (array != nullptr) {
+      return what() + ", which holds nothing before the kernel has written it";
+    }
     unwritten_ = true;
     word.first_read = use;
-    word.first_read_by = code;
-    return describe_shared(access) + ", which nobody has written";
+    return what() + ", which nobody has written";
   }
-  if (unordered(word.written, thread) && !(access.atomic && word.atomically)) {
-    return describe_shared(access) + ", which " + unordered_text(word.written, word.written_by, true);
+  // Who comes after a strong read of what a strong write left comes after that write.
+  const bool seen = word.written.strong && word.last_read.strong && !unordered(word.last_read, thread);
+  if (!seen && races(word.written)) {
+    return race(word.written, true);
   }
   // A thread that writes and then adds atomically does not order its write before what others add.
-  if (access.atomic && unordered(word.written_plainly, thread)) {
-    return describe_shared(access) + ", which " + unordered_text(word.written_plainly, word.written_plainly_by, true);
+  if (use.strong && access.write && unordered(word.written_plainly, thread)) {
+    return race(word.written_plainly, true);
   }
   if (!access.write) {
     word.last_read = use;
-    word.last_read_by = code;
     if (word.first_read.when == 0) {
       word.first_read = use;
-      word.first_read_by = code;
     }
     return std::nullopt;
   }
-  if (unordered(word.first_read, thread)) {
-    const bool too_early = word.written.when == 0 && word.first_read_by != nullptr && code != nullptr;
-    return describe_shared(access) + ", which " + unordered_text(word.first_read, word.first_read_by, false) +
-           (too_early ? ", before it was written: a barrier is missing between " + line_text(code) + " and " +
-                            line_text(word.first_read_by)
-                      : "");
+  if (races(word.first_read)) {
+    const bool too_early =
+        array == nullptr && word.written.when == 0 && word.first_read.code != nullptr && use.code != nullptr;
+    return race(word.first_read, false) + (too_early
+                                               ? ", before it was written: a barrier is missing between " +
+                                                     line_text(use.code) + " and " + line_text(word.first_read.code)
+                                               : "");
   }
-  if (unordered(word.last_read, thread)) {
-    return describe_shared(access) + ", which " + unordered_text(word.last_read, word.last_read_by, false);
+  if (races(word.last_read)) {
+    return race(word.last_read, false);
   }
   word.written = use;
-  word.written_by = code;
-  word.atomically = access.atomic;
-  if (!access.atomic) {
+  if (!use.strong) {
     word.written_plainly = use;
-    word.written_plainly_by = code;
   }
   word.first_read = {};
   word.last_read = {};
@@ -416,67 +459,35 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
 }
 
 Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access, const void* code) {
-  // A word's last writer: whether by an atomic operation, the block's number, the thread's, its time.
-  constexpr unsigned THREAD_BITS = 10;
-  constexpr unsigned TIME_BITS = 22;
-  constexpr std::uint64_t ATOMIC = std::uint64_t{1} << 63U;
-  // What is wrong with this access after the one of `writer`, or nothing.
-  const auto after = [&](std::uint64_t writer, const std::atomic<const void*>& code_of_writer,
-                         const GlobalArray& array) -> Complaint {
-    const std::uint64_t block = ((writer & ~ATOMIC) >> (THREAD_BITS + TIME_BITS)) - 1;
-    if (writer == 0 || (block != block_ && array.passed_between_blocks)) {
-      return std::nullopt;
-    }
-    const auto number = static_cast<ThreadNumber>(writer >> TIME_BITS & ((1U << THREAD_BITS) - 1));
-    const Use use{number, static_cast<std::uint32_t>(writer & ((1U << TIME_BITS) - 1))};
-    if (block == block_ && !unordered(use, thread)) {
-      return std::nullopt;
-    }
-    return describe(access, array) + ", which " + block_text(block) + ", " + thread_text(number) +
-           (block == block_ ? " wrote, and no barrier lies in between" : " wrote, and blocks are not ordered") +
-           code_text(code_of_writer.load(std::memory_order_relaxed), true);
-  };
   for (const CheckedArrays::Entry& entry : CheckedArrays::current()->entries()) {
     const GlobalArray& array = entry.array;
-    const auto offset = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
-    if (offset >= entry.bytes) {
+    const auto begin = static_cast<std::size_t>(access.address - static_cast<const std::byte*>(array.begin));
+    if (begin >= entry.bytes) {
       continue;
     }
-    if (offset + access.bytes > entry.bytes || offset % array.stride + access.bytes > array.row_bytes) {
+    const std::size_t end = begin + access.bytes;
+    if (end > entry.bytes || begin % array.stride + access.bytes > array.row_bytes) {
       return describe(access, array) + (array.rows == 1 ? ", beyond the end of " : ", beyond the end of a row of ") +
              array.name + extents_text(array);
     }
     if (access.write && !array.writable) {
       return describe(access, array) + ", which is an input";
     }
-    const std::size_t end = offset + access.bytes;
-    for (std::size_t unit = offset / array.unit; entry.writers && unit * array.unit < end; ++unit) {
-      const std::uint64_t self = (block_ + 1) << (THREAD_BITS + TIME_BITS) | std::uint64_t{thread} << TIME_BITS |
-                                 clocks_.now(thread) % (1U << TIME_BITS) | (access.atomic ? ATOMIC : 0);
-      const std::uint64_t earlier = access.write ? entry.writers[unit].exchange(self, std::memory_order_relaxed)
-                                                 : entry.writers[unit].load(std::memory_order_relaxed);
-      if (earlier == 0 && entry.defined && !entry.defined[unit] && (!access.write || access.atomic)) {
-        return describe(access, array) + ", which holds nothing before the kernel has written it";
+    const UseOfBlock use{{thread, clocks_.now(thread)}, block_, access.strong, code};
+    for (std::size_t offset = begin; entry.uses && offset < end; offset = (offset / WORD + 1) * WORD) {
+      const std::lock_guard lock(entry.uses->mutex_of(offset));
+      const Complaint wrong = entry.uses->use(
+          offset, std::min(end, (offset / WORD + 1) * WORD), access.write, CheckedArrays::current()->launch_number(),
+          [&](Word& word) { return use_word(word, thread, access, By::code, use, &array); });
+      if (wrong) {
+        return wrong;
       }
-      if (!access.atomic || (earlier & ATOMIC) == 0) {
-        if (Complaint wrong = after(earlier, entry.writing_code[unit], array)) {
-          return wrong;
-        }
-      }
-      // A thread that writes and then adds atomically does not order its write before what others add.
-      if (access.atomic && entry.plain_writers) {
-        const std::uint64_t plain = entry.plain_writers[unit].load(std::memory_order_relaxed);
-        if (Complaint wrong = after(plain, entry.plain_writing_code[unit], array)) {
-          return wrong;
-        }
-      }
-      if (access.write) {
-        entry.writing_code[unit].store(code, std::memory_order_relaxed);
-        if (!access.atomic && entry.plain_writers) {
-          entry.plain_writers[unit].store(self, std::memory_order_relaxed);
-          entry.plain_writing_code[unit].store(code, std::memory_order_relaxed);
-        }
-      }
+    }
+    if (access.strong && access.write) {
+      release(thread, access.address);
+    }
+    if (access.strong && (!access.write || access.atomic)) {
+      pending_[thread] = access.address;
     }
     return std::nullopt;
   }

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "check/block_order.hpp"
 #include "check/clocks.hpp"
+#include "check/uses.hpp"
 #include "core/shared_variables.hpp"
 #include "core/watcher.hpp"
-#include "core/zeroed_table.hpp"
 #include "simt/checked_arrays.hpp"
 #include "simt/executor.hpp"
 
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -30,6 +32,10 @@ class BlockChecker final : public Watcher {
   void meet(const Threads& threads) override;
   void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override;
   void complete(unsigned barrier, const Threads& waiting, bool others) override;
+
+  void fence(ThreadNumber thread) override;
+  void release(ThreadNumber thread, const void* at) override;
+  void acquire(ThreadNumber thread, const void* at) override;
 
   Complaint mbarrier_init(ThreadNumber thread, unsigned address) override;
   Complaint mbarrier_use(ThreadNumber thread, unsigned address) override;
@@ -50,23 +56,6 @@ class BlockChecker final : public Watcher {
  private:
   static constexpr std::size_t BARRIERS = 16;
 
-  /// The latest uses of a word of 4 bytes of shared memory.
-  struct Word {
-    std::uint64_t block = 0;
-    Use written;
-    Use first_read;  ///< since it was written
-    Use last_read;
-    // The code behind these; null where a copy or a product did it.
-    const void* written_by = nullptr;
-    const void* first_read_by = nullptr;
-    const void* last_read_by = nullptr;
-    bool atomically = false;  ///< written by an atomic operation
-    Use written_plainly;      ///< the last write by any other means
-    const void* written_plainly_by = nullptr;
-    bool copying = false;
-    bool mbarrier = false;
-    bool in_bytes = false;  ///< its bytes have been accessed one by one, and each has a Word of its own
-  };
   enum class By : std::uint8_t { code, copy, mbarrier };
 
   struct MbarrierClocks {
@@ -82,39 +71,49 @@ class BlockChecker final : public Watcher {
   }
   /// `use` is what is remembered of it, and the code.
   Complaint access_shared(ThreadNumber thread, const Access& access, By by, const Use& use, const void* code = nullptr);
-  /// The part of it that concerns one word, or one byte of one that is accessed in bytes.
-  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const Use& use, const void* code);
   Complaint access_global(ThreadNumber thread, const Access& access, const void* code = nullptr);
+  /// The part of an access that concerns one word, or one byte of one that is accessed in bytes. No array stands for
+  /// shared memory.
+  Complaint use_word(Word& word, ThreadNumber thread, const Access& access, By by, const UseOfBlock& use,
+                     const GlobalArray* array);
   Complaint use_mbarrier(ThreadNumber thread, unsigned address, bool init);
-  Word& word_at(const std::byte* address);
+  Word& word_at(const std::byte* address) {
+    return uses_.word(static_cast<std::size_t>(address - shared_), generation_);
+  }
   std::string thread_text(ThreadNumber thread) const;  ///< "thread (3,2,0)"
-  /// "thread (3,2,0) wrote, and no barrier lies in between".
-  std::string unordered_text(const Use& earlier, const void* code, bool write) const;
+  /// "thread (3,2,0) wrote, and no barrier lies in between"; behind its block where that is told.
+  std::string unordered_text(const UseOfBlock& earlier, bool write, bool with_block) const;
   /// "reads 4 bytes at element [3][5] of shared values"
   std::string describe_shared(const Access& access) const;
   /// Of an access that missed all shared memory: "reads 4 bytes at element [64] of shared values, outside of shared
   /// memory, 4 bytes beyond the end of shared values".
   std::string outside_text(const Access& access) const;
-  std::string block_text(std::uint64_t block) const;  ///< "block (1,0,0)"
-  bool unordered(const Use& earlier, ThreadNumber thread) const {
-    return earlier.when != 0 && !clocks_.comes_before(earlier.thread, earlier.when, thread);
+  bool unordered(const UseOfBlock& earlier, ThreadNumber thread) const;
+
+  /// Learns what was told where the thread's last strong access was: it is over only when the thread's next one begins.
+  void learn_pending(ThreadNumber thread) {
+    if (const void* const at = std::exchange(pending_[thread], nullptr)) {
+      acquire(thread, at);
+    }
   }
 
   const SharedVariables& variables_;
   const std::byte* shared_;          ///< this OS thread's thread-local variables
   const std::size_t dynamic_begin_;  ///< of dynamic shared memory, behind `shared_`
   std::size_t dynamic_bytes_ = 0;
-  Index3 grid_extents_;
-  Index3 block_extents_;
-  std::uint64_t block_ = 0;       ///< of this launch
+  Launch launch_;
+  std::uint32_t block_ = 0;       ///< of this launch
   std::uint64_t generation_ = 0;  ///< counts blocks of all launches
   bool unwritten_ = false;        ///< nobody has written what the last access reads
   Clocks clocks_;
   std::array<Clocks::Clock, BARRIERS> passed_on_;  ///< by those who arrive at a barrier and do not wait
   std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address
   std::vector<ThreadNumber> meeting_;
-  std::vector<Word> words_;
-  ZeroedTable<Word> bytes_;  ///< four for each word
+  UsesOfWords uses_;
+  BlockOrder* order_ = nullptr;
+  std::map<std::uint32_t, ThreadNumber> clocks_of_blocks_;  ///< of others: what they told, by its number
+  Clocks::Clock fenced_;
+  std::vector<const void*> pending_;
 };
 
 }  // namespace simt

@@ -51,6 +51,8 @@ class Clocks {
   void pass_on(const Use& done, Clock& passed_on) const;
   /// The use `done` comes before everything that the thread does from now on.
   void learn(ThreadNumber thread, const Use& done);
+  /// Up to which time of `number` the thread knows.
+  std::uint32_t known(ThreadNumber thread, ThreadNumber number) const { return (*known_[thread])[number]; }
   /// The thread to which a number belongs: its own number or that of its copies.
   ThreadNumber thread_of(ThreadNumber number) const { return static_cast<ThreadNumber>(number % known_.size()); }
   std::uint32_t now(ThreadNumber thread) const { return own_[thread]; }

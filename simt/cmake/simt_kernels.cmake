@@ -13,9 +13,10 @@ endif()
 
 # Kernels see floats through float4, as CUDA allows; #pragma unroll is for nvcc.
 set(SIMT_OPTIONS -fno-strict-aliasing -Wno-unknown-pragmas)
-# At -O1 the accesses are those of the source; vectors are not to be taken apart. Lines for messages.
+# At -O1 the accesses are those of the source; vectors are not to be taken apart. Volatile ones are told apart. Lines for
+# messages.
 set(SIMT_CHECKED_OPTIONS -DSIMT_CHECKED -fsanitize=thread -fsanitize-coverage=trace-pc -O1 -fno-tree-sra -fno-ipa-sra
-  -g1)
+  --param=tsan-distinguish-volatile=1 -g1)
 
 # simt_add_kernels(TARGET SOURCE.cu...): an object library of kernels for the executor.
 function(simt_add_kernels target)

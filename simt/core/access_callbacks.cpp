@@ -10,15 +10,22 @@
 
 namespace {
 
-void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code) {
+void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code, bool strong = false) {
   if (simt::Block* const block = simt::Block::on_this_thread();
       block != nullptr && block->watched() && !block->scheduler().on_stack(address)) {
-    block->access({static_cast<const std::byte*>(address), bytes, write, aligned}, code);
+    block->access({static_cast<const std::byte*>(address), bytes, write, aligned, false, strong}, code);
   }
 }
 
 }  // namespace
 
+#define SIMT_VOLATILE(bytes)                                                \
+  void __tsan_volatile_read##bytes(void* address) {                         \
+    access(address, bytes, false, true, __builtin_return_address(0), true); \
+  }                                                                         \
+  void __tsan_volatile_write##bytes(void* address) {                        \
+    access(address, bytes, true, true, __builtin_return_address(0), true);  \
+  }
 #define SIMT_ACCESS(name, bytes, write, aligned) \
   void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
 
@@ -39,6 +46,11 @@ SIMT_ACCESS(__tsan_write2, 2, true, true)
 SIMT_ACCESS(__tsan_write4, 4, true, true)
 SIMT_ACCESS(__tsan_write8, 8, true, true)
 SIMT_ACCESS(__tsan_write16, 16, true, true)
+SIMT_VOLATILE(1)
+SIMT_VOLATILE(2)
+SIMT_VOLATILE(4)
+SIMT_VOLATILE(8)
+SIMT_VOLATILE(16)
 SIMT_ACCESS(__tsan_unaligned_read2, 2, false, false)
 SIMT_ACCESS(__tsan_unaligned_read4, 4, false, false)
 SIMT_ACCESS(__tsan_unaligned_read8, 8, false, false)

@@ -2,6 +2,7 @@
 
 #include "core/program.hpp"
 #include "core/shared_memory.hpp"
+#include "core/workers.hpp"
 
 #include <cuda_runtime.h>
 
@@ -46,6 +47,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   }
   prepare_static_memory();
   counts_ = {};
+  meetings_ = 0;
   counting_calls_.assign(MAX_THREADS_PER_BLOCK, 0);
   at_cluster_.assign(MAX_THREADS_PER_BLOCK, false);
   context_.watcher->begin(*launch_, number);
@@ -97,6 +99,9 @@ void Block::access(const Access& access, const void* code) {
         Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + *complaint));
     context_.watcher->knows_all() ? context_.scheduler.freeze(error) : context_.scheduler.hold(error);
   }
+  if (access.strong && launch_ends()) {  // it may be polled for ever
+    context_.scheduler.freeze(std::make_exception_ptr(Stopped("a block polls what another one would have written")));
+  }
 }
 
 bool Block::is_argument(const void* address) const {
@@ -106,7 +111,7 @@ bool Block::is_argument(const void* address) const {
 
 void Block::check_atomic(const void* address, unsigned bytes, const void* code, Site site) const {
   if (context_.watched && !context_.scheduler.on_stack(address) && !is_in_other_block(address)) {
-    const Access access{static_cast<const std::byte*>(address), bytes, true, true, true};
+    const Access access{static_cast<const std::byte*>(address), bytes, true, true, true, true};
     context_.check("an atomic operation ", context_.watcher->access(context_.current(), access, code), site);
   }
 }
@@ -147,9 +152,15 @@ void Block::sync_grid(Site site) {
 /// Null: this one alone.
 void Block::sync_blocks(const char* of, Site site) {
   named_barriers_.sync_block(site);
-  if (of != nullptr && cluster_ != nullptr && context_.current() == 0 &&
-      !cluster_->sync(together(*launch_), context_.scheduler)) {
-    fail(std::string("waits for ever at a barrier of the ") + of + ": another block of it has ended", site);
+  if (of != nullptr && cluster_ != nullptr && context_.current() == 0) {
+    // A block that is ahead may come to the next meeting before this one has learned of the last, but to no later one.
+    const std::byte* const meeting = reinterpret_cast<const std::byte*>(cluster_) + meetings_++ % 2;
+    context_.watcher->fence(0);
+    context_.watcher->release(0, meeting);
+    if (!cluster_->sync(together(*launch_), context_.scheduler)) {
+      fail(std::string("waits for ever at a barrier of the ") + of + ": another block of it has ended", site);
+    }
+    context_.watcher->acquire(0, meeting);
   }
   named_barriers_.sync_block(site);
 }

@@ -54,6 +54,10 @@ class Block {
   void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
+  /// A fence of the current thread, and what it tells of and learns at an address, for watchers.
+  void fence() { context_.watcher->fence(context_.current()); }
+  void release(const void* at) { context_.watcher->release(context_.current(), at); }
+  void acquire(const void* at) { context_.watcher->acquire(context_.current(), at); }
   /// The current thread arrives at the cluster's barrier.
   void arrive_at_cluster(Site site);
   /// Waits there for all threads of the cluster's blocks.
@@ -88,6 +92,7 @@ class Block {
   Watcher nobody_;
   const Launch* launch_ = nullptr;
   Cluster* cluster_ = nullptr;
+  unsigned meetings_ = 0;  ///< with the other blocks of the cluster
   unsigned rank_ = 0;
   bool in_kernel_ = false;
   bool stopped_ = false;

@@ -2,8 +2,6 @@
 
 #include "core/workers.hpp"
 
-#include <thread>
-
 namespace simt {
 
 bool Cluster::sync(unsigned blocks, Scheduler& scheduler) {
@@ -16,11 +14,7 @@ bool Cluster::sync(unsigned blocks, Scheduler& scheduler) {
     if (ended) {
       return false;
     }
-    if (launch_ends()) {
-      throw Stopped("a block waits for another one, which has not finished");
-    }
-    scheduler.give_way();
-    std::this_thread::yield();
+    wait_for_other_blocks(scheduler);
   }
 }
 

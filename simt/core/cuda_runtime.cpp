@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -207,26 +206,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::strncpy(properties->name, "simt", sizeof properties->name);
   properties->multiProcessorCount = multiprocessors();
   return cudaSuccess;
-}
-
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* description, const cudaResourceViewDesc*) {
-  if (resource->resType != cudaResourceTypeLinear || description->readMode != cudaReadModeElementType) {
-    return last_error = cudaErrorNotSupported;
-  }
-  *texture = reinterpret_cast<std::uintptr_t>(new cudaResourceDesc(*resource));
-  return cudaSuccess;
-}
-
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
-  delete std::bit_cast<cudaResourceDesc*>(texture);
-  return cudaSuccess;
-}
-
-const void* simt::texel(unsigned long long texture, int index, std::size_t bytes) {
-  const auto& linear = std::bit_cast<const cudaResourceDesc*>(texture)->res.linear;
-  const bool inside = index >= 0 && (static_cast<std::size_t>(index) + 1) * bytes <= linear.sizeInBytes;
-  return inside ? static_cast<const std::byte*>(linear.devPtr) + static_cast<std::size_t>(index) * bytes : nullptr;
 }
 
 struct CUevent_st {

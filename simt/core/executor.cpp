@@ -14,6 +14,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,7 +58,7 @@ class Workers {
     }
     start(group);
     std::unique_lock lock(mutex_);
-    launch_ = &launch;
+    launch_ = launch;
     numbers_ = numbers;
     make_watcher_ = &make;
     block_done_ = &done;
@@ -65,7 +67,7 @@ class Workers {
     clusters_ = std::vector<Cluster>(group > 1 ? blocks_ / group : 0);
     error_ = nullptr;
     failed = false;
-    busy_ = static_cast<unsigned>(threads_.size());
+    busy_ = std::max(count_, group);
     ++launches_;
     wake_.notify_all();
     done_.wait(lock, [this] { return busy_ == 0; });
@@ -89,8 +91,13 @@ class Workers {
   /// in vain for one that does not run.
   void start(unsigned count) {
     while (threads_.size() < count) {
-      threads_.emplace_back(
-          [this, number = static_cast<unsigned>(threads_.size()), seen = launches_] { work(number, seen); });
+      try {
+        threads_.emplace_back(
+            [this, number = static_cast<unsigned>(threads_.size()), seen = launches_] { work(number, seen); });
+      } catch (const std::system_error&) {
+        throw NotSupported("the executor runs blocks that wait for one another on a thread each, and of " +
+                           std::to_string(count) + " threads the system gives " + std::to_string(threads_.size()));
+      }
     }
   }
 
@@ -100,12 +107,13 @@ class Workers {
     while (true) {
       wake_.wait(lock, [&] { return launches_ != seen; });
       seen = launches_;
-      const Launch launch = *launch_;
+      if (thread >= std::max(count_, together(launch_))) {
+        continue;
+      }
+      const Launch launch = launch_;
       lock.unlock();
       try {
-        if (thread < std::max(count_, together(launch))) {
-          run_blocks(block, launch);
-        }
+        run_blocks(block, launch);
         lock.lock();
       } catch (...) {
         next_block_ = blocks_;
@@ -121,20 +129,6 @@ class Workers {
     }
   }
 
-  /// Blocks are numbered cluster by cluster, and in each of them with x fastest.
-  static Index3 place_of(std::uint64_t number, const Launch& launch) {
-    const auto split = [](std::uint64_t index, const Index3& extents) {
-      const std::uint64_t row = index / extents.x;
-      return Index3{static_cast<unsigned>(index % extents.x), static_cast<unsigned>(row % extents.y),
-                    static_cast<unsigned>(row / extents.y)};
-    };
-    const Index3& by = launch.cluster;
-    const unsigned size = by.x * by.y * by.z;
-    const Index3 first = split(number / size, {launch.grid.x / by.x, launch.grid.y / by.y, launch.grid.z / by.z});
-    const Index3 rank = split(number % size, by);
-    return {first.x * by.x + rank.x, first.y * by.y + rank.y, first.z * by.z + rank.z};
-  }
-
   void run_blocks(Block& block, const Launch& launch) {
     const std::shared_ptr<Watcher> watcher = *make_watcher_ ? (*make_watcher_)(block) : nullptr;
     block.begin(launch, watcher.get());
@@ -143,7 +137,7 @@ class Workers {
         throw Stopped("interrupted");
       }
       const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
-      block.run(place_of(number, launch), number,
+      block.run(position_of_block(number, launch), number,
                 clusters_.empty() ? nullptr : &clusters_[position / together(launch)]);
       if (*block_done_) {
         (*block_done_)(*watcher, position);
@@ -156,7 +150,7 @@ class Workers {
   std::condition_variable done_;
   std::uint64_t launches_ = 0;
   unsigned busy_ = 0;  ///< workers that have not finished the launch
-  const Launch* launch_ = nullptr;
+  Launch launch_;
   const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
   const MakeWatcher* make_watcher_ = nullptr;
   const std::function<void(Watcher&, std::uint64_t)>* block_done_ = nullptr;
@@ -170,7 +164,28 @@ class Workers {
 
 }  // namespace
 
+Index3 position_of_block(std::uint64_t number, const Launch& launch) {
+  const auto split = [](std::uint64_t index, const Index3& extents) {
+    const std::uint64_t row = index / extents.x;
+    return Index3{static_cast<unsigned>(index % extents.x), static_cast<unsigned>(row % extents.y),
+                  static_cast<unsigned>(row / extents.y)};
+  };
+  const Index3& by = launch.cluster;
+  const unsigned size = by.x * by.y * by.z;
+  const Index3 first = split(number / size, {launch.grid.x / by.x, launch.grid.y / by.y, launch.grid.z / by.z});
+  const Index3 rank = split(number % size, by);
+  return {first.x * by.x + rank.x, first.y * by.y + rank.y, first.z * by.z + rank.z};
+}
+
 bool launch_ends() { return failed || asked_to_stop(); }
+
+void wait_for_other_blocks(Scheduler& scheduler) {
+  if (launch_ends()) {
+    throw Stopped("a block waits for another one, which has not finished");
+  }
+  scheduler.give_way();
+  std::this_thread::yield();
+}
 
 void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
                         const std::function<void(Watcher&, std::uint64_t)>& done) {

@@ -76,6 +76,7 @@ void Scheduler::set_extents(const Index3& extents) {
   threads_ = static_cast<ThreadNumber>(positions_.size());
   for (ThreadNumber number = 0; number < threads_; ++number) {
     if (!fibers_[number]) {
+      stacks_.guard(number);
       make_fiber(number);
     }
   }

@@ -68,9 +68,6 @@ Stacks::Stacks(std::size_t count) : bytes_(count * STRIDE), memory_(nullptr) {
     throw std::bad_alloc();
   }
   memory_ = static_cast<std::byte*>(memory);
-  for (std::size_t i = 0; i < count; ++i) {
-    mprotect(memory_ + i * STRIDE, PAGE, PROT_NONE);
-  }
   [[maybe_unused]] static thread_local StackOfHandlers stack_of_handlers;
   replace_in_all_stacks(nullptr, this);
 }
@@ -82,6 +79,15 @@ Stacks::~Stacks() {
 
 bool Stacks::has_below_a_stack(const void* address) const {
   return contain(address) && static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) % STRIDE < PAGE;
+}
+
+void Stacks::guard(std::size_t index) {
+  // Each page takes two of the mappings that a process may have, 65530 by default, and threads need some as well.
+  constexpr unsigned MOST_GUARDS = 28000;
+  static std::atomic<unsigned> guards = 0;
+  if (guards++ < MOST_GUARDS) {
+    mprotect(memory_ + index * STRIDE, PAGE, PROT_NONE);
+  }
 }
 
 boost::context::stack_context Stacks::operator[](std::size_t index) const {

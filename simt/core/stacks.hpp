@@ -7,7 +7,7 @@
 namespace simt {
 
 /// The stacks of one block's fibers, in one piece of address space. Only the parts in use take memory. A page without
-/// access below each stack turns an overflow into a fault. A signal handler for faults may run on the OS thread's own
+/// access below a stack turns an overflow into a fault. A signal handler for faults may run on the OS thread's own
 /// alternative stack, which the OS thread gets with its first Stacks.
 class Stacks {
  public:
@@ -17,6 +17,8 @@ class Stacks {
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
 
+  /// Gives the stack that page, unless the process has too many of them.
+  void guard(std::size_t index);
   boost::context::stack_context operator[](std::size_t index) const;
   bool contain(const void* address) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - memory_) < bytes_;

@@ -5,9 +5,10 @@
 
 #include "core/atomics.hpp"
 #include "core/block.hpp"
-#include "core/global_flags.hpp"
 #include "core/shared_memory.hpp"
+#include "core/workers.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -25,6 +26,8 @@ void barrier_arrive(unsigned id, unsigned threads, Site site) {
 void block_barrier(Site site) { InExecutor()->named_barriers().sync_block(site); }
 
 void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync(mask, site); }
+
+void fence() { InExecutor()->fence(); }
 
 void give_way() { InExecutor()->scheduler().give_way(); }
 
@@ -186,19 +189,31 @@ void mbarrier_wait(unsigned address, unsigned parity, Site site) {
 
 void raise_flag(unsigned* flag) {
   const InExecutor in_executor;
-  raise_global_flag(flag);
+  in_executor->fence();
+  in_executor->release(flag);
+  std::atomic_ref(*flag).store(1, std::memory_order_release);
 }
 
 void wait_for_flag(unsigned* flag) {
   const InExecutor in_executor;
-  wait_for_global_flag(flag, in_executor->scheduler());
+  const std::atomic_ref raised(*flag);
+  while (raised.load(std::memory_order_acquire) == 0) {
+    wait_for_other_blocks(in_executor->scheduler());
+  }
+  raised.store(0, std::memory_order_relaxed);
+  in_executor->acquire(flag);
 }
 
 std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                      std::uint64_t expected, Site site) {
   const InExecutor in_executor;
   in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
-  return change_atomically(operation, type, address, operand, expected);
+  const std::uint64_t old = change_atomically(operation, type, address, operand, expected);
+  const bool waits = operation == AtomicOperation::compare_and_swap ? old != expected : operand == 0;
+  if (waits) {  // it tries again, or looks what others have done
+    wait_for_other_blocks(in_executor->scheduler());
+  }
+  return old;
 }
 
 void* place_of(SharedVariable& variable, Site site) {

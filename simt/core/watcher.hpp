@@ -18,6 +18,7 @@ struct Access {
   bool write = false;
   bool aligned = true;  ///< whether CUDA asks for an address that is a multiple of `bytes`
   bool atomic = false;  ///< reads and writes, in order with all other atomic accesses
+  bool strong = false;  ///< atomic or volatile: blocks may tell one another by it, in global memory
 };
 
 /// A copy to shared memory by cp.async or cp.async.bulk.
@@ -65,6 +66,14 @@ class Watcher {
   virtual void arrive_without_waiting(ThreadNumber, unsigned /*barrier*/, std::uint64_t /*phase*/) {}
   /// The barrier is complete with the threads that waited there. `others` says whether some arrived without waiting.
   virtual void complete(unsigned /*barrier*/, const Threads& /*waiting*/, bool /*others*/) {}
+
+  // ---- Order between blocks ----
+
+  /// A fence of the thread. Strong writes behind it tell of what comes before it.
+  virtual void fence(ThreadNumber) {}
+  /// The thread tells at an address of all that it has fenced, or asks there what others have told.
+  virtual void release(ThreadNumber, const void*) {}
+  virtual void acquire(ThreadNumber, const void*) {}
 
   // ---- Mbarriers ----
 

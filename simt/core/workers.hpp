@@ -29,8 +29,14 @@ void run_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers,
                      [&](Watcher& watcher, std::uint64_t position) { done(static_cast<Kind&>(watcher), position); });
 }
 
+/// The position of a block in its grid. Blocks are numbered cluster by cluster, and in each of them with x fastest.
+Index3 position_of_block(std::uint64_t number, const Launch& launch);
+
 /// Whether a block of the current launch has failed, or stop_when() asks to stop. Blocks must not wait for other blocks
 /// then.
 bool launch_ends();
+/// While a block waits for another one: gives way to the block's other threads and to other OS threads. Throws Stopped
+/// where the launch ends.
+void wait_for_other_blocks(Scheduler& scheduler);
 
 }  // namespace simt

@@ -217,6 +217,8 @@ wgmma.fence,commit_group.sync.aligned =>
 wgmma.wait_group.sync.aligned => ...
 wgmma.mma_async.sync.aligned.* => !wgmma
 createpolicy.* => @ std::uint64_t{}...
+membar.gl,sys => simt::fence()
+fence.sc,acq_rel.cluster,gpu,sys => simt::fence()
 # Hints, and orders that the executor keeps anyway.
 prefetch,prefetchu,membar,fence,griddepcontrol,setmaxnreg.* => ...
 )";
@@ -262,7 +264,9 @@ class Instruction {
         return (this->*functions.at(std::string_view(text).substr(1)))();
       }
       if (const std::optional<std::string> filled = filled_in(text)) {
-        return *filled;
+        return (form.starts_with("red.") || form.starts_with("atom.")) && (has("release") || has("acq_rel"))
+                   ? "simt::fence(); " + *filled
+                   : *filled;
       }
     }
     throw Unknown{};
@@ -544,11 +548,16 @@ class Instruction {
     const std::string count = has("v2") ? "2" : has("v4") ? "4" : "1";
     return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
   }
+  std::string strength() const {
+    return has("volatile") || has("relaxed") || has("acquire") || has("release") ? "_strong" : "";
+  }
   std::string load() const {
-    return spread(type_named(parts_.back()), "simt::ptx::load<" + vector_type() + ">(" + pointer(1) + ")", ".values");
+    return spread(type_named(parts_.back()),
+                  "simt::ptx::load" + strength() + "<" + vector_type() + ">(" + pointer(1) + ")", ".values");
   }
   std::string store() const {
-    return "simt::ptx::store(" + pointer(0) + ", " + vector_type() + "{" + list(type_named(parts_.back()), 1) + "})";
+    return (has("release") ? "simt::fence(); " : "") + ("simt::ptx::store" + strength()) + "(" + pointer(0) + ", " +
+           vector_type() + "{" + list(type_named(parts_.back()), 1) + "})";
   }
 
   /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32

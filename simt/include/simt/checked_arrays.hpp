@@ -12,6 +12,9 @@
 
 namespace simt {
 
+class BlockOrder;
+class UsesOfWords;
+
 /// While this object lives, launches of instrumented kernels are checked. The kernels may use these arrays and
 /// workspaces(), and no other global memory. Launches of other kernels are not affected. Only one such object may live
 /// at a time.
@@ -26,22 +29,14 @@ class CheckedArrays final : public LaunchObserver {
   /// The object that lives, or null.
   static CheckedArrays* current();
 
-  /// The last writer of a unit of an array: the number of the block, the number of the thread and the time, packed. 0
-  /// stands for none.
-  using Writer = std::atomic<std::uint64_t>;
   struct Entry {
     GlobalArray array;
-    std::unique_ptr<Writer[]> writers;  ///< for every unit from its begin; null where it is not writable
-    /// The code of that write, for messages; null for a copy's.
-    std::unique_ptr<std::atomic<const void*>[]> writing_code;
-    /// The same for the last write that was not atomic; null for memory that blocks pass on.
-    std::unique_ptr<Writer[]> plain_writers;
-    std::unique_ptr<std::atomic<const void*>[]> plain_writing_code;
-    std::unique_ptr<bool[]> defined;  ///< for every unit whether it holds something; null where all do
-    std::size_t bytes = 0;            ///< from the first row's begin to the last one's end
-    std::size_t units() const { return (bytes + array.unit - 1) / array.unit; }
+    std::size_t bytes = 0;              ///< from the first row's begin to the last one's end
+    std::unique_ptr<UsesOfWords> uses;  ///< null where it is not writable
   };
   const std::vector<Entry>& entries() const { return entries_; }
+  std::uint64_t launch_number() const { return launch_; }
+  BlockOrder& order() { return *order_; }
   /// Whether any access was observed. Where none was, the kernels were not instrumented, or did nothing.
   bool observed_any() const { return observed_.load(std::memory_order_relaxed); }
   void observe() {
@@ -60,8 +55,10 @@ class CheckedArrays final : public LaunchObserver {
   void add(GlobalArray array);
 
   std::vector<Entry> entries_;
+  std::unique_ptr<BlockOrder> order_;
   std::atomic<bool> observed_ = false;
-  std::size_t arrays_ = 0;  ///< how many of the entries the host described
+  std::uint64_t launch_ = 0;  ///< counts them
+  std::size_t arrays_ = 0;    ///< how many of the entries the host described
 };
 
 }  // namespace simt

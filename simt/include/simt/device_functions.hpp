@@ -22,10 +22,10 @@ inline int __syncthreads_and(int predicate, simt::Site site = simt::Site::curren
   return simt::block_barrier_count(predicate == 0, site) == 0 ? 1 : 0;
 }
 
-/// The executor keeps each thread's accesses in their order.
+/// The executor keeps each thread's accesses in their order. The checks want a fence where blocks tell one another.
 inline void __threadfence_block() {}
-inline void __threadfence() {}
-inline void __threadfence_system() {}
+inline void __threadfence() { simt::fence(); }
+inline void __threadfence_system() { simt::fence(); }
 
 // ---- Votes of a warp ----
 
@@ -85,11 +85,23 @@ SIMT_REDUCE(xor, unsigned, value ^ other)
   }
 SIMT_LOAD(__ldg)
 SIMT_LOAD(__ldca)
-SIMT_LOAD(__ldcg)
 SIMT_LOAD(__ldcs)
-SIMT_LOAD(__ldcv)
 SIMT_LOAD(__ldlu)
 #undef SIMT_LOAD
+
+/// Blocks poll flags with it, as it passes the L1 by.
+template <class T>
+T __ldcg(const T* source) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return *static_cast<const volatile T*>(source);
+  } else {
+    return *source;
+  }
+}
+template <class T>
+T __ldcv(const T* source) {
+  return __ldcg(source);
+}
 
 #define SIMT_STORE(name)                                            \
   template <class T>                                                \
@@ -101,13 +113,6 @@ SIMT_STORE(__stcs)
 SIMT_STORE(__stwb)
 SIMT_STORE(__stwt)
 #undef SIMT_STORE
-
-/// Zeros outside of the texture.
-template <class T>
-T tex1Dfetch(unsigned long long texture, int index) {
-  const void* const element = simt::texel(texture, index, sizeof(T));
-  return element == nullptr ? T{} : *static_cast<const T*>(element);
-}
 
 inline std::size_t __cvta_generic_to_shared(const void* pointer) { return simt::shared_address(pointer); }
 inline void* __cvta_shared_to_generic(std::size_t address) {

@@ -26,8 +26,7 @@ struct GlobalArray {
   std::size_t unit = sizeof(float);  ///< bytes of which a thread writes all or none
   bool writable = false;
   bool undefined = false;  ///< a writable one that holds nothing until a launch writes it
-  /// Blocks pass data to each other in this array, by means that are not followed. So it is not known whether a block
-  /// waited for the data that another block wrote.
+  /// Blocks may depend on one another by what they leave in this array.
   bool passed_between_blocks = false;
 
   /// From the first row's begin to the last one's end.

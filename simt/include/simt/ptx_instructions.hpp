@@ -245,6 +245,21 @@ template <class T>
 void store(void* address, const T& value) {
   *static_cast<T*>(address) = value;
 }
+/// The same by strong accesses, of which blocks may tell one another.
+template <class T>
+T load_strong(const void* address) {
+  T loaded;
+  for (auto& value : loaded.values) {
+    value = static_cast<const volatile std::remove_reference_t<decltype(value)>*>(address)[&value - &loaded.values[0]];
+  }
+  return loaded;
+}
+template <class T>
+void store_strong(void* address, const T& value) {
+  for (const auto& each : value.values) {
+    static_cast<volatile std::remove_cvref_t<decltype(each)>*>(address)[&each - &value.values[0]] = each;
+  }
+}
 
 /// mapa: a shared address in the block of that rank in the cluster, which the upper bits have. Those of an address in
 /// the own block are all the same.

@@ -27,6 +27,8 @@ void barrier_arrive(unsigned id, unsigned threads, Site site);
 void block_barrier(Site site);
 /// __syncwarp: waits until all lanes in `mask` have arrived with this mask. Lanes that the block lacks do not count.
 void warp_barrier(unsigned mask, Site site);
+/// __threadfence: what follows tells other blocks of what comes before.
+void fence();
 /// Lets the other threads of the block run until each of them waits, has finished or gave way as well.
 void give_way();
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what lane `source` gave.
@@ -187,9 +189,6 @@ enum class AtomicType : std::uint8_t { i32, u32, i64, u64, f32, f64 };
 /// `operand` where it finds `expected`.
 std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                      std::uint64_t expected, Site site);
-
-/// Where element `index` of a linear texture lies, of so many bytes; null outside of it.
-const void* texel(unsigned long long texture, int index, std::size_t bytes);
 
 /// Of a clock that goes on while other threads run.
 long long nanoseconds();

@@ -63,6 +63,63 @@ __device__ float lookup[4];
 __global__ void variable_beyond_end_kernel(float* out) { out[threadIdx.x] = lookup[threadIdx.x]; }
 void variable_beyond_end(const float*, float* out) { variable_beyond_end_kernel<<<1, 64>>>(out); }
 
+// Blocks that pass data on to one another without an order.
+__device__ float parts[64];
+__global__ void two_phases_kernel(const float* in, float* out, bool barrier) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  parts[i] = in[i];
+  if (barrier) cooperative_groups::this_grid().sync();
+  out[i] = parts[63 - i];
+  if (barrier) parts[i] = 0;
+}
+void two_phases(const float* in, float* out, bool barrier) {
+  void* arguments[] = {&in, &out, &barrier};
+  cudaLaunchCooperativeKernel((void*)two_phases_kernel, 4, 16, arguments);
+}
+void missing_grid_barrier(const float* in, float* out) { two_phases(in, out, false); }
+void missing_second_grid_barrier(const float* in, float* out) { two_phases(in, out, true); }
+
+__global__ void of_block_before_kernel(const float* in, float* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = blockIdx.x == 0 ? in[i] : out[i - blockDim.x];
+}
+void of_block_before(const float* in, float* out) {
+  cudaMemset(out, 0, 64 * sizeof(float));
+  of_block_before_kernel<<<4, 16>>>(in, out);
+}
+
+__device__ unsigned tickets;
+__device__ volatile int ready;
+__global__ void without_fence_kernel(const float* in, float* out) {
+  __shared__ bool last;
+  parts[blockIdx.x] = in[blockIdx.x];
+  if (threadIdx.x == 0) last = atomicInc(&tickets, gridDim.x) == gridDim.x - 1;
+  if (last) out[0] = parts[0] + parts[1];
+}
+void without_fence(const float* in, float* out) { without_fence_kernel<<<2, 1>>>(in, out); }
+
+__global__ void fence_too_early_kernel(const float* in, float* out) {
+  if (blockIdx.x == 0) {
+    __threadfence();
+    parts[0] = in[0];
+    ready = 1;
+  } else {
+    while (ready == 0);
+    out[0] = parts[0];
+  }
+}
+void fence_too_early(const float* in, float* out) { fence_too_early_kernel<<<2, 1>>>(in, out); }
+
+__global__ void plain_flag_kernel(float* out) {
+  if (blockIdx.x == 0) {
+    __threadfence();
+    tickets = 1;
+  } else if (tickets == 1) {
+    out[0] = 1;
+  }
+}
+void plain_flag(const float*, float* out) { plain_flag_kernel<<<2, 1>>>(out); }
+
 __global__ void copy_not_awaited_kernel(const float* in, float* out) {
   extern __shared__ float smem[];
   const unsigned to = (unsigned)__cvta_generic_to_shared(smem + threadIdx.x);
@@ -263,6 +320,13 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
       {"atomic_behind_plain", atomic_behind_plain, "of OUT, which block (0,0,0), thread (0,0,0) wrote"},
       {"shared_atomic_behind_plain", shared_atomic_behind_plain, "of shared sum, which thread (0,0,0) wrote"},
+      {"missing_grid_barrier", missing_grid_barrier, ", and blocks are not ordered; it "},
+      {"missing_grid_barrier_where", missing_grid_barrier, " of parts, which block ("},
+      {"missing_second_grid_barrier", missing_second_grid_barrier, "faults.cu:"},
+      {"of_block_before", of_block_before, ", and blocks are not ordered; it "},
+      {"without_fence", without_fence, "of parts, which block ("},
+      {"fence_too_early", fence_too_early, "of parts, which block (0,0,0), thread (0,0,0) wrote, and blocks are not"},
+      {"plain_flag", plain_flag, "of tickets, which block ("},
       {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
       {"copy_not_awaited", copy_not_awaited, "byte 0 of dynamic shared memory, to which an asynchronous copy"},
       {"race_with_both_lines", missing_barrier, "; it wrote at "},

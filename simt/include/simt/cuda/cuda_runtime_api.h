@@ -17,6 +17,7 @@ enum cudaError {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorInvalidConfiguration = 9,
+  cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
   cudaErrorCooperativeLaunchTooLarge = 720,
@@ -41,6 +42,7 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = nullptr;
   return cudaSuccess;
 }
+constexpr unsigned cudaStreamDefault = 0;
 constexpr unsigned cudaStreamNonBlocking = 1;
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
@@ -52,6 +54,8 @@ cudaError_t cudaPeekAtLastError();
 /// Times between events are the executor's, by the host's clock.
 using cudaEvent_t = struct CUevent_st*;
 cudaError_t cudaEventCreate(cudaEvent_t* event);
+constexpr unsigned cudaEventDefault = 0;
+constexpr unsigned cudaEventBlockingSync = 1;
 constexpr unsigned cudaEventDisableTiming = 2;
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 cudaError_t cudaEventDestroy(cudaEvent_t event);
@@ -133,41 +137,6 @@ constexpr int cudaCpuDeviceId = -1;
 inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 
-// ---- Textures: linear memory, read as it is by tex1Dfetch() ----
-
-enum cudaChannelFormatKind { cudaChannelFormatKindSigned, cudaChannelFormatKindUnsigned, cudaChannelFormatKindFloat };
-struct cudaChannelFormatDesc {
-  int x, y, z, w;
-  cudaChannelFormatKind f;
-};
-enum cudaResourceType {
-  cudaResourceTypeArray,
-  cudaResourceTypeMipmappedArray,
-  cudaResourceTypeLinear,
-  cudaResourceTypePitch2D,
-};
-struct cudaResourceDesc {
-  cudaResourceType resType;
-  union {
-    struct {
-      void* devPtr;
-      cudaChannelFormatDesc desc;
-      std::size_t sizeInBytes;
-    } linear;
-  } res;
-};
-enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
-struct cudaTextureDesc {
-  cudaTextureReadMode readMode;
-  int normalizedCoords;
-};
-struct cudaResourceViewDesc;
-using cudaTextureObject_t = unsigned long long;
-/// cudaErrorNotSupported for all but cudaResourceTypeLinear and cudaReadModeElementType.
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
-                                    const cudaTextureDesc* description, const cudaResourceViewDesc* view);
-cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
-
 // C++ has these for pointers and variables of every type.
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
@@ -188,6 +157,13 @@ cudaError_t cudaMallocManaged(T** memory, std::size_t bytes, unsigned = cudaMemA
 template <class T>
 cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
   return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+}
+constexpr unsigned cudaHostAllocDefault = 0;
+constexpr unsigned cudaHostAllocPortable = 1;
+constexpr unsigned cudaHostAllocMapped = 2;
+template <class T>
+cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
+  return cudaMallocHost(memory, bytes);
 }
 inline cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 template <class T>
