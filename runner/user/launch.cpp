@@ -62,7 +62,7 @@ std::string size_of(std::string_view name) {
   static const Meanings MEANINGS{
       {std::regex("(dim|size|num)?m(dim|size)?|rows?|(num|n)rows|height|bt"), "M"},
       {std::regex(
-           "(dim|size|num)?n(dim|size)?|cols?|columns?|(num|n)(cols|columns)|out(features|dim|size|channels)|oc"),
+           "(dim|size|num)?n(dim|size)?|cols?|columns?|(num|n)(cols|columns)|width|out(features|dim|size|channels)|oc"),
        "N"},
       {std::regex("(dim|size|num)?k(dim|size)?|inner(dim)?|depth|common(dim)?|in(features|dim|channels)"), "K"},
       {of("a", ROWS), "M"},
@@ -97,7 +97,7 @@ bool is_transposed_by_name(std::string_view name) {
 
 // ---- What their types are ----
 
-enum class Type { size, scalar, matrix, stream };
+enum class Type { size, scalar, matrix, stream, order };
 
 bool is_tensor(const simt::Parameter& parameter) {
   return std::ranges::any_of(std::array{"torch :: Tensor", "at :: Tensor"}, [&](std::string_view tensor) {
@@ -121,7 +121,11 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
     return Type::matrix;
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
-  if (has(type, "float") && stars == 1 && !has(type, "&") && !has(type, "float2") && !has(type, "float4")) {
+  if (has(type, "char") && !has(type, "unsigned") && stars == 0 && in_lower_case(parameter.name).starts_with("t")) {
+    return Type::order;  // transa, tb, as in BLAS
+  }
+  const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
+  if (is_float && stars == 1 && !has(type, "&")) {
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
     const std::string name = in_lower_case(parameter.name);
     return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
@@ -129,7 +133,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
   }
-  if (has(type, "float") || has(type, "double")) {
+  if (is_float || has(type, "double")) {
     return Type::scalar;
   }
   const bool is_size = std::ranges::any_of(std::array{"int", "unsigned", "long", "size_t"}, [&](const char* word) {
@@ -172,7 +176,9 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) 
   if (names.size() == 3 && !summed.empty()) {
     const bool letters = std::ranges::all_of(names, [](const std::string& name) { return name.size() == 1; });
     const auto at = static_cast<std::size_t>(std::ranges::find(names, summed) - names.begin());
-    if (contains(values, "") || twice || (letters && values[at] != "K")) {
+    // The sum may as well run over the width of A.
+    const bool either = letters || in_lower_case(summed).ends_with("width");
+    if (contains(values, "") || twice || (either && values[at] != "K")) {
       return Choices::of(with_sum_over(names, summed));
     }
   }
@@ -369,7 +375,18 @@ class Code {
     }
   }
 
+  /// Whether it makes a tensor for its result.
+  bool returns_tensor(const simt::Function& function) const {
+    static const std::regex RESULT(R"(^\s*(static\s+|inline\s+)*(torch|at)\s*::\s*Tensor\s+\w+\s*\()");
+    return std::regex_search(body_of(function), RESULT);
+  }
+
   bool launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
+
+  /// Whether the kernel asks for one coordinate of its threads and blocks alone.
+  bool is_in_line(const simt::Function& kernel) const {
+    return !std::regex_search(body_of(kernel), std::regex(R"((threadIdx|blockIdx)\s*\.\s*y)"));
+  }
 
   /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it
   /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
@@ -579,7 +596,8 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
       values.push_back(value.empty() ? "?" + parameter.name : value);
     }
   }
-  std::string configuration = "dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)";
+  std::string configuration =
+      code.is_in_line(kernel) ? "ceil_div(M * N, 256), 256" : "dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)";
   if (const Words own = code.own_launch(kernel); !own.empty()) {
     name = own.front();
     configuration = fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "));
@@ -614,13 +632,25 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
   throw UsageError(fmt::format("{}: {}", path, why), details);
 }
 
+/// A host function that computes a product. One that returns it has one more parameter here, for the result.
+struct Callable {
+  simt::Function function;
+  Readings readings;
+  bool returns = false;
+
+  std::string call(const Reading& reading) const {
+    const Words arguments(reading.values.begin(), reading.values.end() - (returns ? 1 : 0));
+    const std::string made = fmt::format("{}({})", function.name, fmt::join(arguments, ", "));
+    return returns ? fmt::format("{}.copy_({})", reading.values.back(), made) : made;
+  }
+};
+
 /// Where names do not say which argument is which: the calls that are possible.
-[[noreturn]] void ask(const simt::Function& function, const Readings& readings, const std::string& path,
-                      const LaunchOptions& options) {
+[[noreturn]] void ask(const Callable& callable, const std::string& path, const LaunchOptions& options) {
+  const auto& [function, readings, returns] = callable;
   std::string lines = fmt::format("  {}:{}: {}\nChoose what it means:\n", path, function.line, function.signature());
   for (const Reading& reading : readings.all) {
-    const std::string call = fmt::format("{}({})", function.name, fmt::join(reading.values, ", "));
-    lines += fmt::format("  {}\n", command_with(options, call, reading.ops, reading.requirement));
+    lines += fmt::format("  {}\n", command_with(options, callable.call(reading), reading.ops, reading.requirement));
   }
   throw UsageError(fmt::format("{}: the names of {}'s parameters do not say which is which", path, function.name),
                    lines);
@@ -657,19 +687,25 @@ std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::s
 
 /// The host functions that compute a product and launch something; those called `chosen` where it is not empty, whether
 /// they launch or not.
-std::vector<std::pair<simt::Function, Readings>> callable_functions(const simt::Source& source, const Code& code,
-                                                                    const std::string& chosen) {
-  std::vector<std::pair<simt::Function, Readings>> callable;
+std::vector<Callable> callable_functions(const simt::Source& source, const Code& code, const std::string& chosen) {
+  std::vector<Callable> callable;
   for (const simt::Function& function : source.functions) {
     if (function.is_kernel || !is_called(function, chosen) || (chosen.empty() && !code.launches(function))) {
       continue;
     }
     simt::Function instance = in_single_precision(code.with_plain_types(function));
+    const bool returns = code.returns_tensor(function);
+    if (returns) {
+      instance.parameters.push_back({"torch :: Tensor", "result"});
+    }
     Readings readings =
         instance.needs_template_arguments() ? Readings{} : readings_of(instance, code.summed_extent(instance));
     if (!readings.all.empty()) {
-      callable.emplace_back(std::move(instance), std::move(readings));
+      callable.push_back({std::move(instance), std::move(readings), returns});
     }
+  }
+  if (!std::ranges::all_of(callable, &Callable::returns)) {  // what returns a tensor calls one that takes it
+    std::erase_if(callable, [](const Callable& one) { return one.returns; });
   }
   return callable;
 }
@@ -707,16 +743,17 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
     return chosen.empty() && !callable_functions(source, code, function.name).empty();
   });
   const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
-  const bool of_other_types =
-      has_any([](const simt::Function& function) { return std::ranges::any_of(function.parameters, is_pointer); }) &&
-      !has_any([&](const simt::Function& function) {
-        return std::ranges::any_of(in_single_precision(code.with_plain_types(function)).parameters,
-                                   [](const auto& parameter) { return type_of(parameter) == Type::matrix; });
-      });
-  const std::string passed_over = idle != source.functions.end()
-                                      ? fmt::format("; its function {} launches nothing of it", idle->name)
-                                  : of_other_types ? "; none of its parameters is a float*, and products are of FP32"
-                                                   : "";
+  const auto is_other_pointer = [](const simt::Parameter& parameter) {
+    return is_pointer(parameter) && type_of(parameter) != Type::matrix;
+  };
+  const bool of_other_types = has_any([&](const simt::Function& function) {
+    const std::vector<simt::Parameter> parameters = in_single_precision(code.with_plain_types(function)).parameters;
+    return function.is_kernel && std::ranges::count_if(parameters, is_other_pointer) >= 2;
+  });
+  const std::string passed_over =
+      idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
+      : of_other_types ? "; its matrices are no float*, and products are of FP32: a host function may round them"
+                       : "";
   return (kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that launches one"
           : kernels > 1 ? "it is not known how to launch its kernels"
                         : "it is not known how to launch its kernel") +
@@ -744,24 +781,24 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   if (launches.size() == 1) {
     return as_written(statement_of(launches.front().text, path, launches.front().line));
   }
-  const std::vector<std::pair<simt::Function, Readings>> callable = callable_functions(source, code, chosen);
+  const std::vector<Callable> callable = callable_functions(source, code, chosen);
   if (callable.size() > 1) {
     refuse(fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
   }
   if (callable.empty()) {
     refuse(why_not_callable(source, code, chosen));
   }
-  const auto& [function, readings] = callable.front();
+  const Callable& chosen_one = callable.front();
+  const Readings& readings = chosen_one.readings;
   if (!readings.certain) {
-    ask(function, readings, path, options);
+    ask(chosen_one, path, options);
   }
-  const auto called = [&, &callee = function](const Reading& reading) {
-    return UserLaunch{
-        statement_of(fmt::format("{}({})", callee.name, fmt::join(reading.values, ", ")), path, callee.line),
-        requirement_of(source, path, options, reading.requirement),
-        {},
-        false,
-        {}};
+  const auto called = [&](const Reading& reading) {
+    return UserLaunch{statement_of(chosen_one.call(reading), path, chosen_one.function.line),
+                      requirement_of(source, path, options, reading.requirement),
+                      {},
+                      false,
+                      {}};
   };
   UserLaunch launch = called(readings.all.front());
   std::transform(readings.all.begin() + 1, readings.all.end(), std::back_inserter(launch.others), called);
@@ -871,6 +908,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
       set(Type::size, chosen_sizes);
       set(Type::scalar, of_factors.all.front());
       set(Type::stream, Words(places[Type::stream].size(), "stream"));
+      set(Type::order, Words(places[Type::order].size(), "'N'"));
       reading.requirement = requirement;
       const bool transposed = std::ranges::any_of(
           matrices, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });

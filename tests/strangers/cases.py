@@ -305,6 +305,77 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 }
 """
 
+NEW_TENSOR = (
+    "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n"
+    + naive("const T* a, const T* b, T* c, int M, int K, int N", "M", "N", "K").replace(
+        "__global__", "template <class T> __global__"
+    )
+    + """
+torch::Tensor matmul_cuda(torch::Tensor A, torch::Tensor B) {
+  TORCH_CHECK(A.device().is_cuda(), "A must be on the GPU");
+  auto C = torch::zeros({A.size(0), B.size(1)}, A.options());
+  int M = A.size(0), K = A.size(1), N = B.size(1);
+  AT_DISPATCH_FLOATING_TYPES(A.scalar_type(), "matmul", ([&] {
+    mm<scalar_t><<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16), 0, at::cuda::getCurrentCUDAStream()>>>(
+        A.data_ptr<scalar_t>(), B.data_ptr<scalar_t>(), C.data_ptr<scalar_t>(), M, K, N);
+  }));
+  return C;
+}
+"""
+)
+
+IN_LINE = """
+extern "C" __global__ void mm(const float* x1, const float* x2, float* y, int rows, int cols, int inner) {
+  for (int i = blockDim.x * blockIdx.x + threadIdx.x; i < rows * cols; i += blockDim.x * gridDim.x) {
+    float s = 0;
+    for (int k = 0; k < inner; ++k) s += x1[i / cols * inner + k] * x2[k * cols + i % cols];
+    y[i] = s;
+  }
+}
+"""
+IN_LINE_LAUNCH = "mm<<<ceil_div(M * N, 256), 256>>>(A, B, C, M, N, K)"
+
+# Two blocks have half of the sum each, and the second one adds both.
+IN_TURN = """
+#include <cooperative_groups.h>
+__device__ float parts[4096];
+__device__ int turns[64];
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = blockIdx.y, c = threadIdx.x, half = (K + 1) / 2;
+  float s = 0;
+  for (int k = blockIdx.z * half; c < N && k < K && k < (blockIdx.z + 1) * half; ++k) s += A[r * K + k] * B[k * N + c];
+  if (c < N && blockIdx.z == 0) parts[r * N + c] = s;
+  WAIT
+  if (c < N && blockIdx.z == 1) C[r * N + c] = parts[r * N + c] + s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  LAUNCH
+}
+"""
+IN_TURN_LAUNCH = "mm<<<dim3(1, M, 2), 64>>>(A, B, C, M, N, K);"
+TURN = """
+  if (blockIdx.z == 0) {
+    __threadfence();
+    __syncthreads();
+    if (c == 0) atomicExch(&turns[r], 1);
+  } else {
+    if (c == 0) {
+      while (atomicAdd(&turns[r], 0) == 0) __nanosleep(20);
+      turns[r] = 0;
+    }
+    __syncthreads();
+  }
+"""
+COOPERATIVE = """
+  void* all[] = {&A, &B, &C, &M, &N, &K};
+  cudaLaunchCooperativeKernel((void*)mm, dim3(1, M, 2), dim3(64), all);
+"""
+
+
+def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
+    return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
+
+
 CASES = [
     # ---- What stands beside the kernel ----
     Case("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS, "executed"),
@@ -368,7 +439,7 @@ CASES = [
         "integers",
         whole(CONST, "M N K", "M", "N", "K").replace("float", "int"),
         "status 2",
-        ("none of its parameters is a float*, and products are of FP32",),
+        ("its matrices are no float*, and products are of FP32",),
     ),
     Case(
         "a_square_that_does_not_say_which_is_which",
@@ -559,7 +630,63 @@ CASES = [
         ("--check",),
         "3x20x17x9",
     ),
+    Case(
+        "a_tensor_that_is_made",
+        NEW_TENSOR,
+        "executed",
+        launch="torch::from_blob(C, {M, N}).copy_(matmul_cuda("
+        "torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N})));",
+    ),
+    Case(
+        "orders_by_letters",
+        IN_COLUMNS.replace("sgemm_v1(", "sgemm_v1(char transa, char transb, "),
+        "executed",
+        (),
+        ("--check", "--beta", "1"),
+        launch="sgemm_v1('N', 'N', N, M, K, alpha, B, A, beta, C);",
+    ),
+    Case(
+        "width_of_a",
+        whole(CONST, "height width columns", "height", "columns", "width"),
+        "executed",
+        launch="multiply(A, B, C, M, K, N);",
+    ),
+    Case("a_factor_that_is_not_taken", BY_BLAS, "not_supported", ("requires alpha == 1",), ("--beta", "2")),
+    # ---- Blocks that pass data on ----
+    Case("a_turn", in_turn(TURN), "executed", sizes="20"),
+    Case(
+        "a_turn_without_a_fence", in_turn(TURN.replace("__threadfence();", "")), "failed", ("not ordered",), sizes="20"
+    ),
+    Case(
+        "a_turn_by_atomic_ref",
+        in_turn(
+            TURN.replace("__threadfence();", "").replace(
+                "atomicExch(&turns[r], 1)", "cuda::atomic_ref<int>(turns[r]).store(1, cuda::memory_order_release)"
+            )
+        ).replace("#include", "#include <cuda/atomic>\n#include", 1),
+        "executed",
+        sizes="20",
+    ),
+    Case(
+        "a_barrier_of_the_grid", in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), "executed", sizes="20"
+    ),
+    Case(
+        "a_missing_barrier_of_the_grid",
+        in_turn("", COOPERATIVE),
+        "failed",
+        ("of parts, which block (0,", "blocks are not ordered", "file.cu:"),
+        sizes="20",
+    ),
     # ---- What is proposed ----
+    Case("a_kernel_in_line", IN_LINE, "status 2", (IN_LINE_LAUNCH,)),
+    Case("a_kernel_in_line_as_proposed", IN_LINE, "executed", (), ("--check", "--launch", IN_LINE_LAUNCH)),
+    Case(
+        "operands_of_bf16",
+        "#include <cuda_bf16.h>\n"
+        + BY_BLAS.replace("const float*", "const __nv_bfloat16*").replace("s += ", "s += (float)"),
+        "status 2",
+        ("its matrices are no float*, and products are of FP32",),
+    ),
     Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
     Case(
         "a_program_that_launches_in_main",

@@ -1,10 +1,12 @@
 #pragma once
 
 // Stands in for PyTorch's header, so that files compile whose host functions take tensors. It has what such functions
-// ask of a tensor before they launch a kernel. A tensor is a matrix in rows without gaps between them, in FP32. It
-// belongs to the caller: what would make a new one throws.
+// ask of a tensor before they launch a kernel. A tensor is an array in rows without gaps between them, in FP32.
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -62,6 +64,13 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(void* data, IntArrayRef sizes) : data_(data), sizes_(std::move(sizes)) {}
+  /// Has memory of its own, which holds nothing.
+  explicit Tensor(IntArrayRef sizes) : sizes_(std::move(sizes)) {
+    if (cudaMallocAsync(&data_, bytes(), nullptr) != cudaSuccess) {
+      throw std::runtime_error("there is no room for a tensor");
+    }
+    owner_.reset(data_, [](void* data) { cudaFreeAsync(data, nullptr); });
+  }
 
   void* data_ptr() const { return data_; }
   template <class Element>
@@ -86,6 +95,21 @@ class Tensor {
     return product;
   }
 
+  std::size_t bytes() const { return static_cast<std::size_t>(numel()) * sizeof(float); }
+
+  Tensor& zero_() {
+    cudaMemsetAsync(data_, 0, bytes(), nullptr);
+    return *this;
+  }
+  /// Throws where the other one has other sizes.
+  Tensor& copy_(const Tensor& other) {
+    if (other.sizes_ != sizes_) {
+      throw std::runtime_error("a tensor of other sizes came back");
+    }
+    cudaMemcpyAsync(data_, other.data_, bytes(), cudaMemcpyDeviceToDevice, nullptr);
+    return *this;
+  }
+
   TensorOptions options() const { return {}; }
   Dtype dtype() const { return kFloat32; }
   Dtype scalar_type() const { return kFloat32; }
@@ -96,20 +120,30 @@ class Tensor {
 
  private:
   void* data_ = nullptr;
+  std::shared_ptr<void> owner_;
   IntArrayRef sizes_;
 };
 
 inline Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions = {}) { return {data, std::move(sizes)}; }
 
-[[noreturn]] inline Tensor no_new_tensor(const char* function) {
-  throw std::runtime_error(std::string("torch::") + function +
-                           " makes a tensor, and there is no PyTorch here: give a --launch that calls the kernel");
-}
-inline Tensor empty(const IntArrayRef&, TensorOptions = {}) { return no_new_tensor("empty"); }
-inline Tensor zeros(const IntArrayRef&, TensorOptions = {}) { return no_new_tensor("zeros"); }
-inline Tensor empty_like(const Tensor&, TensorOptions = {}) { return no_new_tensor("empty_like"); }
-inline Tensor zeros_like(const Tensor&, TensorOptions = {}) { return no_new_tensor("zeros_like"); }
+inline Tensor empty(const IntArrayRef& sizes, TensorOptions = {}) { return Tensor(sizes); }
+inline Tensor zeros(const IntArrayRef& sizes, TensorOptions = {}) { return Tensor(sizes).zero_(); }
+inline Tensor empty_like(const Tensor& other, TensorOptions = {}) { return Tensor(other.sizes()); }
+inline Tensor zeros_like(const Tensor& other, TensorOptions = {}) { return Tensor(other.sizes()).zero_(); }
 
+namespace cuda {
+
+struct CUDAStream {
+  cudaStream_t stream() const { return nullptr; }
+  operator cudaStream_t() const { return nullptr; }
+};
+inline CUDAStream getCurrentCUDAStream(int = 0) { return {}; }
+struct CUDAGuard {
+  explicit CUDAGuard(Device) {}
+};
+using OptionalCUDAGuard = CUDAGuard;
+
+}  // namespace cuda
 }  // namespace torch
 
 namespace at = torch;
@@ -121,3 +155,15 @@ namespace c10 = torch;
       throw std::runtime_error("TORCH_CHECK(" #condition ")"); \
     }                                                          \
   } while (false)
+#define AT_ASSERT(condition) TORCH_CHECK(condition)
+#define AT_ASSERTM TORCH_CHECK
+#define AT_CUDA_CHECK(call) TORCH_CHECK((call) == cudaSuccess)
+#define C10_CUDA_CHECK AT_CUDA_CHECK
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() AT_CUDA_CHECK(cudaGetLastError())
+#define AT_DISPATCH_FLOATING_TYPES(type, name, ...) \
+  [&] {                                             \
+    using scalar_t = float;                         \
+    return __VA_ARGS__();                           \
+  }()
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF AT_DISPATCH_FLOATING_TYPES
+#define AT_DISPATCH_ALL_TYPES AT_DISPATCH_FLOATING_TYPES
