@@ -37,8 +37,8 @@ class ExecutorBench final : public HostBench {
  private:
   /// Runs and returns the kernel's own choice.
   Prepared execute(const Kernel& kernel, const Problem& problem) const;
-  /// Seconds that the executor is expected to take, judged by the kernel's speed on a small problem; nothing where it
-  /// can not compute that one.
+  /// Seconds that the executor is expected to take, judged by the faster of two runs of a small problem; nothing
+  /// where the kernel can not compute that one.
   std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);
 
   const bool force_;

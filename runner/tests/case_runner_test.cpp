@@ -293,6 +293,17 @@ TEST_F(ExecutedCaseTest, WholeBlocksOfThreadsTakeTimeAsWell) {
   EXPECT_EQ(run(kernel, {1 << 10, 1, 1}).outcome, Outcome::executed);
 }
 
+TEST_F(ExecutedCaseTest, FirstRunOfAKernelIsNotItsSpeed) {
+  protocol_.verify = false;
+  bool first = true;
+  const Kernel kernel = with_launch([&](const Problem&, cudaStream_t) {
+    if (std::exchange(first, false)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  });
+  EXPECT_EQ(run(kernel, {1 << 22, 1, 1}).outcome, Outcome::executed);
+}
+
 TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {
   protocol_.verify = false;
   Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
