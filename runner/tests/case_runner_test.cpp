@@ -3,7 +3,8 @@
 #include "bench/case_runner.hpp"
 
 #include "fixtures/configured_kernel.hpp"
-#include "single_block.hpp"
+#include "simt/executor.hpp"
+#include "simt/thread.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,8 +46,9 @@ Kernel with_launch(std::function<void(const Problem&, cudaStream_t)> launch) {
   return kernel;
 }
 
-Kernel running(void (*kernel)(float*)) {
-  return with_launch([kernel](const Problem& p, cudaStream_t) { kernel(p.c); });
+/// A block of 64 threads.
+Kernel running(void (*thread)(const void*)) {
+  return with_launch([thread](const Problem&, cudaStream_t) { simt::run({{1, 1, 1}, {64, 1, 1}, 0, thread}); });
 }
 
 class ExecutedCaseTest : public testing::Test {
@@ -249,16 +251,13 @@ TEST_F(ExecutedCaseTest, ResultThatIsNeverWrittenIsIncorrect) {
 }
 
 TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
-  const Record record = run(running(simt::test::exit_before_barrier));
+  const Record record = run(running([](const void*) { simt::barrier(0, 96, simt::Site::current()); }));
   EXPECT_EQ(record.outcome, Outcome::failed);
-  EXPECT_NE(record.reason.find("thread (255,0,0) has finished"), std::string::npos) << record.reason;
-  const Record refused = run(running(simt::test::too_many_threads));
-  EXPECT_EQ(refused.outcome, Outcome::failed);
-  EXPECT_NE(refused.reason.find("cudaErrorInvalidConfiguration"), std::string::npos) << refused.reason;
+  EXPECT_NE(record.reason.find("waits for ever at barrier 0"), std::string::npos) << record.reason;
 }
 
 TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
-  const Record unmodelled = run(running(simt::test::unmodelled));
+  const Record unmodelled = run(running([](const void*) { simt::not_supported("thread block clusters"); }));
   EXPECT_EQ(unmodelled.outcome, Outcome::not_supported);
   EXPECT_NE(unmodelled.reason.find("thread block clusters"), std::string::npos) << unmodelled.reason;
 

@@ -385,7 +385,10 @@ class Code {
 
   /// Whether the kernel asks for one coordinate of its threads and blocks alone.
   bool is_in_line(const simt::Function& kernel) const {
-    return !std::regex_search(body_of(kernel), std::regex(R"((threadIdx|blockIdx)\s*\.\s*y)"));
+    const auto asks_for = [body = body_of(kernel)](const std::string& coordinate) {
+      return std::regex_search(body, std::regex("(threadIdx|blockIdx)\\s*\\.\\s*" + coordinate));
+    };
+    return asks_for("x") && !asks_for("y");
   }
 
   /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it

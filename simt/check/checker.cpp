@@ -261,7 +261,7 @@ Complaint BlockChecker::copy_arrives(ThreadNumber thread, const Copy& copy, bool
     word.copying = false;
     if (at_mbarrier) {
       const ThreadNumber copies = clocks_.copies_of(thread);
-      word.written = {copies, clocks_.now(copies)};
+      static_cast<Use&>(word.written) = {copies, clocks_.now(copies)};
     }
   }
   return {};

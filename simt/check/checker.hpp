@@ -101,7 +101,7 @@ class BlockChecker final : public Watcher {
   const std::byte* shared_;          ///< this OS thread's thread-local variables
   const std::size_t dynamic_begin_;  ///< of dynamic shared memory, behind `shared_`
   std::size_t dynamic_bytes_ = 0;
-  Launch launch_;
+  Launch launch_{};
   std::uint32_t block_ = 0;       ///< of this launch
   std::uint64_t generation_ = 0;  ///< counts blocks of all launches
   bool unwritten_ = false;        ///< nobody has written what the last access reads

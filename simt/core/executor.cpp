@@ -150,7 +150,7 @@ class Workers {
   std::condition_variable done_;
   std::uint64_t launches_ = 0;
   unsigned busy_ = 0;  ///< workers that have not finished the launch
-  Launch launch_;
+  Launch launch_{};
   const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
   const MakeWatcher* make_watcher_ = nullptr;
   const std::function<void(Watcher&, std::uint64_t)>* block_done_ = nullptr;
