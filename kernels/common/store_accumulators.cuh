@@ -64,8 +64,9 @@ __device__ __forceinline__ void store_or_recompute(const Problem& p, std::int64_
   constexpr int LAST = VALUES / 4 * 8 - 7;  // column of the last one
   if (p.beta == 0.0F && aligned && columns[0] > LAST && columns[1] > LAST && zero == 0.0F) {
 #pragma unroll
-    for (int i = 0; i < VALUES; i += 2) {  // no store waits for a branch
-      *reinterpret_cast<float2*>(rows[i / 2 % 2] + column_of(i)) = {p.alpha * sums[i], p.alpha * sums[i + 1]};
+    for (int i = 0; i < VALUES; i += 2) {                           // no store waits for a branch
+      const float2 pair{p.alpha * sums[i], p.alpha * sums[i + 1]};  // one store, also on the executor
+      *reinterpret_cast<float2*>(rows[i / 2 % 2] + column_of(i)) = pair;
     }
     return;
   }
