@@ -519,6 +519,23 @@ TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
   }
 }
 
+/// Tensor cores add up 64 products at a time, and elements that are computed again one by one. Roundings of equal
+/// products all go the same way there.
+TEST(LengthyAlgorithmsTest, EqualProductsThatAreComputedAgainHaveTheBoundOfSuchSums) {
+  GemmCase product{40, 20, 2500};
+  product.one_way = true;
+  expect_right_in_every_algorithm(product, [](GemmOperands& operands) {
+    for (std::int64_t k = 0; k < operands.of.k; ++k) {
+      for (std::int64_t row = 0; row < operands.of.m; ++row) {
+        operands.op_a(0, row, k) = row == 7 ? 0x1p-60F * 0.9F : 0.9F;
+      }
+      for (std::int64_t column = 0; column < operands.of.n; ++column) {
+        operands.op_b(0, k, column) = 0.9F;
+      }
+    }
+  });
+}
+
 /// Numbers far apart in a row and in a column. Products 2^130 below the largest possible one keep their digits.
 TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
   for (const int below : {90, 110, 130}) {

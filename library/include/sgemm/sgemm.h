@@ -75,9 +75,10 @@ typedef enum { SGEMM_OP_N = 0, SGEMM_OP_T = 1, SGEMM_OP_C = 2 } sgemm_op_t;
 /* How accurate a product is. The bounds are those of one element of C. They are in terms of
  *   eps = 2^-24, the unit roundoff of FP32,
  *   S   = |alpha| |op(A)| |op(B)| + |beta| |C|, the size of the terms of the element's sum.
- * The square roots assume that roundings average out, as they do unless a few terms are nearly all of a sum. With k
- * instead of 2 sqrt(k) the bounds hold without that assumption. A product whose value overflows is Inf as in BLAS, and
- * so are Inf and NaN in operands what they are in BLAS.
+ * The square roots assume that roundings average out. They do not where a few terms are nearly all of a sum, or where
+ * nearly equal products are added one after the other, which cuBLAS and all accuracies here may do. With k instead of
+ * 2 sqrt(k) the bounds hold without that assumption. A product whose value overflows is Inf as in BLAS, and so are Inf
+ * and NaN in operands what they are in BLAS.
  *
  * All bounds but that of FP32 have one more term: 2^-139 k |alpha| max|op(A)| max|op(B)|, where the largest numbers are
  * those of the whole matrices. So digits are lost in products that lie 34 decades or more below the largest ones. It
