@@ -38,7 +38,7 @@ void load_algorithm_without_memory();
 std::vector<Algorithm> bf16x6_algorithms(const GemmBatch& batch, int multiprocessors);
 std::vector<Algorithm> fp16x3_algorithms(const GemmBatch& batch, int multiprocessors);
 
-/// Three FP16 products that keep small numbers, for large products with a k up to 32768. They read no packed operands.
+/// Three FP16 products that keep small numbers, for large products, one after the other. They read no packed operands.
 std::vector<Algorithm> lines_algorithms(const GemmBatch& batch, int multiprocessors);
 
 /// Chapters 11 and 12 with many products in a launch, for batches of either kind.

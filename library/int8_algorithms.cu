@@ -1,5 +1,4 @@
-// The kernels of chapter 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU. The maxima of
-// lines start at 0 here, in a workspace that may hold anything, and the product does not put them back.
+// The kernels of chapter 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU.
 
 #include "algorithms.hpp"
 #include "common/cuda_check.hpp"
@@ -30,68 +29,6 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
 namespace {
-
-template <Reading READING>
-__device__ __forceinline__ void raise_maxima(const Operand& lines, std::int64_t first_line, std::int64_t first_k,
-                                             unsigned* maxima) {
-  if constexpr (READING == Reading::across_k) {
-    raise_maxima_of_columns(lines, first_line, first_k, maxima);
-  } else {
-    raise_maxima_of_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line,
-                                                                                                first_k, maxima);
-  }
-}
-
-template <Reading READ_A, Reading READ_B>
-__global__ void __launch_bounds__(SPLIT_THREADS) gemm_maxima_kernel(GemmProblem p, void* maxima_memory) {
-  const Operands operands(p);
-  find_maxima_of_tile(
-      p, maxima_memory,
-      [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_A>(operands.a, first_line, first_k, maxima);
-      },
-      [&](std::int64_t first_line, std::int64_t first_k, unsigned* maxima) {
-        raise_maxima<READ_B>(operands.b, first_line, first_k, maxima);
-      });
-}
-
-struct MaximaKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_maxima_kernel<READ_A, READ_B>;
-  }
-};
-
-template <Reading READING>
-__device__ __forceinline__ void split_lines(const Operand& lines, std::int64_t first_line, std::int64_t first_k,
-                                            const unsigned char* codes, unsigned char* to, unsigned char* shared) {
-  if constexpr (READING == Reading::across_k) {
-    split_columns(lines, first_line, first_k, codes, to, shared);
-  } else {
-    split_rows<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(lines, first_line, first_k, codes,
-                                                                                      to);
-  }
-}
-
-template <Reading READ_A, Reading READ_B>
-__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    gemm_split_kernel(GemmProblem p, void* maxima, void* workspace, Flags flags) {
-  flags.lower();
-  const Operands operands(p);
-  split_tile(
-      p, maxima, workspace,
-      [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_A>(operands.a, first_line, first_k, codes, to, shared); },
-      [&](std::int64_t first_line, std::int64_t first_k, const unsigned char* codes, unsigned char* to,
-          unsigned char* shared) { split_lines<READ_B>(operands.b, first_line, first_k, codes, to, shared); });
-}
-
-struct SplitKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_split_kernel<READ_A, READ_B>;
-  }
-};
 
 /// The policy of chapter 15's kernels. An alpha of 0 has no sign: nothing is multiplied then.
 template <class Shape_, Access ACCESS>
@@ -152,22 +89,6 @@ int share_count(const Problem& p, int multiprocessors, bool streamed) {
 /// Products of digits take so many times as long as split_launch.cuh says: measured on an H200.
 constexpr double CYCLES = 1.08;
 
-/// Bytes for the maxima of what a call splits otherwise.
-std::size_t maxima_bytes(const GemmProblem& p) { return whole_lines(p).lines > 0 ? 0 : Maxima(p, nullptr).bytes(); }
-
-/// Enqueues the kernels that write digits into a Workspace, and lower the flags of the next kernel.
-void split(const GemmProblem& p, void* maxima, void* operands, const Flags& flags, cudaStream_t stream) {
-  const std::int64_t tiles = Workspace<Int8x6>(p, nullptr).count();
-  if (const LinesOfCluster share = whole_lines(p); share.lines > 0) {
-    launch_lines(share, p, DigitLines(p, operands), flags, stream);
-  } else {
-    CUDA_CHECK(cudaMemsetAsync(maxima, 0, maxima_bytes(p), stream));
-    launch(kernel_for<MaximaKernel>(readings_of(p)), tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima);
-    launch_dependent(kernel_for<SplitKernel>(readings_of(p)), tiles, dim3(SPLIT_THREADS), 0, stream, p, maxima,
-                     operands, flags);
-  }
-}
-
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, reproducible::Sum>;
   const GemmProblem& p = batch.first;
@@ -175,25 +96,23 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
       streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
   const int shares = share_count(p, multiprocessors, streamed);
   const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  const std::size_t maxima_at = shares > 0 ? Memory::bytes(shares) : 0;
-  const std::size_t operands_at = maxima_at + maxima_bytes(p);
+  const std::size_t operands_at = shares > 0 ? Memory::bytes(shares) : 0;
   const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
-  const bool one_pass = whole_lines(p).lines > 0;
   Algorithm algorithm;
   algorithm.kernel = "15_reproducible";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(one_pass ? REPRODUCIBLE_SPLITTING : REPRODUCIBLE_SPLITTING_WITH_MAXIMA,
-                              {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                              CYCLES * static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost = split_cost(of_lines(REPRODUCIBLE_SPLITTING, p), {p.m, p.n, p.k, multiprocessors}, batch.count,
+                              batch.count, CYCLES * static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
   algorithm.launches = batch.count;
-  algorithm.kernels = one_pass ? 2 : 3;
+  algorithm.kernels = 2;
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, shares);
     char* const memory = static_cast<char*>(workspace);
     void* const operands = memory + operands_at;
-    split(problem, memory + maxima_at, operands, {work.schedule.flags, flag_count}, stream);
+    launch_lines(problem, DigitLines(problem, operands), {work.schedule.flags, flag_count}, stream);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float2>>
                            : reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float1>>,

@@ -35,9 +35,6 @@ inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace {
 
-using Wide = Tile128x256<LineTerms::Scheme>;
-using WideOfSix = Tile128x256<Bf16x6>;
-
 __global__ void __launch_bounds__(SPLIT_THREADS) gemm_prepare_lines_kernel(GemmProblem p, LineTerms lines) {
   const Operands operands(p);
   lines.prepare(operands.a, !p.a_transposed, operands.b, p.b_transposed);
@@ -109,26 +106,30 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 
 template <class ThreePolicy, class SixPolicy>
 void multiply(const typename ThreePolicy::Problem& p, const LineTerms& lines, const Plan& plan, cudaStream_t stream) {
-  launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(Wide::THREADS),
+  launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(ThreePolicy::Shape::THREADS),
                    Rings<LineTerms::Scheme>::SMEM_BYTES, stream, p, lines, plan.schedule);
-  launch_dependent(gemm_six_kernel<SixPolicy>, plan.blocks, dim3(Wide::THREADS), Rings<Bf16x6>::SMEM_BYTES, stream, p,
-                   lines, lines.six(p), plan.schedule);
+  launch_dependent(gemm_six_kernel<SixPolicy>, plan.blocks, dim3(SixPolicy::Shape::THREADS), Rings<Bf16x6>::SMEM_BYTES,
+                   stream, p, lines, lines.six(p), plan.schedule);
 }
 
+template <int B_TILES>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Wide::CONSUMER_WARPS, Wide::B_TILES, 64>;
+  using Three = TileShape<LineTerms::Scheme, B_TILES>;
+  using Six = TileShape<Bf16x6, B_TILES>;
+  using Memory = SharesMemory<Three::CONSUMER_WARPS, B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
-      streamed ? plan_streamed<Wide>(p, multiprocessors) : plan_whole<Wide>(p, multiprocessors);
+      streamed ? plan_streamed<Three>(p, multiprocessors) : plan_whole<Three>(p, multiprocessors);
   const std::size_t lines_at = streamed ? Memory::bytes(multiprocessors) : 0;
-  const int flag_count = streamed ? multiprocessors * Wide::CONSUMER_WARPS : 0;
+  const int flag_count = streamed ? multiprocessors * Three::CONSUMER_WARPS : 0;
   const std::size_t deferred_at = lines_at + LineTerms(p, nullptr).bytes();
   Algorithm algorithm;
   algorithm.kernel = "12_fp16x3_lines";
-  algorithm.configuration = tile_name(Wide::BM, Wide::BN, streamed);
+  algorithm.configuration = tile_name(Three::BM, Three::BN, streamed);
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(LINES_SPLITTING, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                              static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost = split_cost(int8::of_lines(LINES_SPLITTING, p), {p.m, p.n, p.k, multiprocessors}, batch.count,
+                              batch.count, static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
   algorithm.launches = batch.count;
   algorithm.kernels = 5;
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
@@ -137,17 +138,17 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     const LineTerms lines(problem, static_cast<char*>(workspace) + lines_at);
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     launch(gemm_prepare_lines_kernel, LineTerms::SAMPLES, dim3(SPLIT_THREADS), 0, stream, problem, lines);
-    int8::launch_lines(int8::whole_lines(problem), problem, lines, {work.schedule.flags, flag_count}, stream);
+    int8::launch_lines(problem, lines, {work.schedule.flags, flag_count}, stream);
     launch_dependent(kernel_for<SplitLeftOverKernel>(readings_of(problem)), SPLIT_BLOCKS_PER_SM * multiprocessors,
                      dim3(SPLIT_THREADS), 0, stream, problem, lines, lines.six(problem));
     const DeferringProblem plain(problem, deferred);
     if (epilogue != nullptr) {
       const EpilogueProblem with(problem, deferred, *epilogue, has_pairs(problem, *epilogue));
-      multiply<OneGemmWithEpilogue<Wide>, OneGemmWithEpilogue<WideOfSix>>(with, lines, work, stream);
+      multiply<OneGemmWithEpilogue<Three>, OneGemmWithEpilogue<Six>>(with, lines, work, stream);
     } else if (rows_split_into_float2(problem.c, problem.n, problem.ldc)) {
-      multiply<OneGemm<Wide, Access::float2>, OneGemm<WideOfSix, Access::float2>>(plain, lines, work, stream);
+      multiply<OneGemm<Three, Access::float2>, OneGemm<Six, Access::float2>>(plain, lines, work, stream);
     } else {
-      multiply<OneGemm<Wide, Access::float1>, OneGemm<WideOfSix, Access::float1>>(plain, lines, work, stream);
+      multiply<OneGemm<Three, Access::float1>, OneGemm<Six, Access::float1>>(plain, lines, work, stream);
     }
   };
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
@@ -164,10 +165,10 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
 
 std::vector<Algorithm> lines_algorithms(const GemmBatch& batch, int multiprocessors) {
   std::vector<Algorithm> all;
-  if (batch.count == 1 && !batch.addresses_on_device() && split_product::can_run<split_product::Bf16x6>(batch.first) &&
-      split_product::int8::whole_lines(batch.first).lines > 0) {
+  if (!batch.addresses_on_device() && split_product::can_run<split_product::Bf16x6>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(split_product::algorithm(batch, multiprocessors, streamed));
+      all.push_back(split_product::algorithm<1>(batch, multiprocessors, streamed));
+      all.push_back(split_product::algorithm<2>(batch, multiprocessors, streamed));
     }
   }
   return all;

@@ -42,7 +42,7 @@ struct Cost {
   double bytes = 0.0;     ///< that are read and written before the products
   double other = 0.0;     ///< microseconds
   double single = 0.0;    ///< bytes of C whose floats are stored one by one
-  double streamed = 0.0;  ///< bytes that are read during the products, which last at least as long
+  double streamed = 0.0;  ///< bytes that are read from memory during the products, which last at least as long
 };
 
 /// Of a launch of chapter 09's kernels. `lowers_flags`: a memset goes before it.
@@ -58,9 +58,8 @@ struct Splitting {
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 2, 4, 20};
+constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 0.5, 4, 11};
 constexpr Splitting REPRODUCIBLE_SPLITTING{Method::reproducible, 4 + 3, 3, 7.5};
-constexpr Splitting REPRODUCIBLE_SPLITTING_WITH_MAXIMA{Method::reproducible, 4 + 4 + 3, 3, 15.5};
 
 /// Of all kernels of chapter 11, 12 or 15 for `batch_count` products in so many launches. The prediction of
 /// split_launch.cuh says that multiplying takes `cycles` in all.

@@ -97,6 +97,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
                               static_cast<double>(batch.count) * planned.cycles);
+  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
   read_packed(algorithm, splitting, p, packed);
   algorithm.launches = batch.count;
   algorithm.kernels = 2;

@@ -5,6 +5,7 @@
 // one's pattern, so that all four layouts cost about the same.
 
 #include "algorithm.hpp"
+#include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "engine/cluster_launch.cuh"
@@ -165,39 +166,64 @@ __device__ __forceinline__ auto line_reader(const Operand& lines) {
 }
 
 /// Splits whole lines into what Lines has, and lowers the flags of the next kernel.
-template <class Lines, Reading READ_A, Reading READ_B>
+template <class Lines, Reading READ_A, Reading READ_B, bool IN_PIECES>
 __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
     gemm_split_lines_kernel(GemmProblem p, Lines lines, LinesOfCluster share, Flags flags) {
   flags.lower();
   const Operands operands(p);
-  split_whole_lines(p, lines, share, line_reader<READ_A>(operands.a), line_reader<READ_B>(operands.b));
+  split_whole_lines<IN_PIECES>(p, lines, share, line_reader<READ_A>(operands.a), line_reader<READ_B>(operands.b));
 }
 
 template <class Lines>
 struct SplitLinesKernel {
   template <Reading READ_A, Reading READ_B>
   static auto get() {
-    return gemm_split_lines_kernel<Lines, READ_A, READ_B>;
+    return gemm_split_lines_kernel<Lines, READ_A, READ_B, false>;
   }
 };
 
-/// How a call splits whole lines, or no lines where they do not fit into the registers of a cluster.
-inline LinesOfCluster whole_lines(const GemmProblem& p) {
-  return lines_of_cluster(k_tiles_of<Int8x6>(p), LARGEST_CLUSTER);
+/// Where lines come in pieces, numbers are read one by one.
+template <class Lines>
+auto split_pieces_kernel(bool a_along_k, bool b_along_k) {
+  constexpr Reading ALONG_K = Reading::along_k;
+  constexpr Reading ACROSS_K = Reading::across_k;
+  return a_along_k   ? b_along_k ? gemm_split_lines_kernel<Lines, ALONG_K, ALONG_K, true>
+                                 : gemm_split_lines_kernel<Lines, ALONG_K, ACROSS_K, true>
+           : b_along_k ? gemm_split_lines_kernel<Lines, ACROSS_K, ALONG_K, true>
+                     : gemm_split_lines_kernel<Lines, ACROSS_K, ACROSS_K, true>;
+}
+
+/// How a call splits whole lines.
+inline LinesOfCluster lines_of(const GemmProblem& p) { return LinesOfCluster::of(k_tiles_of<Int8x6>(p)); }
+
+/// What that costs: lines in pieces are read twice.
+inline Splitting of_lines(Splitting splitting, const GemmProblem& p) {
+  splitting.bytes += lines_of(p).pieces > 1 ? sizeof(float) : 0;
+  return splitting;
 }
 
 /// Enqueues that kernel.
 template <class Lines>
-void launch_lines(const LinesOfCluster& share, const GemmProblem& p, const Lines& lines, const Flags& flags,
-                  cudaStream_t stream) {
-  const auto kernel = kernel_for<SplitLinesKernel<Lines>>(readings_of(p));
+void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, cudaStream_t stream) {
+  const LinesOfCluster share = lines_of(p);
   const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
-  if (share.blocks == 1) {
-    launch(kernel, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, p, lines, share, flags);
-  } else {
-    ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream)
-        .enqueue(kernel, p, lines, share, flags);
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config = launch_config(blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream);
+  config.attrs = attributes;
+  const auto next = [&]() -> cudaLaunchAttribute& { return attributes[config.numAttrs++]; };
+  if (share.blocks > 1) {
+    cudaLaunchAttribute& clusters = next();
+    clusters.id = cudaLaunchAttributeClusterDimension;
+    clusters.val.clusterDim = {static_cast<unsigned>(share.blocks), 1, 1};
   }
+  if (Lines::FOLLOWS_A_KERNEL) {
+    cudaLaunchAttribute& early = next();
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+  }
+  const auto kernel = share.pieces > 1 ? split_pieces_kernel<Lines>(!p.a_transposed, p.b_transposed)
+                                       : kernel_for<SplitLinesKernel<Lines>>(readings_of(p));
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, p, lines, share, flags));
 }
 
 }  // namespace int8

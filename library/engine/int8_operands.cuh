@@ -1,10 +1,10 @@
 #pragma once
 
 // FP32 products on 8-bit tensor cores (sm_90a), first half: a kernel finds the largest number of each row of A and each
-// column of B, and another one writes all numbers as signed digits, operand tile by operand tile. One kernel does both
-// where the registers of a block, or of a cluster of blocks, hold whole rows and columns. Chapter 13 explains the
-// digits.
+// column of B, and writes all numbers as signed digits, operand tile by operand tile. A cluster of blocks holds whole
+// rows or columns in its registers, or reads them twice. Chapter 13 explains the digits.
 
+#include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
 #include "engine/progress_window.cuh"
@@ -23,26 +23,6 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
-
-/// The bits of the largest magnitude of each row of A and of each column of B, padded to whole operand tiles, those of
-/// B behind those of A. Between launches they are 0.
-class Maxima {
- public:
-  SGEMM_HOST_DEVICE Maxima(const Problem& p, void* memory)
-      : of_a_(tiles_along(p.m) * TILE_ROWS),
-        count_(of_a_ + tiles_along(p.n) * TILE_ROWS),
-        bits_(static_cast<unsigned*>(memory)) {}
-
-  SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
-  SGEMM_HOST_DEVICE std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(unsigned); }
-  __device__ unsigned* of_a() const { return bits_; }
-  __device__ unsigned* of_b() const { return bits_ + of_a_; }
-
- private:
-  std::int64_t of_a_;
-  std::int64_t count_;
-  unsigned* bits_;
-};
 
 // ---- Scales ----
 
@@ -96,7 +76,7 @@ class Scale {
   float second_;
 };
 
-// ---- What both kernels read ----
+// ---- What is read ----
 
 // A thread has 64 numbers, in groups of 16 that make 16 bytes of each digit. Group g of a row holds the elements at k =
 // 4g to 4g + 3, 32 + 4g to 32 + 4g + 3, and so on. The order of k in a k-tile is free as long as A and B agree. In this
@@ -104,7 +84,6 @@ class Scale {
 constexpr int GROUP = 16;
 constexpr int GROUPS = Int8x6::BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
-constexpr int ROW_STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
 static_assert(TILE_ROWS * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
 /// The k of number `i` of group `group`, from the beginning of the k-tile. Groups of FP16 terms have it too.
@@ -146,22 +125,6 @@ __device__ __forceinline__ void load_across_k(const Operand& columns, std::int64
   }
 }
 
-/// The operand tile of a block, in A or in B.
-struct TileOfBlock {
-  bool of_a;
-  int number;  ///< along M or N
-  int k_tile;
-
-  __device__ __forceinline__ explicit TileOfBlock(const Workspace<Int8x6>& workspace) {
-    const int of_both = static_cast<int>(blockIdx.x) / workspace.k_tiles();
-    of_a = of_both < workspace.a_tiles();
-    number = of_a ? of_both : of_both - workspace.a_tiles();
-    k_tile = static_cast<int>(blockIdx.x) % workspace.k_tiles();
-  }
-};
-
-// ---- The kernel that finds the largest numbers ----
-
 __device__ __forceinline__ unsigned larger(unsigned x, unsigned y) { return x > y ? x : y; }
 
 /// The bits of a group's largest magnitude, which have the order of the numbers. Inf and NaN are larger than all
@@ -176,63 +139,7 @@ __device__ __forceinline__ unsigned largest_bits(const float (&x)[NUMBERS]) {
   return largest;
 }
 
-/// Raises the maxima of a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a
-/// row. Each thread has a group of each of four rows.
-template <Access ACCESS>
-__device__ __forceinline__ void raise_maxima_of_rows(const Operand& rows, std::int64_t first_row, std::int64_t first_k,
-                                                     unsigned* maxima) {
-  const int group = threadIdx.x % GROUPS;
-#pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    const std::int64_t row = first_row + threadIdx.x / GROUPS + i * ROW_STRIDE;
-    float x[GROUP];
-    load_along_k<ACCESS>(rows, row, first_k, group, x);
-    unsigned largest = largest_bits(x);
-#pragma unroll
-    for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
-      largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
-    }
-    if (group == 0 && largest > 0) {
-      atomicMax(maxima + row, largest);
-    }
-  }
-}
-
-/// Raises the maxima of a tile of lines that lie side by side. Thread t and thread t + 128 have four groups each of
-/// line t.
-__device__ __forceinline__ void raise_maxima_of_columns(const Operand& columns, std::int64_t first_column,
-                                                        std::int64_t first_k, unsigned* maxima) {
-  const std::int64_t column = first_column + threadIdx.x % TILE_ROWS;
-  unsigned largest = 0;
-#pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    float x[GROUP];
-    load_across_k(columns, column, first_k, threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD + i, x);
-    largest = larger(largest, largest_bits(x));
-  }
-  if (largest > 0) {
-    atomicMax(maxima + column, largest);
-  }
-}
-
-/// Raises the maxima of the lines of an operand tile of A or B in each of `workspace.count()` blocks. Threads of the
-/// block's tile call `raise_a(first_line, first_k, maxima)` or `raise_b`.
-template <class RaiseA, class RaiseB>
-__device__ __forceinline__ void find_maxima_of_tile(const Problem& p, void* maxima_memory, const RaiseA& raise_a,
-                                                    const RaiseB& raise_b) {
-  griddepcontrol_launch_dependents();
-  const Maxima maxima(p, maxima_memory);
-  const TileOfBlock tile(Workspace<Int8x6>(p, nullptr));
-  const std::int64_t first_line = std::int64_t{tile.number} * TILE_ROWS;
-  const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
-  if (tile.of_a) {
-    raise_a(first_line, first_k, maxima.of_a());
-  } else {
-    raise_b(first_line, first_k, maxima.of_b());
-  }
-}
-
-// ---- The kernel that writes digits ----
+// ---- Digits ----
 
 /// The digits of a group: 16 bytes for each digit, the largest digit first.
 __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale& scale,
@@ -260,142 +167,57 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale
   }
 }
 
-/// Splits a tile of lines along which k is contiguous. Eight neighbouring threads have the groups of a row. Each thread
-/// has a group of each of four rows.
-template <Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t first_row, std::int64_t first_k,
-                                           const unsigned char* codes, unsigned char* to) {
-  const int group = threadIdx.x % GROUPS;
-#pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    const int row = static_cast<int>(threadIdx.x) / GROUPS + i * ROW_STRIDE;
-    float x[GROUP];
-    load_along_k<ACCESS>(rows, first_row + row, first_k, group, x);
-    uint4 digits[Int8x6::TERMS];
-    split_group(x, Scale(codes[row]), digits);
-    const unsigned place = Order::place(row, group);
-#pragma unroll
-    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) = digits[digit];
-    }
-  }
-}
-
-/// Splits a tile of lines that lie side by side, which become rows. Thread t and thread t + 128 have four groups each
-/// of line t. The digits go through shared memory one at a time, so that all are stored in whole lines.
-template <class Order = WgmmaOrder>
-__device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t first_column, std::int64_t first_k,
-                                              const unsigned char* codes, unsigned char* to, unsigned char* shared) {
-  const int column = threadIdx.x % TILE_ROWS;
-  const int first_group = threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD;
-  const Scale scale(codes[column]);
-  uint4 digits[GROUPS_PER_THREAD][Int8x6::TERMS];
-#pragma unroll
-  for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    float x[GROUP];
-    load_across_k(columns, first_column + column, first_k, first_group + i, x);
-    split_group(x, scale, digits[i]);
-  }
-#pragma unroll
-  for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const unsigned place = Order::place(column, first_group + i);
-      *reinterpret_cast<uint4*>(shared + place) = digits[i][digit];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Int8x6>(digit, place)) =
-          *reinterpret_cast<const uint4*>(shared + place);
-    }
-  }
-}
-
-/// Splits an operand tile of A or B in each of `workspace.count()` blocks, after find_maxima_of_tile(). Threads of the
-/// block's tile call `split_a(first_line, first_k, codes, to, shared)` or `split_b`, with memory for a digit as
-/// `shared`.
-template <class SplitA, class SplitB>
-__device__ __forceinline__ void split_tile(const Problem& p, void* maxima_memory, void* memory, const SplitA& split_a,
-                                           const SplitB& split_b) {
-  __shared__ uint4 shared[OperandTile<Int8x6>::TERM_BYTES / sizeof(uint4)];
-  __shared__ unsigned char codes[TILE_ROWS];
-  griddepcontrol_launch_dependents();
-  const Maxima maxima(p, maxima_memory);
-  const Workspace<Int8x6> workspace(p, memory);
-  const TileOfBlock tile(workspace);
-  const std::int64_t first_line = std::int64_t{tile.number} * TILE_ROWS;
-  const std::int64_t first_k = std::int64_t{tile.k_tile} * Int8x6::BK;
-  unsigned char* const to = workspace.terms(blockIdx.x);
-  Scaling& scaling = *workspace.scaling(blockIdx.x);
-  griddepcontrol_wait();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    ProgressWindow::reset(workspace.progress());
-  }
-  if (threadIdx.x < TILE_ROWS) {
-    const unsigned* const of_matrix = tile.of_a ? maxima.of_a() : maxima.of_b();
-    const int code = scale_code(of_matrix[first_line + threadIdx.x]);
-    codes[threadIdx.x] = static_cast<unsigned char>(code);
-    scaling.rows[threadIdx.x] = static_cast<unsigned char>(code);
-  }
-  if (threadIdx.x == 0) {
-    scaling.tile = tile.number;
-    scaling.has_next = tile.number + 1 < tiles_along(tile.of_a ? p.m : p.n) ? 1 : 0;
-  }
-  __syncthreads();
-  if (tile.of_a) {
-    split_a(first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
-  } else {
-    split_b(first_line, first_k, codes, to, reinterpret_cast<unsigned char*>(shared));
-  }
-}
-
-// ---- The kernel that does both ----
+// ---- The kernel ----
 
 constexpr int LINES_BLOCKS_PER_SM = 2;
+constexpr int BLOCKS_THAT_READ_FIRST = LINES_BLOCKS_PER_SM * 132;  // as many as an H100 runs at a time
 
-/// Lines that a cluster of blocks keeps in registers from their first number to their last. Each block has a part of
-/// all of them along k.
-struct LinesOfCluster {
-  int lines;
-  int blocks;
-};
-
-/// The fewest blocks for as many lines as fit, or no lines if k is too long for clusters of `most_blocks`, a power of
-/// two. Fewer than FEWEST_LINES would read less than half of each 32 bytes from B.
 constexpr int MOST_LINES = 8;
-constexpr int FEWEST_LINES = 4;
+constexpr int FEWEST_LINES = 4;  // fewer would read less than half of each 32 bytes from B
 constexpr int LARGEST_CLUSTER = 8;
 constexpr std::size_t LINES_SMEM_BYTES = MOST_LINES * sizeof(unsigned);
 constexpr int LINE_K_TILES = SPLIT_THREADS * GROUPS_PER_THREAD / GROUPS;  // of a line that a block has alone
-SGEMM_HOST_DEVICE inline LinesOfCluster lines_of_cluster(std::int64_t k_tiles, int most_blocks) {
-  for (int lines = MOST_LINES; lines >= FEWEST_LINES; lines /= 2) {
-    for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
-      if (k_tiles * lines <= LINE_K_TILES * blocks) {
-        return {lines, blocks};
+
+/// Lines that a cluster of blocks splits. Each block has a part of all of them along k in its registers, or of each of
+/// some pieces of them.
+struct LinesOfCluster {
+  int lines;
+  int blocks;
+  int pieces;
+
+  /// The fewest blocks for as many lines as fit into a cluster's registers, or pieces of as many lines as possible.
+  SGEMM_HOST_DEVICE static LinesOfCluster of(std::int64_t k_tiles) {
+    for (int lines = MOST_LINES; lines >= FEWEST_LINES; lines /= 2) {
+      for (int blocks = 1; blocks <= LARGEST_CLUSTER; blocks *= 2) {
+        if (k_tiles * lines <= LINE_K_TILES * blocks) {
+          return {lines, blocks, 1};
+        }
       }
     }
+    return {MOST_LINES, LARGEST_CLUSTER,
+            static_cast<int>(ceil_div<std::int64_t>(k_tiles * MOST_LINES, LINE_K_TILES * LARGEST_CLUSTER))};
   }
-  return {0, 0};
-}
+};
 
 /// What a thread has in split_whole_lines(): groups of one line, at the same place of several k-tiles.
 struct GroupsOfLine {
   int line;
   int group;
-  int first_k_tile;
+  int first_k_tile;  ///< of the first piece
   int k_tile_stride;
+  int piece_stride;
 
   /// Neighbouring threads have neighbouring groups of a line, where k is contiguous along it, or the same group of
-  /// neighbouring lines. `rank` is that of the block in its cluster. A thread has so many groups.
-  __device__ __forceinline__ GroupsOfLine(bool along_k, int lines, int rank, int groups)
-      : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % lines : static_cast<int>(threadIdx.x) % lines),
-        group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / lines % GROUPS),
-        first_k_tile(rank * (SPLIT_THREADS * groups / GROUPS / lines) +
-                     static_cast<int>(threadIdx.x) / (GROUPS * lines)),
-        k_tile_stride(SPLIT_THREADS / (GROUPS * lines)) {}
+  /// neighbouring lines. A thread has so many groups of a piece.
+  __device__ __forceinline__ GroupsOfLine(bool along_k, const LinesOfCluster& share, int groups)
+      : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % share.lines
+                     : static_cast<int>(threadIdx.x) % share.lines),
+        group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / share.lines % GROUPS),
+        k_tile_stride(SPLIT_THREADS / (GROUPS * share.lines)),
+        piece_stride(share.blocks * groups * k_tile_stride) {
+    const int rank = static_cast<int>(blockIdx.x) % share.blocks;
+    first_k_tile = rank * groups * k_tile_stride + static_cast<int>(threadIdx.x) / (GROUPS * share.lines);
+  }
 };
 
 /// The largest of what the blocks of a cluster have at `maxima[line]`, after a barrier of each block. `maxima` is
@@ -426,6 +248,8 @@ struct DigitLines : Workspace<Int8x6> {
   using Scheme = Int8x6;
   static constexpr int GROUP = int8::GROUP;
   static constexpr int GROUPS_PER_THREAD = int8::GROUPS_PER_THREAD;
+  /// Whether a kernel of the same launch goes before, which begin() waits for.
+  static constexpr bool FOLLOWS_A_KERNEL = false;
 
   using Workspace::Workspace;
   /// Whether lines are to be split.
@@ -438,15 +262,18 @@ struct DigitLines : Workspace<Int8x6> {
 };
 
 /// Finds the largest numbers of rows of A or columns of B, and writes the terms of all their numbers, as Lines has
-/// them. There is a cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`.
-template <class Order = WgmmaOrder, class Lines, class LoadA, class LoadB>
+/// them. There is a cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`. Loops over
+/// pieces would take time where there is one.
+template <bool IN_PIECES, class Order = WgmmaOrder, class Lines, class LoadA, class LoadB>
 __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines& to_lines, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
   using Scheme = typename Lines::Scheme;
   unsigned* const maxima = reinterpret_cast<unsigned*>(dynamic_smem());  // of each line, as far as the block has it
   griddepcontrol_launch_dependents();
-  if (!to_lines.begin()) {
+  // The first blocks run beside the kernel before, and read meanwhile.
+  const bool reads_first = static_cast<int>(blockIdx.x) < BLOCKS_THAT_READ_FIRST;
+  if (!reads_first && !to_lines.begin()) {
     return;
   }
   const int lines = share.lines;
@@ -456,19 +283,32 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   const bool of_a = tile_of_both < to_lines.a_tiles();
   const int tile = of_a ? tile_of_both : tile_of_both - to_lines.a_tiles();
   const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
-  const GroupsOfLine mine(along_k, lines, static_cast<int>(blockIdx.x) % share.blocks, Lines::GROUPS_PER_THREAD);
+  const GroupsOfLine mine(along_k, share, Lines::GROUPS_PER_THREAD);
   const int row = cluster % clusters_of_tile * lines + mine.line;  // in the tile
   const std::int64_t line = std::int64_t{tile} * TILE_ROWS + row;
 
   float x[Lines::GROUPS_PER_THREAD][Lines::GROUP];
+  const auto load = [&](int piece) {
 #pragma unroll
-  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
-    const std::int64_t first_k = std::int64_t{mine.first_k_tile + i * mine.k_tile_stride} * Scheme::BK;
-    if (of_a) {
-      reader_a.load(line, first_k, mine.group, x[i]);
-    } else {
-      reader_b.load(line, first_k, mine.group, x[i]);
+    for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
+      const int k_tile = mine.first_k_tile + piece * mine.piece_stride + i * mine.k_tile_stride;
+      if (of_a) {
+        reader_a.load(line, std::int64_t{k_tile} * Scheme::BK, mine.group, x[i]);
+      } else {
+        reader_b.load(line, std::int64_t{k_tile} * Scheme::BK, mine.group, x[i]);
+      }
     }
+  };
+  unsigned largest = 0;
+  const auto look = [&] {
+#pragma unroll
+    for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
+      largest = larger(largest, largest_bits(x[i]));
+    }
+  };
+  load(0);
+  if (reads_first && !to_lines.begin()) {
+    return;
   }
   if (threadIdx.x < MOST_LINES) {
     maxima[threadIdx.x] = 0;
@@ -476,10 +316,11 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     ProgressWindow::reset(to_lines.progress());
   }
-  unsigned largest = 0;
-#pragma unroll
-  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
-    largest = larger(largest, largest_bits(x[i]));
+  look();
+#pragma unroll 1
+  for (int piece = 1; IN_PIECES && piece < share.pieces; ++piece) {
+    load(piece);
+    look();
   }
   // Lanes of the same line: eight neighbours, or every `lines`-th lane.
   const int first = along_k ? 1 : lines;
@@ -497,29 +338,37 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
       Lines::code_of(share.blocks == 1 ? maxima[mine.line] : largest_in_cluster(maxima, mine.line, share.blocks));
   const std::int64_t first_tile = std::int64_t{tile_of_both} * to_lines.k_tiles();
   const unsigned place = Order::place(row, mine.group);
+  const auto split = [&](int piece) {
 #pragma unroll
-  for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
-    const int k_tile = mine.first_k_tile + i * mine.k_tile_stride;
-    if (k_tile >= to_lines.k_tiles()) {
-      break;
-    }
-    uint4 terms[Scheme::TERMS];
-    to_lines.split(x[i], code, tile_of_both, k_tile, terms);
-    unsigned char* const to = to_lines.terms(first_tile + k_tile);
+    for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
+      const int k_tile = mine.first_k_tile + piece * mine.piece_stride + i * mine.k_tile_stride;
+      if (k_tile >= to_lines.k_tiles()) {
+        break;
+      }
+      uint4 terms[Scheme::TERMS];
+      to_lines.split(x[i], code, tile_of_both, k_tile, terms);
+      unsigned char* const to = to_lines.terms(first_tile + k_tile);
 #pragma unroll
-    for (int term = 0; term < Scheme::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
-    }
-    if (mine.group == 0) {
-      Scaling& scaling = *to_lines.scaling(first_tile + k_tile);
-      scaling.rows[row] = static_cast<unsigned char>(code);
-      if (row == 0) {
-        scaling.exponent = 0;
-        scaling.uniform = 0;
-        scaling.tile = tile;
-        scaling.has_next = tile + 1 < tiles_along(of_a ? p.m : p.n) ? 1 : 0;
+      for (int term = 0; term < Scheme::TERMS; ++term) {
+        *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
+      }
+      if (mine.group == 0) {
+        Scaling& scaling = *to_lines.scaling(first_tile + k_tile);
+        scaling.rows[row] = static_cast<unsigned char>(code);
+        if (row == 0) {
+          scaling.exponent = 0;
+          scaling.uniform = 0;
+          scaling.tile = tile;
+          scaling.has_next = tile + 1 < tiles_along(of_a ? p.m : p.n) ? 1 : 0;
+        }
       }
     }
+  };
+  split(IN_PIECES ? share.pieces - 1 : 0);  // which is in the registers still
+#pragma unroll 1
+  for (int piece = 0; IN_PIECES && piece < share.pieces - 1; ++piece) {
+    load(piece);
+    split(piece);
   }
   if (share.blocks > 1) {
     cluster_sync_relaxed();  // nobody reads this block's maxima any more

@@ -39,6 +39,7 @@ class LineTerms {
   using Tile = OperandTile<Scheme>;
   static constexpr int GROUP = split_product::GROUP;
   static constexpr int GROUPS_PER_THREAD = 8;
+  static constexpr bool FOLLOWS_A_KERNEL = true;
 
   /// All places are computed on the host, so that kernels have them as parameters and not in registers.
   LineTerms(const Problem& p, void* memory)

@@ -22,6 +22,10 @@ constexpr double NARROW = 1.05;  // factor of the time of a product in tiles of 
 // Blocks that are at different k share less in the L2. These are factors of the time of a product
 constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
 constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
+// Blocks that share all tiles are at different k. Where the L2 holds no more than half of the terms of both operands,
+// they read this part of what they multiply from memory. It was fitted to an H100.
+constexpr double LARGE_OPERANDS = 100e6;
+constexpr double FROM_MEMORY = 0.65;
 // SMs without a tile in the last round leave their power to the others. This is a factor of the time of whole tiles.
 constexpr double IDLE = 0.98;
 constexpr double STORE = 6500;  // accumulators of a tile of B, to C or to the workspace
@@ -45,16 +49,30 @@ double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
                                  : whole_tiles_cycles(plan, tile) + share_cycles(plan, tile);
 }
 
+/// The bytes that a product reads from memory because its blocks are at different k.
+template <class Shape>
+double strayed_bytes(const Problem& p, const Plan& plan, int tiles) {
+  using Scheme = typename Shape::Scheme;
+  constexpr double TILE = OperandTile<Scheme>::BYTES;
+  const double k_tiles = plan.schedule.k_tiles;
+  const bool is_large = static_cast<double>(tiles_along(p.m) + tiles_along(p.n)) * k_tiles * TILE > LARGE_OPERANDS;
+  const bool has_several = p.m > Shape::BM && p.n > Shape::BN;  // rows and columns of tiles
+  return plan.schedule.whole == 0 && plan.blocks > tiles && is_large && has_several
+             ? FROM_MEMORY * tiles * k_tiles * (1 + Shape::B_TILES) * TILE
+             : 0.0;
+}
+
 /// A plan and its prediction.
 struct PredictedPlan : Plan {
   double cycles;
+  double strayed_bytes = 0.0;
 };
 
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
 PredictedPlan plan(const Problem& p, int tiles, int whole, int blocks) {
   const Plan plan{Schedule::of(tiles, static_cast<int>(k_tiles_of<typename Shape::Scheme>(p)), whole, blocks), blocks};
-  return {plan, predicted_cycles<Shape>(p, plan, tiles)};
+  return {plan, predicted_cycles<Shape>(p, plan, tiles), strayed_bytes<Shape>(p, plan, tiles)};
 }
 
 /// The plan in which one block computes each tile. It has no more blocks than finish in the same time, because these

@@ -81,8 +81,9 @@ void expect_right_in_every_algorithm(
     const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  const bool has_lines = product.accuracy == SGEMM_ACCURACY_COMPONENTWISE && product.batch == 1;
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32 ? 12 : has_lines ? 6 : 4);
+  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
+                               : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
+                                                                                  : 4);
   expect_right_in(algorithms, product, change, look);
 }
 
@@ -322,6 +323,17 @@ TEST_P(LinesTest, LinesMayHaveAnyScale) {
     operands.op_a(0, 100, 3) = INF;
     operands.op_b(0, 200, 280) = NAN_FLOAT;
   });
+}
+
+/// Up to k = 32768 a cluster of blocks has a line in its registers. It reads longer ones in pieces.
+TEST_P(LinesTest, OfEveryLength) {
+  const auto& [transa, transb] = GetParam();
+  for (const std::int64_t k : {2100, 8300, 33000}) {
+    expect_right(laid_out(9, 18, k, transa, transb), [=](GemmOperands& operands) {
+      shrink(operands, 10, 20, 0x1p-28F, 1.0F);
+      shrink(operands, k - 30, k - 20, 1.0F, 0x1p-33F);
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest,

@@ -105,8 +105,8 @@ TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
   EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_FP32, 4096), "09_every_shape");
   EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_FP32, 4096), "cublas");
   // A prediction that is 1.2 times as fast as cuBLAS is not enough there.
-  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 768), "11_bf16x6");
-  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 768), "cublas");
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 704), "11_bf16x6");
+  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 704), "cublas");
 }
 
 TEST(BoardTest, TimesGoByTheClockAndTheMemory) {

@@ -168,21 +168,26 @@ TEST(PredictedTimeTest, Chapter15TakesAboutWhatIsPredicted) {
   }
 }
 
-/// Whatever is chosen of what was measured is at most 3 % slower than cuBLAS. Most of it is chosen, and cuBLAS
-/// where it was.
+/// Whatever is chosen of what was measured is at most 3 % slower than cuBLAS. Most of what is there still is chosen,
+/// unless lines are, which were measured later, and cuBLAS is where it was.
 TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
   int same = 0;
+  int there_still = 0;
   int no_longer_cublas = 0;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     const std::optional<Algorithm> chosen = one.chosen();
     if (one.by_cublas()) {
       no_longer_cublas += chosen ? 1 : 0;
-    } else if (chosen && chosen->kernel == one.kernel && chosen->configuration == one.configuration) {
-      EXPECT_LE(one.library, 1.03 * one.cublas) << one.name << ' ' << one.kernel << ' ' << one.configuration;
-      ++same;
+    } else if (one.predicted() && !(chosen && chosen->kernel == "12_fp16x3_lines")) {
+      ++there_still;
+      if (chosen && chosen->kernel == one.kernel && chosen->configuration == one.configuration) {
+        EXPECT_LE(one.library, 1.03 * one.cublas) << one.name << ' ' << one.kernel << ' ' << one.configuration;
+        ++same;
+      }
     }
   }
-  EXPECT_GT(same, 590);            // of 883: the others are by kernels that are gone, or by 12_fp16x3_lines now
+  EXPECT_GT(same, 560);
+  EXPECT_GT(same, 0.9 * there_still);
   EXPECT_LE(no_longer_cublas, 5);  // of 69
 }
 

@@ -39,7 +39,7 @@ void expect_right_in_every_algorithm(
   change(given.gemm);
   const ExpectedEpilogue expected(given, 150);
   const std::vector<Algorithm> algorithms = algorithms_with_epilogues(product.accuracy, batch_of(given.gemm));
-  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 6 : 4);
+  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8 : 4);
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
     EpilogueOperands operands(product, kind);

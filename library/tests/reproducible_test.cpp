@@ -84,8 +84,8 @@ TEST_P(ReproducibleTest, LongSums) {
   expect_bits_of_reference(with(40, 3, 2100));  // read twice
 }
 
-/// Up to k = 32768 one kernel finds the digits of whole lines, with more blocks for a line, or fewer lines, where k is
-/// larger. Above that the maxima are in the workspace.
+/// Up to k = 32768 a cluster keeps whole lines in registers, with more blocks for a line, or fewer lines, where k is
+/// larger. Longer ones are read in pieces, and all but the last piece twice.
 TEST_P(ReproducibleTest, LinesOfEveryLength) {
   for (const auto& [m, n, k] : {std::tuple{9, 18, 2000}, {20, 12, 8300}, {5, 7, 4101}, {3, 4, 32900}}) {
     expect_bits_of_reference(with(m, n, k));
