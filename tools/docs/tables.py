@@ -38,18 +38,7 @@ from tools.docs import listing, pages, prose
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
 from tools.forms import Form, chapters_name, duration, error_size, hundredths, in_bytes, maybe, share, significant
-from tools.results import (
-    NotMeasured,
-    ResultsError,
-    Row,
-    beta_of,
-    device_of,
-    is_of_file,
-    load,
-    one,
-    pick,
-    require_measured,
-)
+from tools.results import NotMeasured, ResultsError, Row, beta_of, is_of_file, load, one, pick, require_measured
 
 try:
     import tomllib
@@ -321,7 +310,7 @@ class Blocks:
         columns = [["", "compute capability", "SMs", "FP32 peak", "DRAM peak, TB/s", *kernels, "calibrated"]]
         for path in sorted(self._folders.path.parent.glob("*/cold.json")):
             cases = load([path])
-            gpu, file = device_of(cases), path.parent / CALIBRATION_FILE
+            gpu, file = results.device_of(cases), path.parent / CALIBRATION_FILE
             peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
             facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]

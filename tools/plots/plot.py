@@ -36,16 +36,7 @@ from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, layer
-from tools.results import (
-    File,
-    ResultsError,
-    Row,
-    device_of,
-    load,
-    load_counters,
-    pick,
-    usable,
-)
+from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, usable
 
 # In pixels. A page shows a chart as it is, and a phone at half its size, so charts are narrow and texts are large.
 WIDTH = 680
@@ -874,10 +865,7 @@ def energy_over_size(source: Source) -> Chart:
     records = most_gained(every, "flop_per_pj")
     energy = log_quantity("pj_per_flop", "pJ for each FLOP", records.pj_per_flop, 1.3, 1.3)
     power = Quantity("watts", "mean power in W", scale=linear(1.1 * records.watts.max()))
-    panels = [
-        over_sizes(records, energy, 300, written=beside("pj_per_flop")),
-        over_sizes(records, power, 200),
-    ]
+    panels = [over_sizes(records, energy, 300, written=beside("pj_per_flop")), over_sizes(records, power, 200)]
     note = (
         f"{selection_note(every, records)} Beside the names: pJ at {records.side.max()}. Each kernel ran for a second."
     )

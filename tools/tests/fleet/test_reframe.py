@@ -142,6 +142,19 @@ def test_the_example_of_the_page_is_taken(reframe, tmp_path):
     assert "the node has no usable GPU: " in done.reasons["05_coarse_1d"]
 
 
+def test_input_that_can_not_be_used_is_a_reason(reframe, tmp_path):
+    """A range of sizes, and a reference that is no JSON."""
+    tests = ("-n", "SgemmOnCpu.*cpu_blas", "-P")
+    done = reframe(*tests, "sizes=64:128")
+    assert "bad input: '64:128' is no size: 4096, 4096x128x64, " in done.reasons["cpu_blas"]
+    assert reframe(*tests, "sizes=16").status == 0
+    broken = next(tmp_path.glob("results/*")) / "broken.json"
+    broken.write_text("{", encoding="utf-8")
+    done = reframe(*tests, "sizes=16")
+    assert f"bad input: {broken} is not JSON: " in done.reasons["cpu_blas"]
+    assert "Traceback" not in done.output
+
+
 # cpu_naive stands for a runner that leaves layouts out.
 RUNNER_WITHOUT_LAYOUTS = """\
 #!/bin/sh

@@ -8,22 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import (
-    ROOT,
-    SYNTHETIC,
-    Change,
-    add_layouts,
-    device,
-    edit,
-    ended,
-    every,
-    keep,
-    on,
-    protocol,
-    refused,
-    without,
-)
-from tools import compare
+from conftest import SYNTHETIC, Change, add_layouts, device, edit, ended, every, keep, on, protocol, refused, without
+from tools import ROOT, compare
 from tools.results import load, one
 
 COLD, WARM = SYNTHETIC / "cold.json", SYNTHETIC / "warm.json"

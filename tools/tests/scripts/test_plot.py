@@ -14,22 +14,10 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 
 import vl_convert
 
-from conftest import (
-    ROOT,
-    SYNTHETIC,
-    context,
-    cpu_alone,
-    device,
-    every,
-    executed,
-    keep,
-    on,
-    protocol,
-    refused,
-    without,
-    without_energy,
-)
+from conftest import context, cpu_alone, device, every, executed, keep, on, protocol, refused, without, without_energy
+from synthetic import SYNTHETIC
 from test_drawings import Box, text_box
+from tools import ROOT
 from tools.plots import looks, plot
 from tools.plots.plot import Chart
 from tools.results import one

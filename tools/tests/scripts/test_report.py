@@ -12,20 +12,8 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-from conftest import (
-    ROOT,
-    SYNTHETIC,
-    case,
-    committed_results,
-    context,
-    device,
-    ended,
-    on,
-    protocol,
-    refused,
-    without_energy,
-)
-from tools import turns
+from conftest import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
+from tools import ROOT, turns
 from tools.compare import main as compare_main
 from tools.plots import looks, specs
 from tools.report import report

@@ -14,19 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import (
-    ROOT,
-    SYNTHETIC,
-    case,
-    edit,
-    of_file,
-    on,
-    protocol,
-    refused,
-    slow_down,
-    without_energy,
-    write_other_kernels,
-)
+from conftest import case, edit, of_file, on, protocol, refused, slow_down, without_energy, write_other_kernels
+from synthetic import SYNTHETIC
+from tools import ROOT
 from tools.docs import pages, tables
 
 HILBERT = "07_warptile_hilbert"
