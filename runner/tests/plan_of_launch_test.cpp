@@ -68,7 +68,8 @@ TEST(PlanOfLaunch, FillsCAndTheWorkspaceAlone) {
   for (const Base filled : {Base::a, Base::b, Base::c, Base::workspace}) {
     const auto with = [&](Base moved) {
       UserPlan plan = plan_of(address_for_plan(filled, moved));
-      plan.parameters = plan.fills = 1;
+      plan.parameters = 1;
+      plan.kind = UserPlan::Kind::fill;
       return plan;
     };
     EXPECT_EQ(error_of([&] { find_addresses(with(Base::none), with); }),

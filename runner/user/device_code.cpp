@@ -47,8 +47,8 @@ void require(CUresult result, std::string_view what) {
   }
 }
 
-/// The functions in a cubin, an ELF file, by their mangled names.
-std::vector<std::string> functions_in(const std::vector<char>& cubin) {
+/// The functions and variables in a cubin, an ELF file, by their mangled names.
+std::vector<std::string> names_in(const std::vector<char>& cubin) {
   const auto at = [&](std::uint64_t place, auto& to) {
     if (place > cubin.size() || sizeof(to) > cubin.size() - place) {
       throw std::runtime_error("the compiled file is cut off");
@@ -73,7 +73,8 @@ std::vector<std::string> functions_in(const std::vector<char>& cubin) {
       Elf64_Sym symbol{};
       at(symbols.sh_offset + place, symbol);
       const std::uint64_t begin = strings.sh_offset + symbol.st_name;
-      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && begin < cubin.size()) {
+      const auto type = ELF64_ST_TYPE(symbol.st_info);
+      if ((type == STT_FUNC || type == STT_OBJECT) && begin < cubin.size()) {
         const char* const text = cubin.data() + begin;
         names.emplace_back(text, strnlen(text, cubin.size() - begin));
       }
@@ -89,13 +90,13 @@ std::string demangled(const std::string& name) {
   return status == 0 ? text.get() : name;
 }
 
-/// The kernel of launch `index`, mangled. The wrapper has a function for each launch whose name has that of its kernel
-/// as an argument of a template: "void sgemm_named<0, &(void tiled<32>(int, float*))>()", or "...<0, &tiled>()" where
-/// the kernel is no template.
-std::string kernel_of_launch(const std::vector<std::string>& functions, std::size_t index) {
+/// The kernel of launch `index`, or the constant that is copied to there, mangled. The wrapper has a function for each
+/// whose name has that one's as an argument of a template: "void sgemm_named<0, &(void tiled<32>(int, float*))>()", or
+/// "...<0, &tiled>()" where it is no template. A static variable is called by its last name alone.
+std::string name_of_launch(const std::vector<std::string>& names, std::size_t index) {
   const std::string begin = fmt::format("void {}<{}, &", NAMED_SYMBOL, index);
   constexpr std::string_view END = ">()";
-  for (const std::string& function : functions) {
+  for (const std::string& function : names) {
     std::string text = demangled(function);
     if (!text.starts_with(begin)) {
       continue;
@@ -105,19 +106,20 @@ std::string kernel_of_launch(const std::vector<std::string>& functions, std::siz
     if (whole) {
       text = text.substr(1, text.size() - 2);
     }
-    for (const std::string& candidate : functions) {
+    for (const std::string& candidate : names) {
       const std::string name = demangled(candidate);
-      if (name == text || (!whole && name.substr(0, name.find('(')) == text)) {
+      if (name == text || (!whole && (name.substr(0, name.find('(')) == text ||
+                                      (text.starts_with("_INTERNAL_") && text.ends_with("::" + name))))) {
         return candidate;
       }
     }
   }
-  throw std::runtime_error(fmt::format("the compiled file lacks the kernel of its launch {}", index + 1));
+  throw std::runtime_error(fmt::format("the compiled file lacks what its launch {} names", index + 1));
 }
 
 /// A launch whose numbers are frozen.
 struct FrozenLaunch {
-  CUfunction function = nullptr;  ///< null where memory is filled
+  CUfunction function = nullptr;  ///< null where there is no kernel
   UserPlan plan{};
   std::vector<AddressArgument> addresses;
 };
@@ -135,7 +137,7 @@ class DeviceCode final : public UserCode {
     CUDA_CHECK(cudaFree(nullptr));  // so that the device has a context
     std::ifstream file(path, std::ios::binary);
     const std::vector<char> cubin{std::istreambuf_iterator<char>(file), {}};
-    functions_ = functions_in(cubin);
+    names_ = names_in(cubin);
     require(SGEMM_DRIVER(cuModuleLoadData)(&module_, cubin.data()), "can not load the compiled file");
   }
   ~DeviceCode() override { SGEMM_DRIVER(cuModuleUnload)(module_); }
@@ -176,11 +178,25 @@ class DeviceCode final : public UserCode {
     return ask<UserFacts>(std::string(FACTS_SYMBOL), problem_of(problem));
   }
 
+  /// For all products of a shape: what is copied is the same, so it is no part of a product.
+  void copy_to_constant(const std::string& name, const UserPlan& plan) const {
+    CUdeviceptr constant = 0;
+    std::size_t size = 0;
+    require(SGEMM_DRIVER(cuModuleGetGlobal_v2)(&constant, &size, module_, name.c_str()),
+            fmt::format("can not find {}", name));
+    if (plan.value + plan.bytes > size) {
+      throw std::runtime_error(fmt::format("its launch line copies to byte {} of {}, which has {}",
+                                           plan.value + plan.bytes, demangled(name), size));
+    }
+    CUDA_CHECK(cudaMemcpy(reinterpret_cast<void*>(constant + plan.value), plan.arguments.data(), plan.bytes,
+                          cudaMemcpyHostToDevice));
+  }
+
   FrozenLaunch freeze(std::size_t index, UserProblem problem) const;
   const std::vector<FrozenLaunch>& launches_of(const UserProblem& problem) const;
 
   CUmodule module_ = nullptr;
-  std::vector<std::string> functions_;
+  std::vector<std::string> names_;
   mutable std::optional<UserProblem> shape_;  // of the launches
   mutable std::vector<FrozenLaunch> launches_;
 };
@@ -206,14 +222,19 @@ FrozenLaunch DeviceCode::freeze(std::size_t index, UserProblem problem) const {
   };
   FrozenLaunch frozen{nullptr, plan_with(Base::none), {}};
   const UserPlan& plan = frozen.plan;
-  std::vector<ParameterPlace> parameters{{0, sizeof(float*)}};
-  if (plan.fills == 0) {
-    frozen.function = function(kernel_of_launch(functions_, index));
+  std::vector<ParameterPlace> parameters;
+  if (plan.kind == UserPlan::Kind::launch) {
+    frozen.function = function(name_of_launch(names_, index));
     parameters = parameters_of(frozen.function);
+  } else if (plan.kind == UserPlan::Kind::fill) {
+    parameters = {{0, sizeof(float*)}};
   }
   require_whole(plan, parameters);
   frozen.addresses = find_addresses(plan, plan_with);
-  if (const auto bytes = static_cast<int>(plan.smem_bytes); bytes > 0 && plan.fills == 0) {
+  if (plan.kind == UserPlan::Kind::copy) {
+    copy_to_constant(name_of_launch(names_, index), plan);
+  }
+  if (const auto bytes = static_cast<int>(plan.smem_bytes); bytes > 0 && frozen.function != nullptr) {
     require(SGEMM_DRIVER(cuFuncSetAttribute)(frozen.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes),
             fmt::format("{} bytes of dynamic shared memory", bytes));
   }
@@ -303,13 +324,15 @@ void make_tensor_maps(UserPlan& plan) {
 void DeviceCode::launch(const Problem& problem, void* workspace, cudaStream_t stream) const {
   const UserProblem operands = problem_of(problem, workspace);
   for (const FrozenLaunch& launch : launches_of(operands)) {
+    if (launch.plan.kind == UserPlan::Kind::copy) {
+      continue;
+    }
     UserPlan plan = launch.plan;
     put_addresses(plan, launch.addresses, operands);
-    if (plan.fills != 0) {
+    if (plan.kind == UserPlan::Kind::fill) {
       CUdeviceptr filled = 0;
       std::memcpy(&filled, plan.arguments.data(), sizeof(filled));
-      require(SGEMM_DRIVER(cuMemsetD8Async)(filled, static_cast<unsigned char>(plan.filled_with), plan.filled_bytes,
-                                            stream),
+      require(SGEMM_DRIVER(cuMemsetD8Async)(filled, static_cast<unsigned char>(plan.value), plan.bytes, stream),
               "memory can not be filled");
       continue;
     }

@@ -161,8 +161,8 @@ struct sgemm_user_problem {
 constexpr std::string_view PLANS = R"(
 struct sgemm_plan {
   unsigned grid[3], block[3], cluster[3], cooperative;
-  unsigned long long smem_bytes, filled_bytes, maps;
-  unsigned fills, filled_with, parameters;
+  unsigned long long smem_bytes, bytes, maps;
+  unsigned kind, value, parameters;
   unsigned offsets[65];
   alignas(16) unsigned char arguments[4096];
 };
@@ -198,7 +198,7 @@ template <class... Parameters>
 sgemm_arguments<Parameters...> sgemm_arguments_of(void (*)(Parameters...));
 )";
 
-/// What a launch line can say besides its launches: the words for the next one, and memory that is filled.
+/// What a launch line can say besides its launches: the words for the next one, memory that is filled, and constants.
 constexpr std::string_view PLAN_WORDS = R"(
   [[maybe_unused]] const auto cluster = [&](unsigned x, unsigned y = 1, unsigned z = 1) {
     sgemm_to->cluster[0] = x; sgemm_to->cluster[1] = y; sgemm_to->cluster[2] = z;
@@ -207,7 +207,15 @@ constexpr std::string_view PLAN_WORDS = R"(
   [[maybe_unused]] const auto cudaMemsetAsync = [&](void* to, int value, unsigned long long bytes,
                                                     cudaStream_t = nullptr) {
     sgemm_arguments<void*>{sgemm_to}(to);
-    sgemm_to->fills = 1; sgemm_to->filled_with = value; sgemm_to->filled_bytes = bytes;
+    sgemm_to->kind = 1; sgemm_to->value = value; sgemm_to->bytes = bytes;
+  };
+  [[maybe_unused]] const auto cudaMemcpyToSymbol = [&](const auto&, const void* from, unsigned long long bytes,
+                                                       unsigned offset = 0) {
+    for (unsigned i = 0; i < bytes && i < sizeof(sgemm_to->arguments); ++i) {
+      sgemm_to->arguments[i] = static_cast<const unsigned char*>(from)[i];
+    }
+    sgemm_to->kind = 2; sgemm_to->value = offset; sgemm_to->bytes = bytes;
+    sgemm_to->parameters = 1; sgemm_to->offsets[1] = bytes;
   };
 )";
 
@@ -270,6 +278,15 @@ bool is_for_next(const UserFile& file, std::string_view statement) {
   return true;
 }
 
+/// The constant that the statement copies to; empty where it copies to none.
+std::string constant_of(std::string_view statement) {
+  if (!calls(statement, "cudaMemcpyToSymbol")) {
+    return "";
+  }
+  const std::size_t begin = statement.find('(') + 1;
+  return std::string(simt::trimmed(statement.substr(begin, statement.find(',') - begin)));
+}
+
 bool names_tensor_map(std::string_view text) { return text.find("tensor_map(") != std::string_view::npos; }
 
 /// The launch on the executor with what was said of it before.
@@ -320,7 +337,7 @@ class PlanKernels {
     }
   }
 
-  bool any() const { return !names_.empty(); }
+  bool any() const { return any_; }
 
   std::string with(const std::optional<PlacedText>& requirement, const std::optional<PlacedText>& workspace) const {
     const auto value = [](const std::optional<PlacedText>& placed, std::string_view without) {
@@ -350,7 +367,8 @@ class PlanKernels {
     const std::string placed = fmt::format("{}  {}\n", line, statement);
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
       const std::string_view smem = launch->configuration.size() > 2 ? std::string_view(launch->configuration[2]) : "0";
-      names_ += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches_, launch->kernel);
+      add_name(line, launch->kernel);
+      any_ = true;
       add_plan(fmt::format(
           "{}{}  const dim3 sgemm_grid = dim3({});\n{}  const dim3 sgemm_block = dim3({});\n"
           "{}  sgemm_to->smem_bytes = ({});\n"
@@ -362,9 +380,16 @@ class PlanKernels {
           launch->kernel, launch->arguments.substr(1, launch->arguments.size() - 2)));
     } else if (calls(statement, "cudaMemsetAsync")) {
       add_plan(placed);
+    } else if (const std::string constant = constant_of(statement); !constant.empty()) {
+      add_name(line, fmt::format("&{}", constant));
+      add_plan(placed);
     } else {
       (is_for_next(file, statement) ? said_ : before_) += placed;
     }
+  }
+
+  void add_name(const std::string& line, const std::string& name) {
+    names_ += fmt::format("{}  {}<{}, ({})><<<1, 1>>>();\n", line, NAMED_SYMBOL, launches_, name);
   }
 
   void add_plan(const std::string& statements) {
@@ -379,6 +404,7 @@ class PlanKernels {
   std::string before_;  ///< statements that launch nothing
   std::string said_;    ///< of the next launch
   std::string names_;
+  bool any_ = false;  ///< kernels
   int launches_ = 0;
 };
 
@@ -436,8 +462,9 @@ std::string wrapper_of(const UserFile& file, Target target) {
 
 bool needs_device_code(const UserFile& file) {
   const std::vector<std::string> statements = simt::split_statements(file.launch.statement.text);
-  return names_tensor_map(file.launch.statement.text) ||
-         std::ranges::any_of(statements, [&](const std::string& each) { return is_for_next(file, each); });
+  return names_tensor_map(file.launch.statement.text) || std::ranges::any_of(statements, [&](const std::string& each) {
+           return is_for_next(file, each) || !constant_of(each).empty();
+         });
 }
 
 std::string device_wrapper_of(const UserFile& file) {
@@ -496,8 +523,11 @@ std::vector<AddressArgument> find_addresses(const UserPlan& plan,
       throw std::runtime_error("its launch depends on where an operand lies");
     }
   }
-  if (plan.fills != 0 && (found.size() != 1 || found.front().base < Base::c)) {
+  if (plan.kind == UserPlan::Kind::fill && (found.size() != 1 || found.front().base < Base::c)) {
     throw std::runtime_error("its launch line fills memory that is neither C nor the workspace");
+  }
+  if (plan.kind == UserPlan::Kind::copy && !found.empty()) {
+    throw std::runtime_error("its launch line copies an operand's address to a constant, and operands move");
   }
   return found;
 }
@@ -511,6 +541,10 @@ void put_addresses(UserPlan& plan, const std::vector<AddressArgument>& arguments
 }
 
 void require_whole(const UserPlan& plan, const std::vector<ParameterPlace>& parameters) {
+  if (plan.kind == UserPlan::Kind::copy && plan.bytes > plan.arguments.size()) {
+    throw std::runtime_error(fmt::format("its launch line copies {} bytes to a constant, and {} are the most",
+                                         plan.bytes, plan.arguments.size()));
+  }
   if (plan.parameters > MOST_PARAMETERS || plan.offsets[plan.parameters] > plan.arguments.size() ||
       !std::is_sorted(plan.offsets.begin(), plan.offsets.begin() + plan.parameters + 1)) {
     throw std::runtime_error("a kernel has more parameters than the runner passes on");

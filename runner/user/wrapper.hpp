@@ -58,18 +58,20 @@ constexpr std::string_view RESOURCES_SYMBOL = "sgemm_user_resources";
 
 /// What a file's launch line says of one launch, on the GPU: the wrapper of its device code declares it once more in
 /// the same layout. Parameter i of the kernel has the bytes of `arguments` from offsets[i] on; the last offset is the
-/// end. Where it is no kernel but memory that is filled, the address is the one argument.
+/// end. Of memory that is filled the address is the one argument, of a constant what is copied there.
 constexpr unsigned MOST_PARAMETERS = 64;
 struct UserPlan {
+  enum class Kind : unsigned { launch, fill, copy };
+
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   std::array<unsigned, 3> cluster;  ///< zeros for none
   unsigned cooperative;
   unsigned long long smem_bytes;
-  unsigned long long filled_bytes;
-  unsigned long long maps;  ///< bit i: parameter i is a tensor map, and `arguments` has a TensorMapRequest for it
-  unsigned fills;           ///< 1 where it is no kernel
-  unsigned filled_with;
+  unsigned long long bytes;  ///< that are filled, or copied
+  unsigned long long maps;   ///< bit i: parameter i is a tensor map, and `arguments` has a TensorMapRequest for it
+  Kind kind;
+  unsigned value;  ///< that memory is filled with, or the first byte of a constant that is copied to
   unsigned parameters;
   std::array<unsigned, MOST_PARAMETERS + 1> offsets;
   alignas(16) std::array<unsigned char, 4096> arguments;
