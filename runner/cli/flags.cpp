@@ -1,5 +1,6 @@
 #include "cli/flags.hpp"
 
+#include "base/usage_error.hpp"
 #include "base/words.hpp"
 #include "cli/values.hpp"
 #include "judge/hidden.hpp"
@@ -208,7 +209,12 @@ FlagGroup output(Options& options) {
   return {
       "Output",
       {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
-        [&](Text text) { options.out = text; }},
+        [&](Text text) {
+          if (text == "-") {
+            throw UsageError("--out: '-' is no file: --benchmark_format=json writes to standard output");
+          }
+          options.out = text;
+        }},
        {"--json", "FILE", "verdicts of --judge, - is standard output; digests", TOLD_IN_JSON,
         [&](Text text) { options.json = text; }},
        {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void throw_errno(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), what);
+  throw UsageError(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
@@ -33,10 +33,11 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 /// A file beside its final place, removed unless it gets there.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const fs::path& target) : name_((folder_of(target) / ".sgemm-results-XXXXXX").string()) {
+  explicit TemporaryFile(const fs::path& target)
+      : target_(target), name_((folder_of(target) / ".sgemm-results-XXXXXX").string()) {
     descriptor_ = mkstemp(name_.data());
     if (descriptor_ < 0) {
-      throw_errno("can not create a file in " + folder_of(target).string());
+      throw_errno("can not write " + target.string());
     }
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -54,17 +55,17 @@ class TemporaryFile {
     while (!content.empty()) {
       const ssize_t written = ::write(descriptor_, content.data(), content.size());
       if (written < 0 && errno != EINTR) {
-        throw_errno("can not write " + name_);
+        throw_errno("can not write " + target_.string());
       }
       content.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
     }
   }
 
-  void rename_to(const fs::path& target) {
+  void rename() {
     constexpr mode_t READABLE = 0644;  // mkstemp makes files for the owner alone
     if (fchmod(descriptor_, READABLE) != 0 || fsync(descriptor_) != 0 ||
-        std::rename(name_.c_str(), target.c_str()) != 0) {
-      throw_errno("can not write " + target.string());
+        std::rename(name_.c_str(), target_.c_str()) != 0) {
+      throw_errno("can not write " + target_.string());
     }
     name_.clear();
   }
@@ -75,6 +76,7 @@ class TemporaryFile {
   int release() { return std::exchange(descriptor_, -1); }
 
  private:
+  fs::path target_;
   std::string name_;
   int descriptor_ = -1;
 };
@@ -183,17 +185,13 @@ void require_writable(const fs::path& path) {
   if (fs::exists(path, error) && access(path.c_str(), W_OK) != 0) {
     refuse(std::strerror(errno));
   }
-  try {
-    const TemporaryFile trial(path);
-  } catch (const std::system_error& failure) {
-    refuse(failure.code().message());
-  }
+  const TemporaryFile trial(path);
 }
 
 void write_atomically(const fs::path& path, std::string_view content) {
   TemporaryFile file(path);
   file.write(content);
-  file.rename_to(path);
+  file.rename();
 }
 
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
@@ -233,7 +231,7 @@ void OutputFile::write(std::string_view content) {
   TemporaryFile file(path_);
   file.write(content);
   file.lock();
-  file.rename_to(path_);
+  file.rename();
   close(std::exchange(descriptor_, file.release()));
 }
 

@@ -2,6 +2,7 @@
 #include "record/results_file.hpp"
 #include "user/user_kernels.hpp"
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -13,8 +14,8 @@ namespace {
 constexpr std::string_view NEW_KERNEL =
     R"(// C = alpha * A * B + beta * C: A is M x K, B is K x N, C is M x N, all row-major in single precision.
 //
-//   ./runner --kernel {0} --device cpu --check --sizes 100,257x130x9    right, and within its arrays?
-//   ./runner --kernel cublas,1,{0} --sizes 256:4096                     how fast, on a GPU?
+//   {1} --kernel {0} --device cpu --check --sizes 100,257x130x9  right, and within its arrays?
+//   {1} --kernel cublas,1,{0} --sizes 256:4096                   how fast, on a GPU?
 //
 // launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha, A, lda, B, ldb, beta, C, ldc)
 // requires: M <= 32 * 65535
@@ -46,7 +47,7 @@ void write_new_kernel(const std::string& path) {
     throw UsageError(fmt::format("--new-kernel: '{}' does not end with .cu, by which the runner knows a file", path));
   }
   require_writable(path);
-  write_atomically(path, fmt::format(fmt::runtime(NEW_KERNEL), path));
+  write_atomically(path, fmt::format(fmt::runtime(NEW_KERNEL), path, program_invocation_name));
 }
 
 }  // namespace sgemm

@@ -4,6 +4,7 @@
 #include "base/usage_error.hpp"
 #include "user/compile.hpp"
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -44,7 +45,8 @@ std::string sha256_of(const std::string& path) {
 std::string source_text(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
-    throw UsageError(fmt::format("there is no file {}; ./runner --new-kernel {} writes one to start from", path, path));
+    throw UsageError(fmt::format("there is no file {0}; {1} --new-kernel {0} writes one to start from", path,
+                                 program_invocation_name));
   }
   const std::optional<std::string> text = content_of(path);
   if (!text) {

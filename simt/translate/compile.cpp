@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -142,7 +143,8 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
   output << translation.text;
   output.close();
   if (!output) {
-    throw fs::filesystem_error("cannot write", source, std::make_error_code(std::errc::io_error));
+    throw fs::filesystem_error("cannot write", source,
+                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
   }
   std::vector<std::string> words = compiler;
   words.insert(words.end(), {"-c", "-o", object, source});

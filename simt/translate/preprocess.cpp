@@ -37,7 +37,8 @@ void write(const fs::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush()) {
-    throw fs::filesystem_error("cannot write", path, std::make_error_code(std::errc::io_error));
+    throw fs::filesystem_error("cannot write", path,
+                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
   }
 }
 

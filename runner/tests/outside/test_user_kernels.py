@@ -760,7 +760,7 @@ def test_a_pipe_is_no_file(tmp_path):
 def test_status_2_of_missing_files_and_functions(run):
     done = run({}, kernels="missing.cu")
     assert done.status == 2
-    assert "there is no file missing.cu; ./runner --new-kernel missing.cu writes one" in done.stderr
+    assert f"there is no file missing.cu; {RUNNER} --new-kernel missing.cu writes one" in done.stderr
     assert "there is no file dir/mine" in run({}, kernels="dir/mine").stderr
     done = run({"my.cu": RIGHT}, kernels="my.cu:other")
     assert done.status == 2
