@@ -6,6 +6,19 @@
 
 namespace sgemm {
 
+bool Pace::shows(std::string_view text) {
+  constexpr auto PERIOD = std::chrono::milliseconds(100);
+  std::string words(text);
+  std::erase_if(words, [](char c) { return '0' <= c && c <= '9'; });
+  const auto now = std::chrono::steady_clock::now();
+  if (words == words_ && now - shown_ < PERIOD) {
+    return false;
+  }
+  words_ = std::move(words);
+  shown_ = now;
+  return true;
+}
+
 std::size_t word_distance(std::string_view word, std::string_view candidate) {
   if (candidate.find(word) != std::string_view::npos) {
     return 0;

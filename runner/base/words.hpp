@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -17,6 +18,16 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
   parts.push_back(text);
   return parts;
 }
+
+/// Which texts a line on progress shows: all that say something new, and of those that differ in numbers ten a second.
+class Pace {
+ public:
+  bool shows(std::string_view text);
+
+ private:
+  std::string words_;
+  std::chrono::steady_clock::time_point shown_;
+};
 
 /// Something that a mistyped word may have been meant for; smaller distances are likelier.
 struct Candidate {

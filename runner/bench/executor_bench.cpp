@@ -111,7 +111,10 @@ std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, cons
 
 void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
   const Problem problem = operands.fresh();
-  observer("executing");
+  const auto speed = products_per_second_.find(kernel.id());
+  const bool known = speed != products_per_second_.end() && speed->second;
+  const double seconds = known ? work(operands.size) / *speed->second : 0.0;
+  observer(seconds < 1.0 ? "executing" : fmt::format("executing, for about {}", duration_text(seconds)));
   record.describe_choice(kernel, execute(kernel, problem).configuration);
   if (protocol_.verify) {
     verify(operands, "", observer, record);

@@ -323,15 +323,12 @@ void Console::heading(const std::vector<std::string>& lines) {
 }
 
 void Console::progress(std::string_view text) {
-  constexpr auto PERIOD = std::chrono::milliseconds(100);
-  const auto now = std::chrono::steady_clock::now();
-  if (progress_ == nullptr || (progress_shown_ && now - progress_time_ < PERIOD)) {
+  if (progress_ == nullptr || !pace_.shows(text)) {
     return;
   }
   // The last column stays free: some terminals would begin a new line after it.
   *progress_ << ERASE_LINE << cut(text, width_ > 1 ? width_ - 1 : UNKNOWN_WIDTH) << std::flush;
   progress_shown_ = true;
-  progress_time_ = now;
 }
 
 void Console::erase_progress() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
@@ -7,7 +8,6 @@
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -105,7 +105,7 @@ class Console {
   std::optional<Distribution> last_data_;
   int rows_of_group_ = 0;
   bool progress_shown_ = false;
-  std::chrono::steady_clock::time_point progress_time_;
+  Pace pace_;
   std::map<Outcome, int> counts_;
   int throttled_ = 0;
   int few_samples_ = 0;

@@ -303,6 +303,21 @@ TEST_F(ExecutedCaseTest, FirstRunOfAKernelIsNotItsSpeed) {
   EXPECT_EQ(run(kernel, {1 << 22, 1, 1}).outcome, Outcome::executed);
 }
 
+TEST_F(ExecutedCaseTest, SaysHowLongItWillTake) {
+  protocol_.verify = false;
+  const Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
+    if (p.k == 64) {  // the estimate's
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+  std::string told;
+  runner.run({&kernel, {1 << 20, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
+  EXPECT_TRUE(told.starts_with("executing, for about ") && told.ends_with(" s")) << told;
+  runner.run({&kernel, {1 << 10, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
+  EXPECT_EQ(told, "executing");
+}
+
 TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {
   protocol_.verify = false;
   Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {

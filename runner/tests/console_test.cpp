@@ -214,6 +214,16 @@ TEST(Console, ProgressIsErasedBeforeARow) {
   EXPECT_EQ(out.str().find('\033'), std::string::npos);
 }
 
+TEST(Console, ProgressThatGoesOnIsNotShownEachTime) {
+  std::ostringstream out;
+  std::ostringstream progress;
+  Console console(out, &progress, 60, table(60));
+  for (const char* const text : {"a: preparing", "a: sample 1", "a: sample 2", "a: verifying"}) {
+    console.progress(text);
+  }
+  EXPECT_EQ(progress.str(), "\r\033[Ka: preparing\r\033[Ka: sample 1\r\033[Ka: verifying");
+}
+
 TEST(Console, SizesWithSeveralKernelsAreSetApart) {
   std::ostringstream out;
   Console console(out, nullptr, 0, table(0));
