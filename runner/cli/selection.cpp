@@ -28,8 +28,7 @@ struct CudaKernel {
   std::string_view name;
   int number = -1;
 };
-constexpr std::array<CudaKernel, 5> CUDA_KERNELS{
-    {{"cublas", 0}, {"cublas_tf32"}, {"cublaslt_best"}, {"cublasxt"}, {"libsgemm"}}};
+constexpr std::array<CudaKernel, 4> CUDA_KERNELS{{{"cublas", 0}, {"cublas_tf32"}, {"cublaslt_best"}, {"libsgemm"}}};
 
 constexpr std::string_view NEEDS_CUDA =
     "needs a build with CUDA: run CMake in a new folder, with the CUDA Toolkit's nvcc on PATH and "
@@ -141,12 +140,8 @@ bool is_named_by(const Term& term, const CudaKernel& kernel) {
                                fmt::join(variants, ", ")));
 }
 
-/// Groups leave kernels of several GPUs out, as those take the GPUs from all else on the machine. A library that has
-/// its operands in the host's memory, and yet needs GPUs, is one of them.
-bool of_one_gpu(const Kernel& kernel) {
-  const bool from_host = kernel.platform == Platform::cpu && kernel.min_compute_capability > 0;
-  return kernel.local_kernel.empty() && !from_host;
-}
+/// Groups leave kernels of several GPUs out, as those take the GPUs from all else on the machine.
+bool of_one_gpu(const Kernel& kernel) { return kernel.local_kernel.empty(); }
 
 /// The kernel with the configuration of that name alone.
 Kernel of_configuration(Kernel kernel, const std::string& name) {

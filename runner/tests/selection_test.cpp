@@ -192,7 +192,7 @@ TEST(Selection, WhatIsWrongIsSaidInASentence) {
 TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {
   std::vector<Kernel> without_cuda = fake_kernels();
   std::erase_if(without_cuda, [](const Kernel& kernel) { return kernel.name.starts_with("cublas"); });
-  for (const std::string kernel : {"cublas", "0", "0-0", "cublas_tf32", "libsgemm", "cublaslt_best", "cublasxt"}) {
+  for (const std::string kernel : {"cublas", "0", "0-0", "cublas_tf32", "libsgemm", "cublaslt_best"}) {
     const std::string expected =
         fmt::format("kernel '{}' needs a build with CUDA: run CMake in a new folder, with ", kernel);
     const auto selecting = [&](const std::string& expression) {
