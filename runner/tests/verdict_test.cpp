@@ -37,9 +37,9 @@ Record stopped(Outcome outcome, const std::string& reason, const Size& size, std
 }
 
 FileTrial trial(Purpose purpose, std::vector<Record> records) {
-  return {purpose, {"--x"}, 0.5, "", "", std::move(records)};
+  return {purpose, {"--x"}, 0.5, "", std::move(records)};
 }
-FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpose, {"--x"}, 0.5, why, "", {}}; }
+FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpose, {"--x"}, 0.5, why, {}}; }
 
 /// A file that is right wherever it was tried, on a machine with a GPU.
 Findings right() {
@@ -49,20 +49,6 @@ Findings right() {
           {trial(Purpose::check, {with(executed_record(), HIDDEN)}),
            trial(Purpose::operands, {with(compared_record(), HIDDEN, Distribution::huge)}),
            trial(Purpose::speed, {measured_record(), with(measured_record(), HIDDEN)})}};
-}
-
-std::vector<std::string> texts_of(const FileVerdict& verdict) {
-  std::vector<std::string> texts;
-  for (const Advice& advice : verdict.advice) {
-    texts.push_back(advice.place + "|" + advice.text);
-  }
-  return texts;
-}
-
-FileVerdict advised(const Findings& findings) {
-  FileVerdict verdict = verdict_of(findings);
-  add_advice(findings, verdict);
-  return verdict;
 }
 
 TEST(FileVerdict, WhatIsRightAndTimedIsAccepted) {
@@ -138,15 +124,6 @@ TEST(FileVerdict, WhatSplitOperandsLoseIsToldAndNoFault) {
     findings.trials[1].records.push_back(stopped(Outcome::failed, "crashed", HIDDEN, data));
     EXPECT_EQ(verdict_of(findings).decision, Decision::refused) << "it has to end well";
   }
-}
-
-TEST(FileVerdict, WhatCountersSayIsAdviceAlone) {
-  Findings findings = right();
-  findings.trials.push_back(trial(Purpose::count, {stopped(Outcome::failed, "could not be counted", CUBE)}));
-  findings.trials.push_back(failed_trial(Purpose::count, "no g++"));
-  EXPECT_EQ(verdict_of(findings).decision, Decision::accepted);
-  findings.trials.push_back(trial(Purpose::count, {stopped(Outcome::incorrect, "17 of 20", CUBE)}));
-  EXPECT_EQ(verdict_of(findings).decision, Decision::refused);
 }
 
 TEST(FileVerdict, DecoysAreTimedAndNotRanked) {
@@ -252,66 +229,6 @@ TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   EXPECT_DOUBLE_EQ(verdict.ratio->low, std::sqrt(low * 1.2));
 }
 
-TEST(Advice, NamesTheLineOfAFinding) {
-  Findings findings = right();
-  findings.trials.front().records = {
-      stopped(Outcome::failed,
-              "block (1,0,0), thread (0,0,0), /a/my.cu:12 in sgemm(int, float const*): reads 4 bytes at row 37, column "
-              "16 of B, which has 37 rows of 41: outside of all arrays",
-              HIDDEN)};
-  const std::vector<std::string> texts = texts_of(advised(findings));
-  ASSERT_FALSE(texts.empty());
-  EXPECT_EQ(texts.front(),
-            "my.cu:12|reads 4 bytes at row 37, column 16 of B, which has 37 rows of 41: outside of all arrays; guard "
-            "the access by M, N and K, which need not be multiples of a tile");
-}
-
-TEST(Advice, NamesCostlyLines) {
-  Findings findings = right();
-  Counts counted = counts_of_launch();
-  const auto line = [](unsigned number, simt::AccessKind kind, const std::string& array, simt::Traffic traffic) {
-    simt::LineCounts counts;
-    counts.file = "/a/my.cu";
-    counts.line = number;
-    counts.kind = kind;
-    counts.array = array;
-    counts.traffic = traffic;
-    return counts;
-  };
-  counted.launches.front().requests.lines = {
-      line(3, simt::AccessKind::global_load, "A", {10, 40, 0, 0, 1280}),   // as good as can be
-      line(4, simt::AccessKind::global_load, "A", {10, 10, 0, 0, 1280}),   // one element for all lanes
-      line(5, simt::AccessKind::global_load, "B", {10, 320, 0, 0, 1280}),  // a sector for each lane
-      line(6, simt::AccessKind::shared_load, "tile", {10, 0, 10, 10, 1280}),
-      line(7, simt::AccessKind::shared_load, "tile", {10, 0, 320, 10, 1280}),
-  };
-  findings.trials.push_back(trial(Purpose::count, {counted_record(counted)}));
-  const std::vector<std::string> texts = texts_of(advised(findings));
-  ASSERT_EQ(texts.size(), 2U);
-  EXPECT_EQ(texts[0].rfind("my.cu:7|bank conflicts in tile: 32.0 wavefronts a request where 1.0 would do", 0), 0U);
-  EXPECT_EQ(texts[1].rfind("my.cu:5|a warp's request to B moves 32.0 sectors of 32 bytes for 128 bytes", 0), 0U);
-}
-
-TEST(Advice, TellsSizesFromKindsOfOperands) {
-  constexpr Size OTHER{511, 513, 1023};
-  Findings findings = right();
-  std::vector<Record>& records = findings.trials[1].records;
-  records.push_back(with(compared_record(), HIDDEN, Distribution::normal));
-  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::huge));
-  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::normal));
-  EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong at 511x513x1023 and right at 1021x1033x1027", 0), 0U);
-  records = {with(compared_record(), HIDDEN, Distribution::normal),
-             with(compared_record(), OTHER, Distribution::normal),
-             stopped(Outcome::incorrect, "x", HIDDEN, Distribution::huge),
-             stopped(Outcome::incorrect, "x", OTHER, Distribution::huge)};
-  EXPECT_EQ(texts_of(advised(findings)).at(0).rfind("|wrong with huge operands and right with normal", 0), 0U);
-  records.push_back(stopped(Outcome::incorrect, "x", OTHER, Distribution::normal));
-  EXPECT_TRUE(advised(findings).advice.empty()) << "nothing tells them apart";
-  records = {with(compared_record(), HIDDEN, Distribution::normal),
-             stopped(Outcome::incorrect, "x", HIDDEN, Distribution::inf)};
-  EXPECT_TRUE(advised(findings).advice.empty()) << "it need not be right there";
-}
-
 class JudgedFilesTest : public TemporaryFolderTest {};
 
 TEST_F(JudgedFilesTest, AreThoseOfFolders) {
@@ -338,16 +255,16 @@ using VerdictsFileTest = TemporaryFolderTest;
 
 TEST_F(VerdictsFileTest, Sample) {
   Options options = parse_options(3, std::array{"./runner", "--judge", "my.cu"}.data(), "").options;
-  std::vector<FileVerdict> verdicts{advised(right()), advised(right()), advised(right())};
+  std::vector<FileVerdict> verdicts{verdict_of(right()), verdict_of(right()), verdict_of(right())};
   verdicts[0].file = "my.cu";
   verdicts[0].hash = std::string(64, 'a');
   Findings wrong = right();
   wrong.trials.front().records = {stopped(Outcome::failed, "/a/my.cu:3: writes outside of C", HIDDEN)};
-  verdicts[1] = advised(wrong);
+  verdicts[1] = verdict_of(wrong);
   Findings untimed = right();
   untimed.trials.pop_back();
   untimed.no_gpu = "no driver";
-  verdicts[2] = advised(untimed);
+  verdicts[2] = verdict_of(untimed);
   const auto document =
       verdicts_document(options, {fake_device(), ""}, {CUBE}, Secret::parse(std::string(32, '1')), verdicts);
   std::ofstream(sample_path("verdicts.json")) << document.dump(1);

@@ -38,11 +38,12 @@ using Words = std::vector<std::string>;
 constexpr std::int64_t EXECUTED = 72;
 constexpr std::int64_t CHECKED = 40;
 constexpr std::int64_t ON_GPU = 512;
-/// The largest extent of a size that was asked for, to be tried with other operands.
+/// The largest extent of a size that was asked for, to be tried with many other operands.
 constexpr std::int64_t MOST_ASKED = 2048;
+constexpr std::int64_t MOST_MADE = 8192;  ///< likewise with few
 /// Sizes near those that were asked for are timed beside so many of them.
 constexpr std::size_t MOST_NEAR = 3;
-constexpr int VERDICTS_VERSION = 1;
+constexpr int VERDICTS_VERSION = 2;
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
@@ -83,12 +84,8 @@ class FileTrials {
     if (right_so_far() && run_.on_gpu()) {
       measure();
     }
-    if (right_so_far()) {
-      count();
-    }
     FileVerdict verdict = verdict_of(findings_);
     verdict.notes.insert(verdict.notes.end(), notes_.begin(), notes_.end());
-    add_advice(findings_, verdict);
     return verdict;
   }
 
@@ -121,7 +118,7 @@ class FileTrials {
     if (options.protocol.beta != 0.0F) {
       add("--beta", fmt::format("{}", options.protocol.beta));
     }
-    const bool on_gpu = run_.on_gpu() && purpose != Purpose::check && purpose != Purpose::count;
+    const bool on_gpu = run_.on_gpu() && purpose != Purpose::check;
     if (on_gpu) {
       words.emplace_back("--device-code");
     }
@@ -215,8 +212,11 @@ class FileTrials {
 
   void check() {
     if (can_compile_checks()) {
-      const std::string sizes = words(hidden(CHECKED, true), ",");
-      try_out(Purpose::check, {"--device", "cpu", "--check", "--seed", seed(), "--sizes", sizes});
+      std::vector<Size> sizes = hidden(CHECKED, true);
+      if (grain_ && least_ == 0) {
+        sizes.push_back(near_size(base_, {grain_->step, true}, CHECKED, taken_, numbers_));  // which may be special
+      }
+      try_out(Purpose::check, {"--device", "cpu", "--check", "--seed", seed(), "--sizes", words(sizes, ",")});
     } else {
       notes_.emplace_back("not checked: this build's compiler can not watch accesses to memory");
     }
@@ -248,6 +248,14 @@ class FileTrials {
     }
     append(flags, place());
     try_out(Purpose::operands, flags);
+    // A kernel may be another one for large sizes. The host makes these operands, so they are few.
+    const Size largest = decoy_sizes(run_.asked).back();
+    const std::int64_t most = std::max({largest.m, largest.n, largest.k});
+    if (run_.on_gpu() && MOST_ASKED < most && most <= MOST_MADE && right_so_far()) {
+      const std::vector<Distribution> two{Distribution::huge_row, kinds[kinds[0] == Distribution::huge_row ? 1 : 0]};
+      try_out(Purpose::operands,
+              {"--accuracy", "--data", words(two, ","), "--seed", seed(), "--sizes", to_string(largest)});
+    }
   }
 
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
@@ -265,13 +273,6 @@ class FileTrials {
     }
     try_out(Purpose::speed, {"--sizes", words(sizes, ","), "--seed", seed(), "--max-seconds",
                              fmt::format("{}", run_.options.protocol.max_seconds)});
-  }
-
-  void count() {
-    constexpr std::int64_t SIDE = 256;
-    if (can_compile_checks()) {
-      try_out(Purpose::count, {"--count", "--sizes", grain_ ? fmt::format("{}", SIDE) : to_string(base_)});
-    }
   }
 
   const JudgeRun& run_;
@@ -329,9 +330,6 @@ void print(std::ostream& out, const FileVerdict& verdict) {
   line(to_string(verdict.decision), text);
   for (const std::string& note : verdict.notes) {
     line("  note", note);
-  }
-  for (const Advice& advice : verdict.advice) {
-    line("  next", advice.place.empty() ? advice.text : fmt::format("{}: {}", advice.place, advice.text));
   }
   out << std::flush;
 }

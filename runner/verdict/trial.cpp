@@ -1,6 +1,5 @@
 #include "verdict/verdict.hpp"
 
-#include "base/usage_error.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
@@ -27,11 +26,9 @@ Outcome right_outcome(Purpose purpose) {
       return Outcome::compared;
     case Purpose::decoy:
     case Purpose::speed:
-      return Outcome::measured;
-    case Purpose::count:
       break;
   }
-  return Outcome::counted;
+  return Outcome::measured;
 }
 
 /// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
@@ -48,7 +45,7 @@ void refuse_foreign(Purpose purpose, Record& record) {
 
 std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
                                const std::function<void(std::string_view)>& observer) {
-  if (purpose == Purpose::check || purpose == Purpose::count) {
+  if (purpose == Purpose::check) {
     if (const std::string why = simt::why_unobserved(); !why.empty()) {
       throw std::runtime_error(why);  // which is no fault of the file
     }
@@ -66,7 +63,7 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
     selected.push_back(&kernel);
   }
   const std::vector<Case> plan = plan_of(options, selected, device.device.has_value());
-  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false});
+  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false, nullptr, true});
   std::vector<Record> records;
   for (const Case& item : plan) {
     records.push_back(
@@ -82,19 +79,16 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
 }  // namespace
 
 std::string_view to_string(Purpose purpose) {
-  constexpr std::array<std::string_view, 5> WORDS{"check", "operands", "decoy", "speed", "count"};
+  constexpr std::array<std::string_view, 4> WORDS{"check", "operands", "decoy", "speed"};
   return WORDS.at(static_cast<std::size_t>(purpose));
 }
 
 FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
                     const std::function<void(std::string_view)>& observer) {
-  FileTrial trial{purpose, words, 0.0, "", "", {}};
+  FileTrial trial{purpose, words, 0.0, "", {}};
   const auto begin = std::chrono::steady_clock::now();
   try {
     trial.records = records_of(purpose, words, until_supported, observer);
-  } catch (const UsageError& error) {
-    trial.failure = error.what();
-    trial.details = error.details();
   } catch (const std::exception& error) {
     trial.failure = error.what();
   }

@@ -14,11 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Where counters can not be had, that is no fault of the file.
 bool is_wrong(const JudgedCase& item) {
   const Outcome outcome = item.record.outcome;
-  return outcome == Outcome::incorrect ||
-         (item.purpose != Purpose::count && (outcome == Outcome::implausible || outcome == Outcome::failed));
+  return outcome == Outcome::incorrect || outcome == Outcome::implausible || outcome == Outcome::failed;
 }
 
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
@@ -79,8 +77,7 @@ bool ends_early(const Findings& findings, FileVerdict& verdict) {
   }
   for (const FileTrial& trial : findings.trials) {
     // Without a GPU, or with checks, it is the executor's: it does not know all of CUDA.
-    if (!trial.failure.empty() && trial.purpose != Purpose::count && trial.purpose != Purpose::check &&
-        findings.no_gpu.empty()) {
+    if (!trial.failure.empty() && trial.purpose != Purpose::check && findings.no_gpu.empty()) {
       end(verdict, Decision::refused, Outcome::failed, trial.failure);
       return true;
     }
@@ -95,7 +92,7 @@ bool ends_early(const Findings& findings, FileVerdict& verdict) {
          ends_with_case(verdict, Decision::undecided, [](const JudgedCase& item) {
            const Outcome outcome = item.record.outcome;
            return (outcome == Outcome::skipped || outcome == Outcome::not_supported) && item.hidden &&
-                  item.purpose != Purpose::check && item.purpose != Purpose::count;
+                  item.purpose != Purpose::check;
          });
 }
 
@@ -296,10 +293,6 @@ Json to_json(const FileVerdict& verdict, const std::optional<Device>& device, co
     json["weak_on"].push_back(to_string(data));
   }
   json["notes"] = verdict.notes;
-  json["advice"] = Json::array();
-  for (const Advice& advice : verdict.advice) {
-    json["advice"].push_back({{"from", to_string(advice.from)}, {"place", advice.place}, {"text", advice.text}});
-  }
   json["trials"] = Json::array();
   for (const FileVerdict::Run& trial : verdict.trials) {
     json["trials"].push_back(

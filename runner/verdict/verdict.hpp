@@ -23,7 +23,6 @@ enum class Purpose {
   operands,  ///< hidden sizes and hidden kinds of operands, compared with double precision
   decoy,     ///< timed as for the speed, with operands that only look like its own
   speed,     ///< the sizes that were asked for, and others near them, timed beside cuBLAS
-  count,     ///< on the executor, what each line asks of a GPU's memories
 };
 
 std::string_view to_string(Purpose purpose);
@@ -33,7 +32,6 @@ struct FileTrial {
   std::vector<std::string> words;  ///< the command line, after the program's name
   double seconds = 0.0;
   std::string failure;  ///< why there are no records, in one line
-  std::string details;  ///< a compiler's messages
   std::vector<Record> records;
 };
 
@@ -61,13 +59,6 @@ struct JudgedCase {
 /// An error on operands on which a file need not keep its bound.
 bool is_weak(const JudgedCase& item);
 
-/// A sentence on what to do next.
-struct Advice {
-  Purpose from = Purpose::check;
-  std::string place;  ///< "my.cu:12", or empty
-  std::string text;
-};
-
 /// How many times as fast as cuBLAS a file is over all sizes that were asked for: the geometric mean of the smaller of
 /// both ratios of each, in turns and alone. The interval is that of the ratios in turns, moved to that mean.
 struct Ratio {
@@ -86,7 +77,6 @@ struct FileVerdict {
   std::vector<JudgedCase> cases;
   std::vector<Distribution> weak_on;  ///< where it does not keep the bound of FP32, and need not
   std::vector<std::string> notes;     ///< what could not be tried, and what a reader of the speed has to know
-  std::vector<Advice> advice;
 
   struct Run {
     Purpose purpose = Purpose::check;
@@ -107,11 +97,8 @@ struct Findings {
   std::vector<FileTrial> trials;
 };
 
-/// Decides by the trials of a file. Fills in everything but file, hash and advice.
+/// Decides by the trials of a file. Fills in everything but file and hash.
 FileVerdict verdict_of(const Findings& findings);
-
-/// Appends what the trials say of the file's lines, and what else would help.
-void add_advice(const Findings& findings, FileVerdict& verdict);
 
 /// The verdict as verdicts.schema.json has it. The device and the protocol tell the limits of its speeds.
 nlohmann::ordered_json to_json(const FileVerdict& verdict, const std::optional<Device>& device,

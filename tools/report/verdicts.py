@@ -18,11 +18,6 @@ def again(document: dict, verdict: dict) -> str:
     return shlex.join(words)
 
 
-def next_steps(verdict: dict) -> list[str]:
-    steps = (": ".join(filter(None, (advice["place"], advice["text"]))) for advice in verdict["advice"])
-    return [*steps, *verdict["notes"]]
-
-
 def speed_text(speed: dict) -> str:
     low, high = (each / 1e3 for each in speed["gflops_ci"])
     return f"{significant(speed['gflops'] / 1e3, 4)} ({significant(low, 4)} to {significant(high, 4)})"
@@ -70,9 +65,9 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
                 "whose intervals overlap may be equally fast."
             )
             yield f"Leaderboard: {where}", text, *ranking(of["accepted"], sizes)
-            steps = [[verdict["file"], step] for _, verdict in of["accepted"] for step in next_steps(verdict)]
+            steps = [[verdict["file"], step] for _, verdict in of["accepted"] for step in verdict["notes"]]
             if steps:
-                text = "What would help the ranked files, and what to know of them."
+                text = "What to know of the ranked files."
                 yield f"Notes: {where}", text, ["file", "note"], steps
         for word, text in (
             ("refused", "Wrong somewhere, faster than the machine can be, or no kernel for these sizes."),
@@ -81,12 +76,12 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
             rows = [
                 [
                     *map(verdict.get, ("file", "outcome", "reason")),
-                    ". ".join(next_steps(verdict)),
+                    ". ".join(verdict["notes"]),
                     verdict["hash"],
                     again(document, verdict),
                 ]
                 for document, verdict in of[word]
             ]
             if rows:
-                columns = ["file", "outcome", "reason", "what to do next", *AGAIN]
+                columns = ["file", "outcome", "reason", "notes", *AGAIN]
                 yield f"{word.capitalize()}: {where}", text, columns, rows

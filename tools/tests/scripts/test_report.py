@@ -197,23 +197,22 @@ def verdict_of(file: str, ratio: float | None, verdict: str = "accepted", **more
     speeds = [{"size": "512x512x512", "gflops": 5e4, "gflops_ci": [49e3, 51e3], "throttled": False}] if ratio else []
     vs_cublas = {"mean": ratio, "ci_low": ratio * 0.99, "ci_high": ratio * 1.01} if ratio else None
     found = {"file": file, "hash": "a" * 64, "accepted": verdict == "accepted", "verdict": verdict, "reason": ""}
-    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "advice": [], "weak_on": []}
+    found |= {"outcome": "measured", "vs_cublas": vs_cublas, "speeds": speeds, "notes": [], "weak_on": []}
     return found | more
 
 
 def verdicts_file(path: Path, *verdicts: dict, sizes: str = "512x512x512", device: str = "GPU") -> Path:
-    document = {"verdicts_version": 1, "context": {"device": {"name": device}, "cpu": "CPU"}, "sizes": sizes}
+    document = {"verdicts_version": 2, "context": {"device": {"name": device}, "cpu": "CPU"}, "sizes": sizes}
     document |= {"secret": "0" * 32, "interrupted": False, "verdicts": verdicts}
     path.write_text(json.dumps(document), encoding="utf-8")
     return path
 
 
 def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
-    advice = [{"place": "b.cu:7", "text": "bank conflicts"}, {"place": "", "text": "x"}]
     page = verdicts_file(
         tmp_path / "verdicts.json",
         verdict_of("a.cu", 0.5, weak_on=["inf", "nan"]),
-        verdict_of("b.cu", 1.25, advice=advice, notes=["fast only"]),
+        verdict_of("b.cu", 1.25, notes=["fast only", "not checked"]),
         verdict_of("c.cu", None),
         verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
         verdict_of("slow.cu", None, "undecided", outcome="skipped", reason="not enough memory"),
@@ -232,7 +231,7 @@ def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
     ]
     assert (rows[0]["from"], rows[0]["to"]) == (1.238, 1.262)
     assert rows[0]["TFLOP/s at 512x512x512"] == "50.00 (49.00 to 51.00)"
-    notes = ["b.cu:7: bank conflicts", "x", "fast only"]
+    notes = ["fast only", "not checked"]
     assert tables["Notes: GPU, 512x512x512"]["rows"] == [["b.cu", note] for note in notes]
     assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
     assert rows[0]["SHA-256"] == "a" * 64
