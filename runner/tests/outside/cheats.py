@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "tests" / "cheats"
 PAGE = FOLDER / "README.md"
 KEYS = ("family", "source", "verdict", "caught with")
 FAMILIES = (
-    *("replay", "kept state", "skip", "stream", "clock", "L2", "precision", "shape", "memory", "other buffers"),
+    *("replay", "kept state", "skip", "clock", "L2", "precision", "shape", "other buffers"),
     *("aliasing", "overwriting", "launch line", "process"),
 )
 VERDICTS = ("refused", "incorrect", "implausible", "failed", "honest")
