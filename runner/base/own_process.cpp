@@ -44,7 +44,7 @@ void tell_of_exit(int status, void*) {
 
 }  // namespace
 
-OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* variable) {
+OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* variable, bool silent) {
   std::array<int, 2> connection{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
     throw std::system_error(errno, std::generic_category(), "socketpair");
@@ -53,18 +53,21 @@ OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* va
   const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
   close(connection[1]);
   connection_ = LineConnection(connection[0]);
+  const int nobody = silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
   try {
     program_ = KeptProgram({"/proc/self/exe",
                             arguments,
                             {fmt::format("{}={}", variable, CONNECTION)},
-                            {{STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                            {{silent ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
                             {}});
   } catch (...) {
     close(theirs);
+    close(nobody);
     close(connection[0]);
     throw;
   }
   close(theirs);
+  close(nobody);
 }
 
 OwnProcess::OwnProcess(OwnProcess&& other) noexcept

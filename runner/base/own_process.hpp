@@ -32,13 +32,14 @@ class LineConnection {
 };
 
 /// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
-/// but its standard error, which its standard output goes to as well: what kernels print is no result.
+/// but its standard error, which its standard output goes to as well, unless it is `silent`: what kernels print is no
+/// result.
 class OwnProcess {
  public:
   /// No process.
   OwnProcess() = default;
   /// `variable` of the environment tells the process that it is one. Throws std::system_error where it does not start.
-  OwnProcess(const std::vector<std::string>& arguments, const char* variable);
+  OwnProcess(const std::vector<std::string>& arguments, const char* variable, bool silent);
   ~OwnProcess() { end(); }
   OwnProcess(OwnProcess&& other) noexcept;
   OwnProcess& operator=(OwnProcess&& other) noexcept;

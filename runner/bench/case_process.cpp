@@ -1,6 +1,7 @@
 #include "bench/case_process.hpp"
 
 #include "base/outcome.hpp"
+#include "base/words.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -46,13 +47,17 @@ Record record_in(const Json& message, const Case& item) {
 }  // namespace
 
 CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
-                         StopToken stop)
-    : arguments_(std::move(arguments)), seconds_per_case_(seconds_per_case), checkable_(checkable), stop_(stop) {
+                         bool silent, StopToken stop)
+    : arguments_(std::move(arguments)),
+      seconds_per_case_(seconds_per_case),
+      checkable_(checkable),
+      silent_(silent),
+      stop_(stop) {
   start();
 }
 
 void CaseProcess::start() {
-  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE);
+  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, silent_);
   try {
     const Json hello = receive();
     hello.at("gpu_error").get_to(gpu_error_);
@@ -205,11 +210,9 @@ void serve_cases(const Run& run) {
                                {"empty_kernel_us", facts.empty_kernel_us},
                                {"resolution_us", facts.event_resolution_us}}}},
                             -1));
-  Clock::time_point told;
+  Pace pace;  // telling takes time from what is measured
   const Observer observer = [&](std::string_view activity) {
-    constexpr auto PERIOD = std::chrono::milliseconds(100);  // telling takes time from what is measured
-    if (Clock::now() - told > PERIOD) {
-      told = Clock::now();
+    if (pace.shows(activity)) {
       connection.send(dump_json({{"progress", activity}}, -1));
     }
   };

@@ -160,7 +160,7 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
     seconds = 2.0 * time_for_replies(*seconds).count();
   }
   const bool checkable = !device && !options.protocol.check && can_compile_checks();
-  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, StopToken(interrupted));
+  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, run.silent, StopToken(interrupted));
 }
 
 }  // namespace sgemm

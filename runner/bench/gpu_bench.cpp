@@ -99,6 +99,9 @@ void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& 
       return;
     }
     try {
+      DeviceProblem& problem = gpu_.on_device(operands).problem;
+      problem.move(gpu_.protocol().seed);  // as for samples, so that a place does not tell what a launch is for
+      problem.fill(operands.host());
       run_mode(item);
       require_inputs_unchanged(operands);
     } catch (...) {

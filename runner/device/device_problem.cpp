@@ -36,11 +36,16 @@ DeviceProblem::DeviceProblem(const Shape& shape, const HostOperands& inputs, boo
   if (!inputs.c0.empty()) {
     c0_.copy_from_host(inputs.c0);
   }
-  Inputs first{Place(inputs.a.size()), Place(inputs.b.size())};
-  copy_from_host(first.a.data(), inputs.a);
-  copy_from_host(first.b.data(), inputs.b);
-  inputs_.push_back(std::move(first));
+  inputs_.push_back({Place(inputs.a.size()), Place(inputs.b.size())});
   reserve(1);
+  fill(inputs);
+}
+
+void DeviceProblem::fill(const HostOperands& inputs) {
+  for (Inputs& each : inputs_) {
+    copy_from_host(each.a.data(), inputs.a);
+    copy_from_host(each.b.data(), inputs.b);
+  }
 }
 
 void DeviceProblem::move(std::uint64_t seed) {

@@ -37,6 +37,8 @@ class DeviceProblem {
   /// Puts all operands at other addresses of the same alignment, which `seed` decides. What they hold is undefined
   /// then.
   void move(std::uint64_t seed);
+  /// Copies the inputs of all launches to the device again.
+  void fill(const HostOperands& inputs);
   /// Makes the operands of `launches` launches; operands that exist already stay.
   void reserve(int launches);
   /// The memory of one launch's A and B, within which they move.

@@ -19,6 +19,8 @@ static_assert(MOST_MATRICES == Witness::MOST_LAUNCHES);
 constexpr double WORSE = 8.0;
 /// A sum over fewer rows, or of fewer products, says little of the error of a launch.
 constexpr std::int64_t TERMS_FOR_ERROR = 64;
+/// At each C: one tells what is wrong with it, and one whether looks tell that at all.
+constexpr std::size_t LOOKS = 2;
 /// Of the witness's own sums in double precision.
 constexpr double OWN_ERROR = 0x1p-40;
 
@@ -41,12 +43,12 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 }  // namespace
 
 struct Witness::Found {
-  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_look), sizeof(LookFindings))); }
+  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_look), LOOKS * sizeof(LookFindings))); }
   ~Found() { cudaFreeHost(of_look); }
   Found(const Found&) = delete;
   Found& operator=(const Found&) = delete;
 
-  LookFindings* of_look = nullptr;
+  LookFindings* of_look = nullptr;  ///< at C, and at C with a NaN in it
 };
 
 bool Witness::can_renew(const Shape& shape, Distribution data) {
@@ -64,7 +66,7 @@ Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& proble
       shape_(shape),
       data_(data),
       stream_(stream),
-      findings_(1),
+      findings_(LOOKS),
       found_(std::make_unique<Found>()) {
   if (shape_.beta != 0.0F) {
     c0_ = DeviceBuffer<RowOfSigns>(static_cast<std::size_t>(shape_.m));
@@ -96,7 +98,7 @@ void Witness::fill_with_seed() {
 
 void Witness::renew(int launches) {
   constexpr std::uint64_t SEEDS = 128;  // for a sample
-  static_assert(SEEDS >= 2 * MOST_LAUNCHES + 2);
+  static_assert(SEEDS >= 2 * MOST_LAUNCHES + 3);
   std::uint64_t counter = SEEDS * ++sample_;
   launches_ = launches;
   problem_.reserve(launches);
@@ -106,7 +108,8 @@ void Witness::renew(int launches) {
     seeds_.of_launch[launch] = secret_.seed(counter++);
     around.of_launch[launch] = secret_.seed(counter++);
   }
-  signs_ = secret_.seed(counter);
+  signs_ = secret_.seed(counter++);
+  nan_ = secret_.seed(counter);
   if (launches > 1) {
     const auto rooms = [&](auto Rooms::*which) {
       const std::size_t size = (problem_.rooms(0).*which).size();
@@ -116,7 +119,7 @@ void Witness::renew(int launches) {
     enqueue_fill(rooms(&Rooms::a), rooms(&Rooms::b), around, fill_of(data_), stream_);
   }
   enqueue_fill(all_a(Owner::cublas), all_b(Owner::cublas), seeds_, fill_of(data_), stream_);
-  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, sizeof(LookFindings), stream_));
+  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, LOOKS * sizeof(LookFindings), stream_));
 }
 
 void Witness::enqueue_look(Owner owner, const ErrorBound& bound) {
@@ -131,15 +134,27 @@ void Witness::enqueue_look(Owner owner, const ErrorBound& bound) {
   enqueue_factors(b, seeds_, fill, signs_, factors_.data(), stream_);
   enqueue_expectations(a, seeds_, fill, factors_.data(), expected_.data(), stream_);
   if (shape_.beta != 0.0F) {
-    const Matrices c0{shape_.m, shape_.n, 1, {problem_.reference_operands().c}};
-    enqueue_signed_rows(c0, signs_, c0_.data(), stream_);
+    const Matrices original{shape_.m, shape_.n, 1, {problem_.reference_operands().c}};
+    enqueue_signed_rows(original, signs_, c0_.data(), stream_);
   }
   const Matrices c =
       matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).c; });
   const RowRule rule{shape_.alpha, shape_.beta, static_cast<double>(shape_.n), bound};
   LookFindings* const findings = findings_.data();
-  sgemm::enqueue_look(c, signs_, expected_.data(), shape_.beta != 0.0F ? c0_.data() : nullptr, rule, findings, stream_);
+  const RowOfSigns* const c0 = shape_.beta != 0.0F ? c0_.data() : nullptr;
+  sgemm::enqueue_look(c, signs_, expected_.data(), c0, rule, findings, stream_);
   enqueue_compare(a, b, seeds_, fill, findings, stream_);
+  const std::uint64_t launch = nan_ % count;
+  const std::int64_t element =
+      nan_row() * shape_.n + static_cast<std::int64_t>((nan_ >> 32U) % static_cast<std::uint64_t>(shape_.n));
+  CUDA_CHECK(cudaMemsetAsync(c.data[launch] + element, 0xFF, sizeof(float), stream_));
+  const Matrices with_nan{shape_.m, shape_.n, 1, {c.data[launch]}};
+  sgemm::enqueue_look(with_nan, signs_, expected_.data() + launch * static_cast<std::size_t>(shape_.m), c0, rule,
+                      findings + 1, stream_);
+}
+
+std::int64_t Witness::nan_row() const {
+  return static_cast<std::int64_t>((nan_ >> 8U) % static_cast<std::uint64_t>(shape_.m));
 }
 
 double Witness::error_since_begin(Owner owner, const LookFindings& found) {
@@ -159,7 +174,8 @@ void Witness::require_right(Owner owner, const Standard& standard) {
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
   enqueue_look(owner, standard.bound);
   const LookFindings& found = *found_->of_look;
-  CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), sizeof(LookFindings), cudaMemcpyDeviceToHost, stream_));
+  CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost,
+                             stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   const int round = ++errors_.at(static_cast<std::size_t>(owner)).rounds;
   const std::string where =
@@ -173,6 +189,9 @@ void Witness::require_right(Owner owner, const Standard& standard) {
                       fmt::format("{}{} rows of C wrong when the clock stopped, row {} of launch {} among them: C x "
                                   "with random signs x is off by {:.3g} (bound {:.3g})",
                                   where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
+  }
+  if (const LookFindings& of_nan = found_->of_look[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
+    throw CaseStopped(Outcome::failed, fmt::format("{}the judge put a NaN into C and did not see it there", where));
   }
   const double error_of_all = tells_error ? 0.0 : error_since_begin(owner, found);
   if (error_of_all > standard.most_rel_err) {

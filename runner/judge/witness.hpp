@@ -23,6 +23,9 @@ namespace sgemm {
 /// stopped, its C is looked at on the same stream, so what comes later is too late. What is expected is made of the
 /// seeds after that, so that no kernel finds it in memory, or changes it by changing its operands.
 ///
+/// Code that could not see a wrong C would call anything right. So a NaN is put into each C that has been looked at,
+/// where the secret says, and a second look has to see it.
+///
 /// The memory around operands has numbers of their kind. So a kernel can not tell where those of a later launch lie,
 /// which it could compute ahead.
 class Witness {
@@ -71,6 +74,7 @@ class Witness {
   double error_since_begin(Owner owner, const LookFindings& found);
   Matrices all_a(Owner owner);
   Matrices all_b(Owner owner);
+  std::int64_t nan_row() const;
 
   const Secret secret_;
   const std::uint64_t seed_;
@@ -82,6 +86,7 @@ class Witness {
   int launches_ = 0;
   Seeds seeds_;
   std::uint64_t signs_ = 0;  ///< seed
+  std::uint64_t nan_ = 0;    ///< where it is put
   DeviceBuffer<Factor> factors_;
   DeviceBuffer<Expectation> expected_;
   DeviceBuffer<RowOfSigns> c0_;

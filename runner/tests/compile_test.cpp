@@ -80,8 +80,10 @@ TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
 constexpr const char* WORDS_FOR_LAUNCHES =
     "#include <cuda.h>\n"
     "__global__ void boxes(const __grid_constant__ CUtensorMap a, float* c) { *c = *(const float*)&a; }\n"
-    "__global__ void k(float* c) { *c = 1; }\n"
-    "// launch: cudaMemsetAsync(C, 0, 4 * M, stream); cooperative(); cluster(2); k<<<2, 1>>>(C);"
+    "namespace { __constant__ float factor[2]; }\n"
+    "__global__ void k(float* c) { *c = factor[1]; }\n"
+    "// launch: cudaMemcpyToSymbol(factor, &alpha, 4, 4); cudaMemsetAsync(C, 0, 4 * M, stream); cooperative(); "
+    "cluster(2); k<<<2, 1>>>(C);"
     " boxes<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32, 128), C)\n";
 
 TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
@@ -97,6 +99,13 @@ TEST_F(CompileTest, DeviceCodeHasWordsForLaunches) {
   EXPECT_EQ(refusal("k<<<1, 1>>>(C); cluster(2)", Target::for_executor), "my.cu: no launch follows 'cluster(2);'");
   EXPECT_EQ(refusal("k<<<1, 1>>>(tensor_map(A, M, K, lda, 64, 32))", Target::for_checks),
             "my.cu: tensor_map() in a launch line is for GPUs: the executor has no tensor maps");
+}
+
+TEST_F(CompileTest, DeviceCodeWithAnUnfinishedLaunchIsRefused) {
+  std::ofstream("my.cu") << "__global__ void k(float* c) { *c = 1; }\n// launch: k<<<1, 1>>>(C); k<<<dim3(1),\n";
+  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
+  EXPECT_EQ(usage_message([&] { device_wrapper_of(file); }),
+            "my.cu: 'k<<<dim3(1),;' is no launch: it lacks '>>>(' or its end");
 }
 
 TEST_F(CompileTest, AHostFunctionMayHaveTheNameOfAWord) {

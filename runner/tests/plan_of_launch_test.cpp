@@ -77,6 +77,22 @@ TEST(PlanOfLaunch, FillsCAndTheWorkspaceAlone) {
   }
 }
 
+TEST(PlanOfLaunch, CopiesNoAddressAndNoMoreThanThereIs) {
+  const auto copying = [](const void* first, unsigned long long bytes) {
+    UserPlan plan = plan_of(first);
+    plan.kind = UserPlan::Kind::copy;
+    plan.bytes = bytes;
+    plan.parameters = 1;
+    return plan;
+  };
+  const auto address = [&](Base moved) { return copying(address_for_plan(Base::a, moved), 8); };
+  EXPECT_EQ(error_of([&] { find_addresses(address(Base::none), address); }),
+            "its launch line copies an operand's address to a constant, and operands move");
+  EXPECT_EQ(error_of([&] { require_whole(copying(nullptr, 4096), {}); }), "");
+  EXPECT_EQ(error_of([&] { require_whole(copying(nullptr, 4097), {}); }),
+            "its launch line copies 4097 bytes to a constant, and 4096 are the most");
+}
+
 TEST(PlanOfLaunch, HasAllThatTheKernelReads) {
   constexpr const char* OTHER = "a kernel takes other parameters than its launch passes";
   const UserPlan plan = plan_of(nullptr);

@@ -88,6 +88,7 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
     late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
     cudaGetLastError();  // that it was not ready is no error
     if (witness != nullptr) {
+      CUDA_CHECK(cudaEventSynchronize(pair.stop.get()));  // before it, the signs of the look are not on the GPU
       witness->require_right(contender.owner, contender.standard);
     }
   }

@@ -45,6 +45,13 @@ class LoadedFile {
 
   bool device_code(Target target) const { return target == Target::for_gpu && options_.device_code; }
 
+  /// Device code is loaded again when it is next asked for, as if it had never run.
+  void forget(Target target) {
+    if (device_code(target)) {
+      codes_[static_cast<std::size_t>(target)].reset();
+    }
+  }
+
   const UserCode& code(Target target) {
     std::unique_ptr<UserCode>& code = codes_[static_cast<std::size_t>(target)];
     if (!code) {
@@ -70,11 +77,11 @@ std::map<std::string, std::vector<std::shared_ptr<LoadedFile>>>& loaded_files() 
 Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   Build build;
   build.configurations = [file, target](const Problem& problem) {
-    const UserCode& code = file->code(target);
-    const auto launch = [&code, file](const Problem& p, void* workspace, cudaStream_t stream) {
-      code.launch(p, workspace, stream);
+    file->forget(target);  // what its kernels have kept of other cases
+    const auto launch = [file, target](const Problem& p, void* workspace, cudaStream_t stream) {
+      file->code(target).launch(p, workspace, stream);
     };
-    return std::vector{Configuration{"", code.workspace_bytes(problem), launch}};
+    return std::vector{Configuration{"", file->code(target).workspace_bytes(problem), launch}};
   };
   build.allocate = target == Target::for_gpu ? allocate_on_gpu : allocate_for_executor;
   if (target == Target::for_gpu) {

@@ -384,6 +384,10 @@ class PlanKernels {
       add_name(line, fmt::format("&{}", constant));
       add_plan(placed);
     } else {
+      if (statement.find("<<<") != std::string::npos) {
+        throw UsageError(
+            fmt::format("{}: '{}' is no launch: it lacks '>>>(' or its end", file.path, simt::trimmed(statement)));
+      }
       (is_for_next(file, statement) ? said_ : before_) += placed;
     }
   }

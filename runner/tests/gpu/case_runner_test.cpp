@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -128,6 +130,68 @@ TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
       }
     }
   }
+}
+
+/// All places of the GPU's memory near `address` where these numbers lie.
+std::vector<float*> copies_near(const void* address, const std::vector<float>& numbers) {
+  constexpr std::size_t GRANULE = std::size_t{2} << 20U;  // what the driver maps
+  constexpr std::size_t ALIGNMENT = 512;
+  const auto middle = reinterpret_cast<std::uintptr_t>(address) / GRANULE * GRANULE;
+  std::vector<char> found(GRANULE);
+  std::vector<float*> copies;
+  for (std::uintptr_t at = middle - 64 * GRANULE; at < middle + 64 * GRANULE; at += GRANULE) {
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(at)) != cudaSuccess ||
+        attributes.type != cudaMemoryTypeDevice ||
+        cudaMemcpy(found.data(), reinterpret_cast<void*>(at), GRANULE, cudaMemcpyDeviceToHost) != cudaSuccess) {
+      cudaGetLastError();
+      continue;
+    }
+    for (std::size_t offset = 0; offset < GRANULE; offset += ALIGNMENT) {
+      if (std::memcmp(found.data() + offset, numbers.data(), ALIGNMENT) == 0) {
+        copies.push_back(reinterpret_cast<float*>(at + offset));
+      }
+    }
+  }
+  return copies;
+}
+
+TEST_F(CaseRunnerTest, AFileThatWritesToWhatCIsRestoredFromIsToldSo) {
+  protocol_.beta = 1.0F;
+  const std::vector<float> c0 =
+      make_operands({SMALL.m, SMALL.n, SMALL.k, 1.0F, 1.0F}, Distribution::uniform, protocol_.seed).c0;
+  std::size_t written = 0;
+  Kernel kernel = with_launch([&](const Problem& p, cudaStream_t stream) {
+    for (float* const copy : written > 0 ? std::vector<float*>() : copies_near(p.a, c0)) {
+      CUDA_CHECK(cudaMemsetAsync(copy, 0, sizeof(float), stream));  // C as well, so that no result differs
+      ++written;
+    }
+    cublas_build().prepare(p)(p, stream);
+  });
+  kernel.file = KernelFile{};
+  const Record record = run(kernel);
+  ASSERT_GE(written, 3U) << "C of both, and what they are restored from";
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_EQ(record.reason, "writes to C0, which is an input");
+}
+
+/// Where operands lie says nothing of whether a launch is going to be verified or timed.
+TEST_F(CaseRunnerTest, OperandsOfVerificationLieAtAnyPlaceOfTheirMemory) {
+  std::vector<std::uintptr_t> places;
+  Kernel kernel = with_launch([&](const Problem& p, cudaStream_t stream) {
+    cublas_build().prepare(p)(p, stream);
+    places.push_back(reinterpret_cast<std::uintptr_t>(p.a) % (std::size_t{2} << 20U));
+  });
+  kernel.file = KernelFile{};
+  std::set<std::uintptr_t> of_verification;
+  for (protocol_.seed = 40; protocol_.seed < 48; ++protocol_.seed) {
+    runner_.reset();
+    const std::size_t first = places.size();
+    ASSERT_EQ(run(kernel).outcome, Outcome::measured);
+    of_verification.insert(places.at(first));
+  }
+  EXPECT_GT(of_verification.size(), 4U);  // of eight draws of 32
+  EXPECT_GT(std::set(places.begin(), places.end()).size(), 24U);
 }
 
 class ProtocolTest : public CaseRunnerTest, public testing::WithParamInterface<std::tuple<L2State, TimeMode, float>> {};

@@ -15,7 +15,9 @@ namespace {
 
 class UserKernelsTest : public TemporaryFolderTest {
  protected:
-  static Record run(const std::string& source, float beta = 0.0F, const char* launch = nullptr) {
+  /// Of the second case, where there are `cases` of the same.
+  static Record run(const std::string& source, float beta = 0.0F, const char* launch = nullptr, int cases = 1,
+                    Distribution data = Distribution::uniform) {
     std::ofstream("my.cu") << source;
     const DeviceQuery query = query_device(0);
     UserOptions options;
@@ -28,8 +30,13 @@ class UserKernelsTest : public TemporaryFolderTest {
     Protocol protocol;
     protocol.beta = beta;
     protocol.max_seconds = 0.05;
+    protocol.data = {data};
     CaseRunner runner(protocol, query, CaseRunner::Settings{});
-    return runner.run({&kernels.front(), {192, 160, 224}, {}}, [](std::string_view) {});
+    Record record = runner.run({&kernels.front(), {192, 160, 224}, {}}, [](std::string_view) {});
+    for (int next = 1; next < cases; ++next) {
+      record = runner.run({&kernels.front(), {192, 160, 224}, {}}, [](std::string_view) {});
+    }
+    return record;
   }
 };
 
@@ -178,6 +185,77 @@ TEST_F(UserKernelsTest, DeviceCodeHasClustersCooperativeLaunchesFilledMemoryAndT
   EXPECT_TRUE(record.verified);
   const Record fills_a = run(WORDS, 0.0F, "cudaMemsetAsync(A, 0, 4, stream); store<<<1, 32>>>(M, N, C, C)");
   EXPECT_EQ(fills_a.reason, "its launch line fills memory that is neither C nor the workspace");
+}
+
+/// Factors and extents that a host would copy: to constants of several names, and to a part of one.
+constexpr const char* CONSTANTS = R"(
+struct Extents { int m, n, k; };
+static __constant__ float factors[4];
+namespace { __constant__ Extents extents; }
+namespace mine { __constant__ int ends[2]; }
+__global__ void product(const float* A, const float* B, float* C) {
+  const int row = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;
+  if (row >= mine::ends[0] || column >= mine::ends[1]) return;
+  float sum = 0;
+  for (int k = 0; k < extents.k; ++k) sum += A[row * extents.k + k] * B[k * extents.n + column];
+  float* const c = &C[row * extents.n + column];
+  *c = factors[2] * sum + (factors[3] == 0 ? 0 : factors[3] * *c);
+}
+)";
+constexpr const char* COPIES_AND_LAUNCH =
+    "const float both[] = {alpha, beta}; const Extents all{M, N, K}; cudaMemcpyToSymbol(extents, &all, sizeof(all));"
+    "cudaMemcpyToSymbol(factors, both, sizeof(both), 2 * sizeof(float)); cudaMemcpyToSymbol(mine::ends, &all, 8);"
+    "product<<<dim3(ceil_div(N, 32), M), 32>>>(A, B, C)";
+
+TEST_F(UserKernelsTest, DeviceCodeHasConstantsToCopy) {
+  const Record record = run(CONSTANTS, -0.5F, COPIES_AND_LAUNCH, 2);
+  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
+  EXPECT_TRUE(record.verified);
+  EXPECT_EQ(run(CONSTANTS, 0.0F, "cudaMemcpyToSymbol(factors, &A, sizeof(A)); product<<<1, 32>>>(A, B, C)").reason,
+            "its launch line copies an operand's address to a constant, and operands move");
+  EXPECT_EQ(run(CONSTANTS, 0.0F,
+                "const int all[5] = {}; cudaMemcpyToSymbol(mine::ends, all, 20); product<<<1, 32>>>(A, B, C)")
+                .reason,
+            "its launch line copies to byte 20 of mine::ends, which has 8");
+}
+
+/// Right while its module is new. A judgement asks for many cases, so one that counts them could tell which is which.
+constexpr const char* COUNTS_LAUNCHES = R"(
+__device__ int launched = 0;
+__global__ void count() { ++launched; }
+__global__ void product(int M, int N, int K, const float* A, const float* B, float* C) {
+  const int row = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;
+  if (column >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
+  C[row * N + column] = launched < MOST ? sum : 0;
+}
+)";
+constexpr const char* COUNT_AND_LAUNCH =
+    "product<<<dim3(ceil_div(N, 32), M), 32>>>(M, N, K, A, B, C); count<<<1, 1>>>()";
+
+TEST_F(UserKernelsTest, NothingThatACaseLeavesInTheModuleReachesTheNext) {
+  const Record measured = run("#define MOST 1000000\n" + std::string(COUNTS_LAUNCHES), 0.0F, COUNT_AND_LAUNCH);
+  ASSERT_EQ(measured.outcome, Outcome::measured) << measured.reason;
+  const Record few = run("#define MOST 1\n" + std::string(COUNTS_LAUNCHES), 0.0F, COUNT_AND_LAUNCH, 2);
+  EXPECT_EQ(few.outcome, Outcome::incorrect);
+  EXPECT_EQ(few.reason.find("timed round 1: "), 0U) << few.reason;  // and not when it was verified
+}
+
+/// Right for numbers between -1 and 1 alone, of which it does not look at any.
+TEST_F(UserKernelsTest, ADecoyIsNoUniformOperandButForAFew) {
+  const std::string fixed =
+      "__device__ float fixed(float x) { return rintf(fminf(fmaxf(x, -1), 1) * 0x1p23f) * 0x1p-23f; }\n"
+      "__global__ void product(int M, int N, int K, const float* A, const float* B, float* C) {\n"
+      "  const int row = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;\n"
+      "  if (column >= N) return;\n"
+      "  float sum = 0;\n"
+      "  for (int k = 0; k < K; ++k) sum += fixed(A[row * K + k]) * fixed(B[k * N + column]);\n"
+      "  C[row * N + column] = sum;\n"
+      "}\n";
+  constexpr const char* LAUNCH = "product<<<dim3(ceil_div(N, 32), M), 32>>>(M, N, K, A, B, C)";
+  EXPECT_EQ(run(fixed, 0.0F, LAUNCH).outcome, Outcome::measured);
+  EXPECT_EQ(run(fixed, 0.0F, LAUNCH, 1, Distribution::outliers).outcome, Outcome::incorrect);
 }
 
 /// A file's macros hold for the kernel that writes its plan.

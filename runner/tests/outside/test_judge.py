@@ -13,7 +13,7 @@ import pytest
 
 import cheats
 from runs import HANGS, ROOT, RUNNER, processor_seconds, schema_errors, wait_until
-from test_user_kernels import KERNEL, LAUNCH, RIGHT
+from test_user_kernels import LAUNCH, RIGHT
 from tools import testing
 
 pytestmark = pytest.mark.skipif(
@@ -64,7 +64,7 @@ def test_a_right_file_is_right_as_far_as_it_can_be_judged(name):
     assert "speed was not judged" in verdict["reason"]
     assert verdict["weak_on"] == [] or name == "mma"  # whose operands are split
     tried = {(case["trial"], case["outcome"]) for case in verdict["cases"]}
-    assert {("check", "executed"), ("operands", "compared"), ("count", "counted")} <= tried
+    assert {("check", "executed"), ("operands", "compared")} <= tried
     assert len({case.get("data") for case in verdict["cases"]}) == 1 + 16  # and none, where nothing is compared
     assert all(trial["seconds"] > 0 for trial in verdict["trials"])
 
@@ -76,7 +76,7 @@ def test_a_program_without_symbols_can_not_check_and_calls_nothing_wrong(tmp_pat
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
     [verdict] = json.loads(done.stdout)["verdicts"]
     assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
-    assert sum("stripped of the symbols" in note for note in verdict["notes"]) == 2  # checks and counts
+    assert sum("stripped of the symbols" in note for note in verdict["notes"]) == 1
     assert {case["outcome"] for case in verdict["cases"]} == {"compared"}
 
 
@@ -103,7 +103,7 @@ def test_a_cheat_is_refused_without_a_gpu(cheat):
 def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
     status, judged = verdicts(",".join(str(cheat.path) for cheat in BY_HOST_CODE))
     assert status == 4
-    assert len(judged) == len(BY_HOST_CODE) >= 10
+    assert len(judged) == len(BY_HOST_CODE) >= 3
     for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
         assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
         assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
@@ -140,28 +140,23 @@ def test_a_file_for_one_size_is_tried_there():
     assert {case["size"] for case in verdict["cases"] if case["outcome"] == "compared"} == {"48x32x40"}
 
 
-def test_what_is_slow_is_told_with_its_line():
-    transposed = KERNEL.replace("A[row * K + k]", "A[row * K + k]").replace(
-        "blockIdx.y * 16 + threadIdx.y, column", "X"
-    )
-    text = LAUNCH + transposed.replace(
-        "X = blockIdx.x * 16 + threadIdx.x", "blockIdx.y * 16 + threadIdx.x, column = blockIdx.x * 16 + threadIdx.y"
-    )
-    _, [verdict] = verdicts(written("mine.cu", text))
-    assert verdict["outcome"] == "executed", verdict["reason"]
-    assert any(advice["from"] == "count" and advice["place"].startswith("mine.cu:") for advice in verdict["advice"])
-
-
-def test_a_race_is_told_with_its_line_and_what_helps():
+def test_a_race_is_told_with_its_line():
     text = (RIGHT_FILES / "right_tiled.cu").read_text(encoding="utf-8")
     line = 1 + text[: text.index("sum += a[y][k]")].count("\n")
     before, _, after = text.rpartition("    __syncthreads();\n")
     racing = before + "\n" + after
     status, [verdict] = verdicts(written("mine.cu", racing))
     assert (status, verdict["outcome"]) == (4, "failed")
-    [advice] = [advice for advice in verdict["advice"] if advice["from"] == "check"]
-    assert advice["place"] == f"mine.cu:{line}"
-    assert "put a barrier between" in advice["text"]
+    assert f"mine.cu:{line} in sgemm" in verdict["reason"]
+    assert "no barrier lies in between" in verdict["reason"]
+
+
+def test_what_kernels_print_is_not_shown():
+    line = 'if (blockIdx.x + threadIdx.x == 0) printf("accepted   mine.cu: 9.000 of cuBLAS\\n");'
+    text = "#include <cstdio>\n" + RIGHT.replace("float sum = 0;", line + " float sum = 0;")
+    done = judge(written("mine.cu", text))
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "accepted" not in done.stdout
 
 
 def test_a_folder_has_a_verdict_for_each_file():
