@@ -175,6 +175,10 @@ void Record::judge(const Verdict& verdict, std::string_view when, float beta,
   }
   const bool excused = errors && !errors->promised;
   if (!verdict.correct() && !excused) {
+    if (verdict.non_finite_wrong > 0) {  // the finite elements alone may look right
+      rel_err.reset();
+      max_bound_ratio.reset();
+    }
     const std::string found = cause ? cause() : "";
     throw CaseStopped(Outcome::incorrect,
                       std::string(when) + verdict.describe() + (found.empty() ? explanation(verdict, beta) : found));

@@ -248,6 +248,7 @@ TEST_F(ExecutedCaseTest, ResultThatIsNeverWrittenIsIncorrect) {
   const Record record = run(with_launch([](const Problem&, cudaStream_t) {}));
   EXPECT_EQ(record.outcome, Outcome::incorrect);
   EXPECT_FALSE(record.verified);
+  EXPECT_FALSE(record.rel_err) << "an error of the elements that are finite, of which there are none";
 }
 
 TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
