@@ -5,6 +5,7 @@
 #include "base/words.hpp"
 #include "cli/flags.hpp"
 #include "cli/selection.hpp"
+#include "record/results_file.hpp"
 #include "user/user_file.hpp"
 
 #include <fmt/format.h>
@@ -180,6 +181,11 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   }
   if (mode == Mode::sustain || options.protocol.energy) {
     refuse_without_turns(options);
+  }
+  if (options.out && is_csv(*options.out) &&
+      (mode == Mode::count || mode == Mode::sustain || options.protocol.energy)) {
+    throw UsageError(fmt::format("--out {}: CSV has no columns for what {} finds: name a file that ends in .json",
+                                 *options.out, options.protocol.energy ? "--energy" : flag_of(mode)));
   }
   if (mode == Mode::profile && options.on_executor) {
     throw UsageError("--profile is for a GPU's profiler: not with --device cpu; --count counts there");

@@ -249,15 +249,11 @@ OutputFile results_file(const std::optional<std::string>& asked, std::string_vie
   return OutputFile::unused(folder, fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))), ".json");
 }
 
-namespace {
-
 bool is_csv(const std::filesystem::path& path) {
   std::string extension = path.extension().string();
   std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
   return extension == ".csv";
 }
-
-}  // namespace
 
 ResultsFile::ResultsFile(OutputFile file, const nlohmann::ordered_json& context)
     : file_(std::move(file)), csv_(is_csv(file_.path())), context_(dump_json(context, 1)) {

@@ -57,10 +57,13 @@ class OutputFile {
 /// in local time. Makes that folder. Throws UsageError where no file can be written there.
 OutputFile results_file(const std::optional<std::string>& asked, std::string_view device_name);
 
+/// Whether the file is to be CSV: its name ends with ".csv", in small or capital letters.
+bool is_csv(const std::filesystem::path& path);
+
 /// The results of one run, on disk after every case.
 class ResultsFile {
  public:
-  /// Writes the file with no cases yet: JSON, or CSV where the name ends with ".csv".
+  /// Writes the file with no cases yet: JSON, or CSV where is_csv() of its name.
   ResultsFile(OutputFile file, const nlohmann::ordered_json& context);
 
   /// Appends a case and writes the file.
