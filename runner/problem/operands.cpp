@@ -96,9 +96,7 @@ class MatrixMaker {
         columns_(static_cast<std::uint64_t>(whole(shape, which).columns)),
         random_(seed, stream_of(which)),
         part_(static_cast<std::size_t>(window.rows) * static_cast<std::size_t>(window.columns)),
-        half_depth_(static_cast<std::uint64_t>(shape.k) / 2),
-        outliers_(std::max<std::uint64_t>(
-            256, columns_ * static_cast<std::uint64_t>(whole(shape, which).rows) / (2 * MOST_OUTLIERS))) {}
+        half_depth_(static_cast<std::uint64_t>(shape.k) / 2) {}
 
   std::vector<float> make(Distribution distribution) {
     switch (distribution) {
@@ -156,8 +154,7 @@ class MatrixMaker {
  private:
   /// Of how many elements, or rows, one is chosen.
   static constexpr std::uint64_t SPARSE = 512;
-  /// However large a matrix is: a kernel that looks at a part of it is to find none.
-  static constexpr std::uint64_t MOST_OUTLIERS = 8;
+  static constexpr std::uint64_t OUTLIERS = 256;
   static constexpr std::uint64_t ROWS = 32;
 
   float u(std::uint64_t index) const { return uniform(random_, index); }
@@ -174,7 +171,7 @@ class MatrixMaker {
   bool is_outlier(std::uint64_t index) const {
     const bool of_a = which_ == MatrixName::a;
     const std::uint64_t k = of_a ? index % columns_ : index / columns_;
-    return which_ != MatrixName::c && k % 2 == (of_a ? 0 : 1) && is_chosen(index, outliers_);
+    return which_ != MatrixName::c && k % 2 == (of_a ? 0 : 1) && is_chosen(index, OUTLIERS);
   }
 
   /// The first row times a power of two from 2^-3 to 1 for each row, so that all are multiples to the last bit.
@@ -244,7 +241,6 @@ class MatrixMaker {
   CounterRandom random_;
   std::vector<float> part_;
   std::uint64_t half_depth_;  ///< half of the columns of A and of the rows of B
-  std::uint64_t outliers_;    ///< one of so many elements, where k has the right parity
 };
 
 struct Names {
@@ -283,7 +279,7 @@ Names names(Distribution distribution) {
     case Distribution::rank_one:
       return {"rank_one", "rows of A are multiples of one row, but for one of 32"};
     case Distribution::outliers:
-      return {"outliers", "uniform, a few elements are 1024 times as large"};
+      return {"outliers", "uniform, one of 512 elements is 1024 times as large"};
     case Distribution::huge_row:
       return {"huge_row", "uniform, one of 32 rows of A is 2^40 times as large"};
   }

@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -376,7 +374,8 @@ TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
         depths.push_back(k_of(i));
       }
     }
-    EXPECT_NEAR(static_cast<double>(depths.size()), 8.0, 7.0);
+    EXPECT_NEAR(static_cast<double>(depths.size()), static_cast<double>(made.size()) / 512.0,
+                static_cast<double>(made.size()) / 1024.0);
     return depths;
   };
   for (const std::size_t k : k_of_outliers(outliers.a, uniform.a, [](std::size_t i) { return i % DEPTH; })) {
@@ -388,14 +387,6 @@ TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
   for (std::size_t i = 0; i < huge.a.size(); ++i) {
     EXPECT_TRUE(huge.a[i] == uniform.a[i] || huge.a[i] == uniform.a[i] * 0x1p40F);
   }
-}
-
-/// One that looks at a part of a large matrix finds none.
-TEST(OperandsTest, LargeMatricesHaveNoMoreOutliersThanSmallOnes) {
-  const Shape large = shape(1024, 64, 1024, 0.0F);
-  const std::vector<float> a = make_operands(large, Distribution::outliers, 7).a;
-  const std::vector<float> uniform = make_operands(large, Distribution::uniform, 7).a;
-  EXPECT_NEAR(std::inner_product(a.begin(), a.end(), uniform.begin(), 0, std::plus(), std::not_equal_to()), 8, 7);
 }
 
 TEST(OperandsTest, AreTheSameOnEveryMachine) {

@@ -104,7 +104,8 @@ __global__ void fence_too_early_kernel(const float* in, float* out) {
     parts[0] = in[0];
     ready = 1;
   } else {
-    while (ready == 0);
+    while (ready == 0)
+      ;
     out[0] = parts[0];
   }
 }

@@ -21,7 +21,8 @@ __global__ void last_block_kernel(const float* in, float* parts, float* out) {
 /// Blocks add to the same elements in the order of their index, by a semaphore.
 __global__ void in_turn_kernel(const float* in, int* turn, float* out) {
   if (threadIdx.x == 0) {
-    while (*reinterpret_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x));
+    while (*reinterpret_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x))
+      ;
   }
   __syncthreads();
   out[threadIdx.x] += in[blockIdx.x];
@@ -62,7 +63,8 @@ __global__ void lock_kernel(int* lock, float* out) {
 /// A thread waits for another one of its block.
 __global__ void flag_kernel(int* flag, float* out) {
   if (threadIdx.x == 0) {
-    while (atomicAdd(flag, 0) == 0);
+    while (atomicAdd(flag, 0) == 0)
+      ;
     out[62] += 1;
   } else {
     atomicExch(flag, 1);
