@@ -19,6 +19,7 @@
 // split into aligned groups of four take the default path.
 
 #include "common/epilogue.cuh"
+#include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/launch.cuh"

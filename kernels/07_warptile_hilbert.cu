@@ -31,6 +31,7 @@
 #include "common/epilogue.cuh"
 #include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
+#include "common/problem.hpp"
 #include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/launch.cuh"

@@ -74,7 +74,8 @@ TEST_P(PackedProductTest, HasTheSameBits) {
       }
     }
   }
-  EXPECT_GT(compared, 0) << "of 18 products: in how many the kernel stays the same depends on predictions";
+  // In how many of 18 the kernel stays the same depends on predictions. COMPONENTWISE may take lines in all of them.
+  EXPECT_TRUE(compared > 0 || product.accuracy == SGEMM_ACCURACY_COMPONENTWISE);
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
