@@ -37,6 +37,7 @@ class PackedOperand {
     EXPECT_EQ(sgemm_packed_size(handle, lines, of.k, &bytes), SGEMM_STATUS_SUCCESS);
     EXPECT_EQ(cudaMalloc(&memory_, bytes), cudaSuccess);
     EXPECT_EQ(cudaMemset(memory_, 0xFF, bytes), cudaSuccess);  // it may hold anything
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);           // the handle's stream need not wait for the default one
     EXPECT_EQ(sgemm_pack(handle, of.order, side, op, lines, of.k, matrix.data(), matrix.ld(), memory_, bytes, &packed_),
               SGEMM_STATUS_SUCCESS);
   }
