@@ -254,6 +254,8 @@ TEST(Options, WhatIsRefusedIsSaidInASentence) {
   const std::string all = "(--help shows all)";
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"--kernal 5", "unknown flag '--kernal'; did you mean --kernel? " + all},
+           {"--tune", "--tune is gone: a configuration is named with its kernel: --kernel 9:64x128"},
+           {"--calibrate=x", "--calibrate is gone: python -m sgemm calibrate does the same"},
            {"--size=5", "unknown flag '--size'; did you mean --sizes? " + all},
            {"--verify", "unknown flag '--verify'; did you mean --no-verify? " + all},
            {"--max_seconds 1", "unknown flag '--max_seconds'; did you mean --max-seconds? " + all},
