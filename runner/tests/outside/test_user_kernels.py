@@ -588,9 +588,10 @@ static void leave_a_descendant() {
   if (fork() == 0) {
     setsid();
     if (fork() == 0) {
-      FILE* const file = fopen("descendant", "w");
+      FILE* const file = fopen("descendant.new", "w");
       fprintf(file, "%d\\n", getpid());
       fclose(file);
+      rename("descendant.new", "descendant");
       sleep(600);
     }
     _exit(0);
