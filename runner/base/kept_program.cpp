@@ -151,7 +151,7 @@ void tell(int socket, int number) { send(socket, &number, sizeof(number), MSG_NO
       kill(child, asked ? SIGKILL : number);
     }
   }
-  const bool cut_short = !ended;
+  const bool cut_short = asked || !ended;  // it may have ended by now because it was asked for
   kill(-child, SIGKILL);
   do {
     kill_children();
