@@ -132,27 +132,31 @@ TEST_F(CaseRunnerTest, EveryRegisteredGpuKernelIsMeasured) {
   }
 }
 
-/// All places of the GPU's memory near `address` where these numbers lie.
-std::vector<float*> copies_near(const void* address, const std::vector<float>& numbers) {
-  constexpr std::size_t GRANULE = std::size_t{2} << 20U;  // what the driver maps
+/// Appends the places within `bytes` bytes of the GPU's memory where these numbers begin.
+void find_copies(std::uintptr_t begin, std::size_t bytes, const std::vector<float>& numbers,
+                 std::vector<float*>& copies) {
   constexpr std::size_t ALIGNMENT = 512;
-  const auto middle = reinterpret_cast<std::uintptr_t>(address) / GRANULE * GRANULE;
-  std::vector<char> found(GRANULE);
-  std::vector<float*> copies;
-  for (std::uintptr_t at = middle - 64 * GRANULE; at < middle + 64 * GRANULE; at += GRANULE) {
-    cudaPointerAttributes attributes{};
-    if (cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(at)) != cudaSuccess ||
-        attributes.type != cudaMemoryTypeDevice ||
-        cudaMemcpy(found.data(), reinterpret_cast<void*>(at), GRANULE, cudaMemcpyDeviceToHost) != cudaSuccess) {
-      cudaGetLastError();
-      continue;
-    }
-    for (std::size_t offset = 0; offset < GRANULE; offset += ALIGNMENT) {
+  std::vector<char> found(bytes);
+  if (cudaMemcpy(found.data(), reinterpret_cast<void*>(begin), bytes, cudaMemcpyDeviceToHost) == cudaSuccess) {
+    for (std::size_t offset = 0; offset < bytes; offset += ALIGNMENT) {
       if (std::memcmp(found.data() + offset, numbers.data(), ALIGNMENT) == 0) {
-        copies.push_back(reinterpret_cast<float*>(at + offset));
+        copies.push_back(reinterpret_cast<float*>(begin + offset));
       }
     }
+    return;
   }
+  cudaGetLastError();  // an allocation begins or ends here, or there is none
+  if (bytes > ALIGNMENT) {
+    find_copies(begin, bytes / 2, numbers, copies);
+    find_copies(begin + bytes / 2, bytes / 2, numbers, copies);
+  }
+}
+
+/// All places of the GPU's memory near `address` where these numbers lie.
+std::vector<float*> copies_near(const void* address, const std::vector<float>& numbers) {
+  constexpr std::size_t REACH = std::size_t{64} << 20U;
+  std::vector<float*> copies;
+  find_copies(reinterpret_cast<std::uintptr_t>(address) / REACH * REACH - REACH, 2 * REACH, numbers, copies);
   return copies;
 }
 
