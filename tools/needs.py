@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -21,6 +22,17 @@ def stop(error: object) -> NoReturn:
         error = f"{error.filename}: {error.strerror}"
     print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+class Gone(argparse.Action):
+    """A flag that the last version had. Its help, which is not shown, says what does the same."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str):
+        super().__init__(option_strings, dest, nargs="?", help=argparse.SUPPRESS)
+        self.instead = help
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        stop(f"{self.option_strings[0]} is gone: {self.instead}")
 
 
 def make_folder(folder: Path, of: str) -> None:

@@ -187,6 +187,9 @@ TEST(Selection, WhatIsWrongIsSaidInASentence) {
               fmt::format("kernel '{}' has no variant '{}'; its variants: {}", kernel,
                           variant.empty() ? "default" : variant.substr(1), variants));
   }
+  EXPECT_EQ(selection_error("5,cublasxt"), "kernel 'cublasxt' is gone: cublas on one GPU is faster");
+  EXPECT_EQ(selection_error("15:mma"),
+            "kernel '15:mma' is gone: chapter 17 has the same integers on GPUs since Ampere");
 }
 
 TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {

@@ -116,6 +116,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
+    parser.add_argument("--images", action=needs.Gone, help="scripts/plot.py RESULTS --out FOLDER draws the charts")
     parser.add_argument("--title", help="its title (default: the devices)")
     return parser.parse_args(arguments)
 
