@@ -117,6 +117,9 @@ class PackedLinear(torch.nn.Module):
         super().__setstate__(state)
         self._pack()
 
+    def _replicate_for_data_parallel(self) -> "PackedLinear":
+        raise RuntimeError("a PackedLinear has its terms on one GPU: take a process for each GPU, not DataParallel")
+
     @torch.compiler.disable
     def _multiply(self, x: torch.Tensor) -> torch.Tensor:
         if x.dim() == 0 or x.shape[-1] != self.in_features:

@@ -767,6 +767,21 @@ def test_a_packed_layer_is_stored_copied_and_moved(gpu):
     assert meta._terms is None
 
 
+def test_what_would_need_other_terms_is_refused(gpu):
+    layer, operand = linear(), torch.randn(5, 4)
+    of = sgemm.torch.PackedLinear(layer)
+    with pytest.raises(AttributeError, match="make another layer"):
+        torch.func.functional_call(of, {"weight": torch.ones(3, 4)}, (operand,))
+    unbiased = torch.func.functional_call(of, {"bias": torch.zeros(3)}, (operand,))
+    torch.testing.assert_close(unbiased + layer.bias, layer(operand))
+    for transform in (torch.func.vmap, torch.func.jacrev):
+        with pytest.raises(RuntimeError, match="functorch"):
+            transform(of)(torch.randn(2, 5, 4))
+    with pytest.raises(RuntimeError, match="DataParallel"):
+        of._replicate_for_data_parallel()
+    torch.testing.assert_close(of(operand), layer(operand))
+
+
 def test_terms_go_with_the_layer(gpu):
     of = sgemm.torch.PackedLinear(linear())
     copied = copy.deepcopy(of)
