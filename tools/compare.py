@@ -3,7 +3,6 @@
     scripts/compare.py OLD NEW --fail-below 0.97
     scripts/compare.py results NEW... --fail-below 0.95
     scripts/compare.py --across FILE...
-    scripts/compare.py --agreement 0.5,5 SWEEP OTHER_SWEEP
 
 OLD is a file, or a folder of results/. A folder holds the references of each device: those for a file NEW are the cases
 in OLD/<device of NEW>/ that were measured under its protocol, of several boards the slowest.
@@ -28,10 +27,6 @@ was interrupted fails as a whole. Without --fail-below all this is a warning.
 --across prints a table for each kernel with a column for each device. Results do not name their board, so each file
 stands for one: where a device has several, its column shows the median over the boards and the range.
 
---agreement tells how far two sweeps of the same kernels agree, on two boards or on one: by how many per cent a case's
-ratio to cuBLAS (vs_cublas) differs, in the median over the cases and in the worst one. It fails where one of them is
-above its limit, where a sweep lacks a case of the other one, and where one was interrupted.
-
 Files of different protocols are bad input: another state of L2, other operands. --despite l2 compares them all the
 same. Another driver or number of samples is a warning.
 
@@ -44,7 +39,6 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import gt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +54,6 @@ CONFIDENCE = 0.95
 SEED = 1  # the same files always give the same intervals
 BROKEN = ("incorrect", "implausible", "failed")
 UNDONE = (*BROKEN, "not_supported", "skipped")
-SHOWN = 5  # of the cases in which two sweeps differ most
 
 # Context that may move a ratio, and where it stands.
 COMPARED_CONTEXT = {
@@ -271,50 +264,6 @@ def across(boards: Sequence[Board], metric: str) -> str:
     return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers])
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far two sweeps agree: per cent by which the ratio to cuBLAS of each case differs, the largest first."""
-
-    differences: list[tuple[str, float]]
-    missing: list[str]
-
-    @property
-    def median(self) -> float:
-        return float(np.median([difference for _, difference in self.differences]))
-
-    @property
-    def worst(self) -> float:
-        return self.differences[0][1]
-
-    def text(self, limits: tuple[float, float]) -> str:
-        lines = ["| case | differs by |", "| --- | ---: |"]
-        lines += [f"| {name} | {difference:.2f} % |" for name, difference in self.differences[:SHOWN]]
-        lines += ["", f"Of {len(self.differences)} cases the median differs by {self.median:.2f} %,"]
-        lines[-1] += f" the worst by {self.worst:.2f} % (limits: {limits[0]:g} % and {limits[1]:g} %)."
-        return "\n".join([*lines, *self.missing])
-
-
-def agreement(old: pd.DataFrame, new: pd.DataFrame) -> Agreement:
-    """Raises ResultsError where no case was measured beside cuBLAS in both."""
-    ratios = [
-        {f"{row.kernel}/{size_text(row.shape)}": row.vs_cublas for row in rows[rows.vs_cublas.notna()].itertuples()}
-        for rows in (old, new)
-    ]
-    common = [name for name in ratios[0] if name in ratios[1]]
-    if not common:
-        raise ResultsError("no case was measured beside cuBLAS in both files")
-    differences = {name: 100 * abs(ratios[1][name] / ratios[0][name] - 1) for name in common}
-    missing = [f"in one file alone: {name}" for name in sorted(ratios[0].keys() ^ ratios[1].keys())]
-    return Agreement(sorted(differences.items(), key=lambda item: -item[1]), missing)
-
-
-def two_limits(text: str) -> tuple[float, float]:
-    median, worst = map(float, text.split(","))
-    if not 0 < median <= worst:
-        raise ValueError
-    return median, worst
-
-
 def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:
     """Whether one of the files was interrupted; a warning names each."""
     names = [name for name, rows in files if rows.interrupted.any()]
@@ -327,12 +276,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
     parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
-    parser.add_argument(
-        "--agreement",
-        type=two_limits,
-        metavar="MEDIAN,WORST",
-        help="how far two sweeps agree in their ratios to cuBLAS, and the per cent that they may differ by",
-    )
+    parser.add_argument("--agreement", action=needs.Gone, help="--metric vs_cublas compares two sweeps case by case")
     parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
     parser.add_argument("--partial", action="store_true", help="with --fail-below: NEW may lack cases of OLD")
     parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")
@@ -347,8 +291,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--partial goes with --fail-below")
     if options.across and (options.fail_below or options.despite):
         parser.error("--across takes neither --fail-below nor --despite")
-    if options.agreement and (options.across or options.fail_below or len(options.files) != 2):
-        parser.error("--agreement takes two files, and neither --across nor --fail-below")
     if len(options.files) < 2 and not options.across:
         parser.error("OLD and NEW are needed")
     return options
@@ -364,13 +306,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(across(boards, options.metric))
             return 0
         old_path, *paths = options.files
-        if options.agreement:
-            old, new = pair(old_path, paths[0], options.despite)
-            failed = interrupted([(old_path, old), (paths[0], new)])
-            found = agreement(old, new)
-            print(found.text(options.agreement))
-            over = any(map(gt, (found.median, found.worst), options.agreement))
-            return 1 if failed or found.missing or over else 0
         for path in paths:
             old, new = pair(old_path, path, options.despite)
             comparisons, warnings = compare(old, new, options.metric, options.fail_below, options.partial)

@@ -1,8 +1,7 @@
 """What the executor counted (`runner --device cpu --count`), and the same quantities as Nsight Compute measured them.
 
 The counts are those of the source: every access that it makes is one. The GPU executes what nvcc made of it, which may
-join accesses to neighbouring addresses. `Case.explanation` says where it does, so that a difference is either explained
-or wrong.
+join accesses to neighbouring addresses.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their
 FLOAT_BYTES = 4
 SCHEDULES = ("in_step", "in_turn")
 GLOBAL_BAR = 0.02  # how far a count of global memory may be from the measured one
-SHARED_BAR = 0.02  # above, a difference of accesses to shared memory is explained
 DRAM_BAR = 0.25  # how far the bytes from DRAM may be, where the matrices are larger than the L2
 
 
@@ -165,25 +163,6 @@ class Case:
     def accesses(self) -> list[str]:
         """The kinds of access to shared memory that it makes."""
         return [kind for kind in SHARED if self.counts[kind]["requests"]]
-
-    def explanation(self, kind: str) -> str:
-        """Why its accesses to shared memory were counted and measured differently, as far as the numbers bear it out;
-        nothing where they do not differ."""
-        requests, wavefronts = (self.pair(quantity) for quantity in SHARED[kind][1:3])
-        if requests.within(SHARED_BAR) and wavefronts.within(SHARED_BAR):
-            return ""
-        if requests.measured is None:
-            return ""
-        if 1 + SHARED_BAR < (ratio(*requests) or 0) <= 4:
-            return "nvcc joins reads of neighbouring addresses, up to four to one of 128 bits"
-        if requests.within(SHARED_BAR) and wavefronts.measured is None:
-            return "no counter of wavefronts"
-        waves, conflicts = (self.per_request(kind, quantity) for quantity in SHARED[kind][2:])
-        if requests.within(SHARED_BAR) and conflicts.measured is not None and waves.measured > waves.counted:
-            waited = conflicts.measured - conflicts.counted
-            if abs(waves.measured - waves.counted - waited) <= SHARED_BAR * waves.measured:
-                return "measured: waits for banks that other traffic holds, too"
-        return ""
 
 
 @dataclass(frozen=True)

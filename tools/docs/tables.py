@@ -33,7 +33,7 @@ import pandas as pd
 
 from tools import compare, counts, forms, needs, programs, results, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
-from tools.counts import SHARED, Pair
+from tools.counts import Pair
 from tools.docs import listing, pages, prose
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
@@ -117,15 +117,9 @@ def resources_line(row: Row) -> str:
     return text + (f", {row.spill_bytes:.0f} B of local memory a thread." if row.spill_bytes else ", no spills.")
 
 
-def difference(pair: Pair, bar: float | None = None) -> str:
-    """Of a count from a measurement, bold where it misses the bar."""
-    if pair.difference is None:
-        return "" if None in pair else "**only counted**"
-    if pair.difference == 0:
-        return "exact"
-    text = f"{100 * pair.difference:+.1f}".replace("-", "−")
-    text = f"{'0' if text in ('+0.0', '−0.0') else text} %"
-    return text if bar is None or pair.within(bar) else f"**{text}**"
+def difference(pair: Pair) -> str:
+    """Of a count from a measurement, in per cent."""
+    return "only counted" if pair.difference is None else f"{100 * pair.difference:+.1f} %".replace("-", "−")
 
 
 def both(pair: Pair, form: Form) -> list[str]:
@@ -529,13 +523,6 @@ class Blocks:
         context = cases.context.iloc[0]
         return f"Back to back, with a warm L2; {context['device']['name']}, commit {context['git_commit'][:12]}."
 
-    def agreement(self, median: float, worst: float) -> str:
-        """How far the sweeps of two boards agree in the ratios to cuBLAS; limits in per cent."""
-        paths = [
-            require_measured(self._folders.path, name) for name in (results.FIRST_BOARD_FILE, results.OTHER_BOARD_FILE)
-        ]
-        return compare.agreement(*compare.pair(*paths, [])).text((median, worst))
-
     def _counters(self, file: str) -> dict:
         document = results.counters_of_folder(self._folders.path, file)
         if document is None:
@@ -770,26 +757,19 @@ class Blocks:
 
     # What the executor counted, from the files counts_SIZE.json.
 
-    def _source(self, comparison: counts.Comparison) -> tuple[str, str]:
+    def _source(self, comparison: counts.Comparison) -> str:
         """Where the counts and the measurements come from."""
         gpu = comparison.cases[0].counts["gpu_model"]["name"]
         commit = comparison.context.get("git_commit", "unknown")[:12]
         text = f"M = N = K = {comparison.size}. Counted for {gpu} at commit {commit}"
         if (measured := comparison.counters_context) is None:
-            return text, f"{text}; not measured."
-        return text, f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."
+            return f"{text}; not measured."
+        return f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."
 
-    def validation(self, size: int, tables: bool = False) -> str:
-        """Which bars the counts of kernels meet beside Nsight Compute's counters; with the tables, each count."""
+    def validation(self, size: int) -> str:
+        """Which bars the counts of kernels meet beside Nsight Compute's counters."""
         comparison = self._folders.comparison(size)
-        parts = [self._source(comparison)[1], self._verdicts(comparison)]
-        if tables:
-            parts += [
-                f"**Global memory**\n\n{self._global_memory(comparison)}",
-                f"**Shared memory**\n\n{self._shared_memory(comparison)}",
-                f"**From the L2 and from DRAM**\n\n{self._dram(comparison)}",
-            ]
-        return "\n\n".join(parts)
+        return f"{self._source(comparison)}\n\n{self._verdicts(comparison)}"
 
     def _verdicts(self, comparison: counts.Comparison) -> str:
         known = [case for case in comparison.cases if case.dram("in_step").measured is not None]
@@ -810,44 +790,6 @@ class Blocks:
             lines.append("- DRAM: no bar, as the matrices fit in the L2.")
         return "\n".join(lines)
 
-    def _global_memory(self, comparison: counts.Comparison) -> str:
-        rows = []
-        for case in comparison.cases:
-            pairs = [case.pair(quantity) for quantity in counts.GLOBAL.values()]
-            known = [pair for pair in pairs if None not in pair]
-            known.sort(key=lambda pair: float("inf") if pair.difference is None else abs(pair.difference))
-            worst = difference(known[-1], counts.GLOBAL_BAR) if known else ""
-            rows.append(
-                [self._linked(case.kernel), *(cell for pair in pairs for cell in both(pair, forms.count)), worst]
-            )
-        names = [f"{name.removeprefix('global ')}, counted" for name in counts.GLOBAL]
-        head = ["kernel", *(text for name in names for text in (name, "measured")), "largest difference"]
-        return table(head, rows)
-
-    def _shared_memory(self, comparison: counts.Comparison) -> str:
-        rows = []
-        for case in comparison.cases:
-            for kind in case.accesses():
-                what, requests, wavefronts, conflicts = SHARED[kind]
-                cells = [self._linked(case.kernel), what.removeprefix("shared ")]
-                for pair in (case.pair(requests), case.pair(wavefronts)):
-                    cells += [*both(pair, forms.count), difference(pair)]
-                rows.append([*cells, *both(case.per_request(kind, conflicts), hundredths), case.explanation(kind)])
-        head = ["kernel", "access", "requests, counted", "measured", "difference", "wavefronts, counted", "measured"]
-        head += ["difference", "conflicts a request, counted", "measured", "why"]
-        return table(head, rows, left=2)
-
-    def _dram(self, comparison: counts.Comparison) -> str:
-        rows = []
-        for case in comparison.cases:
-            schedules = [case.dram(schedule) for schedule in counts.SCHEDULES]
-            bytes_ = [*(pair.counted for pair in schedules), schedules[0].measured]
-            cells = [self._linked(case.kernel), *both(case.l2_to_sm, in_bytes), difference(case.l2_to_sm)]
-            cells += [maybe(in_bytes, value) for value in bytes_] + [difference(pair) for pair in schedules]
-            rows.append([*cells, difference(case.nearest_dram, counts.DRAM_BAR if case.exceeds_l2 else None)])
-        head = ["kernel", "L2 to SMs, counted", "measured", "difference", "DRAM, in step", "in turn", "measured"]
-        return table([*head, "in step differs by", "in turn by", "the nearer by"], rows)
-
     def counts(self, *kernels: Kernel, **tiles: tuple[int, int]) -> str:
         """The counts of single kernels beside the counters, with what can only be counted. `tiles` are the rows and
         columns of C for which an element of A or B is read once, in all variants (`tile`) or by variant; `reads`
@@ -859,7 +801,7 @@ class Blocks:
         head = [" ", *(text for case in cases for text in (f"{self._linked(case.kernel)} counted", "measured"))]
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
         shown = table(head, [row for row in rows if any(row[1:])])
-        return f"{shown}\n\n{self._source(comparison)[1]} Blocks executed: {executed}."
+        return f"{shown}\n\n{self._source(comparison)} Blocks executed: {executed}."
 
     def reads(self) -> str:
         """How often each element is read, counted, and worked out by hand from the tiles that chapters' pages state."""

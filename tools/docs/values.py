@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tools import compare, counts, forms, programs, results, turns
+from tools import counts, forms, programs, results, turns
 from tools.docs import pages
 from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
 from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, size_text
@@ -339,10 +339,12 @@ def over_sizes(choose: Callable, v: Values, name: str, sizes: str, file: str) ->
     return choose(v[f"{name}.{size}@{file}"] for size in sizes.split())
 
 
-def agreement(v: Values, of: str, file: str) -> float:
-    """By how much the ratios to cuBLAS of a file differ from those of cold.json, as a fraction."""
-    paths = [require_measured(v.folders.path, name) for name in (COLD_FILE, file)]
-    return getattr(compare.agreement(*compare.pair(*paths, [])), of) / 100
+def apart(v: Values, of: str, file: str, other: str) -> float:
+    """By how much the ratios to cuBLAS of two files differ, as a fraction."""
+    for name in (file, other):
+        require_measured(v.folders.path, name)
+    ratios = (v.folders.file(name).set_index("name").vs_cublas for name in (file, other))
+    return float((next(ratios) / next(ratios) - 1).abs().agg(of))
 
 
 def l2_to_sm_tb_s(v: Values) -> float:
@@ -399,8 +401,10 @@ DERIVED: dict[str, Callable[[Values], float]] = {
     "most_of_others.9": lambda v: over_sizes(max, v, "of_cublas.9", NO_SQUARES, "shapes"),
     # Other files and boards.
     "seconds_with_copies.1": lambda v: v["time.1.10000@end-to-end"] / 1e6,
-    "agreement.median": lambda v: agreement(v, "median", "shapes.json"),
-    "agreement.worst": lambda v: agreement(v, "worst", "shapes.json"),
+    "agreement.median": lambda v: apart(v, "median", "shapes.json", COLD_FILE),
+    "agreement.worst": lambda v: apart(v, "max", "shapes.json", COLD_FILE),
+    "boards.median": lambda v: apart(v, "median", results.OTHER_BOARD_FILE, results.FIRST_BOARD_FILE),
+    "boards.worst": lambda v: apart(v, "max", results.OTHER_BOARD_FILE, results.FIRST_BOARD_FILE),
     "training.componentwise": lambda v: programs.gain(v.folders.path / "programs", "componentwise"),
     "training.normwise": lambda v: programs.gain(v.folders.path / "programs", "normwise"),
 }

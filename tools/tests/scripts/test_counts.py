@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from conftest import ROOT, SYNTHETIC, on
 from tools import counts
-from tools.counts import GLOBAL, SHARED, Case, Pair, compare, expected_reads, load_counts
+from tools.counts import GLOBAL, SHARED, Pair, compare, expected_reads, load_counts
 from tools.docs.tables import tiles_on_pages
 from tools.results import ResultsError
 
@@ -88,40 +87,6 @@ def test_reads_worked_out_by_hand():
     assert expected_reads((256, 192), 4096, 4096) == {"a": 22, "b": 16}
 
 
-def explained(kind: str, requests: Pair, wavefronts: Pair, conflicts: Pair) -> str:
-    """Why a case with these numbers differs from its counters."""
-    fields = {"requests": requests, "wavefronts": wavefronts, "conflicts": conflicts}
-    counted = {kind: {name: pair.counted for name, pair in fields.items()}}
-    metrics = {
-        quantity.metric: {"value": fields[quantity.field].measured}
-        for quantity in SHARED[kind][1:]
-        if fields[quantity.field].measured is not None
-    }
-    return Case(SimpleNamespace(counts=counted, name="case"), metrics).explanation(kind)
-
-
-@pytest.mark.parametrize(
-    ("requests", "wavefronts", "conflicts", "why"),
-    [
-        (Pair(100, 100), Pair(100, 101), Pair(0, 1), ""),
-        (Pair(400, 100), Pair(400, 200), Pair(0, 0), "nvcc joins"),
-        (Pair(160, 100), Pair(160, 120), Pair(0, 0), "nvcc joins"),
-        (Pair(500, 100), Pair(500, 100), Pair(0, 0), ""),  # more than nvcc can join
-        (Pair(100, 400), Pair(100, 400), Pair(0, 0), ""),  # more than the source asks for
-        (Pair(100, 100), Pair(100, 110), Pair(0, 10), "waits for banks"),
-        (Pair(100, 100), Pair(150, 157), Pair(50, 57), "waits for banks"),
-        (Pair(100, 100), Pair(100, 150), Pair(0, 10), ""),  # most of the wavefronts are no conflicts
-        (Pair(100, 100), Pair(110, 100), Pair(10, 0), ""),  # conflicts that did not happen
-        (Pair(100, 100), Pair(100, None), Pair(0, 0), "no counter"),
-        (Pair(100, None), Pair(100, None), Pair(0, None), ""),
-    ],
-)
-def test_a_difference_is_explained_only_where_the_numbers_bear_it_out(requests, wavefronts, conflicts, why):
-    text = explained("shared_loads", requests, wavefronts, conflicts)
-    assert why in text
-    assert bool(text) == bool(why)
-
-
 RESULTS = ROOT / "results"
 SIZES = sorted(
     int(path.stem.rpartition("_")[2])
@@ -140,10 +105,6 @@ def test_the_committed_counts_agree_with_the_hardware(size):
         for name, quantity in GLOBAL.items():
             assert kernel.pair(quantity).within(counts.GLOBAL_BAR), (kernel.kernel, name)
         assert kernel.pair(counts.FLOPS).within(0.005), kernel.kernel
-        for kind in kernel.accesses():
-            pairs = [kernel.pair(quantity) for quantity in SHARED[kind][1:3]]
-            same = all(pair.within(counts.SHARED_BAR) for pair in pairs)
-            assert same or kernel.explanation(kind), (kernel.kernel, kind)
 
 
 @pytest.mark.parametrize("size", [size for size in SIZES if size % 256 == 0])

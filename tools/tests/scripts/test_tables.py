@@ -272,9 +272,9 @@ def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
     for file in ("energy.json", "sustained.json", "accuracy.json"):
         (synthetic / file).unlink()
-    blocks = ("agreement(0.5, 5)", "energy(4096)", "energies()", "sustained()", "errors(4096)", f'shapes("{HILBERT}")')
+    blocks = ("energy(4096)", "energies()", "sustained()", "errors(4096)", f'shapes("{HILBERT}")')
     text = text_of(*blocks, 'launches("05_coarse_1d")')
-    for file in ("other_board/first_board", "energy", "sustained", "accuracy", "shapes"):
+    for file in ("energy", "sustained", "accuracy", "shapes"):
         assert f"Not measured yet: there is no {file}.json in synthetic-gpu." in text
     assert "Not measured yet: counters.json holds no launches of 05_coarse_1d." in text
     edit(synthetic / "cold.json", shapes, new=synthetic / "shapes.json")
