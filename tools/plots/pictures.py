@@ -24,7 +24,7 @@ from tools.docs import pages
 from tools.docs.tables import BLOCKS
 from tools.forms import runs
 from tools.plots.looks import GRIDS, luminance, mixed
-from tools.plots.plot import CARD, FONT, GREY, INK, WIDTH, Chart, NoData
+from tools.plots.plot import CARD, GREY, INK, Chart, NoData
 from tools.plots.specs import Spec
 
 WORD = 4
@@ -34,6 +34,7 @@ WORDS = LINE // WORD
 FETCHED = "#dbe9f6"
 
 # In pixels.
+WIDTH, FONT = 680, 13  # of 32 lanes side by side
 LEFT, ROW, HEAD = 108, 18, 50  # the names of rows, their height, and what stands above them
 CELL = (WIDTH - LEFT) / WORDS
 MOST_ROWS = 6  # of a panel; more are left out in the middle
@@ -241,7 +242,7 @@ def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Chart:
     if any(touched.moves_more for touched in drawn):
         notes.append("Pale: what the request moves besides, in sectors of 32 bytes.")
     under = f"one request of a warp for each access, {size}"
-    return Chart(title, under, [*map(panel, drawn)], " ".join(notes), left=0)
+    return Chart(title, under, [*map(panel, drawn)], " ".join(notes), left=0, width=WIDTH)
 
 
 def pictures_of(counts: Path) -> dict[str, partial[Chart]]:

@@ -38,13 +38,14 @@ from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of,
 from tools.plots.specs import Quantity, Spec, layer
 from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, usable
 
-# In pixels. A page shows a chart as it is, and a phone at half its size, so charts are narrow and texts are large.
-WIDTH = 680
-LEFT = 62  # of the axis with its title
-NAMES = 160  # of the names at the ends of lines
+# In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
+WIDTH = 480
+LEFT = 60  # of the axis with its title
+NAMES = 158  # of the names at the ends of lines
 ACROSS = WIDTH - LEFT - NAMES
-FONT = 13
-LINE_HEIGHT = 15
+FONT = 14
+LINE_HEIGHT = 16
+LETTER = 6.7  # of text on average
 
 ALERT = "#b3261e"
 THEIRS = "#0969da"  # kernels of other people
@@ -126,22 +127,32 @@ class Chart:
     subtitle: str
     panels: Sequence[Spec]
     note: str = ""
-    columns: int = 1
     left: int = LEFT
+    width: int = WIDTH
+
+    def wrapped(self, text: str, of: float = 1) -> list[str]:
+        """In lines as long as the chart is wide, or a part of it."""
+        return textwrap.wrap(text, int(of * self.width / LETTER))
 
     def spec(self) -> Spec:
-        lines = [line for text in self.note.split("\n") for line in textwrap.wrap(text, 102)]
+        lines = [line for text in self.note.split("\n") for line in self.wrapped(text)]
         mark = {"type": "text", "align": "left", "baseline": "top", "x": -self.left, "y": 0, "lineHeight": LINE_HEIGHT}
         note = {"mark": mark | {"text": lines, "color": GREY}, "data": {"values": [{}]}}
         note |= {"width": 10, "height": LINE_HEIGHT * len(lines)}
-        panels = [{"concat": self.panels, "columns": self.columns}] if self.columns > 1 else self.panels
         look = specs.config("light") | {"background": CARD, "font": FONTS, "aria": False, "padding": 12}
-        look |= {"text": {"fontSize": FONT, "color": INK}, "concat": {"spacing": 14}}
+        look |= {"text": {"fontSize": FONT, "color": INK}}
         look["title"] = {"fontSize": 16, "subtitleFontSize": FONT, "color": INK, "subtitleColor": GREY}
+        look["title"] |= {"lineHeight": 19, "subtitleLineHeight": LINE_HEIGHT + 1}
+        look["axis"] |= {"labelFontSize": FONT - 1, "titleFontSize": FONT, "labelSeparation": 8}
         look["axisY"] = {"minExtent": self.left - 20}
         return {
-            "title": {"text": self.title, "subtitle": self.subtitle, "anchor": "start", "offset": 10},
-            "vconcat": [*panels, *([note] if lines else [])],
+            "title": {
+                "text": self.wrapped(self.title, 0.8),
+                "subtitle": self.wrapped(self.subtitle),
+                "anchor": "start",
+                "offset": 10,
+            },
+            "vconcat": [*self.panels, *([note] if lines else [])],
             "config": look,
             "params": [{"name": "ink", "value": INK}],
         }
@@ -318,10 +329,10 @@ def values(records: pd.DataFrame, *fields: str) -> list[dict]:
 
 
 def size_axis(sizes: Iterable[float]) -> Quantity:
-    """Logarithmic, with ticks at powers of two."""
+    """Logarithmic, with ticks at powers of two, and of many at every second one."""
     sizes = sorted({int(size) for size in sizes})
     powers = [2**e for e in range(64) if sizes[0] <= 2**e <= sizes[-1]]
-    axis = {"values": powers if len(powers) > 1 else sizes, "grid": False}
+    axis = {"values": powers[:: 1 + (len(powers) > 7)] if len(powers) > 1 else sizes, "grid": False}
     return Quantity("side", "M = N = K", scale=logarithmic(sizes, 1.12, 1.06) | {"base": 2}, digits="d", axis=axis)
 
 
@@ -432,7 +443,7 @@ def gflops_over_size(source: Source) -> Chart:
     cpu = source.cpu() if has_gpu else every[:0]
     drawn = pd.concat([most_gained(every, "tflops", 1 + (not cpu.empty)), cpu]) if has_gpu else every
     peak = source.peak if has_gpu else None
-    ceiling = level(peak, f"FP32 peak {peak:.1f} TFLOP/s") if peak else []
+    ceiling = level(peak, f"FP32 peak {peak:.1f}") if peak else []
     panel = over_sizes(drawn, speed_over(*drawn.tflops, *([peak] if peak else [])), 380, *ceiling)
     note = selection_note(every, drawn) + throttle_note(drawn) if has_gpu else ""
     return Chart("Speed over matrix size", subtitle(every), [panel], note)
@@ -475,7 +486,7 @@ def chapter(source: Source, number: int) -> Chart:
 def rows_of_points(quantity: Quantity, rows: Sequence[Mapping], look: Mapping, row: Spec, left: int) -> Spec:
     """A row for each problem or kind of operands, the kernels in it a little apart, and a legend above."""
     spec = specs.by_shape(quantity)
-    legend = {"title": None, "orient": "top", "columns": 3, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
+    legend = {"title": None, "orient": "top", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
     drawn = filled(spec, rows, look, legend)
     for each in drawn["layer"]:
         if "y" in each["encoding"]:
@@ -497,10 +508,10 @@ def ratios_by_shape(records: pd.DataFrame, title: str) -> Chart:
     axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True}
     row = specs.PROBLEM | {"sort": [*written.values()], "axis": axis | {"bandPosition": 0}}
     ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
-    panel = rows_of_points(ratio, rows, looks(records), row, 140)
+    panel = rows_of_points(ratio, rows, looks(records), row, 150)
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
     note = f"Thick line: as fast as cuBLAS.{throttle_note(records)} The smaller of the ratios paired and alone."
-    return Chart(title, under, [panel], note, left=140)
+    return Chart(title, under, [panel], note, left=150)
 
 
 def percent_of_cublas(source: Source) -> Chart:
@@ -535,7 +546,7 @@ def ladder(source: Source) -> Chart:
     drawn = pick(pd.concat([source.defaults(), source.cpu()]), side=size)
     if drawn.empty:
         raise NoData(f"no kernel was measured at {size}")
-    left, width, peak = 140, WIDTH - 140 - 150, source.peak
+    left, width, peak = 150, WIDTH - 150 - 150, source.peak
     cublas = pick(drawn, kernel="cublas")
     shares = [1.0 if row.kernel == "cublas" else row.of_cublas for row in drawn.itertuples()]
     rows = [
@@ -800,7 +811,7 @@ def other_kernels(source: Source) -> Chart:
     y = Quantity("tflops", "TFLOP/s", scale=linear(1.2 * every.tflops.max()))
     blue = {"light": THEIRS, "shape": "circle"}
     look = {FASTEST: blue, SLOWER: blue, **looks(every[every.path.isna()])}
-    legend = {"title": None, "orient": "bottom", "columns": 3, "labelFontSize": FONT, "labelLimit": 260, "all": True}
+    legend = {"title": None, "orient": "bottom", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "all": True}
     panels = []
     for repository, records in found.items():
         theirs = records[records.path.notna()]
@@ -811,13 +822,13 @@ def other_kernels(source: Source) -> Chart:
             row = first(group)
             name = (FASTEST if row.kernel == fastest else SLOWER) if results.is_of_file(row) else title_of(row)
             rows += [each | {"name": name} for each in values(group, "side", "tflops")]
-        panel = lines(rows, look, x, y, 150, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
+        panel = lines(rows, look, x, y, 120, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
         text = "" if best is None else results.short_name(best)
         named = {"type": "text", "align": "left", "x": 6, "y": 8, "color": THEIRS, "fontSize": 12, "text": text}
         panel["layer"].append(fixed(named))
-        panels.append(panel | {"title": heading(repository), "width": (WIDTH - 130) // 2})
+        panels.append(panel | {"title": heading(repository), "width": WIDTH - LEFT})
     note = "Over M = N = K, each repository in a run of its own. Results that are wrong are not drawn."
-    return Chart("Other people's kernels beside the ladder", subtitle(every), panels, note, columns=2)
+    return Chart("Other people's kernels beside the ladder", subtitle(every), panels, note)
 
 
 LOSS_COLORS = {"tf32": "#d29922", "fp32": "#009e73", "componentwise": THEIRS, "normwise": ALERT, "rowwise": "#8250df"}
