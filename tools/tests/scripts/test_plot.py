@@ -346,7 +346,7 @@ def test_texts_are_large_enough_and_do_not_overlap(name):
     scene = vl_convert.vegalite_to_scenegraph(plot.charts_of(every_source())[name](every_source()).spec())
     texts = list(written(scene["scenegraph"]))
     assert len(texts) > 8
-    assert min(size for _, size, _ in texts) * min(1, PHONE / scene["width"]) >= 8.5
+    assert min(size for _, size, _ in texts) * min(1, PHONE / scene["width"]) >= 8
     assert [(a, b) for (a, _, box), (b, _, other) in combinations(texts, 2) if box.meets(other, by=2)] == []
 
 
