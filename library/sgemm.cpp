@@ -80,86 +80,75 @@ void copy(char (&destination)[SIZE], const std::string& text) {
   std::snprintf(destination, SIZE, "%s", text.c_str());
 }
 
-/// A call of one product, or of a batch.
-GemmCall gemm_call(sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, std::int64_t m, std::int64_t n,
-                   std::int64_t k, const float* alpha, const CallMatrix& a, const CallMatrix& b, const float* beta,
-                   const CallMatrix& c, std::int64_t batch_count = 1) {
-  return {order, transa, transb, m, n, k, alpha, a, b, beta, c, batch_count, c.addresses != nullptr};
-}
-
-/// The scalars of plans, which are for products of any scalars but 0.
-constexpr float ONE = 1.0F;
-
 /// Whether a call of valid shape has no element of C.
 bool is_empty(const GemmCall& call) { return call.m == 0 || call.n == 0 || call.batch_count == 0; }
 
-sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call) {
-  return with_cuda(handle, [&] {
-    require(has_valid_shape(call));
-    if (is_empty(call)) {
-      return;
-    }
-    require(has_valid_pointers(call, handle->pointer_mode));
-    handle->require_device();
-    handle->gemm(row_major(call, handle->pointer_mode));
-  });
+/// A call with its epilogue, if it has one or a C that is not D.
+struct Calls {
+  GemmCall product;
+  std::optional<EpilogueCall> more;
+
+  bool have_valid_shape() const { return has_valid_shape(product) && (!more || has_valid_shape(product, *more)); }
+};
+
+void run(sgemm_handle_t handle, const Calls& calls) {
+  const auto& [call, more] = calls;
+  const sgemm_pointer_mode_t mode = handle->pointer_mode;
+  require(calls.have_valid_shape());
+  if (is_empty(call)) {
+    return;
+  }
+  require(has_valid_pointers(call, mode) && (!more || has_valid_pointers(call, *more, mode)));
+  handle->require_device();
+  const GemmBatch batch = row_major(call, mode);
+  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
+  if (more && (epilogue.changes_d(batch.first) || epilogue.has_sums())) {
+    handle->gemm(batch, epilogue);
+  } else {
+    handle->gemm(batch);
+  }
 }
 
-/// The same with an epilogue.
-sgemm_status_t run(sgemm_handle_t handle, const GemmCall& call, const EpilogueCall& more) {
-  return with_cuda(handle, [&] {
-    require(has_valid_shape(call) && has_valid_shape(call, more));
-    if (is_empty(call)) {
-      return;
-    }
-    require(has_valid_pointers(call, handle->pointer_mode) && has_valid_pointers(call, more, handle->pointer_mode));
-    handle->require_device();
-    const GemmEpilogue epilogue = row_major(call, more);
-    const GemmBatch batch = row_major(call, handle->pointer_mode);
-    if (epilogue.changes_d(batch.first) || epilogue.has_sums()) {
-      handle->gemm(batch, epilogue);
-    } else {
-      handle->gemm(batch);
-    }
-  });
-}
-
-/// What run() would do, for a call without operands.
-sgemm_status_t plan_of(sgemm_handle_t handle, const GemmCall& call, sgemm_plan_t* plan,
-                       const EpilogueCall* more = nullptr) {
-  return with_cuda(handle, [&] {
-    require(plan != nullptr);
-    require(has_valid_shape(call) && (more == nullptr || has_valid_shape(call, *more)));
-    *plan = {};
-    if (is_empty(call)) {
-      copy(plan->kernel, "none");
-      copy(plan->reason, "C is empty");
-      return;
-    }
-    handle->require_device();
-    const GemmBatch batch = row_major(call, handle->pointer_mode);
-    const GemmEpilogue epilogue = more == nullptr ? GemmEpilogue{} : row_major(call, *more);
-    const Choice& choice =
-        handle->choice(batch, epilogue.changes_elements() || epilogue.has_sums() ? &epilogue : nullptr);
-    copy(plan->reason, choice.reason);
-    plan->cublas_us = choice.cublas_us;
-    if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-      copy(plan->kernel, "none");
-      return;
-    }
-    plan->workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
-    plan->launches =
-        (plan->workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0) + (epilogue.has_sums() ? 1 : 0);
-    copy(plan->kernel, "cublas");
-    if (choice.algorithm) {
-      const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;
-      copy(plan->kernel, choice.algorithm->kernel);
-      copy(plan->configuration, choice.algorithm->configuration);
-      plan->launches = static_cast<int>(std::min<std::int64_t>(launches, std::numeric_limits<int>::max()));
-      plan->workspace_bytes = choice.algorithm->workspace_bytes;
-      plan->predicted_us = choice.algorithm_us;
-    }
-  });
+/// What run() would do with operands that are aligned, and scalars other than 0.
+sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
+  constexpr float ONE = 1.0F;
+  auto& [call, more] = calls;
+  call.alpha = call.beta = &ONE;
+  call.a.data = call.b.data = call.c.data = nullptr;
+  if (more) {
+    more->c.data = nullptr;
+  }
+  require(calls.have_valid_shape());
+  sgemm_plan_t plan{};
+  if (is_empty(call)) {
+    copy(plan.kernel, "none");
+    copy(plan.reason, "C is empty");
+    return plan;
+  }
+  handle->require_device();
+  const GemmBatch batch = row_major(call, handle->pointer_mode);
+  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
+  const Choice& choice =
+      handle->choice(batch, epilogue.changes_elements() || epilogue.has_sums() ? &epilogue : nullptr);
+  copy(plan.reason, choice.reason);
+  plan.cublas_us = choice.cublas_us;
+  if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    copy(plan.kernel, "none");
+    return plan;
+  }
+  plan.workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
+  plan.launches =
+      (plan.workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0) + (epilogue.has_sums() ? 1 : 0);
+  copy(plan.kernel, "cublas");
+  if (choice.algorithm) {
+    const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;
+    copy(plan.kernel, choice.algorithm->kernel);
+    copy(plan.configuration, choice.algorithm->configuration);
+    plan.launches = static_cast<int>(std::min<std::int64_t>(launches, std::numeric_limits<int>::max()));
+    plan.workspace_bytes = choice.algorithm->workspace_bytes;
+    plan.predicted_us = choice.algorithm_us;
+  }
+  return plan;
 }
 
 /// The method whose kernels read packed operands of the handle's accuracy.
@@ -189,37 +178,43 @@ GemmProblem rows_of(std::int64_t lines, std::int64_t k) {
   return rows;
 }
 
-/// The operand of a call, of which a packed one has to fit.
-CallMatrix operand(sgemm_handle_t handle, const sgemm_operand_t& of, sgemm_order_t order, sgemm_side_t side,
-                   std::int64_t lines, std::int64_t k, sgemm_op_t& op) {
+CallMatrix matrix(const float* x, std::int64_t ld, std::int64_t stride, const float* const* addresses) {
+  return {x, ld, addresses == nullptr ? stride : 0, addresses};
+}
+
+/// The operand of a product, of which a packed one has to fit.
+CallMatrix operand(sgemm_handle_t handle, const sgemm_product_t& product, sgemm_side_t side, sgemm_op_t& op) {
+  const sgemm_operand_t& of = side == SGEMM_SIDE_A ? product.a : product.b;
   const sgemm_packed* const packed = of.packed;
   if (packed == nullptr) {
     op = of.op;
-    return {of.x, of.ld};
+    return matrix(of.x, of.ld, of.stride, of.addresses);
   }
   require(packed->layout == sgemm_packed::LAYOUT && packed->device == handle->device() &&
-          packed->accuracy == handle->accuracy && packed->lines == lines && packed->k == k);
-  op = packed->op(order, side);
+          packed->accuracy == handle->accuracy && packed->k == product.k &&
+          packed->lines == (side == SGEMM_SIDE_A ? product.m : product.n) && product.batch_count == 1 &&
+          product.addresses_of_d == nullptr);
+  op = packed->op(product.order, side);
   return {packed->x, packed->ld, 0, nullptr, packed};
 }
 
-constexpr sgemm_epilogue_t NO_EPILOGUE{};
-
-void pass_on(sgemm_status_t status) {
-  if (status != SGEMM_STATUS_SUCCESS) {
-    throw StatusError(status);
+Calls calls_of(sgemm_handle_t handle, const sgemm_product_t* product) {
+  static constexpr sgemm_epilogue_t NO_EPILOGUE{};
+  require(product != nullptr && product->size == sizeof *product);
+  const sgemm_product_t& p = *product;
+  Calls calls;
+  GemmCall& call = calls.product;
+  call = {p.order, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, p.alpha, {}, {}, p.beta, {}, p.batch_count};
+  call.a = operand(handle, p, SGEMM_SIDE_A, call.transa);
+  call.b = operand(handle, p, SGEMM_SIDE_B, call.transb);
+  call.c = matrix(p.d, p.ldd, p.stride_of_d, p.addresses_of_d);
+  call.by_address = call.a.addresses != nullptr || call.b.addresses != nullptr || call.c.addresses != nullptr;
+  const bool has_other_c = p.c != nullptr && (p.c != p.d || p.ldc != p.ldd);
+  if (p.epilogue != nullptr || has_other_c) {
+    require(p.batch_count == 1 && !call.by_address);
+    calls.more = {p.c != nullptr ? CallMatrix{p.c, p.ldc} : call.c, p.epilogue != nullptr ? p.epilogue : &NO_EPILOGUE};
   }
-}
-
-/// The call of sgemm_gemm_packed().
-GemmCall call_of(sgemm_handle_t handle, sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
-                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b, const float* beta, float* d,
-                 std::int64_t ldd) {
-  require(a != nullptr && b != nullptr);
-  GemmCall call = gemm_call(order, SGEMM_OP_N, SGEMM_OP_N, m, n, k, alpha, {}, {}, beta, {d, ldd});
-  call.a = operand(handle, *a, order, SGEMM_SIDE_A, m, k, call.transa);
-  call.b = operand(handle, *b, order, SGEMM_SIDE_B, n, k, call.transb);
-  return call;
+  return calls;
 }
 
 }  // namespace
@@ -357,45 +352,20 @@ sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
 sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
                           int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
                           int64_t ldb, const float* beta, float* c, int64_t ldc) {
-  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {c, ldc}));
+  return with_cuda(handle, [&] {
+    run(handle, {{order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {c, ldc}}, std::nullopt});
+  });
 }
 
-sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
-                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
-                                          int64_t batch_count) {
-  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda, stride_a}, {b, ldb, stride_b}, beta,
-                               {c, ldc, stride_c}, batch_count));
+sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) {
+  return with_cuda(handle, [&] { run(handle, calls_of(handle, product)); });
 }
 
-sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                                  int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
-                                  int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
-                                  int64_t ldc, int64_t batch_count) {
-  GemmCall call = gemm_call(order, transa, transb, m, n, k, alpha, {nullptr, lda, 0, a}, {nullptr, ldb, 0, b}, beta,
-                            {nullptr, ldc, 0, c}, batch_count);
-  call.by_address = true;  // also if c is null
-  return run(handle, call);
-}
-
-sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                        const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
-                                        const float* c, int64_t ldc, float* d, int64_t ldd,
-                                        const sgemm_epilogue_t* epilogue) {
-  return run(handle, gemm_call(order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {d, ldd}),
-             {{c, ldc}, epilogue});
-}
-
-sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                             sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                             int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
-                                             sgemm_plan_t* plan) {
-  const EpilogueCall more{{nullptr, ldd}, epilogue};
-  return plan_of(handle,
-                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda}, {nullptr, ldb}, &ONE, {nullptr, ldd}),
-                 plan, &more);
+sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t* product, sgemm_plan_t* plan) {
+  return with_cuda(handle, [&] {
+    require(plan != nullptr);
+    *plan = plan_of(handle, calls_of(handle, product));
+  });
 }
 
 sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
@@ -443,44 +413,4 @@ sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed) {
     require(packed != nullptr);
     delete packed;
   });
-}
-
-sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
-                                 const sgemm_epilogue_t* epilogue) {
-  return with_cuda(handle, [&] {
-    const GemmCall call = call_of(handle, order, m, n, k, alpha, a, b, beta, d, ldd);
-    pass_on(run(handle, call, {{c, ldc}, epilogue == nullptr ? &NO_EPILOGUE : epilogue}));
-  });
-}
-
-sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                      const sgemm_operand_t* a, const sgemm_operand_t* b, int64_t ldd,
-                                      const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan) {
-  const EpilogueCall more{{nullptr, ldd}, epilogue == nullptr ? &NO_EPILOGUE : epilogue};
-  return with_cuda(handle, [&] {
-    pass_on(plan_of(handle, call_of(handle, order, m, n, k, &ONE, a, b, &ONE, nullptr, ldd), plan, &more));
-  });
-}
-
-sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-                               int64_t batch_count, sgemm_plan_t* plan) {
-  // The strides of a batch do not matter here, and this is the smallest that is allowed.
-  const int64_t stride_c = order == SGEMM_ORDER_ROW_MAJOR ? n : m;
-  return plan_of(handle,
-                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda}, {nullptr, ldb}, &ONE,
-                           {nullptr, ldc, stride_c}, batch_count),
-                 plan);
-}
-
-sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                                       int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-                                       int64_t batch_count, sgemm_plan_t* plan) {
-  const float* const nowhere = nullptr;  // no address is read here
-  return plan_of(handle,
-                 gemm_call(order, transa, transb, m, n, k, &ONE, {nullptr, lda, 0, &nowhere},
-                           {nullptr, ldb, 0, &nowhere}, &ONE, {nullptr, ldc, 0, &nowhere}, batch_count),
-                 plan);
 }

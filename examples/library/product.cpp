@@ -24,9 +24,19 @@ int main() {
   sgemm_status_t status = sgemm_create(&handle);
   if (status == SGEMM_STATUS_SUCCESS) {
     sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE);
-    sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, N, N, N, N, N, N, 1, &plan);
-    status = sgemm_gemm(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, N, N, N, &alpha, matrices[0], N,
-                        matrices[1], N, &beta, matrices[2], N);
+    sgemm_product_t product{};
+    product.size = sizeof product;
+    product.order = SGEMM_ORDER_ROW_MAJOR;
+    product.m = product.n = product.k = product.a.ld = product.b.ld = product.ldd = N;
+    product.b.op = SGEMM_OP_T;
+    product.a.x = matrices[0];
+    product.b.x = matrices[1];
+    product.d = matrices[2];
+    product.alpha = &alpha;
+    product.beta = &beta;
+    product.batch_count = 1;
+    sgemm_plan(handle, &product, &plan);
+    status = sgemm_run(handle, &product);  // or sgemm_gemm(), with the arguments of cublasSgemm()
     sgemm_destroy(handle);
   }
   if (status != SGEMM_STATUS_SUCCESS) {

@@ -24,6 +24,31 @@ Decision decide(const sgemm_plan_t& plan) {
   return {true, kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
 }
 
+sgemm_operand_t operand_of(sgemm_op_t op, const Matrix<const float>& matrix) {
+  return {nullptr, op, matrix.data, matrix.ld, matrix.stride, matrix.addresses};
+}
+
+sgemm_product_t product_of(const Call& call) {
+  const bool has_epilogue = call.epilogue.has_value();
+  return {sizeof(sgemm_product_t),
+          SGEMM_ORDER_COLUMN_MAJOR,
+          call.m,
+          call.n,
+          call.k,
+          call.alpha,
+          operand_of(call.transa, call.a),
+          operand_of(call.transb, call.b),
+          call.beta,
+          has_epilogue ? call.added.data : nullptr,
+          call.added.ld,
+          call.c.data,
+          call.c.ld,
+          call.c.stride,
+          call.c.addresses,
+          call.batch_count,
+          has_epilogue ? &*call.epilogue : nullptr};
+}
+
 }  // namespace
 
 thread_local bool DropIn::inside_cublas_ = false;
@@ -131,7 +156,8 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const sgemm_status_t status = plan_of(call, handle, plan);
+  const sgemm_product_t product = product_of(call);
+  const sgemm_status_t status = sgemm_library().plan(handle, &product, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
@@ -141,52 +167,19 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   return decisions_[question] = decide(plan);
 }
 
-sgemm_status_t DropIn::plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan) {
-  if (call.epilogue) {
-    return sgemm_library().gemm_with_epilogue_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
-                                                   call.n, call.k, call.a.ld, call.b.ld, call.c.ld, &*call.epilogue,
-                                                   &plan);
-  }
-  const auto plan_of_product = call.by_address ? sgemm_library().gemm_batched_plan : sgemm_library().gemm_plan;
-  return plan_of_product(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k, call.a.ld,
-                         call.b.ld, call.c.ld, call.batch_count, &plan);
-}
-
 sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
+  const sgemm_product_t product = product_of(call);
   const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
   if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
-    return enqueue_product(call, handle);
+    return sgemm_library().run(handle, &product);
   }
   // With exactly these bytes the library makes the choice that it planned.
   sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
   if (status == SGEMM_STATUS_SUCCESS) {
-    status = enqueue_product(call, handle);
+    status = sgemm_library().run(handle, &product);
     sgemm_library().set_workspace(handle, nullptr, 0);
   }
   return status;
-}
-
-sgemm_status_t DropIn::enqueue_product(const Call& call, sgemm_handle_t handle) {
-  if (call.epilogue) {
-    return sgemm_library().gemm_with_epilogue(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
-                                              call.n, call.k, call.alpha, call.a.data, call.a.ld, call.b.data,
-                                              call.b.ld, call.beta, call.added.data, call.added.ld, call.c.data,
-                                              call.c.ld, &*call.epilogue);
-  }
-  if (call.by_address) {
-    return sgemm_library().gemm_batched(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n,
-                                        call.k, call.alpha, call.a.addresses, call.a.ld, call.b.addresses, call.b.ld,
-                                        call.beta, call.c.addresses, call.c.ld, call.batch_count);
-  }
-  if (call.batch_count == 1) {
-    return sgemm_library().gemm(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m, call.n, call.k,
-                                call.alpha, call.a.data, call.a.ld, call.b.data, call.b.ld, call.beta, call.c.data,
-                                call.c.ld);
-  }
-  return sgemm_library().gemm_strided_batched(handle, SGEMM_ORDER_COLUMN_MAJOR, call.transa, call.transb, call.m,
-                                              call.n, call.k, call.alpha, call.a.data, call.a.ld, call.a.stride,
-                                              call.b.data, call.b.ld, call.b.stride, call.beta, call.c.data, call.c.ld,
-                                              call.c.stride, call.batch_count);
 }
 
 }  // namespace drop_in

@@ -109,10 +109,8 @@ class DropIn {
     return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
   }
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
-  static sgemm_status_t plan_of(const Call& call, sgemm_handle_t handle, sgemm_plan_t& plan);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
   static sgemm_status_t enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle);
-  static sgemm_status_t enqueue_product(const Call& call, sgemm_handle_t handle);
   CallLog* log() { return notes_calls_ ? &log_ : nullptr; }
 
   static thread_local bool inside_cublas_;

@@ -91,13 +91,8 @@ void SgemmLibrary::find_functions(void* library) {
   find(set_repeatable, "sgemm_set_repeatable");
   find(get_multiprocessors, "sgemm_get_multiprocessors");
   find(set_multiprocessors, "sgemm_set_multiprocessors");
-  find(gemm, "sgemm_gemm");
-  find(gemm_strided_batched, "sgemm_gemm_strided_batched");
-  find(gemm_batched, "sgemm_gemm_batched");
-  find(gemm_with_epilogue, "sgemm_gemm_with_epilogue");
-  find(gemm_plan, "sgemm_gemm_plan");
-  find(gemm_batched_plan, "sgemm_gemm_batched_plan");
-  find(gemm_with_epilogue_plan, "sgemm_gemm_with_epilogue_plan");
+  find(run, "sgemm_run");
+  find(plan, "sgemm_plan");
   find(status_string, "sgemm_status_string");
 }
 

@@ -31,13 +31,8 @@ class SgemmLibrary {
   decltype(&sgemm_set_repeatable) set_repeatable = nullptr;
   decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
   decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
-  decltype(&sgemm_gemm) gemm = nullptr;
-  decltype(&sgemm_gemm_strided_batched) gemm_strided_batched = nullptr;
-  decltype(&sgemm_gemm_batched) gemm_batched = nullptr;
-  decltype(&sgemm_gemm_with_epilogue) gemm_with_epilogue = nullptr;
-  decltype(&sgemm_gemm_plan) gemm_plan = nullptr;
-  decltype(&sgemm_gemm_batched_plan) gemm_batched_plan = nullptr;
-  decltype(&sgemm_gemm_with_epilogue_plan) gemm_with_epilogue_plan = nullptr;
+  decltype(&sgemm_run) run = nullptr;
+  decltype(&sgemm_plan) plan = nullptr;
   decltype(&sgemm_status_string) status_string = nullptr;
 
  private:

@@ -24,8 +24,8 @@ struct Library {
   decltype(&sgemm_set_stream) set_stream = nullptr;
   decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
   decltype(&sgemm_set_workspace) set_workspace = nullptr;
-  decltype(&sgemm_gemm_strided_batched) gemm_strided_batched = nullptr;
-  decltype(&sgemm_gemm_plan) gemm_plan = nullptr;
+  decltype(&sgemm_run) run = nullptr;
+  decltype(&sgemm_plan) plan = nullptr;
   decltype(&sgemm_status_string) status_string = nullptr;
 };
 
@@ -43,6 +43,30 @@ struct Product {
 
   int64_t lda() const { return std::max<int64_t>(1, transa == SGEMM_OP_N ? k : m); }  // k may be 0
   int64_t ldb() const { return std::max<int64_t>(1, transb == SGEMM_OP_N ? n : k); }
+
+  sgemm_product_t with(const float* a, const float* b, float* c) const {
+    static constexpr float kOne = 1;
+    static constexpr float kZero = 0;
+    const sgemm_operand_t of_a{nullptr, transa, a, lda(), stride_a, nullptr};
+    const sgemm_operand_t of_b{nullptr, transb, b, ldb(), stride_b, nullptr};
+    return {sizeof(sgemm_product_t),
+            SGEMM_ORDER_ROW_MAJOR,
+            m,
+            n,
+            k,
+            &kOne,
+            of_a,
+            of_b,
+            &kZero,
+            nullptr,
+            0,
+            c,
+            n,
+            stride_c,
+            nullptr,
+            count,
+            nullptr};
+  }
 
   auto shape() const { return std::array<int64_t, 7>{accuracy, transa, transb, m, n, k, count}; }
 };
@@ -108,8 +132,8 @@ size_t workspace_bytes(Worker& worker, const Product& product) {
   }
   sgemm_plan_t plan{};
   library().set_workspace(worker.handle, nullptr, 0);
-  library().gemm_plan(worker.handle, SGEMM_ORDER_ROW_MAJOR, product.transa, product.transb, product.m, product.n,
-                      product.k, product.lda(), product.ldb(), product.n, product.count, &plan);
+  const sgemm_product_t planned = product.with(nullptr, nullptr, nullptr);
+  library().plan(worker.handle, &planned, &plan);
   return worker.workspace_bytes[product.shape()] = plan.workspace_bytes;
 }
 
@@ -138,12 +162,8 @@ sgemm_status_t enqueue(Worker& worker, const Product& product, const std::vector
       at_b += index * dimension.b;
       at_c += index * dimension.c;
     }
-    constexpr float kOne = 1;
-    constexpr float kZero = 0;
-    status = library().gemm_strided_batched(worker.handle, SGEMM_ORDER_ROW_MAJOR, product.transa, product.transb,
-                                            product.m, product.n, product.k, &kOne, a + at_a, product.lda(),
-                                            product.stride_a, b + at_b, product.ldb(), product.stride_b, &kZero,
-                                            c + at_c, product.n, product.stride_c, product.count);
+    const sgemm_product_t run = product.with(a + at_a, b + at_b, c + at_c);
+    status = library().run(worker.handle, &run);
   }
   return status;
 }
@@ -255,8 +275,8 @@ extern "C" SGEMM_API const char* sgemm_jax_load(const char* path) {
   find(found.set_stream, "sgemm_set_stream");
   find(found.set_accuracy, "sgemm_set_accuracy");
   find(found.set_workspace, "sgemm_set_workspace");
-  find(found.gemm_strided_batched, "sgemm_gemm_strided_batched");
-  find(found.gemm_plan, "sgemm_gemm_plan");
+  find(found.run, "sgemm_run");
+  find(found.plan, "sgemm_plan");
   find(found.status_string, "sgemm_status_string");
   if (problem.empty()) {
     library() = found;

@@ -79,12 +79,9 @@ std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t s
   host_board() = model_of(on);
   const Handle handle;
   EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
-  sgemm_plan_t plan{};
   // As many multiprocessors as the executor has are fewer than an H200's, or all of them.
   EXPECT_EQ(sgemm_set_multiprocessors(handle, on.multiprocessors), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size, size, size, size, size, size,
-                            batch, &plan),
-            SGEMM_STATUS_SUCCESS);
+  const sgemm_plan_t plan = planned(handle, product_of(size, size, size, SGEMM_OP_N, SGEMM_OP_N, batch));
   host_board() = {};
   return plan.kernel;
 }

@@ -319,11 +319,7 @@ TEST_F(CalibrationTest, ItIsDescribedBesideWhatIsBuiltIn) {
 sgemm_plan_t plan_of(sgemm_accuracy_t accuracy, std::int64_t size) {
   const Handle handle;
   EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
-  sgemm_plan_t plan{};
-  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size, size, size, size, size, size,
-                            1, &plan),
-            SGEMM_STATUS_SUCCESS);
-  return plan;
+  return planned(handle, product_of(size, size, size));
 }
 
 TEST(CalibratedChoiceTest, ChoicesGoByTheFilesConstants) {

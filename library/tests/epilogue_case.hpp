@@ -113,16 +113,20 @@ class EpilogueOperands {
     return result;
   }
 
+  /// With an epilogue, which has to stay.
+  sgemm_product_t product(const sgemm_epilogue_t& with) {
+    sgemm_product_t product = gemm.product();
+    product.c = gemm.c.data();
+    product.ldc = gemm.c.ld();
+    product.d = d().data();
+    product.ldd = d().ld();
+    product.epilogue = &with;
+    return product;
+  }
+
   sgemm_status_t call(sgemm_handle_t handle) {
-    const GemmCase& of = gemm.of;
-    sgemm_set_accuracy(handle, of.accuracy);
-    sgemm_set_pointer_mode(handle, of.pointer_mode);
-    const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
     const sgemm_epilogue_t with = epilogue();
-    return sgemm_gemm_with_epilogue(handle, of.order, of.transa, of.transb, of.m, of.n, of.k,
-                                    on_device ? gemm.scalars.device() : &of.alpha, gemm.a.data(), gemm.a.ld(),
-                                    gemm.b.data(), gemm.b.ld(), on_device ? gemm.scalars.device() + 1 : &of.beta,
-                                    gemm.c.data(), gemm.c.ld(), d().data(), d().ld(), &with);
+    return gemm.call(handle, product(with));
   }
 
   bool mask_bit(std::int64_t row, std::int64_t column) const {

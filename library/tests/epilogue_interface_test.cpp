@@ -59,15 +59,9 @@ class RefusalTest : public testing::Test {
       : operands_({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
                   {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true}),
         epilogue(operands_.epilogue()),
-        c(operands_.gemm.c.data()),
-        d(operands_.d().data()) {}
+        product(operands_.product(epilogue)) {}
 
-  sgemm_status_t run() {
-    GemmOperands& gemm = operands_.gemm;
-    return sgemm_gemm_with_epilogue(handle_, gemm.of.order, gemm.of.transa, gemm.of.transb, gemm.of.m, gemm.of.n,
-                                    gemm.of.k, &gemm.of.alpha, gemm.a.data(), gemm.a.ld(), gemm.b.data(), gemm.b.ld(),
-                                    &beta, c, ldc, d, ldd, given);
-  }
+  sgemm_status_t run() { return sgemm_run(handle_, &product); }
   void expect_refused() {
     EXPECT_EQ(run(), SGEMM_STATUS_INVALID_VALUE);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -81,18 +75,8 @@ class RefusalTest : public testing::Test {
 
  protected:
   sgemm_epilogue_t epilogue;
-  const sgemm_epilogue_t* given = &epilogue;
-  float beta = 1.0F;
-  const float* c;
-  std::int64_t ldc = 30;
-  float* d;
-  std::int64_t ldd = 30;
+  sgemm_product_t product;
 };
-
-TEST_F(RefusalTest, OfWhatIsNoEpilogue) {
-  given = nullptr;
-  expect_refused();
-}
 
 TEST_F(RefusalTest, OfEnumerators) {
   epilogue.activation = static_cast<sgemm_activation_t>(5);
@@ -102,17 +86,17 @@ TEST_F(RefusalTest, OfEnumerators) {
   expect_refused();
   epilogue.bias_of = SGEMM_BIAS_OF_ROWS;
   epilogue.sums_of = static_cast<sgemm_sums_t>(5);
-  epilogue.sums = d;
+  epilogue.sums = product.d;
   expect_refused();
 }
 
 TEST_F(RefusalTest, OfSums) {
-  epilogue.sums = d;
+  epilogue.sums = product.d;
   expect_refused();
   epilogue.sums_of = SGEMM_SUMS_OF_A;
   epilogue.sums = nullptr;
   expect_refused();
-  epilogue.sums = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(d) + 2);
+  epilogue.sums = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(product.d) + 2);
   expect_refused();
 }
 
@@ -138,28 +122,34 @@ TEST_F(RefusalTest, OfAuxiliaryMatrices) {
 }
 
 TEST_F(RefusalTest, OfMatricesC) {
-  c = nullptr;
+  product.ldc = 29;
   expect_refused();
-  c = d;
-  ldd = 31;
+  product.c = product.d;
+  product.ldc = 31;
   expect_refused();
-  ldd = 30;
-  ldc = 29;
+  product.c = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(product.d) + 2);
+  expect_refused();
+}
+
+TEST_F(RefusalTest, OfBatches) {
+  product.batch_count = 2;
+  expect_refused();
+  product.epilogue = nullptr;  // C is another matrix still
   expect_refused();
 }
 
 TEST_F(RefusalTest, ButNotOfACThatIsNotRead) {
-  beta = 0.0F;
-  c = nullptr;
+  const float beta = 0.0F;
+  product.beta = &beta;
+  product.c = nullptr;
   EXPECT_EQ(run(), SGEMM_STATUS_SUCCESS);
 }
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, std::int64_t size, sgemm_op_t transa, const sgemm_epilogue_t& epilogue) {
-  sgemm_plan_t plan{};
-  EXPECT_EQ(sgemm_gemm_with_epilogue_plan(handle, SGEMM_ORDER_COLUMN_MAJOR, transa, SGEMM_OP_N, size, size, size, size,
-                                          size, size, &epilogue, &plan),
-            SGEMM_STATUS_SUCCESS);
-  return plan;
+  sgemm_product_t product = product_of(size, size, size, transa);
+  product.order = SGEMM_ORDER_COLUMN_MAJOR;
+  product.epilogue = &epilogue;
+  return planned(handle, product);
 }
 
 /// In the store an epilogue takes no time in the prediction, and a pass of its own does.

@@ -72,6 +72,50 @@ struct GemmCase {
   }
 };
 
+/// Gives a handle the settings of a case.
+inline void set(sgemm_handle_t handle, const GemmCase& of) {
+  EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(sgemm_set_pointer_mode(handle, of.pointer_mode), SGEMM_STATUS_SUCCESS);
+}
+
+/// A product of contiguous matrices that are nowhere, for plans.
+inline sgemm_product_t product_of(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa = SGEMM_OP_N,
+                                  sgemm_op_t transb = SGEMM_OP_N, std::int64_t batch = 1) {
+  const auto distance = [](std::int64_t length) { return std::max<std::int64_t>(length, 1); };
+  const sgemm_operand_t a{nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
+  const sgemm_operand_t b{nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
+  return {sizeof(sgemm_product_t),
+          SGEMM_ORDER_ROW_MAJOR,
+          m,
+          n,
+          k,
+          nullptr,
+          a,
+          b,
+          nullptr,
+          nullptr,
+          0,
+          nullptr,
+          distance(n),
+          distance(n),
+          nullptr,
+          batch,
+          nullptr};
+}
+
+/// The same with addresses, which nobody reads.
+inline sgemm_product_t by_address(sgemm_product_t product) {
+  static float* nowhere = nullptr;
+  product.a.addresses = product.b.addresses = product.addresses_of_d = &nowhere;
+  return product;
+}
+
+inline sgemm_plan_t planned(sgemm_handle_t handle, const sgemm_product_t& product) {
+  sgemm_plan_t plan{};
+  EXPECT_EQ(sgemm_plan(handle, &product, &plan), SGEMM_STATUS_SUCCESS);
+  return plan;
+}
+
 /// A stored matrix, or a batch of them, on the device and on the host. Elements are addressed by their row and column,
 /// whatever the order.
 class StoredMatrix {
@@ -167,24 +211,40 @@ class GemmOperands {
     return of.transb == SGEMM_OP_N ? b.at(item, k, column) : b.at(item, column, k);
   }
 
-  /// Calls the library. The result is in the device's `c` when the GPU is done.
-  sgemm_status_t call(sgemm_handle_t handle) {
-    sgemm_set_accuracy(handle, of.accuracy);
-    sgemm_set_pointer_mode(handle, of.pointer_mode);
+  /// The case as the library takes it.
+  sgemm_product_t product() {
     const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
-    const float* const alpha = on_device ? scalars.device() : &of.alpha;
-    const float* const beta = on_device ? scalars.device() + 1 : &of.beta;
-    if (of.by_address) {
-      return sgemm_gemm_batched(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.addresses(), a.ld(),
-                                b.addresses(), b.ld(), beta, c.addresses(), c.ld(), of.batch);
-    }
-    if (of.batch == 1) {
-      return sgemm_gemm(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.data(), a.ld(), b.data(),
-                        b.ld(), beta, c.data(), c.ld());
-    }
-    return sgemm_gemm_strided_batched(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, alpha, a.data(), a.ld(),
-                                      a.stride(), b.data(), b.ld(), b.stride(), beta, c.data(), c.ld(), c.stride(),
-                                      of.batch);
+    const auto addresses = [&](StoredMatrix& matrix) { return of.by_address ? matrix.addresses() : nullptr; };
+    const sgemm_operand_t of_a{nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
+    const sgemm_operand_t of_b{nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
+    return {sizeof(sgemm_product_t),
+            of.order,
+            of.m,
+            of.n,
+            of.k,
+            on_device ? scalars.device() : &of.alpha,
+            of_a,
+            of_b,
+            on_device ? scalars.device() + 1 : &of.beta,
+            nullptr,
+            0,
+            c.data(),
+            c.ld(),
+            c.stride(),
+            addresses(c),
+            of.batch,
+            nullptr};
+  }
+
+  /// Calls the library. The result is in the device's `c` when the GPU is done.
+  sgemm_status_t call(sgemm_handle_t handle) { return call(handle, product()); }
+  sgemm_status_t call(sgemm_handle_t handle, const sgemm_product_t& p) const {
+    set(handle, of);
+    const bool is_plain = p.batch_count == 1 && p.addresses_of_d == nullptr && p.epilogue == nullptr &&
+                          p.c == nullptr && p.a.packed == nullptr && p.b.packed == nullptr;
+    return is_plain ? sgemm_gemm(handle, p.order, p.a.op, p.b.op, p.m, p.n, p.k, p.alpha, p.a.x, p.a.ld, p.b.x, p.b.ld,
+                                 p.beta, p.d, p.ldd)
+                    : sgemm_run(handle, &p);
   }
 
   GemmCase of;

@@ -29,13 +29,8 @@ GemmCase chapter_12_product() {
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, const GemmCase& product) {
   GemmOperands operands(product);
-  sgemm_plan_t plan{};
-  sgemm_set_accuracy(handle, product.accuracy);
-  sgemm_set_pointer_mode(handle, product.pointer_mode);
-  EXPECT_EQ(sgemm_gemm_plan(handle, product.order, product.transa, product.transb, product.m, product.n, product.k,
-                            operands.a.ld(), operands.b.ld(), operands.c.ld(), product.batch, &plan),
-            SGEMM_STATUS_SUCCESS);
-  return plan;
+  set(handle, product);
+  return planned(handle, operands.product());
 }
 
 class HandleTest : public testing::Test {
@@ -260,26 +255,17 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
   product.accuracy = SGEMM_ACCURACY_FP32;
   EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 takes no sums of fewer than 128 products");
 
-  sgemm_plan_t plan{};
   const std::int64_t beyond = std::int64_t{1} << 31U;
-  EXPECT_EQ(
-      sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, beyond, 64, 64, 64, 64, 64, 1, &plan),
-      SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(plan.reason, "a dimension of 2^31 or more");
+  EXPECT_STREQ(planned(handle, product_of(beyond, 64, 64)).reason, "a dimension of 2^31 or more");
   const std::int64_t large = std::int64_t{1} << 30U;
-  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, large, large, 64, 64, large, large,
-                            1, &plan),
-            SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(plan.reason, "more than 2^40 elements of C");
+  EXPECT_STREQ(planned(handle, product_of(large, large, 64)).reason, "more than 2^40 elements of C");
   for (const std::int64_t count : {beyond, std::numeric_limits<std::int64_t>::max()}) {
     for (const std::int64_t n : {std::int64_t{64}, std::int64_t{4096}}) {
-      EXPECT_EQ(sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, n, 4096, 4096, n,
-                                        n, count, &plan),
-                SGEMM_STATUS_SUCCESS);
-      EXPECT_STREQ(plan.reason, "a batch of 2^31 products or more");
-      EXPECT_EQ(sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, n, 4096, 4096, n,
-                                        n, beyond - 1, &plan),
-                SGEMM_STATUS_SUCCESS);
+      const auto batch = [&](std::int64_t size) {
+        return by_address(product_of(4096, n, 4096, SGEMM_OP_N, SGEMM_OP_N, size));
+      };
+      EXPECT_STREQ(planned(handle, batch(count)).reason, "a batch of 2^31 products or more");
+      planned(handle, batch(beyond - 1));
     }
   }
 }

@@ -75,44 +75,6 @@ TEST(InterfaceTest, BatchesByAddress) {
   }
 }
 
-/// A call with arguments that may be spoilt one at a time, on operands that stay as they are.
-struct Call {
-  explicit Call(GemmOperands& operands)
-      : order(operands.of.order),
-        transa(operands.of.transa),
-        transb(operands.of.transb),
-        m(operands.of.m),
-        n(operands.of.n),
-        k(operands.of.k),
-        alpha(&operands.of.alpha),
-        a(operands.a.data()),
-        b(operands.b.data()),
-        beta(&operands.of.beta),
-        c(operands.c.data()),
-        lda(operands.a.ld()),
-        ldb(operands.b.ld()),
-        ldc(operands.c.ld()),
-        stride_a(operands.a.stride()),
-        stride_b(operands.b.stride()),
-        stride_c(operands.c.stride()),
-        batch(operands.of.batch) {}
-
-  sgemm_status_t run(sgemm_handle_t handle) const {
-    return sgemm_gemm_strided_batched(handle, order, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b,
-                                      beta, c, ldc, stride_c, batch);
-  }
-
-  sgemm_order_t order;
-  sgemm_op_t transa, transb;
-  std::int64_t m, n, k;
-  const float* alpha;
-  const float* a;
-  const float* b;
-  const float* beta;
-  float* c;
-  std::int64_t lda, ldb, ldc, stride_a, stride_b, stride_c, batch;
-};
-
 const float* misaligned(const float* pointer) {
   return reinterpret_cast<const float*>(reinterpret_cast<const char*>(pointer) + 2);
 }
@@ -123,39 +85,40 @@ constexpr std::int64_t FAR = (std::int64_t{1} << 61U) + 1024;
 TEST(InterfaceTest, BadArgumentsWriteNothing) {
   struct Spoiler {
     const char* name;
-    void (*spoil)(Call&);
+    void (*spoil)(sgemm_product_t&);
   };
   const Spoiler spoilers[] = {
-      {"order", [](Call& call) { call.order = static_cast<sgemm_order_t>(103); }},
-      {"transa", [](Call& call) { call.transa = static_cast<sgemm_op_t>(3); }},
-      {"transb", [](Call& call) { call.transb = static_cast<sgemm_op_t>(3); }},
-      {"m", [](Call& call) { call.m = -1; }},
-      {"n", [](Call& call) { call.n = -1; }},
-      {"k", [](Call& call) { call.k = -1; }},
-      {"batch", [](Call& call) { call.batch = -1; }},
-      {"lda", [](Call& call) { --call.lda; }},
-      {"ldb", [](Call& call) { --call.ldb; }},
-      {"ldc", [](Call& call) { --call.ldc; }},
-      {"stride_a", [](Call& call) { call.stride_a = -1; }},
-      {"stride_b", [](Call& call) { call.stride_b = -1; }},
-      {"stride_c", [](Call& call) { call.stride_c = 1; }},
-      {"lda beyond 64 bits", [](Call& call) { call.lda = FAR; }},
-      {"ldb beyond 64 bits", [](Call& call) { call.ldb = FAR; }},
-      {"ldc beyond 64 bits", [](Call& call) { call.ldc = FAR; }},
-      {"stride_a beyond 64 bits", [](Call& call) { call.stride_a = FAR; }},
-      {"stride_b beyond 64 bits", [](Call& call) { call.stride_b = FAR; }},
-      {"stride_c beyond 64 bits", [](Call& call) { call.stride_c = FAR; }},
-      {"a batch beyond 64 bits", [](Call& call) { call.batch = FAR; }},
-      {"alpha", [](Call& call) { call.alpha = nullptr; }},
-      {"beta", [](Call& call) { call.beta = nullptr; }},
-      {"misaligned alpha", [](Call& call) { call.alpha = misaligned(call.alpha); }},
-      {"misaligned beta", [](Call& call) { call.beta = misaligned(call.beta); }},
-      {"a", [](Call& call) { call.a = nullptr; }},
-      {"b", [](Call& call) { call.b = nullptr; }},
-      {"c", [](Call& call) { call.c = nullptr; }},
-      {"misaligned a", [](Call& call) { call.a = misaligned(call.a); }},
-      {"misaligned b", [](Call& call) { call.b = misaligned(call.b); }},
-      {"misaligned c", [](Call& call) { call.c = const_cast<float*>(misaligned(call.c)); }},
+      {"size", [](sgemm_product_t& call) { --call.size; }},
+      {"order", [](sgemm_product_t& call) { call.order = static_cast<sgemm_order_t>(103); }},
+      {"transa", [](sgemm_product_t& call) { call.a.op = static_cast<sgemm_op_t>(3); }},
+      {"transb", [](sgemm_product_t& call) { call.b.op = static_cast<sgemm_op_t>(3); }},
+      {"m", [](sgemm_product_t& call) { call.m = -1; }},
+      {"n", [](sgemm_product_t& call) { call.n = -1; }},
+      {"k", [](sgemm_product_t& call) { call.k = -1; }},
+      {"batch", [](sgemm_product_t& call) { call.batch_count = -1; }},
+      {"lda", [](sgemm_product_t& call) { --call.a.ld; }},
+      {"ldb", [](sgemm_product_t& call) { --call.b.ld; }},
+      {"ldc", [](sgemm_product_t& call) { --call.ldd; }},
+      {"stride_a", [](sgemm_product_t& call) { call.a.stride = -1; }},
+      {"stride_b", [](sgemm_product_t& call) { call.b.stride = -1; }},
+      {"stride_c", [](sgemm_product_t& call) { call.stride_of_d = 1; }},
+      {"lda beyond 64 bits", [](sgemm_product_t& call) { call.a.ld = FAR; }},
+      {"ldb beyond 64 bits", [](sgemm_product_t& call) { call.b.ld = FAR; }},
+      {"ldc beyond 64 bits", [](sgemm_product_t& call) { call.ldd = FAR; }},
+      {"stride_a beyond 64 bits", [](sgemm_product_t& call) { call.a.stride = FAR; }},
+      {"stride_b beyond 64 bits", [](sgemm_product_t& call) { call.b.stride = FAR; }},
+      {"stride_c beyond 64 bits", [](sgemm_product_t& call) { call.stride_of_d = FAR; }},
+      {"a batch beyond 64 bits", [](sgemm_product_t& call) { call.batch_count = FAR; }},
+      {"alpha", [](sgemm_product_t& call) { call.alpha = nullptr; }},
+      {"beta", [](sgemm_product_t& call) { call.beta = nullptr; }},
+      {"misaligned alpha", [](sgemm_product_t& call) { call.alpha = misaligned(call.alpha); }},
+      {"misaligned beta", [](sgemm_product_t& call) { call.beta = misaligned(call.beta); }},
+      {"a", [](sgemm_product_t& call) { call.a.x = nullptr; }},
+      {"b", [](sgemm_product_t& call) { call.b.x = nullptr; }},
+      {"c", [](sgemm_product_t& call) { call.d = nullptr; }},
+      {"misaligned a", [](sgemm_product_t& call) { call.a.x = misaligned(call.a.x); }},
+      {"misaligned b", [](sgemm_product_t& call) { call.b.x = misaligned(call.b.x); }},
+      {"misaligned c", [](sgemm_product_t& call) { call.d = const_cast<float*>(misaligned(call.d)); }},
   };
   const Handle handle;
   for (const sgemm_order_t order : ORDERS) {
@@ -165,14 +128,16 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
     const Expected expected(operands);
     for (const Spoiler& spoiler : spoilers) {
       SCOPED_TRACE(spoiler.name);
-      Call call(operands);
+      sgemm_product_t call = operands.product();
       spoiler.spoil(call);
-      EXPECT_EQ(call.run(handle), SGEMM_STATUS_INVALID_VALUE);
+      EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE);
     }
-    EXPECT_EQ(Call(operands).run(nullptr), SGEMM_STATUS_NOT_INITIALIZED);
+    const sgemm_product_t unspoilt = operands.product();
+    EXPECT_EQ(sgemm_run(nullptr, &unspoilt), SGEMM_STATUS_NOT_INITIALIZED);
+    EXPECT_EQ(sgemm_run(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     expected.check_unchanged(operands);
-    EXPECT_EQ(Call(operands).run(handle), SGEMM_STATUS_SUCCESS);  // so that it was the spoilers that were refused
+    EXPECT_EQ(sgemm_run(handle, &unspoilt), SGEMM_STATUS_SUCCESS);  // so that it was the spoilers that were refused
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     expected.check(operands);
   }
@@ -188,8 +153,13 @@ TEST(InterfaceTest, BadAddressesWriteNothing) {
   const Handle handle;
   const auto run = [&](const float* const* a, const float* const* b, float* const* c, std::int64_t lda,
                        std::int64_t batch) {
-    return sgemm_gemm_batched(handle, product.order, product.transa, product.transb, 5, 6, 7, &operands.of.alpha, a,
-                              lda, b, operands.b.ld(), &operands.of.beta, c, operands.c.ld(), batch);
+    sgemm_product_t call = operands.product();
+    call.a.addresses = a;
+    call.b.addresses = b;
+    call.addresses_of_d = c;
+    call.a.ld = lda;
+    call.batch_count = batch;
+    return sgemm_run(handle, &call);
   };
   const auto off = [](float* const* addresses) {
     return reinterpret_cast<float* const*>(reinterpret_cast<const char*>(addresses) + 4);
@@ -217,27 +187,27 @@ TEST(InterfaceTest, BadAddressesWriteNothing) {
 TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   const Handle handle;
   GemmOperands operands({5, 6, 7});
-  Call call(operands);
-  call.m = 0;
-  call.a = call.b = call.c = nullptr;
-  EXPECT_EQ(call.run(handle), SGEMM_STATUS_SUCCESS);
-  Call scaling(operands);
+  sgemm_product_t call = operands.product();
+  call.a.x = call.b.x = nullptr;
   const float zero = 0.0F;
-  scaling.alpha = &zero;
-  scaling.a = scaling.b = nullptr;
-  EXPECT_EQ(scaling.run(handle), SGEMM_STATUS_SUCCESS);
+  call.alpha = &zero;
+  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   operands.c.memory().download();
   EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
 
   operands.c.at(0, 4, 5) = 3.0F;
   operands.upload();
-  EXPECT_EQ(sgemm_gemm_batched(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 6, 0, &operands.of.alpha,
-                               nullptr, 1, nullptr, 6, &operands.of.beta, operands.c.addresses(), operands.c.ld(), 1),
-            SGEMM_STATUS_SUCCESS);
+  call.k = 0;
+  call.addresses_of_d = operands.c.addresses();
+  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   operands.c.memory().download();
   EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
+  call.m = 0;
+  call.d = nullptr;
+  call.addresses_of_d = nullptr;
+  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
 }
 
 TEST(InterfaceTest, SettingsAreKeptAndChecked) {
@@ -286,6 +256,7 @@ TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
   sgemm_pointer_mode_t mode{};
   int number = 0;
   sgemm_plan_t plan{};
+  const sgemm_product_t product = product_of(8, 8, 8);
   const sgemm_status_t of_null[] = {
       sgemm_destroy(nullptr),
       sgemm_set_stream(nullptr, nullptr),
@@ -301,7 +272,7 @@ TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
       sgemm_get_multiprocessors(nullptr, &number),
       sgemm_gemm(nullptr, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 0, 0, 0, nullptr, nullptr, 1, nullptr, 1,
                  nullptr, nullptr, 1),
-      sgemm_gemm_plan(nullptr, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 8, 8, 8, 1, &plan),
+      sgemm_plan(nullptr, &product, &plan),
   };
   for (const sgemm_status_t status : of_null) {
     EXPECT_EQ(status, SGEMM_STATUS_NOT_INITIALIZED) << &status - of_null;
@@ -323,13 +294,8 @@ TEST(InterfaceTest, StatusesHaveNamesAndSentences) {
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t m,
                      std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
-  sgemm_plan_t plan{};
   EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(
-      sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, transa, SGEMM_OP_N, m, n, k, std::max<std::int64_t>({1, m, k}),
-                      std::max<std::int64_t>(1, n), std::max<std::int64_t>(1, n), batch, &plan),
-      SGEMM_STATUS_SUCCESS);
-  return plan;
+  return planned(handle, product_of(m, n, k, transa, SGEMM_OP_N, batch));
 }
 
 /// On an H100 or H200; the executor stands for the latter. Where the choices of the two differ, BoardTest has them.
@@ -366,28 +332,22 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
       << "more launches than an int counts";
   EXPECT_EQ(plan_of(handle, SGEMM_ACCURACY_REPRODUCIBLE, SGEMM_OP_N, 4096, 4096, 4096, 1).launches, 2);
 
-  sgemm_plan_t by_address{};
-  const auto plan_by_address = [&](std::int64_t lda) {
-    return sgemm_gemm_batched_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 4096, 4096, 4096, lda, 4096,
-                                   4096, 3, &by_address);
-  };
+  const sgemm_product_t batch = by_address(product_of(4096, 4096, 4096, SGEMM_OP_N, SGEMM_OP_N, 3));
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(plan_by_address(4096), SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(by_address.kernel, "11_bf16x6");
-  EXPECT_STREQ(by_address.configuration, "128x256 stacked");
-  EXPECT_EQ(by_address.launches, 4) << "two products have 512 MiB of terms";
-  EXPECT_GT(by_address.workspace_bytes, 2U * 4096 * 4096 * 6);
-  EXPECT_EQ(plan_by_address(4095), SGEMM_STATUS_INVALID_VALUE);
+  const sgemm_plan_t of_batch = planned(handle, batch);
+  EXPECT_STREQ(of_batch.kernel, "11_bf16x6");
+  EXPECT_STREQ(of_batch.configuration, "128x256 stacked");
+  EXPECT_EQ(of_batch.launches, 4) << "two products have 512 MiB of terms";
+  EXPECT_GT(of_batch.workspace_bytes, 2U * 4096 * 4096 * 6);
   EXPECT_STREQ(plan_of(handle, SGEMM_ACCURACY_FP32, SGEMM_OP_N, 4096, 4096, 4096, 3).kernel, "09_every_shape");
-  EXPECT_EQ(plan_by_address(4096), SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(by_address.kernel, "09_every_shape");
-  EXPECT_EQ(by_address.launches, 1);
+  EXPECT_STREQ(planned(handle, batch).kernel, "09_every_shape");
+  EXPECT_EQ(planned(handle, batch).launches, 1);
 
   sgemm_plan_t unused{};
-  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 7, 8, 8, 1, &unused),
-            SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8, 8, 8, 8, 8, 8, 1, nullptr),
-            SGEMM_STATUS_INVALID_VALUE);
+  sgemm_product_t refused = product_of(8, 8, 8);
+  EXPECT_EQ(sgemm_plan(handle, &refused, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  refused.a.ld = 7;
+  EXPECT_EQ(sgemm_plan(handle, &refused, &unused), SGEMM_STATUS_INVALID_VALUE);
 }
 
 }  // namespace

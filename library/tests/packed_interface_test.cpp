@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sgemm::test {
@@ -39,9 +40,8 @@ TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
             for (const bool packs_b : {false, true}) {
               operands.c.memory().host() = before;
               operands.c.memory().upload();
-              ASSERT_EQ(call_packed(handle_, operands, packs_a ? a.operand() : plain_a(operands),
-                                    packs_b ? b.operand() : plain_b(operands)),
-                        SGEMM_STATUS_SUCCESS);
+              const sgemm_product_t call = product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr);
+              ASSERT_EQ(operands.call(handle_, call), SGEMM_STATUS_SUCCESS);
               ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
               expected.check(operands);
             }
@@ -66,13 +66,9 @@ TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
   square.upload();
   const Expected expected(square);
   for (const sgemm_order_t order : ORDERS) {  // which is symmetric
-    const float one = 1.0F;
-    const float zero = 0.0F;
-    const sgemm_operand_t operand = x.operand();
-    sgemm_set_accuracy(handle_, rows.accuracy);
-    ASSERT_EQ(sgemm_gemm_packed(handle_, order, 12, 12, 20, &one, &operand, &operand, &zero, nullptr, 12,
-                                square.c.data(), square.c.ld(), nullptr),
-              SGEMM_STATUS_SUCCESS);
+    sgemm_product_t product = product_of(square, &x, &x);
+    product.order = order;
+    ASSERT_EQ(square.call(handle_, product), SGEMM_STATUS_SUCCESS);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     expected.check(square);
   }
@@ -160,23 +156,20 @@ TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {
   const Expected expected(operands);
   const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
   const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
-  const auto call = [&](sgemm_accuracy_t accuracy, std::int64_t m, std::int64_t k, const sgemm_operand_t* with_a,
-                        const sgemm_operand_t* with_b) {
-    const float one = 1.0F;
+  const auto expect_refused = [&](sgemm_accuracy_t accuracy, const auto& spoil) {
+    sgemm_product_t product = product_of(operands, &a, &b);
+    spoil(product);
     sgemm_set_accuracy(handle_, accuracy);
-    return sgemm_gemm_packed(handle_, SGEMM_ORDER_ROW_MAJOR, m, 7, k, &one, with_a, with_b, &one, operands.c.data(),
-                             operands.c.ld(), operands.c.data(), operands.c.ld(), nullptr);
+    EXPECT_EQ(sgemm_run(handle_, &product), SGEMM_STATUS_INVALID_VALUE);
   };
   constexpr sgemm_accuracy_t OWN = SGEMM_ACCURACY_COMPONENTWISE;
-  const sgemm_operand_t packed_a = a.operand();
-  const sgemm_operand_t packed_b = b.operand();
-  EXPECT_EQ(call(SGEMM_ACCURACY_NORMWISE, 13, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(SGEMM_ACCURACY_FP32, 13, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(OWN, 12, 29, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(OWN, 13, 28, &packed_a, &packed_b), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(OWN, 13, 29, &packed_b, &packed_a), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(OWN, 13, 29, &packed_a, nullptr), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(call(OWN, 13, 29, nullptr, &packed_b), SGEMM_STATUS_INVALID_VALUE);
+  expect_refused(SGEMM_ACCURACY_NORMWISE, [](auto&) {});
+  expect_refused(SGEMM_ACCURACY_FP32, [](auto&) {});
+  expect_refused(OWN, [](auto& product) { product.m = 12; });
+  expect_refused(OWN, [](auto& product) { product.k = 28; });
+  expect_refused(OWN, [](auto& product) { std::swap(product.a, product.b); });
+  expect_refused(OWN, [](auto& product) { product.batch_count = 2; });
+  expect_refused(OWN, [&](auto& product) { product.addresses_of_d = operands.c.addresses(); });
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check_unchanged(operands);
 }

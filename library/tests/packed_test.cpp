@@ -188,7 +188,9 @@ TEST(PackedObjectTest, OfAnotherLayoutOrDeviceIsRefused) {
   const auto call_spoilt = [&](const auto& spoil) {
     sgemm_packed spoilt = *b.get();
     spoil(spoilt);
-    return call_packed(handle, operands, plain_a(operands), {&spoilt, SGEMM_OP_N, nullptr, 0});
+    sgemm_product_t product = operands.product();
+    product.b.packed = &spoilt;
+    return operands.call(handle, product);
   };
   EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.layout; }), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.device; }), SGEMM_STATUS_INVALID_VALUE);
@@ -206,16 +208,17 @@ TEST(LengthyPackedTest, ALargeProductReadsTheTerms) {
   GemmOperands expected(product);
   ASSERT_EQ(expected.call(handle), SGEMM_STATUS_SUCCESS);
   GemmOperands operands(product);
-  const sgemm_plan_t plain = plan_of_packed(handle, operands, plain_a(operands), plain_b(operands));
+  const sgemm_plan_t plain = planned(handle, operands.product());
   EXPECT_STREQ(plain.kernel, "12_fp16x3");
   const PackedOperand a(handle, operands, SGEMM_SIDE_A);
-  const sgemm_plan_t plan = plan_of_packed(handle, operands, a.operand(), plain_b(operands));
+  const sgemm_plan_t plan = planned(handle, product_of(operands, &a, nullptr));
   EXPECT_EQ(plan.configuration, std::string(plain.configuration) + " packed B");  // of the row-major product
   EXPECT_LT(plan.predicted_us, plain.predicted_us);
-  ASSERT_EQ(call_packed(handle, operands, a.operand(), plain_b(operands)), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
   EXPECT_TRUE(same_bits(operands.c.memory().download(), expected.c.memory().download()));
   operands.of.pointer_mode = SGEMM_POINTER_MODE_DEVICE;  // where an alpha of 0 could not hide a packed NaN
-  EXPECT_STREQ(plan_of_packed(handle, operands, a.operand(), plain_b(operands)).configuration, plain.configuration);
+  set(handle, operands.of);
+  EXPECT_STREQ(planned(handle, product_of(operands, &a, nullptr)).configuration, plain.configuration);
 }
 
 /// Terms of one chapter are nothing to another one.

@@ -136,19 +136,14 @@ TEST(LengthyReproducibleTest, SumsThatInt32CouldNotHold) {
 TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   const Handle handle;
   sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
-  sgemm_plan_t plan{};
   for (const auto& [m, n, kernel] :
        {std::tuple{1, 1, "15_reproducible"}, {1, 4096, "15_reproducible"}, {4096, 4096, "15_reproducible"}}) {
-    ASSERT_EQ(
-        sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, m, n, 4096, 4096, 4096, n, 1, &plan),
-        SGEMM_STATUS_SUCCESS);
-    EXPECT_STREQ(plan.kernel, kernel);
+    EXPECT_STREQ(planned(handle, product_of(m, n, 4096, SGEMM_OP_N, SGEMM_OP_T)).kernel, kernel);
   }
   expect_bits_of_reference(handle, GemmCase{3, 40, 100});
   alignas(SGEMM_WORKSPACE_ALIGNMENT) float small[64];
   ASSERT_EQ(sgemm_set_workspace(handle, small, sizeof small), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 3, 40, 100, 100, 100, 40, 1, &plan),
-            SGEMM_STATUS_SUCCESS);
+  const sgemm_plan_t plan = planned(handle, product_of(3, 40, 100, SGEMM_OP_N, SGEMM_OP_T));
   EXPECT_STREQ(plan.kernel, "none");
   EXPECT_STREQ(plan.reason, "the workspace is too small for the library's own kernels");
   GemmCase product{3, 40, 100};
@@ -240,11 +235,11 @@ TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
     ASSERT_EQ(sgemm_gemm(handle, product.order, product.transa, product.transb, M, N, K, alpha, with_c.a.data(),
                          with_c.a.ld(), with_c.b.data(), with_c.b.ld(), one, with_c.c.data(), with_c.c.ld()),
               SGEMM_STATUS_SUCCESS);
-    ASSERT_EQ(
-        sgemm_gemm_with_epilogue(handle, product.order, product.transa, product.transb, M, N, K, alpha,
-                                 with_bias.a.data(), with_bias.a.ld(), with_bias.b.data(), with_bias.b.ld(), zero,
-                                 with_bias.c.data(), with_bias.c.ld(), with_bias.c.data(), with_bias.c.ld(), &epilogue),
-        SGEMM_STATUS_SUCCESS);
+    sgemm_product_t biased = with_bias.product();
+    biased.alpha = alpha;
+    biased.beta = zero;
+    biased.epilogue = &epilogue;
+    ASSERT_EQ(sgemm_run(handle, &biased), SGEMM_STATUS_SUCCESS);
     EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
   }
 }
@@ -262,11 +257,11 @@ TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
     ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
     const ScalarsOf scalars(mode, {0.7F, 0.3F});
     GemmOperands operands({5, 37, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 0.7F, 0.3F});
-    float* const d = operands.c.data();
-    ASSERT_EQ(sgemm_gemm_with_epilogue(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 5, 37, 90, scalars.data(),
-                                       operands.a.data(), operands.a.ld(), operands.b.data(), operands.b.ld(),
-                                       scalars.data() + 1, d, operands.c.ld(), d, operands.c.ld(), &epilogue),
-              SGEMM_STATUS_SUCCESS);
+    sgemm_product_t product = operands.product();
+    product.alpha = scalars.data();
+    product.beta = scalars.data() + 1;
+    product.epilogue = &epilogue;
+    ASSERT_EQ(sgemm_run(handle, &product), SGEMM_STATUS_SUCCESS);
     results.push_back(operands.c.memory().download());
   }
   EXPECT_EQ(results[0], results[1]);

@@ -31,6 +31,28 @@ std::int64_t leading(std::int64_t distance) { return std::max<std::int64_t>(dist
 
 sgemm_op_t op(bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; }
 
+sgemm_product_t product_of(const Problem& p) {
+  const sgemm_operand_t a{nullptr, op(p.transposed_a), p.a, leading(p.lda), stride_a(p), nullptr};
+  const sgemm_operand_t b{nullptr, op(p.transposed_b), p.b, leading(p.ldb), stride_b(p), nullptr};
+  return {sizeof(sgemm_product_t),
+          SGEMM_ORDER_ROW_MAJOR,
+          p.m,
+          p.n,
+          p.k,
+          &p.alpha,
+          a,
+          b,
+          &p.beta,
+          nullptr,
+          0,
+          p.c,
+          leading(p.ldc),
+          stride_c(p),
+          nullptr,
+          p.batch,
+          nullptr};
+}
+
 class LibraryHandle {
  public:
   /// The calling thread's handle for the current device, shared while any user of it lives.
@@ -54,24 +76,15 @@ class LibraryHandle {
   void multiply(sgemm_accuracy_t accuracy, const Problem& p, cudaStream_t stream) {
     check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
     check(sgemm_set_stream(handle_, stream), "sgemm_set_stream");
-    if (p.batch == 1) {
-      check(sgemm_gemm(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n, p.k, &p.alpha,
-                       p.a, leading(p.lda), p.b, leading(p.ldb), &p.beta, p.c, leading(p.ldc)),
-            "sgemm_gemm");
-      return;
-    }
-    check(sgemm_gemm_strided_batched(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n,
-                                     p.k, &p.alpha, p.a, leading(p.lda), stride_a(p), p.b, leading(p.ldb), stride_b(p),
-                                     &p.beta, p.c, leading(p.ldc), stride_c(p), p.batch),
-          "sgemm_gemm_strided_batched");
+    const sgemm_product_t product = product_of(p);
+    check(sgemm_run(handle_, &product), "sgemm_run");
   }
 
   std::string describe(sgemm_accuracy_t accuracy, const Problem& p) {
     sgemm_plan_t plan{};
     check(sgemm_set_accuracy(handle_, accuracy), "sgemm_set_accuracy");
-    check(sgemm_gemm_plan(handle_, SGEMM_ORDER_ROW_MAJOR, op(p.transposed_a), op(p.transposed_b), p.m, p.n, p.k,
-                          leading(p.lda), leading(p.ldb), leading(p.ldc), p.batch, &plan),
-          "sgemm_gemm_plan");
+    const sgemm_product_t product = product_of(p);
+    check(sgemm_plan(handle_, &product, &plan), "sgemm_plan");
     return fmt::format("{}{}{}: {}", plan.kernel, *plan.configuration == '\0' ? "" : " ", plan.configuration,
                        plan.reason);
   }

@@ -233,29 +233,6 @@ SGEMM_API sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, 
                                     int64_t m, int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda,
                                     const float* b, int64_t ldb, const float* beta, float* c, int64_t ldc);
 
-/* `batch_count` products with the same scalars: number i has A at a + i * stride_a, B at b + i * stride_b and C at
- * c + i * stride_c, in elements. A stride of 0 for A or B gives all products the same matrix. The matrices C must not
- * overlap each other.
- *
- * INVALID_VALUE: as in sgemm_gemm(); batch_count or a stride below 0; with batch_count above 1, a stride_c below the
- * length of a column of C (of a row, if row-major), because the matrices overlap then. */
-SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                    sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
-                                                    const float* alpha, const float* a, int64_t lda, int64_t stride_a,
-                                                    const float* b, int64_t ldb, int64_t stride_b, const float* beta,
-                                                    float* c, int64_t ldc, int64_t stride_c, int64_t batch_count);
-
-/* `batch_count` products with the same scalars, whose matrices may lie anywhere: `a`, `b` and `c` are arrays of
- * batch_count addresses, in the GPU's memory, and product number i has A at a[i], B at b[i] and C at c[i]. The work
- * that the call enqueues reads them, and looks at each of them whether its matrix is aligned.
- *
- * INVALID_VALUE: as in sgemm_gemm(), for an array instead of a matrix, which has to be aligned to 8 bytes; batch_count
- * below 0. The addresses themselves are not looked at. */
-SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                            sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                            const float* const* a, int64_t lda, const float* const* b, int64_t ldb,
-                                            const float* beta, float* const* c, int64_t ldc, int64_t batch_count);
-
 /* ---- Products with an epilogue: what is done to each element before it is stored ---- */
 
 /* A function of an element's argument x = alpha * op(A) * op(B) + beta * C + bias. NaN stays NaN. */
@@ -299,27 +276,6 @@ typedef struct {
   float* sums; /* m or n numbers in the GPU's memory, which are written; null if there are none */
 } sgemm_epilogue_t;
 
-/* D = activation(alpha * op(A) * op(B) + beta * C + bias), where D and C are m x n. Kernels that multiply store D in
- * this form, where they have the epilogue (docs/library.md). Other kernels and cuBLAS compute the product, and a pass
- * over D follows. The bounds of an accuracy are those of the product. Its functions are within a few eps of their
- * arguments. With REPRODUCIBLE and a beta of 0, a bias has the bits that it has as C with a beta of 1.
- *
- * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host,
- * and may be null then. Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the
- * mask (of a column, if column-major), bits beyond D become 0. Sums do not depend on alpha, but for those of D. They
- * are 0 if k is 0, and not written if D is empty. They are added in FP32, in the same order by the same call.
- *
- * INVALID_VALUE: as in sgemm_gemm(), for D as for C; `epilogue` is null; an enumerator that does not exist; a gradient
- * without `aux`, or an `aux` without an activation; `sums_of` without `sums`, or the other way round; an aux_ld below
- * the length of a column of D (of a row, if row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask; a pointer
- * that is not aligned to 4 bytes; C is D with another leading dimension. EXECUTION_FAILED: D may hold the product
- * without the epilogue. */
-SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
-                                                  const float* alpha, const float* a, int64_t lda, const float* b,
-                                                  int64_t ldb, const float* beta, const float* c, int64_t ldc, float* d,
-                                                  int64_t ldd, const sgemm_epilogue_t* epilogue);
-
 /* ---- Operands that are split once ---- */
 
 /* Where the library computes on tensor cores, it first splits A and B into terms. A packed operand has its terms
@@ -328,14 +284,6 @@ typedef struct sgemm_packed* sgemm_packed_t;
 
 /* Where an operand stands in a product. */
 typedef enum { SGEMM_SIDE_A = 1, SGEMM_SIDE_B = 2 } sgemm_side_t;
-
-/* An operand of sgemm_gemm_packed(): a packed one, or a matrix if `packed` is null. */
-typedef struct {
-  sgemm_packed_t packed; /* if it is not null, nothing else is looked at */
-  sgemm_op_t op;
-  const float* x; /* in the GPU's memory */
-  int64_t ld;
-} sgemm_operand_t;
 
 /* The bytes in the GPU's memory that a packed operand takes, for the handle's accuracy. `lines` are the rows of op(A),
  * which is lines x k, or the columns of op(B), which is k x lines.
@@ -362,17 +310,66 @@ SGEMM_API sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, 
  * INVALID_VALUE. */
 SGEMM_API sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed);
 
-/* sgemm_gemm_with_epilogue() for operands of which each is packed or a matrix. Without an epilogue (null) it is a
- * product alone: D = alpha * op(A) * op(B) + beta * C. Kernels that read terms compete with all others, and have the
- * bits that they have in a call without packed operands. Where alpha and beta are on the GPU, no packed terms are read.
+/* ---- All that a product may be: one of a batch, with an epilogue, of packed operands ---- */
+
+/* A or B. */
+typedef struct {
+  sgemm_packed_t packed; /* null: none. If it is not null, nothing else is looked at */
+  sgemm_op_t op;
+  const float* x; /* in the GPU's memory */
+  int64_t ld;
+  int64_t stride;                /* in a batch: from one matrix to the next. 0: all products have the same */
+  const float* const* addresses; /* in a batch: an array in the GPU's memory of all matrices' addresses, in place of
+                                    `x` and `stride`, which are not looked at; null: none */
+} sgemm_operand_t;
+
+/* `batch_count` products D = activation(alpha * op(A) * op(B) + beta * C + bias). Whatever is 0 or null is not there.
+ */
+typedef struct {
+  size_t size; /* sizeof(sgemm_product_t) */
+  sgemm_order_t order;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  const float* alpha;
+  sgemm_operand_t a;
+  sgemm_operand_t b;
+  const float* beta;
+  const float* c; /* null: D */
+  int64_t ldc;
+  float* d;
+  int64_t ldd;
+  int64_t stride_of_d;
+  float* const* addresses_of_d; /* null, unless A and B have addresses */
+  int64_t batch_count;
+  const sgemm_epilogue_t* epilogue; /* null: none */
+} sgemm_product_t;
+
+/* Enqueues a product, as sgemm_gemm() does, or a batch with the same scalars: number i has A at a.x + i * a.stride or
+ * at a.addresses[i], and B and D likewise. The work that the call enqueues reads arrays of addresses, and looks at each
+ * whether its matrix is aligned. The matrices D must not overlap each other. Packed operands, an epilogue and a C that
+ * is not D are for a batch_count of 1 without addresses.
  *
- * INVALID_VALUE: as in sgemm_gemm_with_epilogue(), but for a null epilogue; `a` or `b` is null; a packed operand of
- * another device, of another accuracy than the handle's, of other lines or another k, or of a library with another
- * layout of terms. */
-SGEMM_API sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                           const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                           const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
-                                           const sgemm_epilogue_t* epilogue);
+ * Kernels that multiply apply an epilogue where they store D, where they have it (docs/library.md). Behind other
+ * kernels and cuBLAS a pass over D follows. The bounds of an accuracy are those of the product. The epilogue's
+ * functions are within a few eps of their arguments. With REPRODUCIBLE and a beta of 0, a bias has the bits that it has
+ * as C with a beta of 1. Kernels that read packed terms compete with all others, and have the bits that they have in a
+ * call without packed operands. Where alpha and beta are on the GPU, no packed terms are read.
+ *
+ * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host.
+ * Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the mask (of a column, if
+ * column-major), bits beyond D become 0. Sums do not depend on alpha, but for those of D. They are 0 if k is 0, and not
+ * written if D is empty. They are added in FP32, in the same order by the same call.
+ *
+ * INVALID_VALUE: `product` is null, or of another size; as in sgemm_gemm(), for an array of addresses in place of a
+ * matrix, which has to be aligned to 8 bytes; batch_count or a stride below 0; with batch_count above 1, a stride_of_d
+ * below the length of a column of D (of a row, if row-major), because the matrices overlap then; C is D with another
+ * leading dimension; a packed operand of another device, of another accuracy than the handle's, of other lines or
+ * another k, or of a library with another layout of terms; in an epilogue: an enumerator that does not exist; a
+ * gradient without `aux`, or an `aux` without an activation; `sums_of` without `sums`, or the other way round; an
+ * aux_ld below the length of a column of D (of a row, if row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask;
+ * a pointer that is not aligned to 4 bytes. EXECUTION_FAILED: D may hold the product without the epilogue. */
+SGEMM_API sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product);
 
 /* ---- What a call would do ---- */
 
@@ -388,32 +385,13 @@ typedef struct {
   double cublas_us;       /* the same, if cuBLAS did it */
 } sgemm_plan_t;
 
-/* Tells in `*plan` what sgemm_gemm() would do, or with another batch_count than 1 sgemm_gemm_strided_batched(), for
- * alpha and beta that are not 0, and for matrices that are aligned to 16 bytes. Enqueues nothing.
+/* Tells in `*plan` what sgemm_run() would do, for alpha and beta that are not 0, and for matrices that are aligned to
+ * 16 bytes. Only whether pointers are null is looked at. The times include a pass over D, where an epilogue takes one;
+ * cuBLAS is taken to have the epilogue. Enqueues nothing.
  *
  * A caller that sets a workspace asks before with no workspace set, and gives the largest `workspace_bytes` of its
- * calls. INVALID_VALUE: as in sgemm_gemm(), or `plan` is null. */
-SGEMM_API sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                         sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
-                                         int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
-
-/* The same for sgemm_gemm_batched(). */
-SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                 sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                                 int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
-
-/* The same for sgemm_gemm_with_epilogue() with beta = 0 or a C that is D, and an `epilogue` whose pointers are not
- * looked at unless they are null. The times include a pass over D, where it takes one; cuBLAS is taken to have the
- * epilogue. */
-SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                       sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                                       int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
-                                                       sgemm_plan_t* plan);
-
-/* The same for sgemm_gemm_packed(). `x` is not looked at. */
-SGEMM_API sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n,
-                                                int64_t k, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                                int64_t ldd, const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan);
+ * calls. INVALID_VALUE: as in sgemm_run(), or `plan` is null. */
+SGEMM_API sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t* product, sgemm_plan_t* plan);
 
 /* ---- Calibration ---- */
 

@@ -5,8 +5,9 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p, pointer
 from pathlib import Path
+from typing import Any
 
 from . import cublas
 
@@ -31,6 +32,54 @@ class Plan(ctypes.Structure):
         ("predicted_us", ctypes.c_double),
         ("cublas_us", ctypes.c_double),
     )
+
+
+class Operand(ctypes.Structure):
+    """sgemm_operand_t"""
+
+    _fields_ = (
+        ("packed", c_void_p), ("op", c_int), ("x", c_void_p), ("ld", c_int64), ("stride", c_int64),
+        ("addresses", c_void_p),
+    )  # fmt: skip
+
+
+class Epilogue(ctypes.Structure):
+    """sgemm_epilogue_t"""
+
+    _fields_ = (
+        ("activation", c_int), ("bias_of", c_int), ("bias", c_void_p), ("aux", c_void_p), ("aux_ld", c_int64),
+        ("sums_of", c_int), ("sums", c_void_p),
+    )  # fmt: skip
+
+
+class Product(ctypes.Structure):
+    """sgemm_product_t"""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t), ("order", c_int), ("m", c_int64), ("n", c_int64), ("k", c_int64),
+        ("alpha", POINTER(c_float)), ("a", Operand), ("b", Operand), ("beta", POINTER(c_float)), ("c", c_void_p),
+        ("ldc", c_int64), ("d", c_void_p), ("ldd", c_int64), ("stride_of_d", c_int64), ("addresses_of_d", c_void_p),
+        ("batch_count", c_int64), ("epilogue", POINTER(Epilogue)),
+    )  # fmt: skip
+
+
+ONE, ZERO = pointer(c_float(1)), pointer(c_float(0))
+
+
+def product(
+    order: int,
+    sizes: tuple[int, int, int],
+    a: Operand,
+    b: Operand,
+    d: tuple[int | None, int, int],
+    batch_count: int = 1,
+    alpha: Any = ONE,
+    beta: Any = ZERO,
+    epilogue: Any = None,
+) -> Product:
+    """`sizes` are m, n and k, and `d` is the address of D, its leading dimension and its stride in a batch."""
+    size = ctypes.sizeof(Product)
+    return Product(size, order, *sizes, alpha, a, b, beta, None, 0, *d, None, batch_count, epilogue)
 
 
 class LibraryNotFound(OSError):
@@ -109,14 +158,13 @@ def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
     """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
     handle, result = Handle(), Plan()  # the handle ends with this call
     check(load().sgemm_set_accuracy(handle.pointer, accuracy))
-    sizes = (m, n, k, k, n, n, batch_count)
-    check(load().sgemm_gemm_plan(handle.pointer, ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, *sizes, byref(result)))
+    a, b = Operand(ld=k, stride=m * k), Operand(ld=n, stride=k * n)
+    planned = product(ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), batch_count)
+    check(load().sgemm_plan(handle.pointer, byref(planned), byref(result)))
     return result
 
 
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    scalar = POINTER(c_float)
-    layout = [c_int] * 3 + [c_int64] * 3
     library.sgemm_version.argtypes = []
     library.sgemm_cublas_version.argtypes = []
     library.sgemm_cublas_path.argtypes = []
@@ -135,11 +183,8 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
     library.sgemm_set_repeatable.argtypes = [c_void_p, c_int]
     library.sgemm_get_repeatable.argtypes = [c_void_p, POINTER(c_int)]
-    library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
-    matrix = [c_void_p, c_int64, c_int64]
-    library.sgemm_gemm_strided_batched.argtypes = [
-        c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,
-    ]  # fmt: skip
+    library.sgemm_plan.argtypes = [c_void_p, POINTER(Product), POINTER(Plan)]
+    library.sgemm_run.argtypes = [c_void_p, POINTER(Product)]
     return library
 
 

@@ -1,10 +1,9 @@
 """A layer of PyTorch whose weight libsgemm has split once, for inference."""
 
 import contextlib
-import ctypes
 import sys
 from collections.abc import Iterator
-from ctypes import POINTER, byref, c_float, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_int, c_int64, c_size_t, c_void_p, pointer
 from typing import Any
 
 import torch
@@ -209,21 +208,6 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 
-class _Operand(ctypes.Structure):
-    """sgemm_operand_t"""
-
-    _fields_ = (("packed", c_void_p), ("op", c_int), ("x", c_void_p), ("ld", c_int64))
-
-
-class _Epilogue(ctypes.Structure):
-    """sgemm_epilogue_t"""
-
-    _fields_ = (
-        ("activation", c_int), ("bias_of", c_int), ("bias", c_void_p), ("aux", c_void_p), ("aux_ld", c_int64),
-        ("sums_of", c_int), ("sums", c_void_p),
-    )  # fmt: skip
-
-
 class _Terms:
     """The terms of a matrix. They take the memory of those before, which a captured graph may read."""
 
@@ -261,15 +245,12 @@ class _Terms:
             for tensor in (self.memory, self.matrix, *([] if bias is None else [bias.owner])):
                 tensor.record_stream(stream)
         (m, k), n = rows.shape, self.matrix.shape[0]
-        x = _Operand(None, library.NO_TRANSPOSE, rows.pointer, max(rows.strides[0], k))
-        weight = _Operand(self.object)
-        epilogue = None if bias is None else byref(_Epilogue(0, BIAS_OF_COLUMNS, bias.pointer))
-        library.check(
-            _declared().sgemm_gemm_packed(
-                *(self.handle(stream), library.ROW_MAJOR, m, n, k, byref(c_float(1)), byref(x), byref(weight)),
-                *(byref(c_float(0)), None, n, result.data_ptr(), n, epilogue),
-            )
-        )
+        x = library.Operand(None, library.NO_TRANSPOSE, rows.pointer, max(rows.strides[0], k))
+        weight = library.Operand(self.object)
+        epilogue = None if bias is None else pointer(library.Epilogue(0, BIAS_OF_COLUMNS, bias.pointer))
+        d = result.data_ptr(), n, 0
+        product = library.product(library.ROW_MAJOR, (m, n, k), x, weight, d, epilogue=epilogue)
+        library.check(library.load().sgemm_run(self.handle(stream), byref(product)))
 
     def __del__(self):
         if self.object and not sys.is_finalizing():
@@ -279,15 +260,10 @@ class _Terms:
 def _declared() -> Any:
     """libsgemm with the functions that only this module calls."""
     functions = library.load()
-    if not functions.sgemm_gemm_packed.argtypes:
-        scalar, operand, matrix = POINTER(c_float), POINTER(_Operand), [c_void_p, c_int64]
+    if not functions.sgemm_pack.argtypes:
         functions.sgemm_packed_size.argtypes = [c_void_p, c_int64, c_int64, POINTER(c_size_t)]
         functions.sgemm_packed_destroy.argtypes = [c_void_p]
         functions.sgemm_pack.argtypes = [
-            c_void_p, c_int, c_int, c_int, c_int64, c_int64, *matrix, c_void_p, c_size_t, POINTER(c_void_p),
-        ]  # fmt: skip
-        functions.sgemm_gemm_packed.argtypes = [
-            c_void_p, c_int, c_int64, c_int64, c_int64, scalar, operand, operand, scalar, *matrix, *matrix,
-            POINTER(_Epilogue),
+            c_void_p, c_int, c_int, c_int, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_size_t, POINTER(c_void_p),
         ]  # fmt: skip
     return functions

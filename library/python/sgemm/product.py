@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from ctypes import byref, c_float
+from ctypes import byref, c_float, pointer
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from .arrays import (
 )  # fmt: skip
 
 LEGACY = 1  # the default stream by another number
-ONE, ZERO = byref(c_float(1)), byref(c_float(0))
 MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
 
 
@@ -158,14 +157,17 @@ def _enqueue(
     for other in others:
         driver.order(other, stream)
     try:
-        library.check(
-            library.load().sgemm_gemm_strided_batched(
-                *(handle, *layout.call, ONE if alpha == 1 else byref(c_float(alpha))),
-                *(a.pointer, *layout.a),
-                *(b.pointer, *layout.b, ZERO if beta == 0 else byref(c_float(beta))),
-                *(out.pointer, *layout.out),
-            )
+        product = library.product(
+            layout.order,
+            layout.sizes,
+            library.Operand(None, layout.op_a, a.pointer, *layout.a),
+            library.Operand(None, layout.op_b, b.pointer, *layout.b),
+            (out.pointer, *layout.out),
+            layout.batch_count,
+            library.ONE if alpha == 1 else pointer(c_float(alpha)),
+            library.ZERO if beta == 0 else pointer(c_float(beta)),
         )
+        library.check(library.load().sgemm_run(handle, byref(product)))
     finally:  # also where an interrupt comes behind the call
         if waits:
             for other in others:
@@ -180,10 +182,14 @@ def _enqueue(
 class _Layout:
     """Arguments of a call that follow from shapes and strides."""
 
-    call: tuple[int, ...]  # the order, the ops, m, n and k
+    order: int
+    sizes: tuple[int, int, int]  # m, n and k
+    op_a: int
     a: tuple[int, int]  # the leading dimension and the stride of a batch
+    op_b: int
     b: tuple[int, int]
-    out: tuple[int, int, int]  # the same, and the number of products
+    out: tuple[int, int]
+    batch_count: int
 
 
 @functools.lru_cache(MOST_LAYOUTS)
@@ -193,10 +199,14 @@ def _layout(a_shape: Any, a_strides: Any, b_shape: Any, b_strides: Any, out_shap
     op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
     ld_out = _ld(out_shape, out_strides, order) or _no_layout("out", out_strides)
     return _Layout(
-        (order, op_a, op_b, *out_shape[-2:], a_shape[-1]),
+        order,
+        (*out_shape[-2:], a_shape[-1]),
+        op_a,
         (ld_a, _batch_stride("a", a_shape, a_strides)),
+        op_b,
         (ld_b, _batch_stride("b", b_shape, b_strides)),
-        (ld_out, _batch_stride("out", out_shape, out_strides), out_shape[0] if len(out_shape) == 3 else 1),
+        (ld_out, _batch_stride("out", out_shape, out_strides)),
+        out_shape[0] if len(out_shape) == 3 else 1,
     )
 
 

@@ -222,9 +222,8 @@ class Benchmark {
   sgemm_plan_t plan(const Product& product, sgemm_accuracy_t accuracy) {
     sgemm_plan_t plan{};
     check(sgemm_set_accuracy(library_, accuracy));
-    const auto plan_of = product.by_address ? sgemm_gemm_batched_plan : sgemm_gemm_plan;
-    check(plan_of(library_, SGEMM_ORDER_ROW_MAJOR, op(product.a_transposed), op(product.b_transposed), product.m,
-                  product.n, product.k, product.lda(), product.ldb(), product.n, product.batch, &plan));
+    const sgemm_product_t call = call_of(product);
+    check(sgemm_plan(library_, &call, &plan));
     return plan;
   }
 
@@ -258,18 +257,34 @@ class Benchmark {
     return on_device;
   }
 
+  sgemm_product_t call_of(const Product& p) {
+    static constexpr float alpha = 1.0F;
+    static constexpr float beta = 0.0F;
+    const auto addresses = [&](const auto& each) { return p.by_address ? each.data() : nullptr; };
+    const sgemm_operand_t a{nullptr, op(p.a_transposed), a_.data(), p.lda(), p.m * p.k, addresses(each_a_)};
+    const sgemm_operand_t b{nullptr, op(p.b_transposed), b_.data(), p.ldb(), p.k * p.n, addresses(each_b_)};
+    return {sizeof(sgemm_product_t),
+            SGEMM_ORDER_ROW_MAJOR,
+            p.m,
+            p.n,
+            p.k,
+            &alpha,
+            a,
+            b,
+            &beta,
+            nullptr,
+            0,
+            c_.data(),
+            p.n,
+            p.m * p.n,
+            addresses(each_c_),
+            p.batch,
+            nullptr};
+  }
+
   void run_library(const Product& p) {
-    const float alpha = 1.0F;
-    const float beta = 0.0F;
-    if (p.by_address) {
-      check(sgemm_gemm_batched(library_, SGEMM_ORDER_ROW_MAJOR, op(p.a_transposed), op(p.b_transposed), p.m, p.n, p.k,
-                               &alpha, each_a_.data(), p.lda(), each_b_.data(), p.ldb(), &beta, each_c_.data(), p.n,
-                               p.batch));
-      return;
-    }
-    check(sgemm_gemm_strided_batched(library_, SGEMM_ORDER_ROW_MAJOR, op(p.a_transposed), op(p.b_transposed), p.m, p.n,
-                                     p.k, &alpha, a_.data(), p.lda(), p.m * p.k, b_.data(), p.ldb(), p.k * p.n, &beta,
-                                     c_.data(), p.n, p.m * p.n, p.batch));
+    const sgemm_product_t call = call_of(p);
+    check(sgemm_run(library_, &call));
   }
 
   void run_cublas(const Product& p) {

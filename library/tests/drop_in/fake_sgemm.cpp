@@ -82,10 +82,29 @@ int sgemm_version() {
 
 const char* sgemm_status_string(sgemm_status_t) { return "the fake refuses"; }
 
-sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t, int64_t, int64_t,
-                               int64_t, int64_t, int64_t, int64_t, sgemm_plan_t* plan) {
+namespace {
+
+/// What a product and a plan note alike.
+void note(const sgemm_product_t& product) {
+  fake_sgemm()->product = product;
+  if (product.epilogue != nullptr) {
+    fake_sgemm()->epilogue = *product.epilogue;
+  }
+}
+
+/// Number `i` of a batch.
+template <class Element>
+Element* at(Element* first, int64_t stride, Element* const* addresses, int64_t i) {
+  return addresses == nullptr ? first + i * stride : addresses[i];
+}
+
+}  // namespace
+
+sgemm_status_t sgemm_plan(sgemm_handle_t, const sgemm_product_t* product, sgemm_plan_t* plan) {
   FakeSgemm& fake = *fake_sgemm();
   ++fake.plans;
+  fake.plans_by_address += product->addresses_of_d == nullptr ? 0 : 1;
+  note(*product);
   std::snprintf(plan->kernel, sizeof plan->kernel, "%s", fake.kernel.c_str());
   std::snprintf(plan->reason, sizeof plan->reason, "%s", fake.reason.c_str());
   plan->predicted_us = fake.predicted_us;
@@ -94,28 +113,13 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_
   return SGEMM_STATUS_SUCCESS;
 }
 
-sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
-                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
-                                          int64_t batch_count) {
+/// Of an epilogue, it adds the bias.
+sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) {
   FakeSgemm& fake = *fake_sgemm();
+  const sgemm_product_t& p = *product;
   ++fake.products;
-  fake.order = order;
-  fake.transa = transa;
-  fake.transb = transb;
-  fake.m = m;
-  fake.n = n;
-  fake.k = k;
-  fake.lda = lda;
-  fake.ldb = ldb;
-  fake.ldc = ldc;
-  fake.stride_a = stride_a;
-  fake.stride_b = stride_b;
-  fake.stride_c = stride_c;
-  fake.batch_count = batch_count;
-  fake.alpha = alpha;
-  fake.beta = beta;
+  fake.products_with_epilogue += p.epilogue == nullptr ? 0 : 1;
+  note(p);
   fake.stream = handle->stream;
   fake.accuracy = handle->accuracy;
   fake.pointer_mode = handle->pointer_mode;
@@ -131,75 +135,25 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
       return SGEMM_STATUS_NOT_SUPPORTED;
     }
     cublasContext context;
-    return static_cast<sgemm_status_t>(
-        cublasSgemm_v2(&context, static_cast<cublasOperation_t>(transa), static_cast<cublasOperation_t>(transb),
-                       static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda),
-                       b, static_cast<int>(ldb), beta, c, static_cast<int>(ldc)));
+    return static_cast<sgemm_status_t>(cublasSgemm_v2(
+        &context, static_cast<cublasOperation_t>(p.a.op), static_cast<cublasOperation_t>(p.b.op), static_cast<int>(p.m),
+        static_cast<int>(p.n), static_cast<int>(p.k), p.alpha, p.a.x, static_cast<int>(p.a.ld), p.b.x,
+        static_cast<int>(p.b.ld), p.beta, p.d, static_cast<int>(p.ldd)));
   }
-  for (int64_t i = 0; i < batch_count && handle->pointer_mode == SGEMM_POINTER_MODE_HOST; ++i) {
-    host_gemm(transa != SGEMM_OP_N, transb != SGEMM_OP_N, m, n, k, *alpha, a + i * stride_a, lda, b + i * stride_b, ldb,
-              *beta, c + i * stride_c, ldc);
-    if (fake.fails_in_batches && batch_count > 1) {
+  for (int64_t i = 0; i < p.batch_count && handle->pointer_mode == SGEMM_POINTER_MODE_HOST; ++i) {
+    float* const d = at(p.d, p.stride_of_d, p.addresses_of_d, i);
+    for (int64_t place = 0; place < p.m * p.n && p.c != nullptr && p.c != p.d; ++place) {
+      d[place % p.m + place / p.m * p.ldd] = p.c[place % p.m + place / p.m * p.ldc];
+    }
+    host_gemm(p.a.op != SGEMM_OP_N, p.b.op != SGEMM_OP_N, p.m, p.n, p.k, *p.alpha,
+              at(p.a.x, p.a.stride, p.a.addresses, i), p.a.ld, at(p.b.x, p.b.stride, p.b.addresses, i), p.b.ld, *p.beta,
+              d, p.ldd);
+    for (int64_t place = 0; place < p.m * p.n && p.epilogue != nullptr && p.epilogue->bias != nullptr; ++place) {
+      d[place % p.m + place / p.m * p.ldd] += p.epilogue->bias[place % p.m];
+    }
+    if (fake.fails_in_batches && p.batch_count > 1) {
       return SGEMM_STATUS_EXECUTION_FAILED;
     }
   }
   return SGEMM_STATUS_SUCCESS;
-}
-
-sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                                       int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-                                       int64_t batch_count, sgemm_plan_t* plan) {
-  ++fake_sgemm()->plans_by_address;
-  return sgemm_gemm_plan(handle, order, transa, transb, m, n, k, lda, ldb, ldc, batch_count, plan);
-}
-
-sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                                  int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
-                                  int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
-                                  int64_t ldc, int64_t batch_count) {
-  sgemm_status_t status = SGEMM_STATUS_SUCCESS;
-  for (int64_t i = 0; i < batch_count && status == SGEMM_STATUS_SUCCESS; ++i) {
-    status = sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a[i], lda, b[i], ldb, beta, c[i], ldc);
-  }
-  fake_sgemm()->batch_count = batch_count;
-  return status;
-}
-
-sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
-                          int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
-                          int64_t ldb, const float* beta, float* c, int64_t ldc) {
-  return sgemm_gemm_strided_batched(handle, order, transa, transb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc,
-                                    0, 1);
-}
-
-sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                             sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                             int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
-                                             sgemm_plan_t* plan) {
-  const sgemm_status_t status = sgemm_gemm_plan(handle, order, transa, transb, m, n, k, lda, ldb, ldd, 1, plan);
-  fake_sgemm()->epilogue = *epilogue;
-  return status;
-}
-
-/// Computes the product and adds its bias.
-sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                        const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
-                                        const float* c, int64_t ldc, float* d, int64_t ldd,
-                                        const sgemm_epilogue_t* epilogue) {
-  for (int64_t column = 0; column < n; ++column) {
-    for (int64_t row = 0; row < m && c != d; ++row) {
-      d[row + column * ldd] = c[row + column * ldc];
-    }
-  }
-  const sgemm_status_t status = sgemm_gemm(handle, order, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd);
-  for (int64_t column = 0; column < n; ++column) {
-    for (int64_t row = 0; row < m && epilogue->bias != nullptr; ++row) {
-      d[row + column * ldd] += epilogue->bias[row];
-    }
-  }
-  ++fake_sgemm()->products_with_epilogue;
-  fake_sgemm()->epilogue = *epilogue;
-  fake_sgemm()->c = c;
-  return status;
 }

@@ -29,23 +29,8 @@ struct FakeSgemm {
   int plans_by_address = 0;
   int products_with_epilogue = 0;
   int products = 0;
-  sgemm_order_t order{};
-  sgemm_op_t transa{};
-  sgemm_op_t transb{};
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  int64_t lda = 0;
-  int64_t ldb = 0;
-  int64_t ldc = 0;
-  int64_t stride_a = 0;
-  int64_t stride_b = 0;
-  int64_t stride_c = 0;
-  int64_t batch_count = 0;
-  const float* alpha = nullptr;
-  sgemm_epilogue_t epilogue{};
-  const float* c = nullptr;  ///< where it has an epilogue
-  const float* beta = nullptr;
+  sgemm_product_t product{};
+  sgemm_epilogue_t epilogue{};  ///< of the last product or plan that has one
   sgemm_stream_t stream = nullptr;
   sgemm_accuracy_t accuracy{};
   sgemm_pointer_mode_t pointer_mode{};

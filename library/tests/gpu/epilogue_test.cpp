@@ -14,15 +14,9 @@ namespace sgemm::test {
 namespace {
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, EpilogueOperands& operands) {
-  const GemmCase& of = operands.gemm.of;
   const sgemm_epilogue_t epilogue = operands.epilogue();
-  sgemm_plan_t plan{};
-  EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(
-      sgemm_gemm_with_epilogue_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, operands.gemm.a.ld(),
-                                    operands.gemm.b.ld(), operands.d().ld(), &epilogue, &plan),
-      SGEMM_STATUS_SUCCESS);
-  return plan;
+  set(handle, operands.gemm.of);
+  return planned(handle, operands.product(epilogue));
 }
 
 class LargeEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {};

@@ -22,14 +22,8 @@ namespace sgemm::test {
 namespace {
 
 std::string kernel_of(sgemm_handle_t handle, GemmOperands& operands) {
-  const GemmCase& of = operands.of;
-  sgemm_plan_t plan{};
-  EXPECT_EQ(sgemm_set_accuracy(handle, of.accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_set_pointer_mode(handle, of.pointer_mode), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_gemm_plan(handle, of.order, of.transa, of.transb, of.m, of.n, of.k, operands.a.ld(), operands.b.ld(),
-                            operands.c.ld(), of.batch, &plan),
-            SGEMM_STATUS_SUCCESS);
-  return plan.kernel;
+  set(handle, operands.of);
+  return planned(handle, operands.product()).kernel;
 }
 
 /// Sizes for which the split kernels are predicted to be faster than cuBLAS.

@@ -48,9 +48,14 @@ class Square {
 
   sgemm_status_t multiply(sgemm_handle_t handle, float beta = 0.0F) {
     const float one = 1.0F;
-    return sgemm_gemm_strided_batched(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, size_, size_, size_, &one,
-                                      a_, size_, size_ * size_, b_, size_, size_ * size_, &beta, c_, size_,
-                                      size_ * size_, batch_);
+    sgemm_product_t product = product_of(size_, size_, size_, SGEMM_OP_N, SGEMM_OP_N, batch_);
+    product.alpha = &one;
+    product.beta = &beta;
+    product.a.x = a_;
+    product.b.x = b_;
+    product.d = c_;
+    product.a.stride = product.b.stride = product.stride_of_d = size_ * size_;
+    return sgemm_run(handle, &product);
   }
   /// Makes the first row of A infinite, or puts it back.
   void poison() { fill_first_row(INF); }
@@ -247,14 +252,8 @@ TEST(NeverWorseTest, SgemmMemoryIsALimit) {
   const std::size_t before = free_bytes();
   EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_LE(free_bytes(), before + 258 * MIB);
-  sgemm_plan_t plan{};
-  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 8192, 8192, 8192, 8192, 8192, 8192,
-                            1, &plan),
-            SGEMM_STATUS_SUCCESS);
-  EXPECT_LE(plan.workspace_bytes, 256 * MIB);
-  ASSERT_EQ(sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 2048, 2048, 2048, 2048, 2048, 2048,
-                            1, &plan),
-            SGEMM_STATUS_SUCCESS);
+  EXPECT_LE(planned(handle, product_of(8192, 8192, 8192)).workspace_bytes, 256 * MIB);
+  const sgemm_plan_t plan = planned(handle, product_of(2048, 2048, 2048));
   if (has_wgmma()) {
     EXPECT_STREQ(plan.kernel, "11_bf16x6");
   }

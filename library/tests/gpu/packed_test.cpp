@@ -46,16 +46,17 @@ TEST_P(PackedProductTest, HasTheSameBits) {
       GemmOperands operands(product);
       const Expected expected(operands, 16);
       const std::vector<float> before = operands.c.memory().host();
-      const sgemm_plan_t plain = plan_of_packed(handle, operands, plain_a(operands), plain_b(operands));
-      ASSERT_EQ(call_packed(handle, operands, plain_a(operands), plain_b(operands)), SGEMM_STATUS_SUCCESS);
+      set(handle, product);
+      const sgemm_plan_t plain = planned(handle, operands.product());
+      ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       const std::vector<float> bits = operands.c.memory().download();
       const PackedOperand packed_a(handle, operands, SGEMM_SIDE_A);
       const PackedOperand packed_b(handle, operands, SGEMM_SIDE_B);
       for (const auto& [packs_a, packs_b] : {std::tuple{true, false}, {false, true}, {true, true}}) {
-        const sgemm_operand_t a = packs_a ? packed_a.operand() : plain_a(operands);
-        const sgemm_operand_t b = packs_b ? packed_b.operand() : plain_b(operands);
-        const sgemm_plan_t plan = plan_of_packed(handle, operands, a, b);
+        const sgemm_product_t packed =
+            product_of(operands, packs_a ? &packed_a : nullptr, packs_b ? &packed_b : nullptr);
+        const sgemm_plan_t plan = planned(handle, packed);
         SCOPED_TRACE(product.describe() + " by " + plan.kernel + " " + plan.configuration + ", without by " +
                      plain.kernel + " " + plain.configuration);
         const bool reads_packed = std::string(plan.configuration).find("packed") != std::string::npos;
@@ -63,7 +64,7 @@ TEST_P(PackedProductTest, HasTheSameBits) {
         EXPECT_TRUE(reads_packed || std::string(plan.kernel) == "12_fp16x3_lines");
         operands.c.memory().host() = before;
         operands.c.memory().upload();
-        ASSERT_EQ(call_packed(handle, operands, a, b), SGEMM_STATUS_SUCCESS);
+        ASSERT_EQ(operands.call(handle, packed), SGEMM_STATUS_SUCCESS);
         ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         expected.check(operands);
         if (reads_packed && std::string(plan.kernel) == plain.kernel) {
@@ -98,7 +99,7 @@ TEST(PackedTest, GraphsHoldPackedCalls) {
   const PackedOperand a(handle, operands, SGEMM_SIDE_A);
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  ASSERT_EQ(call_packed(handle, operands, a.operand(), plain_b(operands)), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   cudaGraphExec_t executable = nullptr;
   ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);

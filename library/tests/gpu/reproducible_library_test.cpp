@@ -24,10 +24,7 @@ namespace {
 bool is_offered() {
   const Handle handle;
   sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
-  sgemm_plan_t plan{};
-  return sgemm_gemm_plan(handle, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1, 1, 1, 1, 1, 1, 1, &plan) ==
-             SGEMM_STATUS_SUCCESS &&
-         std::strcmp(plan.kernel, "none") != 0;
+  return std::strcmp(planned(handle, product_of(1, 1, 1)).kernel, "none") != 0;
 }
 
 class ReproducibleLibraryTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {

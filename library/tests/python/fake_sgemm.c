@@ -72,21 +72,18 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
 
 /* Products of 1024 and more are chapter 11's, unless they have to be FP32. With `plans` of 1 or 2 none is, or all are.
  */
-sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
-                               int64_t batch_count, sgemm_plan_t* plan) {
-  const int large = fake.plans == 0 ? m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 : fake.plans == 2;
-  (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc;
+sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t* p, sgemm_plan_t* plan) {
+  const int large = fake.plans == 0 ? p->m >= 1024 && handle->accuracy != SGEMM_ACCURACY_FP32 : fake.plans == 2;
   if (fake.handles == 0) { /* this one was destroyed */
     return SGEMM_STATUS_NOT_INITIALIZED;
   }
   memset(plan, 0, sizeof *plan);
   strcpy(plan->kernel, large ? "11_bf16x6" : "cublas");
   strcpy(plan->reason, large ? "the fake likes large ones" : "the fake likes small ones");
-  plan->workspace_bytes = (size_t)(m * n * k * batch_count);
+  plan->workspace_bytes = (size_t)(p->m * p->n * p->k * p->batch_count);
   plan->predicted_us = large ? 10 : 0;
   plan->cublas_us = 25;
-  return SGEMM_STATUS_SUCCESS;
+  return p->size == sizeof *p ? SGEMM_STATUS_SUCCESS : SGEMM_STATUS_INVALID_VALUE;
 }
 
 sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
@@ -99,61 +96,66 @@ static int64_t at(sgemm_order_t order, sgemm_op_t op, int64_t row, int64_t colum
   return by_rows ? row * ld + column : row + column * ld;
 }
 
-sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
-                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
-                                          int64_t batch_count) {
-  const int by_rows = order == SGEMM_ORDER_ROW_MAJOR;
-  if (handle->context != fake.context) {
-    return SGEMM_STATUS_NOT_INITIALIZED;
-  }
-  ++fake.calls;
-  if (lda < 1 || lda < (by_rows == (transa == SGEMM_OP_N) ? k : m) || ldb < 1 ||
-      ldb < (by_rows == (transb == SGEMM_OP_N) ? n : k) || ldc < 1 || ldc < (by_rows ? n : m)) {
-    return SGEMM_STATUS_INVALID_VALUE;
-  }
-  fake.order = order;
-  fake.m = m;
-  fake.n = n;
-  fake.k = k;
-  fake.transa = transa;
-  fake.transb = transb;
-  fake.lda = lda;
-  fake.ldb = ldb;
-  fake.ldc = ldc;
-  fake.stride_a = stride_a;
-  fake.stride_b = stride_b;
-  fake.stride_c = stride_c;
-  fake.batch_count = batch_count;
-  fake.stream = (int64_t)handle->stream;
-  fake.accuracy = handle->accuracy;
-  fake.repeatable = handle->repeatable;
-  if (fake.status != 0) {
-    return (sgemm_status_t)fake.status;
-  }
-  for (int64_t batch = 0; batch < batch_count; ++batch) {
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        double sum = 0;
-        for (int64_t l = 0; l < k; ++l) {
-          sum += (double)a[batch * stride_a + at(order, transa, i, l, lda)] *
-                 b[batch * stride_b + at(order, transb, l, j, ldb)];
-        }
-        float* const element = &c[batch * stride_c + at(order, SGEMM_OP_N, i, j, ldc)];
-        *element = (float)(*alpha * sum) + (*beta == 0 ? 0 : *beta * *element);
-      }
-    }
-  }
-  return SGEMM_STATUS_SUCCESS;
-}
-
 /* A packed operand: its numbers lie in the caller's memory, one line behind the other. */
 struct sgemm_packed {
   const float* terms;
   int64_t k;
   sgemm_accuracy_t accuracy;
 };
+
+/* A packed operand is B, transposed. */
+sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) {
+  sgemm_product_t p = *product;
+  const int by_rows = p.order == SGEMM_ORDER_ROW_MAJOR;
+  if (handle->context != fake.context) {
+    return SGEMM_STATUS_NOT_INITIALIZED;
+  }
+  if (p.b.packed != NULL) {
+    if (p.b.packed->k != p.k || p.b.packed->accuracy != handle->accuracy) {
+      return SGEMM_STATUS_INVALID_VALUE;
+    }
+    p.b = (sgemm_operand_t){NULL, SGEMM_OP_T, p.b.packed->terms, p.k, 0, NULL};
+  }
+  ++fake.calls;
+  if (p.size != sizeof p || p.a.ld < 1 || p.a.ld < (by_rows == (p.a.op == SGEMM_OP_N) ? p.k : p.m) || p.b.ld < 1 ||
+      p.b.ld < (by_rows == (p.b.op == SGEMM_OP_N) ? p.n : p.k) || p.ldd < 1 || p.ldd < (by_rows ? p.n : p.m)) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
+  fake.order = p.order;
+  fake.m = p.m;
+  fake.n = p.n;
+  fake.k = p.k;
+  fake.transa = p.a.op;
+  fake.transb = p.b.op;
+  fake.lda = p.a.ld;
+  fake.ldb = p.b.ld;
+  fake.ldc = p.ldd;
+  fake.stride_a = p.a.stride;
+  fake.stride_b = p.b.stride;
+  fake.stride_c = p.stride_of_d;
+  fake.batch_count = p.batch_count;
+  fake.stream = (int64_t)handle->stream;
+  fake.accuracy = handle->accuracy;
+  fake.repeatable = handle->repeatable;
+  if (fake.status != 0) {
+    return (sgemm_status_t)fake.status;
+  }
+  for (int64_t batch = 0; batch < p.batch_count; ++batch) {
+    for (int64_t i = 0; i < p.m; ++i) {
+      for (int64_t j = 0; j < p.n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < p.k; ++l) {
+          sum += (double)p.a.x[batch * p.a.stride + at(p.order, p.a.op, i, l, p.a.ld)] *
+                 p.b.x[batch * p.b.stride + at(p.order, p.b.op, l, j, p.b.ld)];
+        }
+        float* const element = &p.d[batch * p.stride_of_d + at(p.order, SGEMM_OP_N, i, j, p.ldd)];
+        *element = (float)(*p.alpha * sum) + (*p.beta == 0 ? 0 : *p.beta * *element);
+        *element += p.epilogue == NULL ? 0 : p.epilogue->bias[j];
+      }
+    }
+  }
+  return SGEMM_STATUS_SUCCESS;
+}
 
 sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
   *bytes = (size_t)(lines * k) * sizeof(float);
@@ -177,20 +179,4 @@ sgemm_status_t sgemm_packed_destroy(sgemm_packed_t packed) {
   free(packed);
   --fake.packed;
   return SGEMM_STATUS_SUCCESS;
-}
-/* x W^T for rows x and a packed W. */
-sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
-                                 const sgemm_epilogue_t* epilogue) {
-  (void)c, (void)ldc;
-  if (b->packed->k != k || b->packed->accuracy != handle->accuracy) {
-    return SGEMM_STATUS_INVALID_VALUE;
-  }
-  const sgemm_status_t status = sgemm_gemm_strided_batched(handle, order, a->op, SGEMM_OP_T, m, n, k, alpha, a->x,
-                                                           a->ld, 0, b->packed->terms, k, 0, beta, d, ldd, 0, 1);
-  for (int64_t i = 0; i < m * n && epilogue != NULL; ++i) {
-    d[i / n * ldd + i % n] += epilogue->bias[i % n];
-  }
-  return status;
 }

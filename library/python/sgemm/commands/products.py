@@ -28,12 +28,6 @@ class Product:
         return 2.0 * self.m * self.n * self.k * self.batch
 
     @property
-    def layout(self) -> tuple[int, ...]:
-        """Order, operations and sizes, as functions of libsgemm take them."""
-        transposed = library.TRANSPOSE if self.transposed_b else library.NO_TRANSPOSE
-        return library.ROW_MAJOR, library.NO_TRANSPOSE, transposed, self.m, self.n, self.k
-
-    @property
     def leading(self) -> tuple[int, int, int]:
         return self.k, self.k if self.transposed_b else self.n, self.n
 
@@ -41,6 +35,18 @@ class Product:
     def elements(self) -> tuple[int, int, int]:
         """Of A, B and C, of one product of the batch."""
         return self.m * self.k, self.k * self.n, self.m * self.n
+
+    def call(self, a: int | None = None, b: int | None = None, c: int | None = None) -> library.Product:
+        (lda, ldb, ldc), (size_a, size_b, size_c) = self.leading, self.elements
+        op_b = library.TRANSPOSE if self.transposed_b else library.NO_TRANSPOSE
+        return library.product(
+            library.ROW_MAJOR,
+            (self.m, self.n, self.k),
+            library.Operand(None, library.NO_TRANSPOSE, a, lda, size_a),
+            library.Operand(None, op_b, b, ldb, size_b),
+            (c, ldc, size_c),
+            self.batch,
+        )
 
 
 PRODUCTS = (
@@ -61,10 +67,7 @@ def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Pla
     """What libsgemm would do. The handle has the accuracy then."""
     result = library.Plan()
     library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[accuracy]))
-    functions = library.load()
-    library.check(
-        functions.sgemm_gemm_plan(handle.pointer, *product.layout, *product.leading, product.batch, byref(result))
-    )
+    library.check(library.load().sgemm_plan(handle.pointer, byref(product.call()), byref(result)))
     return result
 
 
@@ -73,18 +76,9 @@ def accuracies(handle: library.Handle) -> list[str]:
     return [accuracy for accuracy in library.ACCURACIES if plan(handle, PRODUCTS[0], accuracy).kernel != b"none"]
 
 
-ONE, ZERO = c_float(1), c_float(0)
-
-
 def enqueue(handle: library.Handle, product: Product, a: int, b: int, c: int) -> None:
     """C = A B on the default stream, with the handle's accuracy."""
-    (lda, ldb, ldc), (size_a, size_b, size_c) = product.leading, product.elements
-    library.check(
-        library.load().sgemm_gemm_strided_batched(
-            *(handle.pointer, *product.layout, byref(ONE), a, lda, size_a, b, ldb, size_b),
-            *(byref(ZERO), c, ldc, size_c, product.batch),
-        )
-    )
+    library.check(library.load().sgemm_run(handle.pointer, byref(product.call(a, b, c))))
 
 
 class Cublas:
@@ -113,7 +107,7 @@ class Cublas:
         (lda, ldb, ldc), (size_a, size_b, size_c) = product.leading, product.elements
         self.check(
             self.multiply(
-                *(self.handle, int(product.transposed_b), 0, product.n, product.m, product.k, byref(ONE)),
-                *(b, ldb, size_b, a, lda, size_a, byref(ZERO), c, ldc, size_c, product.batch),
+                *(self.handle, int(product.transposed_b), 0, product.n, product.m, product.k, library.ONE),
+                *(b, ldb, size_b, a, lda, size_a, library.ZERO, c, ldc, size_c, product.batch),
             )
         )
