@@ -218,7 +218,7 @@ def test_terms_have_the_glossarys_first_sentence_as_a_tooltip(site, open_page):
         ("article abbr:text-is('SM')", "Streaming multiprocessor: one of the 132 processors"),
         ("article a[href='glossary.html#bank-conflict']", "Two lanes of a warp want different words"),
     ):
-        opened.page.locator(term).first.hover()
+        opened.page.locator(term).locator("visible=true").first.hover()  # others are folded
         tooltip = opened.page.locator(".md-tooltip2--active")
         tooltip.wait_for()
         assert tooltip.inner_text().startswith(begins)
