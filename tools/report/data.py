@@ -1,5 +1,5 @@
-"""What a report shows: the cases of results files as plain values, what they are compared with, and simple tables for
-what is no sweep. Figures come from results.py, compare.py and fleet.py; nothing is defined anew here."""
+"""What a report shows: the cases of results files as plain values, what they are compared with, and the tables of
+verdicts. Figures come from results.py, compare.py and fleet.py; nothing is defined anew here."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ import pandas as pd
 
 from tools import results, turns
 from tools.compare import BROKEN, case_name, compare
-from tools.counts import ratio
 from tools.fleet import device_name
 from tools.forms import error_size, shape_text, share, significant
 from tools.plots import specs
 from tools.plots.looks import looks_of, names_of
 from tools.report.verdicts import leaderboards
-from tools.results import MODES, PROTOCOL, File, ResultsError, Row, as_the_schema_has_it, load, load_counters, usable
+from tools.results import MODES, PROTOCOL, ResultsError, Row, as_the_schema_has_it, load, usable
 
 VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
@@ -230,50 +229,6 @@ def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Se
             yield {"title": f"{titles[old]} → {titles[new]}", "cases": compared}
 
 
-COUNTS = {
-    "global load sectors": lambda c: c["global_loads"]["sectors"] + c["async_copies"]["sectors"],
-    "sectors a request": lambda c: ratio(c["global_loads"]["sectors"], c["global_loads"]["requests"]),
-    "global store sectors": lambda c: c["global_stores"]["sectors"],
-    "bank conflicts": lambda c: sum(c[kind]["conflicts"] for kind in ("shared_loads", "shared_stores", "async_copies")),
-    "barriers": lambda c: c["barriers"],
-    "L2 hits, model": lambda c: share(c["l2"]["in_step"]["hit_rate"]) if "l2" in c else None,
-    "DRAM bytes read, model": lambda c: c["l2"]["in_step"]["dram_read_bytes"] if "l2" in c else None,
-}
-
-
-def counts_table(source: str, counted: Sequence[Row]) -> Table:
-    body = [[row.kernel, shape_text(row.shape), *(plain(of(row.counts)) for of in COUNTS.values())] for row in counted]
-    text = "What the CPU executor counted of one product: requests of warps, and an L2 model. Nothing was timed."
-    return Table(f"Counts: {source}", text, ["kernel", "M × N × K", *COUNTS], body)
-
-
-def counters_table(source: str, document: dict) -> Table:
-    """Derived counters that are single numbers, a row for each kernel."""
-    size = (document.get("context") or {}).get("size", "an unknown size")
-    rows = document.get("derived") or {}
-    names = dict.fromkeys(n for row in rows.values() for n, value in row.items() if not isinstance(value, dict))
-    used = [name for name in names if any(row.get(name) is not None for row in rows.values())]
-    body = [[kernel, *(plain(row.get(name)) for name in used)] for kernel, row in rows.items()]
-    heads = ["kernel", *(name.replace("_", " ") for name in used)]
-    return Table(f"Counters: {source}", f"Nsight Compute's counters at {size}.", heads, body)
-
-
-def program_table(source: str, document: dict) -> Table:
-    fields = {"round": "round", "mode": "mode", "exit status": "status", "seconds": "seconds"}
-    rows = [[plain(run.get(name)) for name in fields.values()] for run in document["runs"]]
-    text = f"{document.get('example', 'A program')} with cuBLAS and with libsgemm in front of it; whole runs."
-    return Table(f"Program: {source}", text, list(fields), rows)
-
-
-def other_table(file: File, source: str) -> Table | str:
-    """The view of a file that the runner's sweeps did not write, or why it has none."""
-    if file.kind == "counters":
-        return counters_table(source, load_counters(file))
-    if file.kind == "programs":
-        return program_table(source, file.document)
-    return f"{source}{Path(file.path).suffix} is a list of kernels (runner --list), which holds no results."
-
-
 def notes_of(source: str, rows: pd.DataFrame, document: dict) -> Iterator[tuple[str, str]]:
     """What a reader has to know of a file before its numbers: what it is, and of how many of its cases it holds."""
     if document.get("interrupted"):
@@ -329,8 +284,7 @@ def gather(paths: Sequence[Path]) -> Report:
             if file.document.get("interrupted"):
                 notes.setdefault("Interrupted, so that files are missing", []).append(source)
         else:
-            found = other_table(file, source)
-            (report.notes if isinstance(found, str) else report.tables).append(found)
+            report.notes.append(f"{source}{Path(file.path).suffix} is not shown: it holds no cases of the runner.")
     with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
         report.tables += (Table(*board) for board in leaderboards(judged))
         report.judged_on = [device_name(document["context"]) for document in judged]
@@ -351,8 +305,6 @@ def gather(paths: Sequence[Path]) -> Report:
             for row in rows.itertuples():
                 case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
                 report.cases.append(case | {"id": len(report.cases)})
-            if counted := [row for row in rows.itertuples() if isinstance(row.counts, dict)]:
-                report.tables.append(counts_table(sources[index], counted))
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
         report.notes.append("The files were measured under several protocols; charts show one at a time.")

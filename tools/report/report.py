@@ -4,9 +4,8 @@
     scripts/report.py old.json new.json -o comparison.html
 
 A folder stands for its *.json. Sweeps of several devices and boards may be given: each file stays apart, as does each
-protocol (a cold L2 and a warm one, say), and files of one protocol are compared with each other. Files of other kinds
-have simpler views: --accuracy, --count, executed cases, counters of tools/counters.py, programs. Verdicts of
---judge become a leaderboard.
+protocol (a cold L2 and a warm one, say), and files of one protocol are compared with each other. Cases of
+--accuracy, --count and --check have simpler views. Verdicts of --judge become a leaderboard.
 
 Exit status: 0 fine, 2 bad input or a missing Python package.
 """

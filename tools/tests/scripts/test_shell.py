@@ -410,3 +410,14 @@ printf '{{"outcome": "%s"}}' "$outcome" >"${{@: -1}}\""""
     assert (done.returncode, done.stderr.splitlines()[1]) == (1, "Counting: counts_2048_whole.json")
     assert "counted" in (tmp_path / "results" / "cpu-executor" / "counts_2048_whole.json").read_text(encoding="utf-8")
     assert "There is no" in bash(command[0], tmp_path / "other").stderr
+
+
+def test_what_git_ignores_stays_out_of_the_image_of_docker():
+    """A leading slash in .gitignore is no **/ in .dockerignore."""
+
+    def patterns(file: str) -> list[str]:
+        lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if line and not line.startswith("#")]
+
+    ignored = {line[1:] if line.startswith("/") else f"**/{line}" for line in patterns(".gitignore")}
+    assert set(patterns(".dockerignore")) == ignored

@@ -260,3 +260,15 @@ def test_every_test_program_is_one_of_ctest_or_said_to_be_for_a_person():
         name for name in programs if re.search(rf'"{name}"|`[^`]*\b{name}\b|TARGET_FILE:{name}\b', started)
     }
     assert sorted(programs - run - pytest_or_person) == []
+
+
+def test_lengthy_is_what_names_of_suites_begin_with_and_nothing_else():
+    named = re.compile(r"^(TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\(\s*(\w+),\s*(\w+)", re.MULTILINE)
+    suites, tests = set(), set()
+    for macro, suite, name in named.findall(texts("*/tests/**/*.cpp")):
+        suites.add(suite)
+        (tests if macro.startswith("TEST") else suites).add(name)
+    labelled = {suite for suite in suites if "Lengthy" in suite}
+    assert {"Lengthy", "LengthyExecutedChapters", "LengthyTallTest"} <= labelled
+    assert all(suite.startswith("Lengthy") for suite in labelled)
+    assert not [test for test in tests if "Lengthy" in test]
