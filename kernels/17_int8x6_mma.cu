@@ -101,19 +101,6 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums& sums) {
 template <int STAGES>
 using Ring = Stage<STAGES, 2 * TILE_BYTES>;  // of a tile of A and one of B
 
-/// The three sums of each element become one, in units of 2^28. Carries leave a byte of each of the two smaller sums,
-/// so that a total of 24 bits or fewer is not rounded, and any other total is rounded twice.
-__device__ __forceinline__ void add_up(const int (&sums)[3][16], float (&totals)[16]) {
-#pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    const int middle = sums[1][i] + (sums[2][i] >> 8);
-    const int high = sums[0][i] + (middle >> 8);
-    // The two bytes that are left become the lowest ones of 2^23 as a float, which is 2^23 more than they are.
-    const unsigned low = __byte_perm(__byte_perm(sums[2][i], middle, 0x40), __float_as_uint(0x1p23F), 0x7610);
-    totals[i] = fmaf(static_cast<float>(high), 0x1p-12F, fmaf(__uint_as_float(low), 0x1p-28F, -0x1p-5F));
-  }
-}
-
 /// A block for each tile of C.
 template <int STAGES>
 __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Operands operands) {

@@ -18,6 +18,7 @@
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
 #include "engine/terms_loop.cuh"
+#include "engine/wgmma_registers.cuh"
 #include "gemm_problem.hpp"
 #include "ptx/cp_async.cuh"
 #include "ptx/cp_async_bulk.cuh"
@@ -308,10 +309,10 @@ __device__ __forceinline__ void start_products(float (&products)[Shape::VALUES],
     const TermsOfProduct of = Bf16x6Loop::product(product);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
-      wgmma_m64k16<Bf16>(products, a.terms[step][of.a],
-                         wgmma_descriptor_at(
-                             b, of.b * NarrowTile<Shape::COLUMNS>::TERM_BYTES + (chunk * STEPS + step) * K_BLOCK_BYTES),
-                         product + step > 0);
+      wgmma_m64k16_bf16(products, a.terms[step][of.a],
+                        wgmma_descriptor_at(
+                            b, of.b * NarrowTile<Shape::COLUMNS>::TERM_BYTES + (chunk * STEPS + step) * K_BLOCK_BYTES),
+                        product + step > 0);
     }
   }
   wgmma_commit_group();

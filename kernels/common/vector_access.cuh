@@ -23,11 +23,6 @@ __device__ __forceinline__ float4 load_float4_or_zero(const float* source, bool 
   return inside ? load_float4(source) : float4{0.0F, 0.0F, 0.0F, 0.0F};
 }
 
-/// Stores two floats; `destination` is aligned to 8 bytes.
-__device__ __forceinline__ void store_float2(float* destination, float2 value) {
-  *reinterpret_cast<float2*>(destination) = value;
-}
-
 /// Stores four floats; `destination` is aligned to 16 bytes.
 __device__ __forceinline__ void store_float4(float* destination, float4 value) {
   *reinterpret_cast<float4*>(destination) = value;

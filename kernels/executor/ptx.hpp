@@ -150,11 +150,6 @@ inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, boo
                              simt::Site site = simt::Site::current()) {
   simt::wgmma(d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
-template <class Format, int RESULTS>
-void wgmma_m64k16(float (&d)[RESULTS], const unsigned (&a)[4], std::uint64_t b, bool accumulate,
-                  simt::Site site = simt::Site::current()) {
-  simt::wgmma(WGMMA_FORMAT<Format>, d, 2 * RESULTS, a, static_cast<unsigned>(b), accumulate, site);
-}
 
 inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
 

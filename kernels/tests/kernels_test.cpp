@@ -259,7 +259,7 @@ TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
 }
 
 // Six tiles of 128x256 for five multiprocessors, of three k-tiles each, so three blocks with two tiles: rings of two
-// slots, of three and of four are not back where they began. The second launch finds what the first has left.
+// stages, of three and of four are not back where they began. The second launch finds what the first has left.
 TEST(LengthyExecutedChapters, GoOnFromTileToTile) {
   const FewMultiprocessors five(5);
   const ReferenceCase expected({257, 257, 130});

@@ -44,9 +44,9 @@ std::vector<KernelAndGroup> checked_kernels_and_groups() {
 INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups()),
                          [](const auto& info) { return test_name(info.param); });
 
-/// Two operand tiles of B for one of A, and more k-tiles than a ring has slots: a slot of A is read twice before it is
-/// filled again. Chapter 13 has one of each.
-TEST(CheckedChapters, SlotsThatTwoTilesReadAreFilledOnceBothHaveDone) {
+/// Two operand tiles of B for one of A, and more k-tiles than a ring has stages: a stage of A is read twice before it
+/// is filled again. Chapter 13 has one of each.
+TEST(CheckedChapters, StagesThatTwoTilesReadAreFilledOnceBothHaveDone) {
   const HostCase host({8, 160, 400});
   Matrix c = host.c;
   const Problem problem = host.problem(c);
