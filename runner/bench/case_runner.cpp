@@ -18,6 +18,15 @@
 namespace sgemm {
 namespace {
 
+/// The reason why a case failed, and what helps where a kernel adds to what C holds before.
+std::string with_advice(std::string reason) {
+  if (reason.find(" of C, which holds nothing before the kernel has written it") != std::string::npos) {
+    reason += ". C is not set where beta is 0: --beta 1 sets it, and a launch may begin with "
+              "cudaMemsetAsync(C, 0, 4 * M * N, stream);";
+  }
+  return reason;
+}
+
 void require_layout(const Kernel& kernel, const Size& size) {
   if (kernel.takes_every_layout) {
     return;
@@ -126,7 +135,7 @@ Record CaseRunner::run(const Case& item, const Observer& observer) {
   } catch (const std::bad_alloc&) {
     record.stop(Outcome::skipped, "not enough host memory");
   } catch (const std::exception& error) {
-    record.stop(Outcome::failed, error.what());
+    record.stop(Outcome::failed, with_advice(error.what()));
   }
   return record;
 }

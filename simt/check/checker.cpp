@@ -112,6 +112,7 @@ void BlockChecker::begin(const Launch& launch, std::uint64_t block) {
   order_ = &CheckedArrays::current()->order();
   clocks_of_blocks_.clear();
   fenced_.clear();
+  fenced_in_block_.clear();
   pending_.assign(threads, nullptr);
   std::ranges::for_each(passed_on_, &Clocks::Clock::clear);
   mbarriers_.clear();
@@ -148,9 +149,12 @@ void BlockChecker::complete(unsigned barrier, const Threads& waiting, bool /*oth
   passed_on_[barrier].clear();
 }
 
-void BlockChecker::fence(ThreadNumber thread) {
+void BlockChecker::fence(ThreadNumber thread, bool of_block) {
   learn_pending(thread);
-  clocks_.release(thread, fenced_);
+  clocks_.release(thread, fenced_in_block_);
+  if (!of_block) {
+    clocks_.release(thread, fenced_);
+  }
 }
 
 void BlockChecker::release(ThreadNumber thread, const void* at) {
@@ -161,12 +165,22 @@ void BlockChecker::release(ThreadNumber thread, const void* at) {
       of_others[block] = known;
     }
   }
-  Clocks::Clock times(fenced_.empty() ? 0 : pending_.size());
+  const Clocks::Clock& fenced = is_shared(at) ? fenced_in_block_ : fenced_;
+  Clocks::Clock times(fenced.empty() ? 0 : pending_.size());
   for (ThreadNumber other = 0; other < times.size(); ++other) {
-    times[other] = other == thread ? fenced_[other] : std::min(fenced_[other], clocks_.known(thread, other));
+    times[other] = other == thread ? fenced[other] : std::min(fenced[other], clocks_.known(thread, other));
   }
   if (!of_others.empty() || std::ranges::any_of(times, [](std::uint32_t time) { return time != 0; })) {
     order_->release(at, block_, times, of_others);
+  }
+}
+
+void BlockChecker::tell(ThreadNumber thread, const Access& access) {
+  if (access.write) {
+    release(thread, access.address);
+  }
+  if (!access.write || access.atomic) {
+    pending_[thread] = access.address;
   }
 }
 
@@ -177,7 +191,7 @@ void BlockChecker::acquire(ThreadNumber thread, const void* at) {
       const Clocks::Clock times = order_->times_of(block, number);
       told.resize(std::max(told.size(), times.size()));
       std::copy(times.begin(), times.end(), told.begin());
-    } else if (clocks_of_blocks_.size() < MOST_KNOWN_BLOCKS) {
+    } else if (!is_shared(at) && clocks_of_blocks_.size() < MOST_KNOWN_BLOCKS) {
       const auto [clock, is_new] = clocks_of_blocks_.try_emplace(block);
       if (is_new) {
         clock->second = clocks_.add();
@@ -387,12 +401,17 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
         (variable->placed && placed == nullptr)) {
       return outside_text(access);
     }
-    const UseOfBlock of_block{use, block_, access.atomic, code};
+    // A volatile word by itself is a flag. Threads do not tell one another of volatile arrays, as sums of a warp have.
+    const bool strong = access.atomic || (access.strong && placed != nullptr && placed->bytes == access.bytes);
+    const UseOfBlock of_block{use, block_, strong, code};
     const Complaint wrong =
         uses_.use(offset, std::min(end, (offset / WORD + 1) * WORD), access.write, generation_,
                   [&](Word& word) { return use_word(word, thread, access, by, of_block, nullptr); });
     if (wrong) {
       return wrong;
+    }
+    if (strong) {
+      tell(thread, access);
     }
   }
   return std::nullopt;
@@ -483,11 +502,8 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
         return wrong;
       }
     }
-    if (access.strong && access.write) {
-      release(thread, access.address);
-    }
-    if (access.strong && (!access.write || access.atomic)) {
-      pending_[thread] = access.address;
+    if (access.strong) {
+      tell(thread, access);
     }
     return std::nullopt;
   }

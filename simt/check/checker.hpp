@@ -33,7 +33,7 @@ class BlockChecker final : public Watcher {
   void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override;
   void complete(unsigned barrier, const Threads& waiting, bool others) override;
 
-  void fence(ThreadNumber thread) override;
+  void fence(ThreadNumber thread, bool of_block) override;
   void release(ThreadNumber thread, const void* at) override;
   void acquire(ThreadNumber thread, const void* at) override;
 
@@ -66,6 +66,8 @@ class BlockChecker final : public Watcher {
     Clocks::Clock ended;
   };
 
+  /// A strong access to the word of a flag: a write tells of what came before, and a read learns of it.
+  void tell(ThreadNumber thread, const Access& access);
   Complaint access_shared(ThreadNumber thread, const Access& access, By by, const void* code = nullptr) {
     return access_shared(thread, access, by, {thread, clocks_.now(thread)}, code);
   }
@@ -113,6 +115,7 @@ class BlockChecker final : public Watcher {
   BlockOrder* order_ = nullptr;
   std::map<std::uint32_t, ThreadNumber> clocks_of_blocks_;  ///< of others: what they told, by its number
   Clocks::Clock fenced_;
+  Clocks::Clock fenced_in_block_;  ///< by fences of a block as well, which order what its own flags tell
   std::vector<const void*> pending_;
 };
 

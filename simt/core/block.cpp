@@ -43,7 +43,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   const Index3& extents = launch_->cluster;
   rank_ = static_cast<unsigned>(number % (extents.x * extents.y * extents.z));
   if (cluster != nullptr) {
-    cluster->set_memory(rank_, in_shared_memory(0));
+    cluster->set_memory(rank_, SharedMemory::of_this_thread());
   }
   prepare_static_memory();
   counts_ = {};
@@ -94,14 +94,24 @@ void Block::access(const Access& access, const void* code) {
   if (is_argument(access.address) || is_in_other_block(access.address)) {
     return;
   }
+  if (access.strong && !access.write) {
+    poll(access.address, code);
+  }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
     const std::exception_ptr error = std::make_exception_ptr(
         Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + *complaint));
     context_.watcher->knows_all() ? context_.scheduler.freeze(error) : context_.scheduler.hold(error);
   }
-  if (access.strong && launch_ends()) {  // it may be polled for ever
-    context_.scheduler.freeze(std::make_exception_ptr(Stopped("a block polls what another one would have written")));
+}
+
+void Block::poll(const void* address, const void* code) {
+  if (launch_ends()) {
+    context_.scheduler.freeze(std::make_exception_ptr(Stopped("a thread polls what no other one has written")));
   }
+  if (polled_ == std::pair(address, code)) {
+    context_.scheduler.give_way_quietly();
+  }
+  polled_ = {address, code};
 }
 
 bool Block::is_argument(const void* address) const {
@@ -155,7 +165,7 @@ void Block::sync_blocks(const char* of, Site site) {
   if (of != nullptr && cluster_ != nullptr && context_.current() == 0) {
     // A block that is ahead may come to the next meeting before this one has learned of the last, but to no later one.
     const std::byte* const meeting = reinterpret_cast<const std::byte*>(cluster_) + meetings_++ % 2;
-    context_.watcher->fence(0);
+    context_.watcher->fence(0, false);
     context_.watcher->release(0, meeting);
     if (!cluster_->sync(together(*launch_), context_.scheduler)) {
       fail(std::string("waits for ever at a barrier of the ") + of + ": another block of it has ended", site);
@@ -172,7 +182,8 @@ std::byte* Block::in_cluster(unsigned address, unsigned rank, Site site) const {
              " of the cluster's block " + std::to_string(rank),
          site);
   }
-  return rank == rank_ ? in_shared_memory(address) : cluster_->memory(rank) + static_cast<int>(address);
+  std::byte* const own = in_shared_memory(address);
+  return rank == rank_ ? own : SharedMemory::of_this_thread().in(cluster_->memory(rank), own);
 }
 
 bool Block::is_used_memory(unsigned address) const {
@@ -185,7 +196,8 @@ bool Block::is_in_other_block(const void* address) const {
   }
   const Index3& extents = launch_->cluster;
   for (unsigned rank = 0; rank < extents.x * extents.y * extents.z; ++rank) {
-    const std::ptrdiff_t offset = static_cast<const std::byte*>(address) - cluster_->memory(rank);
+    const std::byte* const own = cluster_->memory(rank).in(SharedMemory::of_this_thread(), address);
+    const std::ptrdiff_t offset = own - in_shared_memory(0);
     if (rank != rank_ && offset == static_cast<int>(offset) && is_used_memory(static_cast<unsigned>(offset))) {
       return true;
     }

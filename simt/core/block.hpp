@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -55,7 +56,7 @@ class Block {
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
   /// A fence of the current thread, and what it tells of and learns at an address, for watchers.
-  void fence() { context_.watcher->fence(context_.current()); }
+  void fence(bool of_block = false) { context_.watcher->fence(context_.current(), of_block); }
   void release(const void* at) { context_.watcher->release(context_.current(), at); }
   void acquire(const void* at) { context_.watcher->acquire(context_.current(), at); }
   /// The current thread arrives at the cluster's barrier.
@@ -84,6 +85,9 @@ class Block {
   /// The work of each thread of a block.
   void run_thread();
 
+  /// The instruction before `code` is about to read a word that others may change. Where it has read the same word the
+  /// last time, it polls, and the other threads of the block go first.
+  void poll(const void* address, const void* code);
   bool is_argument(const void* address) const;
   void sync_blocks(const char* of, Site site);
   /// Whether this block has something at the shared address; others of its cluster have it there too.
@@ -92,7 +96,8 @@ class Block {
   Watcher nobody_;
   const Launch* launch_ = nullptr;
   Cluster* cluster_ = nullptr;
-  unsigned meetings_ = 0;  ///< with the other blocks of the cluster
+  unsigned meetings_ = 0;                       ///< with the other blocks of the cluster
+  std::pair<const void*, const void*> polled_;  ///< the last word that poll() was told of, and the instruction
   unsigned rank_ = 0;
   bool in_kernel_ = false;
   bool stopped_ = false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/scheduler.hpp"
+#include "core/shared_memory.hpp"
 #include "simt/executor.hpp"
 
 #include <array>
@@ -20,10 +21,10 @@ class Cluster {
  public:
   static constexpr unsigned MOST_BLOCKS = 8;  ///< that every GPU with clusters takes
 
-  /// The dynamic shared memory of the block of this rank, which is about to begin.
-  void set_memory(unsigned rank, std::byte* memory) { memory_.at(rank) = memory; }
+  /// The shared memory of the block of this rank, which is about to begin.
+  void set_memory(unsigned rank, const SharedMemory& memory) { memory_.at(rank) = memory; }
   /// To be called behind a barrier alone, before which the block of that rank has begun.
-  std::byte* memory(unsigned rank) const { return memory_[rank]; }
+  const SharedMemory& memory(unsigned rank) const { return memory_[rank]; }
 
   /// By one thread of each of `blocks` blocks: waits for the others. Gives way to the other threads of the block and to
   /// other OS threads. Returns whether they have come: not if one has ended. Throws Stopped where the launch ends.
@@ -32,7 +33,7 @@ class Cluster {
   void end() { ended_ = true; }
 
  private:
-  std::array<std::byte*, MOST_BLOCKS> memory_{};
+  std::array<SharedMemory, MOST_BLOCKS> memory_{};
   std::atomic<unsigned> arrived_ = 0;  ///< counts all arrivals
   std::atomic<bool> ended_ = false;    ///< one or more
 };

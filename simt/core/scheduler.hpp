@@ -78,6 +78,16 @@ class Scheduler {
     }
     wait();
   }
+  /// The same at a place where nothing may be thrown.
+  void give_way_quietly() {
+    const ThreadNumber thread = current_;
+    state_[thread].frozen = true;
+    if (error_ == nullptr) {
+      append(ready_, thread);
+    }
+    hand_over(take_ready());
+    state_[thread].frozen = false;
+  }
   /// Ends the block at a place where nothing may be thrown. Never returns.
   void freeze(std::exception_ptr error);
   /// The same when the others have run until they wait or end, unless one of them ends the block with an error of its

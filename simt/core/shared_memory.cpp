@@ -87,6 +87,14 @@ void prepare_dynamic_memory(std::size_t bytes) {
 /// Static shared memory may lie below the dynamic one: the difference is signed.
 std::byte* in_shared_memory(unsigned address) { return begin_of_dynamic_memory() + static_cast<int>(address); }
 
+SharedMemory SharedMemory::of_this_thread() { return {static_memory, begin_of_dynamic_memory()}; }
+
+std::byte* SharedMemory::in(const SharedMemory& other, const void* address) const {
+  const auto* const at = static_cast<const std::byte*>(address);
+  return static_cast<std::size_t>(at - with_static) < STATIC_ROOM ? other.with_static + (at - with_static)
+                                                                  : other.with_dynamic + (at - with_dynamic);
+}
+
 void prepare_static_memory() {
   StaticMemory& state = static_state();
   std::fill_n(owners.begin(), state.end / UNIT, std::uint16_t{0});

@@ -20,6 +20,17 @@ void prepare_dynamic_memory(std::size_t bytes);
 /// The memory at a shared address.
 std::byte* in_shared_memory(unsigned address);
 
+/// Where an OS thread has the shared memory of its block. Shared address 0 has an alignment that thread-local data has
+/// not by itself. So the distance between the two differs from thread to thread.
+struct SharedMemory {
+  std::byte* with_static = nullptr;
+  std::byte* with_dynamic = nullptr;
+
+  static SharedMemory of_this_thread();
+  /// Where another block has what lies at `address` in this one's memory.
+  std::byte* in(const SharedMemory& other, const void* address) const;
+};
+
 /// A block begins, in which no variable has a place yet.
 void prepare_static_memory();
 /// Where the variable lies in this OS thread's block; all its bits are set when it gets its place. Null where there is

@@ -27,7 +27,7 @@ void block_barrier(Site site) { InExecutor()->named_barriers().sync_block(site);
 
 void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync(mask, site); }
 
-void fence() { InExecutor()->fence(); }
+void fence(bool of_block) { InExecutor()->fence(of_block); }
 
 void give_way() { InExecutor()->scheduler().give_way(); }
 

@@ -69,8 +69,8 @@ class Watcher {
 
   // ---- Order between blocks ----
 
-  /// A fence of the thread. Strong writes behind it tell of what comes before it.
-  virtual void fence(ThreadNumber) {}
+  /// A fence of the thread. Strong writes behind it tell of what comes before it; other blocks not if it is `of_block`.
+  virtual void fence(ThreadNumber, bool /*of_block*/) {}
   /// The thread tells at an address of all that it has fenced, or asks there what others have told.
   virtual void release(ThreadNumber, const void*) {}
   virtual void acquire(ThreadNumber, const void*) {}

@@ -219,6 +219,8 @@ wgmma.mma_async.sync.aligned.* => !wgmma
 createpolicy.* => @ std::uint64_t{}...
 membar.gl,sys => simt::fence()
 fence.sc,acq_rel.cluster,gpu,sys => simt::fence()
+membar.cta => simt::fence(true)
+fence.sc,acq_rel.cta => simt::fence(true)
 # Hints, and orders that the executor keeps anyway.
 prefetch,prefetchu,membar,fence,griddepcontrol,setmaxnreg.* => ...
 )";

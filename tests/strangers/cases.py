@@ -371,6 +371,49 @@ COOPERATIVE = """
   cudaLaunchCooperativeKernel((void*)mm, dim3(1, M, 2), dim3(64), all);
 """
 
+# A warp of the block fetches a row of A, and the others wait for it.
+HANDED_ON = """
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float row[64];
+  __shared__ volatile int ready;
+  if (threadIdx.x == 0) ready = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    for (int k = threadIdx.x; k < K; k += 32) row[k] = A[blockIdx.x * K + k];
+    FENCE
+    __syncwarp();
+    if (threadIdx.x == 0) ready = 1;
+    return;
+  }
+  while (ready == 0) {}
+  __threadfence_block();
+  for (int c = threadIdx.x - 32; c < N; c += 64) {
+    float s = 0;
+    for (int k = 0; k < K; ++k) s += row[k] * B[k * N + c];
+    C[blockIdx.x * N + c] = s;
+  }
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) { mm<<<M, 96>>>(A, B, C, M, N, K); }
+"""
+# Each block of a cluster fetches half of a row of A.
+IN_CLUSTERS = """
+#include <cooperative_groups.h>
+__global__ void __cluster_dims__(2, 1, 1) mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float half_row[64];
+  auto cluster = cooperative_groups::this_cluster();
+  const int half = (K + 1) / 2, first = cluster.block_rank() * half, c = blockIdx.x * 64 + threadIdx.x, r = blockIdx.y;
+  for (int k = threadIdx.x; k < half && first + k < K; k += 64) half_row[k] = A[r * K + first + k];
+  cluster.sync();
+  float s = 0;
+  for (int k = 0; c < N && k < K; ++k) s += cluster.map_shared_rank(half_row, k / half)[k % half] * B[k * N + c];
+  cluster.sync();
+  if (c < N) C[r * N + c] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  mm<<<dim3((N + 127) / 128 * 2, M), 64>>>(A, B, C, M, N, K);
+}
+"""
+
 
 def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
     return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
@@ -677,6 +720,9 @@ CASES = [
         ("of parts, which block (0,", "blocks are not ordered", "file.cu:"),
         sizes="20",
     ),
+    Case("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", sizes="20"),
+    Case("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "failed", ("of shared row",), sizes="20"),
+    Case("blocks_of_a_cluster", IN_CLUSTERS, "executed", sizes="20"),
     # ---- What is proposed ----
     Case("a_kernel_in_line", IN_LINE, "status 2", (IN_LINE_LAUNCH,)),
     Case("a_kernel_in_line_as_proposed", IN_LINE, "executed", (), ("--check", "--launch", IN_LINE_LAUNCH)),
@@ -710,6 +756,12 @@ int main() {
     Case("names_as_macros", GLOBALS, "executed", (), ("--check", "--launch", GLOBALS_LAUNCH), "64"),
     Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
     # ---- What is wrong ----
+    Case(
+        "sums_that_are_added_to_c",
+        launching(stored="atomicAdd(&C[r * N + c], s);"),
+        "failed",
+        ("of C, which holds nothing before", "cudaMemsetAsync(C, 0, 4 * M * N, stream);"),
+    ),
     Case(
         "an_assertion",
         "#include <cassert>\n" + launching(stored='assert(K % 32 == 0 && "K of tiles"); C[r * N + c] = s;'),

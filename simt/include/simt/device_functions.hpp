@@ -23,7 +23,7 @@ inline int __syncthreads_and(int predicate, simt::Site site = simt::Site::curren
 }
 
 /// The executor keeps each thread's accesses in their order. The checks want a fence where blocks tell one another.
-inline void __threadfence_block() {}
+inline void __threadfence_block() { simt::fence(true); }
 inline void __threadfence() { simt::fence(); }
 inline void __threadfence_system() { simt::fence(); }
 

@@ -27,8 +27,8 @@ void barrier_arrive(unsigned id, unsigned threads, Site site);
 void block_barrier(Site site);
 /// __syncwarp: waits until all lanes in `mask` have arrived with this mask. Lanes that the block lacks do not count.
 void warp_barrier(unsigned mask, Site site);
-/// __threadfence: what follows tells other blocks of what comes before.
-void fence();
+/// __threadfence, and __threadfence_block `of_block`: what follows tells others of what comes before.
+void fence(bool of_block = false);
 /// Lets the other threads of the block run until each of them waits, has finished or gave way as well.
 void give_way();
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what lane `source` gave.
