@@ -747,7 +747,7 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
   });
   const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
   const auto is_other_pointer = [](const simt::Parameter& parameter) {
-    return is_pointer(parameter) && type_of(parameter) != Type::matrix;
+    return is_pointer(parameter) && type_of(parameter) != Type::matrix && !has(parameter.type, "float (");
   };
   const bool of_other_types = has_any([&](const simt::Function& function) {
     const std::vector<simt::Parameter> parameters = in_single_precision(code.with_plain_types(function)).parameters;

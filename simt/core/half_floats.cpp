@@ -1,4 +1,5 @@
 #include "simt/half_floats.hpp"
+#include "simt/fp8.hpp"
 #include "simt/half_arithmetic.hpp"
 
 #include <algorithm>
@@ -73,6 +74,36 @@ float from_fp16(std::uint16_t bits) {
 }
 
 float from_bf16(std::uint16_t bits) { return float_of(std::uint32_t{bits} << BF16_SHIFT); }
+
+std::uint8_t to_fp8(float x, unsigned mantissa_bits) {
+  const bool e4m3 = mantissa_bits == 3;
+  if (std::isnan(x)) {
+    return 0x7F;
+  }
+  const int lowest_exponent = e4m3 ? -6 : -14;
+  const float magnitude = std::min(std::fabs(x), e4m3 ? 448.0F : 57344.0F);
+  const int exponent = magnitude == 0 ? lowest_exponent : std::max(std::ilogb(magnitude), lowest_exponent);
+  const auto digits =
+      static_cast<unsigned>(std::rint(std::ldexp(magnitude, static_cast<int>(mantissa_bits) - exponent)));
+  // The leading 1 of the digits counts as the lowest exponent, and where they were rounded up to 2 as the next one.
+  const unsigned bits = (static_cast<unsigned>(exponent - lowest_exponent) << mantissa_bits) + digits;
+  return static_cast<std::uint8_t>((std::signbit(x) ? 0x80U : 0U) | bits);
+}
+
+float from_fp8(std::uint8_t bits, unsigned mantissa_bits) {
+  const bool e4m3 = mantissa_bits == 3;
+  const unsigned magnitude = bits & 0x7FU;
+  const unsigned inf = e4m3 ? 0x7FU : 0x7CU;
+  const int exponent = static_cast<int>(magnitude >> mantissa_bits);
+  const unsigned mantissa = magnitude % (1U << mantissa_bits);
+  const unsigned digits = exponent == 0 ? mantissa : mantissa + (1U << mantissa_bits);
+  const float value = magnitude > inf || (e4m3 && magnitude == inf) ? NAN
+                      : magnitude == inf
+                          ? HUGE_VALF
+                          : std::ldexp(static_cast<float>(digits),
+                                       std::max(exponent - 1, 0) + (e4m3 ? -6 : -14) - static_cast<int>(mantissa_bits));
+  return bits >= 0x80U ? -value : value;
+}
 
 float odd_sum(float sum, float x, float y, float z) {
   const double product = static_cast<double>(x) * y;

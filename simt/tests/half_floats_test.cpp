@@ -1,6 +1,7 @@
-// Numbers of 16 bits, each of them, against what their bits mean.
+// Numbers of 16 and 8 bits, each of them, against what their bits mean.
 
 #include "simt/half_floats.hpp"
+#include "simt/fp8.hpp"
 
 #include <gtest/gtest.h>
 
@@ -90,6 +91,33 @@ TEST(HalfFloats, BelowTheSmallest) {
   EXPECT_EQ(simt::to_fp16(0x1.000002p-25F), 1);
   EXPECT_EQ(simt::to_fp16(-1e-40F), 0x8000);
   EXPECT_EQ(simt::to_bf16(std::numeric_limits<float>::denorm_min()), 0);
+}
+
+TEST(HalfFloats, NumbersOf8Bits) {
+  struct Of8Bits {
+    unsigned mantissa_bits;
+    Format format;
+    unsigned largest;
+  };
+  for (const auto& [mantissa_bits, format, largest] :
+       {Of8Bits{3, {nullptr, nullptr, 3, -6, 0}, 0x7E}, Of8Bits{2, {nullptr, nullptr, 2, -14, 0}, 0x7B}}) {
+    for (unsigned bits = 0; bits <= largest; ++bits) {
+      const double value = meaning(format, bits);
+      ASSERT_EQ(simt::from_fp8(static_cast<std::uint8_t>(bits), mantissa_bits), value);
+      ASSERT_EQ(simt::from_fp8(static_cast<std::uint8_t>(bits | 0x80U), mantissa_bits), -value);
+      ASSERT_EQ(simt::to_fp8(static_cast<float>(-value), mantissa_bits), bits | 0x80U);
+      if (bits < largest) {
+        const auto middle = static_cast<float>((value + meaning(format, bits + 1)) / 2);
+        ASSERT_EQ(simt::to_fp8(middle, mantissa_bits), bits % 2 == 0 ? bits : bits + 1) << middle;
+        ASSERT_EQ(simt::to_fp8(std::nextafter(middle, 0.0F), mantissa_bits), bits) << middle;
+        ASSERT_EQ(simt::to_fp8(std::nextafter(middle, INF), mantissa_bits), bits + 1) << middle;
+      }
+    }
+    EXPECT_EQ(simt::to_fp8(1e30F, mantissa_bits), largest);
+    EXPECT_EQ(simt::to_fp8(NAN, mantissa_bits), 0x7F);
+    EXPECT_TRUE(std::isnan(simt::from_fp8(0x7F, mantissa_bits)));
+  }
+  EXPECT_EQ(simt::from_fp8(0x7C, 2), INF);
 }
 
 TEST(HalfFloats, NanStaysNan) {

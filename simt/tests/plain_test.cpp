@@ -278,10 +278,16 @@ TEST(Translation, TellsOfNamesThatNothingDeclares) {
   const std::string place = "my.cu: In function 'void f()':\nmy.cu:7:3: error: ";
   EXPECT_EQ(told(place + "'cudaFoo' was not declared in this scope; did you mean 'cudaFree'?\n", {}),
             "the executor does not model cudaFoo (my.cu:7)");
+  EXPECT_EQ(
+      told(place + "variable or field 'k' declared void\n" + place + "'cudaTextureObject_t' was not declared\n", {}),
+      "the executor does not model cudaTextureObject_t (my.cu:7)");
   EXPECT_EQ(told(place + "‘BlockReduce’ is not a member of ‘cub’\nmy.cu:9:1: error: expected ';'\n", {}),
             "the executor does not model cub::BlockReduce (my.cu:7)");
   EXPECT_EQ(told(place + "'struct cudaDeviceProp' has no member named 'foo'\n", {}),
             "the executor does not model cudaDeviceProp::foo (my.cu:7)");
+  EXPECT_EQ(told(place + "no matching function for call to 'atomicAdd(float4*, float4&)'\n", {}),
+            "the executor does not model atomicAdd(float4*, float4&) (my.cu:7)");
+  EXPECT_EQ(told(place + "no matching function for call to 'add(int&)'\n", {}), "");
   EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {}), "");
   EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {"my.cu:1: helper.h"}),
             "nothing declares check (my.cu:7)\n"

@@ -68,7 +68,8 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
       "'([^']+)' (?:was not declared|has not been declared|does not name a|is not a namespace|is not a member of "
       "'([^']+)'"
       "|in (?:namespace|class|struct) '([^']+)' does not name)|no arguments to '([^']+)' that depend on a template"
-      "|'(?:const )?(?:struct |class )?([^']+)' has no member named '([^']+)'");
+      "|'(?:const )?(?:struct |class )?([^']+)' has no member named '([^']+)'"
+      "|no matching function for call to '([^']+)'");
   static const std::regex OF_CUDA(
       "(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
       "atomic[A-Z]|tex[123]D|surf[123]D|half|bfloat|nv_|__).*"
@@ -78,12 +79,15 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
   for (std::sregex_iterator error(messages.begin(), messages.end(), ERROR), end; error != end; ++error) {
     std::smatch match;
     const std::string what = error->str(2);
+    if (what.starts_with("variable or field ")) {
+      continue;  // a function with a parameter of an unknown type, of which the next message tells
+    }
     if (!std::regex_search(what, match, UNKNOWN)) {
       break;  // what else is wrong may follow from the names before it, or not
     }
     const std::string scope = match.str(2) + match.str(3) + match.str(5);
-    const std::string name =
-        (scope.empty() || scope == "::" ? "" : scope + "::") + match.str(1) + match.str(4) + match.str(6);
+    const std::string name = (scope.empty() || scope == "::" ? "" : scope + "::") + match.str(1) + match.str(4) +
+                             match.str(6) + match.str(7);
     if (!known.insert(name).second) {
       continue;
     }

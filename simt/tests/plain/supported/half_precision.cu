@@ -1,6 +1,7 @@
-// FP16 and BF16: conversions, operators, fused operations, pairs.
+// FP16 and BF16: conversions, operators, fused operations, pairs. FP8: conversions.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 __global__ void half_precision_kernel(const float* in, float* out) {
   const int i = threadIdx.x;
@@ -18,8 +19,9 @@ __global__ void half_precision_kernel(const float* in, float* out) {
   const bool once = (float)__hfma(close, half((1 - 0x1p-10f) * 0x1p-11f), close) == 1 + 0x1p-10f;
   const half2 roots = h2rsqrt(half2(half(0.25f), hrcp(half(4.0f))));
   const half third = __shfl_sync(0xffffffff, half(i % 32), 3);
+  const float of_8_bits = float(__nv_fp8_e4m3(1.0625f)) + static_cast<float>(__nv_fp8_e5m2(half(1.125f)));  // 1 each
   const float functions = (float)third + (float)(roots.x + roots.y * hexp(half(0.0f)));
-  out[i] = functions + once + both.x + both.y + __bfloat162float(y) + __half2float(__hmax(x, pair.x)) + less;
+  out[i] = functions + of_8_bits - 2 + once + both.x + both.y + __bfloat162float(y) + __half2float(__hmax(x, pair.x)) + less;
 }
 
 void half_precision(const float* in, float* out) { half_precision_kernel<<<1, 64>>>(in, out); }
