@@ -77,6 +77,13 @@ constexpr int THREADS = BM / WM * WARPS_N * WARP;
 constexpr int TILES_M = WM / MMA_M;
 constexpr int TILES_N = WN / MMA_N;
 
+/// Writes `x` as the sum of two terms for tensor cores. `big` is in TF32; `small`, at most 2^-11 of it, has up to 12
+/// significant bits, and tensor cores take 11 of them. The terms are not finite if x is Inf or NaN or rounds to Inf.
+__device__ __forceinline__ void split_for_tf32(float x, float& big, float& small) {
+  big = cvt_rn_tf32_f32(x);
+  small = x - big;
+}
+
 // One stage in shared memory, in floats: A's tile, BM rows of BK, then B's, BK rows of BN. Groups of 8 floats change
 // places within 128 bytes. So a warp's fragments, which come from several rows, lie in distinct banks, and neighbours
 // in global memory can still be copied together.

@@ -69,13 +69,6 @@ __device__ __forceinline__ float cvt_rn_tf32_f32(float x) {
 #endif
 }
 
-/// Writes `x` as the sum of two terms for tensor cores. `big` is in TF32; `small`, at most 2^-11 of it, has up to 12
-/// significant bits, and tensor cores take 11 of them. The terms are not finite if x is Inf or NaN or rounds to Inf.
-__device__ __forceinline__ void split_for_tf32(float x, float& big, float& small) {
-  big = cvt_rn_tf32_f32(x);
-  small = x - big;
-}
-
 /// FP16 and BF16 as template arguments.
 struct Fp16 {
   __device__ __forceinline__ static unsigned pack(float low, float high) { return cvt_rn_f16x2_f32(high, low); }

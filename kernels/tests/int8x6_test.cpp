@@ -65,7 +65,7 @@ TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
   ProductCase product = GetParam();
   product.change = {"scaled", scale_lines};
   const HostCase host(product);
-  const Matrix defined = defined_result(host);
+  Matrix defined = defined_result(host);
   Matrix c = host.c;
   int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
   for (std::int64_t row = 0; row < product.m; ++row) {

@@ -30,7 +30,6 @@ Parts<PARTS> split(float x, float y) {
 
 }  // namespace
 
-float power_of_2(int exponent) { return sgemm::power_of_2(exponent); }
 unsigned magnitude(float x) { return sgemm::magnitude(x); }
 int scaling_exponent(unsigned largest) { return sgemm::scaling_exponent(largest); }
 float scaled(float x, int exponent) { return sgemm::scaled(x, exponent); }

@@ -10,7 +10,6 @@ namespace sgemm::test::split_parts {
 constexpr int SCALED_EXPONENT = 14;
 constexpr int SCALING_STEP = 8;
 
-float power_of_2(int exponent);
 unsigned magnitude(float x);
 int scaling_exponent(unsigned largest);
 float scaled(float x, int exponent);

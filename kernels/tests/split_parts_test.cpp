@@ -20,7 +20,6 @@ namespace {
 
 using split_parts::magnitude;
 using split_parts::Parts;
-using split_parts::power_of_2;
 using split_parts::scaled;
 using split_parts::SCALED_EXPONENT;
 using split_parts::scaling_exponent;
@@ -71,30 +70,6 @@ void for_floats(int first_exponent, int last_exponent, int random_ones, const Bo
   }
 }
 
-TEST(PowerOf2Test, IsExactForEveryFloat) {
-  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
-    EXPECT_EQ(power_of_2(exponent), std::ldexp(1.0, exponent)) << exponent;
-  }
-}
-
-TEST(MagnitudeTest, OrdersAsTheNumbersDo) {
-  EXPECT_EQ(magnitude(0.0F), 0U);
-  EXPECT_EQ(magnitude(-0.0F), 0U);
-  EXPECT_EQ(magnitude(SMALLEST), 1U);
-  EXPECT_EQ(magnitude(-SMALLEST), 1U);
-  EXPECT_EQ(magnitude(-FLOAT_MAX), std::bit_cast<std::uint32_t>(FLOAT_MAX));
-  float previous = 0.0F;
-  for (int exponent = FIRST_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
-    for (const float mantissa : {1.0F, 1.5F}) {
-      const float x = std::ldexp(mantissa, exponent);
-      EXPECT_GE(magnitude(x), magnitude(previous)) << x;
-      EXPECT_EQ(magnitude(x) > magnitude(previous), x > previous) << x;
-      EXPECT_EQ(magnitude(-x), magnitude(x)) << x;
-      previous = x;
-    }
-  }
-}
-
 TEST(MagnitudeTest, WhatNoScalingHelpsHasNone) {
   EXPECT_EQ(magnitude(INF), 0U);
   EXPECT_EQ(magnitude(-INF), 0U);
@@ -125,24 +100,6 @@ TEST(ScalingTest, DenormalNumbersKeepAllTheirBits) {
   });
 }
 
-TEST(ScalingTest, StaysInTheRangeThatItStates) {
-  EXPECT_EQ(scaling_exponent(0), 139);
-  EXPECT_EQ(scaling_exponent(magnitude(SMALLEST)), 139);
-  EXPECT_EQ(scaling_exponent(magnitude(FLOAT_MAX)), -117);
-  int previous = 139;
-  for (int exponent = FIRST_NORMAL_EXPONENT; exponent <= LAST_EXPONENT; ++exponent) {
-    const int scaling = scaling_exponent(magnitude(std::ldexp(1.0F, exponent)));
-    EXPECT_TRUE(scaling == previous || scaling == previous - SCALING_STEP) << exponent;
-    previous = scaling;
-  }
-}
-
-TEST(ScalingTest, OrdinaryOperandsHaveOneScaling) {
-  for (int exponent = -4; exponent < 4; ++exponent) {
-    EXPECT_EQ(scaling_exponent(magnitude(std::ldexp(1.5F, exponent))), 11) << exponent;
-  }
-}
-
 /// Where the result is denormal it is rounded twice, to numbers at most half of whose distance is lost the first time,
 /// and as much once more, halved at least by the second factor.
 TEST(ScaledTest, IsExactWhereTheResultIsNotDenormal) {
@@ -169,19 +126,6 @@ TEST(ScaledTest, IsExactWhereTheResultIsNotDenormal) {
   });
   for (const int count : {exact, rounded, overflowed}) {
     EXPECT_GT(count, 100000);
-  }
-}
-
-TEST(ScaledTest, KeepsZerosInfAndNan) {
-  for (int exponent = -298; exponent <= 254; ++exponent) {
-    EXPECT_EQ(scaled(0.0F, exponent), 0.0F);
-    EXPECT_TRUE(std::signbit(scaled(-0.0F, exponent)));
-    EXPECT_TRUE(std::isnan(scaled(std::numeric_limits<float>::quiet_NaN(), exponent)));
-  }
-  // By what scaling_exponent() and a row's own steps make of it; 2^-149 times itself would be 0.
-  for (int exponent = -278; exponent <= 251; ++exponent) {
-    EXPECT_EQ(scaled(INF, exponent), INF) << exponent;
-    EXPECT_EQ(scaled(-INF, exponent), -INF) << exponent;
   }
 }
 
@@ -233,19 +177,6 @@ TEST(Bf16PartsTest, AddUpToTheNumber) {
     ASSERT_LE(std::fabs(parts.x[1]), 0x1p-8 * std::fabs(x)) << x;
     ASSERT_LE(std::fabs(parts.x[2]), 0x1p-16 * std::fabs(x)) << x;
   });
-}
-
-TEST(Bf16PartsTest, OfSmallNumbersLoseWhatIsBelowBf16) {
-  for_floats(FIRST_EXPONENT, -111, 2000,
-             [](float x) { ASSERT_LE(std::fabs(sum_of(split_to_bf16(x, 0.0F).x) - x), 0x1p-134) << x; });
-  EXPECT_NE(sum_of(split_to_bf16(0x1.000002p-111F, 0.0F).x), 0x1.000002p-111F) << "the bound above is sharp";
-}
-
-TEST(PartsTest, OfZeroAreZero) {
-  for (const float zero : {0.0F, -0.0F}) {
-    EXPECT_EQ(split_to_fp16(zero, 1.0F).x, (std::array{0.0F, 0.0F}));
-    EXPECT_EQ(split_to_bf16(1.0F, zero).y, (std::array{0.0F, 0.0F, 0.0F}));
-  }
 }
 
 /// Which tells a kernel that sums of products have to be computed otherwise.
@@ -321,12 +252,6 @@ TEST(Int8DigitsTest, CarryIntoLargerDigits) {
   EXPECT_EQ(split_parts::digits(128.0F, CODE), (std::array{0, 1, -128}));
   EXPECT_EQ(split_parts::digits(8355711.0F, CODE), (std::array{127, 127, 127}));
   EXPECT_EQ(split_parts::digits(-8290432.0F, CODE), (std::array{-126, -128, -128}));
-}
-
-TEST(Int8DigitsTest, OfLinesWithoutAScaleAreZeros) {
-  for (const float x : {1.0F, INF, std::bit_cast<float>(NANS[0])}) {
-    EXPECT_EQ(split_parts::digits(x, split_parts::UNSCALABLE_LINE), (std::array{0, 0, 0})) << x;
-  }
 }
 
 }  // namespace
