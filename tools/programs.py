@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tools.forms import Form, duration, error_size, hundredths, significant, whole
 from tools.results import NotMeasured, ResultsError, read_json
@@ -139,31 +139,3 @@ def curve_rows(folder: Path) -> list[list[str]]:
         last = significant(curve.losses[-1], 5)
         rows.append([MODES[curve.mode], str(curve.seed), str(len(curve.losses)), last, *distances])
     return rows
-
-
-class Taker(NamedTuple):
-    """Who computed calls of a program, how many, their part of the time, and why most of that time went there."""
-
-    program: str
-    mode: str
-    by: str
-    calls: int
-    part: float
-    why: str
-
-
-def takers(folder: Path, files: Mapping[str, str]) -> Iterator[Taker]:
-    """Who computed the calls of the programs, given as {file: name}."""
-    for file, program in files.items():
-        for mode, of_mode in load_runs(folder, file).items():
-            calls: dict[str, list[dict[str, Any]]] = defaultdict(list)
-            for call in of_mode[0]["calls"]:
-                calls[call["by"]].append(call)
-            times = {by: sum(call["total_ms"] for call in group) for by, group in calls.items()}
-            for by in sorted(calls, key=times.__getitem__, reverse=True):
-                reasons: dict[str, float] = defaultdict(float)
-                for call in calls[by]:
-                    reasons[call["why"]] += call["total_ms"]
-                count = sum(call["calls"] for call in calls[by])
-                part = times[by] / (sum(times.values()) or 1)
-                yield Taker(program, mode, by, count, part, max(reasons, key=reasons.__getitem__))

@@ -731,16 +731,6 @@ class Blocks:
         rows = programs.error_rows(self._folders.path / "programs")
         return table_by_mode("call", merged((row[0], row[1:]) for row in rows))
 
-    def program_calls(self, **files: str) -> str:
-        """Who computed the calls of programs, given as FILE="name" without its ending."""
-        named = {f"{file}.json": name for file, name in files.items()}
-        rows = [
-            [taker.program, f"`{taker.mode}`", self._linked(taker.by), str(taker.calls), share(taker.part), taker.why]
-            for taker in programs.takers(self._folders.path / "programs", named)
-        ]
-        head = ["program", "accuracy", "computed by", "calls", "of their time", "why, for most of that time"]
-        return table(head, rows, left=3, text_last=True)
-
     def chart(self, name: str, text: str) -> str:
         """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
         path = self._folders.path / "charts" / f"{name}.svg"
