@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -235,8 +236,14 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
     return "\n".join(lines)
 
 
+def files_with(boards: Sequence[Board]) -> Counter:
+    """How many of the files have cases of each kernel."""
+    return Counter(kernel for board in boards for kernel in board.rows.kernel.unique())
+
+
 def across(boards: Sequence[Board], metric: str) -> str:
-    """A table for each kernel: its cases, and a column for each device."""
+    """A table for each kernel: its cases, and a column for each device. A kernel that one of several files
+    alone has gets none."""
     column, unit, form = {
         "time": ("tflops", "TFLOP/s", lambda value: f"{value:#.3g}".rstrip(".")),
         "vs_cublas": ("vs_cublas", "of cuBLAS", lambda value: f"{100 * value:.1f} %"),
@@ -244,7 +251,10 @@ def across(boards: Sequence[Board], metric: str) -> str:
     columns = titles(boards)
     tables: dict[str, list[str]] = {}
     found = spreads(boards, column)
+    alone = [] if len(boards) == 1 else [kernel for kernel, of in files_with(boards).items() if of == 1]
     for (kernel, *shape, gpus), values in found.items():
+        if kernel in alone:
+            continue
         title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
         heading = [f"## {title}, {unit}", "", f"| M x N x K | {' | '.join(columns.values())} |"]
         lines = tables.setdefault(title, [*heading, f"| --- |{' ---: |' * len(columns)}"])
@@ -261,7 +271,8 @@ def across(boards: Sequence[Board], metric: str) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     note = "In parentheses the range over the boards, and its size relative to the median."
     daggers = " †: throttled on a board." if any(v.throttled for case in found.values() for v in case.values()) else ""
-    return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers])
+    rest = f" Kernels of one file alone, which have no table: {len(alone)}." * bool(alone)
+    return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers + rest])
 
 
 def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:

@@ -297,6 +297,16 @@ def test_a_table_for_each_kernel_across_devices(folders, capsys):
     assert [line for line in lines if line.startswith("## ")] == [f"## {name}, TFLOP/s" for name in on_gpu.unique()]
 
 
+def test_a_kernel_that_one_file_alone_has_gets_no_table(changed, capsys):
+    one_kernel = changed(keep(lambda record: record["kernel"] == "05_coarse_1d"))
+    assert run("--across", COLD, one_kernel) == 0
+    output = capsys.readouterr().out
+    titles = [line for line in output.splitlines() if line.startswith("## ")]
+    assert sorted(titles) == ["## 05_coarse_1d, TFLOP/s", "## cublas, TFLOP/s"]  # which each record has beside it
+    others = load([COLD]).query("measured and is_gpu").kernel.nunique() - 2
+    assert output.endswith(f" Kernels of one file alone, which have no table: {others}.\n")
+
+
 def test_tables_across_devices_leave_out_the_cpu_beside_a_gpu(capsys):
     assert run("--across", SYNTHETIC / "end-to-end.json") == 0
     assert "## cpu_blas" not in capsys.readouterr().out
