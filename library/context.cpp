@@ -7,7 +7,6 @@
 #include "enqueue.hpp"
 #include "epilogue_pass.hpp"
 #include "host/launch.cuh"
-#include "line_sums.hpp"
 #include "memory_limit.hpp"
 #include "predicted_time.hpp"
 #include "recomputed.hpp"
@@ -102,10 +101,6 @@ void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue
   if (!algorithm.has_epilogues()) {
     add_pass(algorithm, p.m, p.n, epilogue_pass_bytes(epilogue));
   }
-  if (epilogue.has_sums()) {
-    const Lines lines = summed_lines(p, epilogue);
-    add_pass(algorithm, lines.count, lines.depth, sizeof(float));
-  }
 }
 
 void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
@@ -181,8 +176,7 @@ sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpi
                       batch.addresses_on_device(), batch.operands_split_into_fours(), multiplies(p),
                       p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
-                      epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue),
-                      epilogue == nullptr ? SGEMM_SUMS_NONE : epilogue->sums_of);
+                      epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue));
   auto found = choices_.find(key);
   if (found == choices_.end()) {
     if (choices_.size() >= MOST_CHOICES) {
@@ -269,13 +263,8 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
     }
   }
   Choice choice = choose_for(batch, accuracy, std::move(algorithms), multiprocessors, workspace_limit(), without);
-  if (epilogue != nullptr && choice.algorithm) {
-    if (epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
-      choice.reason += "; a pass for the epilogue";
-    }
-    if (epilogue->has_sums()) {
-      choice.reason += "; a pass for the sums";
-    }
+  if (epilogue != nullptr && choice.algorithm && epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
+    choice.reason += "; a pass for the epilogue";
   }
   return choice;
 }
@@ -366,7 +355,6 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
   if (epilogue != nullptr) {
-    add_up_operand(given.first, *epilogue, stream_);
     prepare_d(given.first, *epilogue, stream_);
   }
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -376,9 +364,6 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     if (epilogue != nullptr) {
       finish_d(given.first, *epilogue, stream_);
     }
-  }
-  if (epilogue != nullptr) {
-    add_up_d(given.first, *epilogue, stream_);
   }
 }
 
@@ -403,7 +388,6 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
   const GemmProblem& p = batch.first;
-  add_up_operand(p, *epilogue, stream_);
   const bool in_kernels = algorithm.has_epilogues() && epilogue->changes_d(p);
   if (!in_kernels) {
     prepare_d(p, *epilogue, stream_);
@@ -415,7 +399,6 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (!in_kernels) {
     finish_d(p, *epilogue, stream_);
   }
-  add_up_d(p, *epilogue, stream_);
   return true;
 }
 

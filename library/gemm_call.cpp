@@ -121,23 +121,6 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
 
 namespace {
 
-/// What sums of a product's matrices are of its transpose, whose operands have changed places.
-sgemm_sums_t transposed(sgemm_sums_t sums) {
-  switch (sums) {
-    case SGEMM_SUMS_NONE:
-      break;
-    case SGEMM_SUMS_OF_A:
-      return SGEMM_SUMS_OF_B;
-    case SGEMM_SUMS_OF_B:
-      return SGEMM_SUMS_OF_A;
-    case SGEMM_SUMS_OF_D_ROWS:
-      return SGEMM_SUMS_OF_D_COLUMNS;
-    case SGEMM_SUMS_OF_D_COLUMNS:
-      return SGEMM_SUMS_OF_D_ROWS;
-  }
-  return SGEMM_SUMS_NONE;
-}
-
 /// An enumerator as a number: a program in C may have any number there, and C++ may not look at it as an enumerator.
 template <class Enumerator>
 int number_of(const Enumerator& enumerator) {
@@ -158,15 +141,11 @@ bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
   const bool of_relu = activation == SGEMM_ACTIVATION_RELU || activation == SGEMM_ACTIVATION_RELU_GRADIENT;
   const bool of_gelu = activation == SGEMM_ACTIVATION_GELU || activation == SGEMM_ACTIVATION_GELU_GRADIENT;
   const int bias_of = number_of(epilogue->bias_of);
-  const int sums_of = number_of(epilogue->sums_of);
   const bool enumerators = (of_relu || of_gelu || activation == SGEMM_ACTIVATION_NONE) &&
-                           (bias_of == SGEMM_BIAS_OF_ROWS || bias_of == SGEMM_BIAS_OF_COLUMNS) &&
-                           sums_of >= SGEMM_SUMS_NONE && sums_of <= SGEMM_SUMS_OF_D_COLUMNS;
-  const bool has_sums = sums_of != SGEMM_SUMS_NONE;
-  if (!enumerators || has_sums != (epilogue->sums != nullptr) ||
-      (epilogue->aux == nullptr
-           ? activation == SGEMM_ACTIVATION_RELU_GRADIENT || activation == SGEMM_ACTIVATION_GELU_GRADIENT
-           : activation == SGEMM_ACTIVATION_NONE)) {
+                           (bias_of == SGEMM_BIAS_OF_ROWS || bias_of == SGEMM_BIAS_OF_COLUMNS);
+  if (!enumerators || (epilogue->aux == nullptr ? activation == SGEMM_ACTIVATION_RELU_GRADIENT ||
+                                                      activation == SGEMM_ACTIVATION_GELU_GRADIENT
+                                                : activation == SGEMM_ACTIVATION_NONE)) {
     return false;
   }
   return epilogue->aux == nullptr ||
@@ -178,8 +157,7 @@ bool has_valid_pointers(const GemmCall& call, const EpilogueCall& more, sgemm_po
   const bool reads_c = mode == SGEMM_POINTER_MODE_DEVICE || *call.beta != 0.0F;
   const auto is_aligned_or_null = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 4 == 0; };
   return (!reads_c || is_pointer(more.c.data)) && (more.c.data != call.c.data || more.c.ld == call.c.ld) &&
-         is_aligned_or_null(more.epilogue->bias) && is_aligned_or_null(more.epilogue->aux) &&
-         is_aligned_or_null(more.epilogue->sums);
+         is_aligned_or_null(more.epilogue->bias) && is_aligned_or_null(more.epilogue->aux);
 }
 
 GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
@@ -192,8 +170,6 @@ GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more) {
   epilogue.c = more.c.data;
   epilogue.ldc = more.c.ld;
   epilogue.c_is_another_matrix = more.c.data != call.c.data;
-  epilogue.sums_of = call.order == SGEMM_ORDER_ROW_MAJOR ? more.epilogue->sums_of : transposed(more.epilogue->sums_of);
-  epilogue.sums = more.epilogue->sums;
   return epilogue;
 }
 

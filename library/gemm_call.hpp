@@ -21,7 +21,7 @@ struct CallMatrix {
   const sgemm_packed* packed = nullptr;  ///< whose `data` and `ld` these are
 };
 
-/// The arguments of sgemm_gemm_strided_batched() or sgemm_gemm_batched(); sgemm_gemm() is a batch of one.
+/// The arguments of sgemm_gemm(), or those of sgemm_run() without an epilogue.
 struct GemmCall {
   sgemm_order_t order = SGEMM_ORDER_COLUMN_MAJOR;
   sgemm_op_t transa = SGEMM_OP_N;
@@ -38,7 +38,7 @@ struct GemmCall {
   bool by_address = false;  ///< matrices have `addresses`
 };
 
-/// The arguments of sgemm_gemm_with_epilogue() that sgemm_gemm() has not. D is GemmCall::c.
+/// What sgemm_run() may have besides. D is GemmCall::c.
 struct EpilogueCall {
   CallMatrix c;
   const sgemm_epilogue_t* epilogue = nullptr;

@@ -20,8 +20,6 @@ struct GemmEpilogue {
   const float* c = nullptr;
   std::int64_t ldc = 0;
   bool c_is_another_matrix = false;
-  sgemm_sums_t sums_of = SGEMM_SUMS_NONE;  ///< of the row-major problem's matrices
-  float* sums = nullptr;                   ///< where they go
 
   SGEMM_HOST_DEVICE bool writes_mask() const { return activation == SGEMM_ACTIVATION_RELU && aux != nullptr; }
   SGEMM_HOST_DEVICE bool writes_argument() const { return activation == SGEMM_ACTIVATION_GELU && aux != nullptr; }
@@ -31,8 +29,6 @@ struct GemmEpilogue {
   bool changes_d(const GemmProblem& p) const {
     return changes_elements() || (c_is_another_matrix && (p.scalars_on_device() || p.beta != 0.0F));
   }
-  bool has_sums() const { return sums_of != SGEMM_SUMS_NONE; }
-  bool sums_operand() const { return sums_of == SGEMM_SUMS_OF_A || sums_of == SGEMM_SUMS_OF_B; }
 };
 
 /// Words of 32 bits of a mask. Leading dimensions are multiples of 128 bits.

@@ -102,7 +102,7 @@ void run(sgemm_handle_t handle, const Calls& calls) {
   handle->require_device();
   const GemmBatch batch = row_major(call, mode);
   const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
-  if (more && (epilogue.changes_d(batch.first) || epilogue.has_sums())) {
+  if (more && epilogue.changes_d(batch.first)) {
     handle->gemm(batch, epilogue);
   } else {
     handle->gemm(batch);
@@ -128,8 +128,7 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
   handle->require_device();
   const GemmBatch batch = row_major(call, handle->pointer_mode);
   const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
-  const Choice& choice =
-      handle->choice(batch, epilogue.changes_elements() || epilogue.has_sums() ? &epilogue : nullptr);
+  const Choice& choice = handle->choice(batch, epilogue.changes_elements() ? &epilogue : nullptr);
   copy(plan.reason, choice.reason);
   plan.cublas_us = choice.cublas_us;
   if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -137,8 +136,7 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
     return plan;
   }
   plan.workspace_bytes = sgemm_context::bytes_beside_cublas(batch);
-  plan.launches =
-      (plan.workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0) + (epilogue.has_sums() ? 1 : 0);
+  plan.launches = (plan.workspace_bytes > 0 ? 3 : 1) + (epilogue.changes_elements() ? 1 : 0);
   copy(plan.kernel, "cublas");
   if (choice.algorithm) {
     const std::int64_t launches = choice.algorithm->kernels * choice.algorithm->launches;

@@ -15,22 +15,10 @@ namespace {
 
 char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
-const char* name_of_sums(sgemm_sums_t sums) {
-  switch (sums) {
-    case SGEMM_SUMS_NONE:
-      return "";
-    case SGEMM_SUMS_OF_A:
-      return "+bgrada";
-    case SGEMM_SUMS_OF_B:
-      return "+bgradb";
-    case SGEMM_SUMS_OF_D_ROWS:
-    case SGEMM_SUMS_OF_D_COLUMNS:
-      return "+bgrad";
+const char* epilogue_name(const Call& call) {
+  if (!call.epilogue) {
+    return "";
   }
-  return "";
-}
-
-const char* name_of_activation(const Call& call) {
   const bool bias = call.epilogue->bias != nullptr;
   switch (call.epilogue->activation) {
     case SGEMM_ACTIVATION_NONE:
@@ -45,10 +33,6 @@ const char* name_of_activation(const Call& call) {
       return "+dgelu";
   }
   return "";
-}
-
-std::string epilogue_name(const Call& call) {
-  return call.epilogue ? std::string(name_of_activation(call)) + name_of_sums(call.epilogue->sums_of) : "";
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {

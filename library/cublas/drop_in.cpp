@@ -148,7 +148,6 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const Question question(device, call.multiprocessors, call.pointer_mode, call.accuracy, call.transa, call.transb,
                           call.m, call.n, call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, call.by_address,
                           call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
-                          call.epilogue ? call.epilogue->sums_of : SGEMM_SUMS_NONE,
                           call.epilogue && call.epilogue->bias != nullptr,
                           call.epilogue && call.epilogue->aux != nullptr);
   const std::lock_guard lock(decisions_mutex_);

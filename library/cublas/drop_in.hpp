@@ -94,7 +94,6 @@ class DropIn {
     int64_t m, n, k, lda, ldb, ldc, batch_count;
     bool by_address;
     std::optional<sgemm_activation_t> activation;  // of an epilogue
-    sgemm_sums_t sums_of;
     bool has_bias, has_aux;
 
     auto operator<=>(const Question&) const = default;

@@ -79,7 +79,7 @@ struct LtProduct {
 /// Sets the call's epilogue. Returns why the library can not do it, or an empty text.
 const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_epilogue_t>& call_epilogue) {
   const auto kind = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
-  sgemm_epilogue_t epilogue{};  // a bias of rows, or their sums
+  sgemm_epilogue_t epilogue{};  // a bias of rows
   bool has_bias = false;
   bool has_aux = false;
   switch (kind) {
@@ -101,9 +101,6 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
       has_aux = true;
       epilogue.activation = SGEMM_ACTIVATION_RELU;
       break;
-    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
-      epilogue.sums_of = SGEMM_SUMS_OF_D_ROWS;
-      [[fallthrough]];
     case CUBLASLT_EPILOGUE_DRELU:
       has_aux = true;
       epilogue.activation = SGEMM_ACTIVATION_RELU_GRADIENT;
@@ -121,18 +118,9 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
       has_aux = true;
       epilogue.activation = SGEMM_ACTIVATION_GELU;
       break;
-    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-      epilogue.sums_of = SGEMM_SUMS_OF_D_ROWS;
-      [[fallthrough]];
     case CUBLASLT_EPILOGUE_DGELU:
       has_aux = true;
       epilogue.activation = SGEMM_ACTIVATION_GELU_GRADIENT;
-      break;
-    case CUBLASLT_EPILOGUE_BGRADA:
-      epilogue.sums_of = SGEMM_SUMS_OF_A;
-      break;
-    case CUBLASLT_EPILOGUE_BGRADB:
-      epilogue.sums_of = SGEMM_SUMS_OF_B;
       break;
     default:
       return "libsgemm has no such epilogue";
@@ -141,15 +129,12 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
     const int32_t type = attribute(description, which, int32_t{-1});
     return type == -1 || type == CUDA_R_32F;
   };
-  const bool has_sums = epilogue.sums_of != SGEMM_SUMS_NONE;
-  if (has_bias || has_sums) {  // cuBLASLt has one place for a bias and for its gradient
-    auto* const numbers =
-        static_cast<float*>(attribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(nullptr)));
-    if (numbers == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)) {
+  if (has_bias) {
+    epilogue.bias = static_cast<const float*>(
+        attribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(nullptr)));
+    if (epilogue.bias == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)) {
       return "the bias is not FP32";
     }
-    epilogue.bias = has_bias ? numbers : nullptr;
-    epilogue.sums = has_sums ? numbers : nullptr;
   }
   if (has_aux) {
     epilogue.aux = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr));

@@ -84,20 +84,6 @@ TEST_F(RefusalTest, OfEnumerators) {
   epilogue.activation = SGEMM_ACTIVATION_RELU;
   epilogue.bias_of = static_cast<sgemm_bias_t>(2);
   expect_refused();
-  epilogue.bias_of = SGEMM_BIAS_OF_ROWS;
-  epilogue.sums_of = static_cast<sgemm_sums_t>(5);
-  epilogue.sums = product.d;
-  expect_refused();
-}
-
-TEST_F(RefusalTest, OfSums) {
-  epilogue.sums = product.d;
-  expect_refused();
-  epilogue.sums_of = SGEMM_SUMS_OF_A;
-  epilogue.sums = nullptr;
-  expect_refused();
-  epilogue.sums = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(product.d) + 2);
-  expect_refused();
 }
 
 TEST_F(RefusalTest, OfAuxiliaryMatrices) {
@@ -168,17 +154,6 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   EXPECT_STREQ(in_store.kernel, "12_fp16x3_lines");
   EXPECT_EQ(in_store.predicted_us, product.predicted_us);
   EXPECT_EQ(in_store.launches, product.launches);
-  for (const sgemm_sums_t sums_of : {SGEMM_SUMS_OF_A, SGEMM_SUMS_OF_D_ROWS}) {
-    sgemm_epilogue_t epilogue{};
-    float sum = 0.0F;
-    epilogue.sums_of = sums_of;
-    epilogue.sums = &sum;
-    const sgemm_plan_t with_sums = plan_of(handle, SIZE, SGEMM_OP_T, epilogue);
-    EXPECT_STREQ(with_sums.kernel, "12_fp16x3_lines");
-    EXPECT_EQ(with_sums.launches, product.launches + 1);
-    EXPECT_NE(std::string(with_sums.reason).find("a pass for the sums"), std::string::npos) << with_sums.reason;
-    EXPECT_GT(with_sums.predicted_us, product.predicted_us);
-  }
 
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t alone = plan_of(handle, SIZE, SGEMM_OP_T, none);

@@ -252,19 +252,8 @@ typedef enum { SGEMM_BIAS_OF_ROWS = 0, SGEMM_BIAS_OF_COLUMNS = 1 } sgemm_bias_t;
  * dimension is in bits, and a multiple of this. */
 #define SGEMM_MASK_ALIGNMENT 128
 
-/* Sums of a matrix's lines, which are the gradients of a bias. Where D is the gradient of a weight, its operand that is
- * the gradient of an output is added up over k; where D is the gradient of an input, D itself is added up. */
-typedef enum {
-  SGEMM_SUMS_NONE = 0,
-  SGEMM_SUMS_OF_A = 1,        /* m sums, of the rows of op(A) */
-  SGEMM_SUMS_OF_B = 2,        /* n sums, of the columns of op(B) */
-  SGEMM_SUMS_OF_D_ROWS = 3,   /* m sums, of the rows of D as it is stored */
-  SGEMM_SUMS_OF_D_COLUMNS = 4 /* n sums, of its columns */
-} sgemm_sums_t;
-
-/* Epilogues are those of cuBLASLt with FP32: a product in column-major order with a bias of rows is its BIAS. Sums of A
- * and B are its BGRADA and BGRADB, and sums of rows of D are those of its DRELU_BGRAD and DGELU_BGRAD. Zeros are no
- * epilogue. */
+/* Epilogues are those of cuBLASLt with FP32: a product in column-major order with a bias of rows is its BIAS. Zeros
+ * are no epilogue. */
 typedef struct {
   sgemm_activation_t activation;
   sgemm_bias_t bias_of;
@@ -272,8 +261,6 @@ typedef struct {
   void* aux;         /* a matrix of the size and order of D in the GPU's memory: a mask with ReLU, floats with GELU. A
                         gradient needs one. Null: none */
   int64_t aux_ld;    /* its leading dimension, in elements or bits */
-  sgemm_sums_t sums_of;
-  float* sums; /* m or n numbers in the GPU's memory, which are written; null if there are none */
 } sgemm_epilogue_t;
 
 /* ---- Operands that are split once ---- */
@@ -357,18 +344,17 @@ typedef struct {
  * call without packed operands. Where alpha and beta are on the GPU, no packed terms are read.
  *
  * C is D itself, with the same leading dimension, or does not overlap it. It is not read if beta is 0 and on the host.
- * Neither of them overlaps `bias`, `aux` or `sums`. In the last word of 32 bits of a row of the mask (of a column, if
- * column-major), bits beyond D become 0. Sums do not depend on alpha, but for those of D. They are 0 if k is 0, and not
- * written if D is empty. They are added in FP32, in the same order by the same call.
+ * Neither of them overlaps `bias` or `aux`. In the last word of 32 bits of a row of the mask (of a column, if
+ * column-major), bits beyond D become 0.
  *
  * INVALID_VALUE: `product` is null, or of another size; as in sgemm_gemm(), for an array of addresses in place of a
  * matrix, which has to be aligned to 8 bytes; batch_count or a stride below 0; with batch_count above 1, a stride_of_d
  * below the length of a column of D (of a row, if row-major), because the matrices overlap then; C is D with another
  * leading dimension; a packed operand of another device, of another accuracy than the handle's, of other lines or
  * another k, or of a library with another layout of terms; in an epilogue: an enumerator that does not exist; a
- * gradient without `aux`, or an `aux` without an activation; `sums_of` without `sums`, or the other way round; an
- * aux_ld below the length of a column of D (of a row, if row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask;
- * a pointer that is not aligned to 4 bytes. EXECUTION_FAILED: D may hold the product without the epilogue. */
+ * gradient without `aux`, or an `aux` without an activation; an aux_ld below the length of a column of D (of a row, if
+ * row-major), or no multiple of SGEMM_MASK_ALIGNMENT for a mask; a pointer that is not aligned to 4 bytes.
+ * EXECUTION_FAILED: D may hold the product without the epilogue. */
 SGEMM_API sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product);
 
 /* ---- What a call would do ---- */

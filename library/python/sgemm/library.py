@@ -48,7 +48,6 @@ class Epilogue(ctypes.Structure):
 
     _fields_ = (
         ("activation", c_int), ("bias_of", c_int), ("bias", c_void_p), ("aux", c_void_p), ("aux_ld", c_int64),
-        ("sums_of", c_int), ("sums", c_void_p),
     )  # fmt: skip
 
 
