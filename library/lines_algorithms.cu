@@ -1,7 +1,7 @@
 // Three FP16 products that keep small numbers, for a GemmProblem: operands of any layout, scalars on the host or on the
 // GPU. The first of five kernels looks at samples, the second splits whole lines, and the third writes what two terms
-// do not hold. The fourth multiplies. Where most tiles would need residuals, the third kernel splits for the six BF16
-// products of chapter 11 instead, and the fifth multiplies.
+// do not hold. The last one multiplies. Where tiles would need so many residuals that the six BF16 products of chapter
+// 11 are faster, the third kernel splits for these instead, and the fourth multiplies.
 
 #include "algorithms.hpp"
 #include "common/target.hpp"
@@ -79,7 +79,6 @@ struct SplitLeftOverKernel {
 template <class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_lines_kernel(typename Policy::Problem p, LineTerms lines, Schedule schedule) {
-  griddepcontrol_launch_dependents();
   Policy::before_first_tile();
   griddepcontrol_wait();
   if (!lines.takes_six()) {
@@ -90,10 +89,12 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
   }
 }
 
-/// Six products then. In one kernel with the three they take 7 % longer.
+/// Six products then. In one kernel with the three they take 7 % longer. It goes before the three, which are the usual
+/// case: an idle kernel takes 5 us less there than behind them.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_six_kernel(typename Policy::Problem p, LineTerms lines, Workspace<Bf16x6> six, Schedule schedule) {
+  griddepcontrol_launch_dependents();
   Policy::before_first_tile();
   griddepcontrol_wait();
   if (lines.takes_six()) {
@@ -106,10 +107,25 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 
 template <class ThreePolicy, class SixPolicy>
 void multiply(const typename ThreePolicy::Problem& p, const LineTerms& lines, const Plan& plan, cudaStream_t stream) {
-  launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(ThreePolicy::Shape::THREADS),
-                   Rings<LineTerms::Scheme>::SMEM_BYTES, stream, p, lines, plan.schedule);
   launch_dependent(gemm_six_kernel<SixPolicy>, plan.blocks, dim3(SixPolicy::Shape::THREADS), Rings<Bf16x6>::SMEM_BYTES,
                    stream, p, lines, lines.six(p), plan.schedule);
+  launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(ThreePolicy::Shape::THREADS),
+                   Rings<LineTerms::Scheme>::SMEM_BYTES, stream, p, lines, plan.schedule);
+}
+
+/// From where on six products are faster, by the predictions for the plan.
+template <class Three, class Six>
+MostResiduals most_residuals(const GemmProblem& p, const PredictedPlan& plan) {
+  const double elements = (static_cast<double>(p.m) + static_cast<double>(p.n)) * static_cast<double>(p.k);
+  const auto us = [](const Splitting& splitting, double cycles, double split, double streamed) {
+    return microseconds(board_model(), {splitting.method, 0.0, cycles, split * splitting.bytes, 0.0, 0.0, streamed});
+  };
+  const auto tiles = static_cast<int>(tile_count<Three>(p));
+  const double step = us(LINES_SPLITTING, UNEVEN * plan.cycles, elements / 2, residual_bytes<Three>(plan, tiles));
+  const double left = us(BF16X6_SPLITTING, predicted_cycles<Six>(p, plan, tiles), elements, 0.0) -
+                      us(LINES_SPLITTING, plan.cycles, 0.0, 0.0);
+  return {static_cast<float>((left - us(LINES_SPLITTING, 0.0, elements, 0.0)) / step), static_cast<float>(left / step),
+          Three::B_TILES};
 }
 
 template <int B_TILES>
@@ -120,6 +136,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =
       streamed ? plan_streamed<Three>(p, multiprocessors) : plan_whole<Three>(p, multiprocessors);
+  const MostResiduals most = most_residuals<Three, Six>(p, planned);
   const std::size_t lines_at = streamed ? Memory::bytes(multiprocessors) : 0;
   const int flag_count = streamed ? multiprocessors * Three::CONSUMER_WARPS : 0;
   const std::size_t deferred_at = lines_at + LineTerms(p, nullptr).bytes();
@@ -135,7 +152,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
     Plan work = planned;
     Memory::place(work.schedule, workspace, multiprocessors);
-    const LineTerms lines(problem, static_cast<char*>(workspace) + lines_at);
+    const LineTerms lines(problem, static_cast<char*>(workspace) + lines_at, most);
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     launch(gemm_prepare_lines_kernel, LineTerms::SAMPLES, dim3(SPLIT_THREADS), 0, stream, problem, lines);
     int8::launch_lines(problem, lines, {work.schedule.flags, flag_count}, stream);

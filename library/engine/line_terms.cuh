@@ -31,6 +31,13 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
+/// From how many steps with residuals on, for each step without them, six products are faster.
+struct MostResiduals {
+  float when_sampled = 0.0F;  ///< before lines are split
+  float when_split = 0.0F;
+  int b_tiles = 1;  ///< in a tile of C
+};
+
 /// The operand tiles of both matrices and what is known of them, in memory that may hold anything before. Behind the
 /// tiles of A and of B come a tile of zeros, and then the residual tiles.
 class LineTerms {
@@ -42,8 +49,9 @@ class LineTerms {
   static constexpr bool FOLLOWS_A_KERNEL = true;
 
   /// All places are computed on the host, so that kernels have them as parameters and not in registers.
-  LineTerms(const Problem& p, void* memory)
-      : k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
+  LineTerms(const Problem& p, void* memory, const MostResiduals& most = {})
+      : most_(most),
+        k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
         words_((k_tiles_ + WORD - 1) / WORD),
         a_tiles_(static_cast<int>(tiles_along(p.m))),
         b_tiles_(static_cast<int>(tiles_along(p.n))),
@@ -85,11 +93,8 @@ class LineTerms {
   /// Whether the product is one of six BF16 products. It is known when all lines are split.
   __device__ bool takes_six() const {
     const State& now = *state_;
-    const std::int64_t of_a = now.flagged[0];
-    const std::int64_t of_b = now.flagged[1];
-    // Three more products for each flag of A and of B: from there on six are faster.
-    return now.six != 0 || of_a + of_b > most_residuals() ||
-           4 * (of_a * b_tiles_ + of_b * a_tiles_) > std::int64_t{3} * a_tiles_ * b_tiles_ * k_tiles_;
+    return now.six != 0 || now.flagged[0] + now.flagged[1] > most_residuals() ||
+           residual_steps(part_of(now.flagged[0], a_tiles_), part_of(now.flagged[1], b_tiles_)) > most_.when_split;
   }
 
   // ---- The first kernel ----
@@ -97,7 +102,7 @@ class LineTerms {
   static constexpr int SAMPLES = 128;  ///< blocks
 
   /// Lowers all flags, and looks at pieces of lines of both operands, so that no time is lost for operands of which
-  /// most tiles would get a flag.
+  /// so many tiles would get a flag that six products are faster.
   __device__ __forceinline__ void prepare(const Operand& a, bool a_along_k, const Operand& b, bool b_along_k) const {
     __shared__ unsigned small_of_warp[SPLIT_WARPS];
     griddepcontrol_launch_dependents();
@@ -134,19 +139,27 @@ class LineTerms {
   /// Whether lines are to be split.
   __device__ __forceinline__ bool begin() const {
     griddepcontrol_wait();
-    unsigned small = 0;
+    unsigned small[2] = {};  // numbers of A and of B
 #pragma unroll
     for (int i = 0; i < SAMPLES; i += WARP) {
-      small += state_->small[i + static_cast<int>(threadIdx.x) % WARP];
+      small[2 * i / SAMPLES] += state_->small[i + static_cast<int>(threadIdx.x) % WARP];
     }
+    float flagged[2];
 #pragma unroll
-    for (int lanes = 1; lanes < WARP; lanes *= 2) {
-      small += __shfl_xor_sync(~0U, small, lanes);
+    for (int operand = 0; operand < 2; ++operand) {
+#pragma unroll
+      for (int lanes = 1; lanes < WARP; lanes *= 2) {
+        small[operand] += __shfl_xor_sync(~0U, small[operand], lanes);
+      }
+      // Of tiles in which as many of the numbers are small, wherever they lie.
+      constexpr float TILES = SAMPLES / 2 * SPLIT_WARPS * WARP * NUMBERS_OF_LANE / (TILE_ROWS * BK);
+      flagged[operand] = 1.0F - expf(-static_cast<float>(small[operand]) / TILES);
     }
-    if (small > MOST_SMALL && blockIdx.x == 0 && threadIdx.x == 0) {
+    const bool six = residual_steps(flagged[0], flagged[1]) > most_.when_sampled;
+    if (six && blockIdx.x == 0 && threadIdx.x == 0) {
       state_->six = 1;
     }
-    return small <= MOST_SMALL;
+    return !six;
   }
 
   /// The code of a line whose largest magnitude has these bits. It is multiplied by 2^(CODE_EXPONENT - code).
@@ -233,14 +246,22 @@ class LineTerms {
   static constexpr int RESIDUAL = 36;
   static constexpr float SMALL = 0x1p-22F;
   static constexpr float SMALLEST = 0x1p-42F;
-  /// Half of the pieces' numbers may give a flag below this part of the largest one. With more of them in 2^18 numbers
-  /// nearly all tiles of one operand have flags, or most tiles of both.
-  static constexpr float SMALL_IN_PIECE = 0x1p-21F;
-  static constexpr unsigned MOST_SMALL = 32;
+  /// As many of the pieces' numbers are below this part of the largest one as give a tile a flag, if numbers are as
+  /// dense there as around 0.
+  static constexpr float SMALL_IN_PIECE = 0x1p-22F;
   static constexpr int NUMBERS_OF_LANE = 8;  ///< of a piece
 
   SGEMM_HOST_DEVICE std::int64_t all_words() const { return std::int64_t{a_tiles_ + b_tiles_} * words_; }
   SGEMM_HOST_DEVICE std::int64_t most_residuals() const { return count_ / 2; }
+
+  __device__ float part_of(unsigned flags, int panels) const {
+    return static_cast<float>(flags) / (static_cast<float>(panels) * static_cast<float>(k_tiles_));
+  }
+  /// How many steps with residuals a step without them has, where such parts of the tiles of A and of B have flags.
+  __device__ float residual_steps(float of_a, float of_b) const {
+    const float of_both_tiles = most_.b_tiles == 1 ? of_b : of_b * (2.0F - of_b);
+    return of_a + of_both_tiles + of_a * of_both_tiles;
+  }
 
   __device__ __forceinline__ void store_residual_scaling(std::int64_t tile, int number, int has_next) const {
     Scaling& of_tile = *scaling(tile);
@@ -269,10 +290,12 @@ class LineTerms {
     for (int lanes = 1; lanes < WARP; lanes *= 2) {
       largest = int8::larger(largest, __shfl_xor_sync(~0U, largest, lanes));
     }
+    const float of_piece = __uint_as_float(largest);
+    const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
     unsigned small = 0;
 #pragma unroll
     for (const float value : x) {
-      const bool is_small = value != 0.0F && fabsf(value) < SMALL_IN_PIECE * __uint_as_float(largest);
+      const bool is_small = value != 0.0F && fabsf(value) < limit;
       small += static_cast<unsigned>(__popc(static_cast<int>(__ballot_sync(~0U, is_small ? 1 : 0))));
     }
     return small;
@@ -389,6 +412,7 @@ class LineTerms {
   }
 
  private:
+  MostResiduals most_;
   int k_tiles_;
   int words_;
   int a_tiles_;
