@@ -87,6 +87,9 @@ void Block::run_thread() {
     launch_->thread(launch_->kernel);
   }
   context_.watcher->finish(context_.current());
+  if (cluster_ == nullptr) {  // thread 0 waits for other blocks for all
+    named_barriers_.end_thread();
+  }
 }
 
 void Block::access(const Access& access, const void* code) {
@@ -110,6 +113,7 @@ void Block::poll(const void* address, const void* code) {
   }
   if (polled_ == std::pair(address, code)) {
     context_.scheduler.give_way_quietly();
+    set_in_kernel(false);
   }
   polled_ = {address, code};
 }

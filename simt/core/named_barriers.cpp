@@ -32,6 +32,14 @@ void NamedBarriers::arrive(unsigned id, unsigned threads, Site site) {
   }
 }
 
+void NamedBarriers::end_thread() {
+  ++ended_;
+  const Barrier& barrier = barriers_[0];
+  if (barrier.waiting.size > 0 && barrier.size() + not_waited_for(0) == barrier.expected) {
+    complete(0, false);
+  }
+}
+
 void NamedBarriers::complete(unsigned id, bool synchronises) {
   Barrier& barrier = barriers_[id];
   const auto last = synchronises ? std::optional(context_.current()) : std::nullopt;

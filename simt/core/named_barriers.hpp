@@ -14,12 +14,15 @@ class NamedBarriers final : public WaitingPlace {
   explicit NamedBarriers(BlockContext& context) : context_(context) {}
 
   /// A block begins. Arrivals of the block before are forgotten.
-  void begin() { barriers_ = {}; }
+  void begin() {
+    barriers_ = {};
+    ended_ = 0;
+  }
   void sync(unsigned id, unsigned threads, Site site) {
     Barrier& barrier = at(id, threads, site);
     Scheduler& scheduler = context_.scheduler;
     context_.watcher->arrive(scheduler.current(), true);
-    if (barrier.size() + 1 == threads) {
+    if (barrier.size() + 1 + not_waited_for(id) == threads) {
       complete(id, true);
       return;
     }
@@ -28,6 +31,8 @@ class NamedBarriers final : public WaitingPlace {
   }
   void sync_block(Site site) { sync(0, context_.scheduler.threads(), site); }
   void arrive(unsigned id, unsigned threads, Site site);
+  /// The current thread ends. The block's barrier is one of the threads that have not: CUDA's guide, __syncthreads().
+  void end_thread();
 
   std::string describe(unsigned id) const override;
 
@@ -52,11 +57,15 @@ class NamedBarriers final : public WaitingPlace {
   }
   /// Fails, because the barrier can not be called like this.
   [[gnu::noinline, gnu::cold]] void refuse(unsigned id, unsigned threads, Site site) const;
+  unsigned not_waited_for(unsigned id) const {
+    return id == 0 && barriers_[0].expected == context_.scheduler.threads() ? ended_ : 0;
+  }
   /// Completes a barrier. `synchronises`: the current thread is one of the threads that meet there.
   void complete(unsigned id, bool synchronises);
 
   BlockContext& context_;
   std::array<Barrier, BARRIERS> barriers_;
+  unsigned ended_ = 0;  ///< threads
 };
 
 }  // namespace simt

@@ -720,6 +720,16 @@ CASES = [
         ("of parts, which block (0,", "blocks are not ordered", "file.cu:"),
         sizes="20",
     ),
+    Case(
+        "threads_that_return_before_a_barrier",
+        HANDED_ON.replace("FENCE", "")
+        .replace("if (threadIdx.x == 0) ready = 0;", "if (threadIdx.x >= 64) return;")
+        .replace("if (threadIdx.x == 0) ready = 1;\n    return;", "")
+        .replace("while (ready == 0) {}", "__syncthreads();")
+        .replace("threadIdx.x - 32; c < N; c += 64", "threadIdx.x; c < N; c += 64"),
+        "executed",
+        sizes="20",
+    ),
     Case("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", sizes="20"),
     Case("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "failed", ("of shared row",), sizes="20"),
     Case("blocks_of_a_cluster", IN_CLUSTERS, "executed", sizes="20"),
