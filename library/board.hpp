@@ -4,7 +4,6 @@
 // sgemm_calibrate(). Those of an H200 are scaled for a board of another clock, memory or power, and the library has to
 // be so much faster in the prediction that a wrong one does no harm.
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +67,6 @@ struct CublasTable {
     return us[index(layout, m, n, k)];
   }
   double at(int layout, int m, int n, int k) const { return us.empty() ? 0.0 : us[index(layout, m, n, k)]; }
-  std::size_t count() const { return us.size() - static_cast<std::size_t>(std::count(us.begin(), us.end(), 0.0)); }
 
  private:
   static std::size_t index(int layout, int m, int n, int k) {

@@ -74,6 +74,6 @@ const BoardModel& board_model() {
   return model->second;
 }
 
-std::string calibration_text() { return describe(find_calibration(current_key()), model_of(current_board())); }
+std::string calibration_text() { return describe(find_calibration(current_key())); }
 
 }  // namespace sgemm

@@ -262,40 +262,9 @@ FoundCalibration find_calibration(const CalibrationKey& key) {
   return found;
 }
 
-std::string describe(const FoundCalibration& found, const BoardModel& built_in) {
-  std::stringstream text;
-  if (!found.calibration) {
-    text << (found.path.empty() ? "none" : found.path) << ": not used, " << found.why_not;
-    return content(text);
-  }
-  const BoardModel& board = found.calibration->board;
-  text << found.path << ", of " << found.calibration->date << ". Its constants, and those that are built in:\n";
-  text.precision(4);
-  text << "  a launch, us; cycles a us in short and in long products; GB/s of splitting, and of single stores\n";
-  const auto row = [&](const MethodRates& method) {
-    if (!(method.clock > 0.0)) {
-      text << "not known";
-      return;
-    }
-    text << method.launch << ", " << method.clock << ", " << method.throttled << ", " << method.bytes / 1e3 << ", "
-         << method.single / 1e3;
-  };
-  for (std::size_t i = 0; i < METHODS; ++i) {
-    text << "  " << METHOD_NAMES[i] << ": ";
-    row(board.methods[i]);
-    text << " (";
-    row(built_in.methods[i]);
-    text << ")\n";
-  }
-  const auto of_cublas = [&](const CublasRates& cublas) {
-    text << cublas.call << ", " << cublas.flops / 1e3 << ", " << cublas.bytes / 1e3;
-  };
-  text << "  cuBLAS at least, a call, us; GFLOP/s of a multiprocessor; GB/s: ";
-  of_cublas(board.cublas);
-  text << " (";
-  of_cublas(built_in.cublas);
-  text << "), and " << board.cublas_table.count() << " times";
-  return content(text);
+std::string describe(const FoundCalibration& found) {
+  return found.calibration ? found.path + ", of " + found.calibration->date
+                           : (found.path.empty() ? "none" : found.path) + ": not used, " + found.why_not;
 }
 
 }  // namespace sgemm

@@ -52,7 +52,7 @@ struct FoundCalibration {
 };
 FoundCalibration find_calibration(const CalibrationKey& key);
 
-/// For people: which file, of when, and how its constants differ from those that are built in.
-std::string describe(const FoundCalibration& found, const BoardModel& built_in);
+/// For people: which file, and of when, or why there is none.
+std::string describe(const FoundCalibration& found);
 
 }  // namespace sgemm

@@ -1,16 +1,13 @@
 #pragma once
 
-// The choice among a kernel's configurations, by a prediction of the time on the busiest multiprocessor. Chapter 09
-// and the library supply the times that were measured for them.
+// Predictions of the time on the busiest multiprocessor, by which configurations of a kernel are chosen.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"
-#include "host/launch.cuh"
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -49,26 +46,6 @@ inline double share_cycles(const Plan& plan, const TileCost& tile) {
 /// "128x256" and, where k is divided among blocks, "128x256 stream-k".
 inline std::string tile_name(int rows, int columns, bool streamed = false) {
   return std::to_string(rows) + "x" + std::to_string(columns) + (streamed ? " stream-k" : "");
-}
-
-/// A configuration, and how many cycles it is predicted to take.
-struct Candidate {
-  Configuration configuration;
-  double cycles;
-};
-
-/// The configurations that are predicted to take at most `hopeless` times as long as the fastest, which comes first.
-inline std::vector<Configuration> fastest_first(std::vector<Candidate> candidates, double hopeless) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& x, const Candidate& y) { return x.cycles < y.cycles; });
-  std::vector<Configuration> configurations;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.cycles <= hopeless * candidates.front().cycles) {
-      configurations.push_back(candidate.configuration);
-      configurations.back().predicted_cycles = candidate.cycles;
-    }
-  }
-  return configurations;
 }
 
 }  // namespace SGEMM_TARGET

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <clocale>
 #include <cmath>
@@ -200,7 +201,8 @@ TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   EXPECT_FALSE(board.knows(Method::reproducible)) << "it was not measured";
   EXPECT_EQ(board.cublas.flops, 2.5e5);
   EXPECT_EQ(board.cublas_table.at(3, 5, 13, 9), 123.5);
-  EXPECT_EQ(board.cublas_table.count(), 1);
+  const std::vector<double>& us = board.cublas_table.us;
+  EXPECT_EQ(std::count_if(us.begin(), us.end(), [](double time) { return time > 0.0; }), 1);
   EXPECT_EQ(board.cublas_table.multiprocessors, 46);
   EXPECT_EQ(board.margin, CALIBRATED_MARGIN);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "sgemm"), {}), 1) << "nothing is left";
@@ -304,14 +306,10 @@ TEST_F(CalibrationTest, WritersLeaveOneWholeFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "sgemm"), {}), 1);
 }
 
-TEST_F(CalibrationTest, ItIsDescribedBesideWhatIsBuiltIn) {
+TEST_F(CalibrationTest, ItIsDescribed) {
   write_whole(path_, text_);
-  const std::string text = describe(find_calibration(KEY), BoardModel());
-  EXPECT_NE(text.find(path_ + ", of 2026-01-02T03:04:05Z"), std::string::npos) << text;
-  EXPECT_NE(text.find("12_fp16x3: 7, 1380, 900, 1400, 500 (8.9, 1930, 1690, 3550, 1050)"), std::string::npos) << text;
-  EXPECT_NE(text.find("15_reproducible: not known (6.5,"), std::string::npos) << text;
-  EXPECT_NE(text.find("and 1 times"), std::string::npos) << text;
-  EXPECT_EQ(describe({"/a/file", std::nullopt, "because"}, BoardModel()), "/a/file: not used, because");
+  EXPECT_EQ(describe(find_calibration(KEY)), path_ + ", of 2026-01-02T03:04:05Z");
+  EXPECT_EQ(describe({"/a/file", std::nullopt, "because"}), "/a/file: not used, because");
 }
 
 // ---- Choices ----

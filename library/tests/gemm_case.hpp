@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -375,10 +376,14 @@ class Expected {
   double largest_product_ = 0.0;  // of numbers of op(A) and op(B) anywhere, or 0 if it does not count
 };
 
-/// Runs a case through the C interface and checks it.
-inline void expect_right(sgemm_handle_t handle, const GemmCase& product) {
+/// Runs a case through the C interface and checks it, on operands as `change` leaves them.
+inline void expect_right(
+    sgemm_handle_t handle, const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](auto&) {},
+    std::int64_t most_rows = 64) {
   GemmOperands operands(product);
-  const Expected expected(operands);
+  change(operands);
+  operands.upload();
+  const Expected expected(operands, most_rows);
   ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check(operands);

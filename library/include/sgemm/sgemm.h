@@ -393,8 +393,8 @@ SGEMM_API sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t
  * INVALID_VALUE: `text` is null, or the file can not be written. */
 SGEMM_API sgemm_status_t sgemm_calibrate(const char* file, const char** text);
 
-/* For people: which file holds for the current device, and how its constants differ from those that are built in, or
- * why there is none. It lives until the thread's next call. */
+/* For people: which file holds for the current device, and of when, or why there is none. It lives until the thread's
+ * next call. */
 SGEMM_API const char* sgemm_calibration(void);
 
 #ifdef __cplusplus

@@ -102,20 +102,18 @@ TEST(LibraryTest, ThinProductsInEveryLayout) {
         product.batch = batch;
         product.padding = n % 4 == 0 ? 2 : 0;
         product.order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
-        GemmOperands operands(product);
-        EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << product.describe();
-        operands.op_a(0, 0, 7) = INF;
-        operands.op_b(0, 11, n - 1) = NAN_FLOAT;
-        operands.op_a(0, m / 2, 4000) = 0x1p90F;
-        for (std::int64_t k = 0; k < product.k; ++k) {
-          operands.op_a(0, m - 1, k) *= 0x1p-100F;
-          operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
-        }
-        operands.upload();
-        const Expected expected(operands, 5);
-        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-        expected.check(operands);
+        const auto change = [&](GemmOperands& operands) {
+          EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << product.describe();
+          const auto& [of_m, of_n, of_k] = std::tuple(operands.of.m, operands.of.n, operands.of.k);
+          operands.op_a(0, 0, 7) = INF;
+          operands.op_b(0, 11, of_n - 1) = NAN_FLOAT;
+          operands.op_a(0, of_m / 2, 4000) = 0x1p90F;
+          for (std::int64_t k = 0; k < of_k; ++k) {
+            operands.op_a(0, of_m - 1, k) *= 0x1p-100F;
+            operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
+          }
+        };
+        expect_right(handle, product, change, 5);
       }
     }
   }
@@ -126,19 +124,16 @@ TEST(LibraryTest, InfNanAndDenormals) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     GemmCase product{1030, 900, 1100, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
     product.accuracy = accuracy;
-    GemmOperands operands(product);
-    operands.op_a(0, 3, 7) = INF;
-    operands.op_a(0, 1029, 1000) = NAN_FLOAT;
-    operands.op_b(0, 20, 899) = -INF;
-    for (std::int64_t k = 0; k < product.k; ++k) {
-      operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
-      operands.op_b(0, k, 41) *= 0x1p100F;
-    }
-    operands.upload();
-    const Expected expected(operands, 1030);
-    ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expected.check(operands);
+    const auto change = [](GemmOperands& operands) {
+      operands.op_a(0, 3, 7) = INF;
+      operands.op_a(0, 1029, 1000) = NAN_FLOAT;
+      operands.op_b(0, 20, 899) = -INF;
+      for (std::int64_t k = 0; k < operands.of.k; ++k) {
+        operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
+        operands.op_b(0, k, 41) *= 0x1p100F;
+      }
+    };
+    expect_right(handle, product, change, 1030);
   }
 }
 
@@ -198,11 +193,8 @@ TEST(LibraryTest, BatchesOfSeveralLaunches) {
       product.batch = 11;
       product.accuracy = accuracy;
       product.by_address = by_address;
-      GemmOperands operands(product);
-      const Expected expected(operands, 2);
-      ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-      expected.check(operands);
+      expect_right(
+          handle, product, [](auto&) {}, 2);
     }
   }
 }
@@ -217,15 +209,12 @@ TEST(LibraryTest, ManyProductsInALaunch) {
         product.accuracy = accuracy;
         product.by_address = by_address;
         product.padding = by_address ? 1 : 0;
-        GemmOperands operands(product);
-        for (std::int64_t item = 0; item < product.batch; item += 7) {
-          operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
-        }
-        operands.upload();
-        const Expected expected(operands, 4);
-        ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-        expected.check(operands);
+        const auto change = [](GemmOperands& operands) {
+          for (std::int64_t item = 0; item < operands.of.batch; item += 7) {
+            operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
+          }
+        };
+        expect_right(handle, product, change, 4);
       }
     }
   }
