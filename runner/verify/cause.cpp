@@ -92,6 +92,12 @@ class Suspect {
         rows, rows.empty() || columns.empty() ? "" : " and from ", columns);
   }
 
+  /// Whether C has what the executor gives local variables of files (simt/CMakeLists.txt).
+  bool has_unset_locals() const {
+    const auto unset = std::bit_cast<float>(0xFEFEFEFEU);
+    return std::ranges::any_of(samples_, [&](Index element) { return c_[element] == p_.alpha * unset; });
+  }
+
   bool fits(const Guess& guess) const {
     return std::ranges::all_of(samples_, [&](Index element) {
       const auto [value, magnitude] = value_of(guess, element);
@@ -260,6 +266,9 @@ std::string cause_of_wrong(const Problem& problem, const float* c) {
   const Suspect suspect(problem, c);
   if (std::string text = suspect.unwritten(); !text.empty()) {
     return text;
+  }
+  if (suspect.has_unset_locals()) {
+    return "; C has what a local variable holds that nothing was assigned to: does each sum begin at 0?";
   }
   const Guess right = suspect.right();
   if (suspect.fits(right)) {

@@ -792,6 +792,9 @@ int main() {
     wrong("the_last_term", launching(k="int k = 0; k < K - 1; ++k"), "lacks the last 1 of the 40 terms"),
     wrong("the_last_tile", launching(k="int k = 0; k < K / 16 * 16; ++k"), "lacks the last 8 of the 40 terms"),
     wrong("the_first_tile", launching(k="int k = 8; k < K; ++k"), "lacks the first 8 of the 40 terms"),
+    wrong(
+        "a_sum_that_begins_anywhere", launching().replace("float s = 0;", "float s;"), "nothing was assigned to", "8"
+    ),
     wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
     wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
     wrong_factor("no_alpha", "s + beta * C[r * N + c]", "lacks the factor alpha"),
