@@ -3,7 +3,6 @@
 import argparse
 import os
 import statistics
-import sys
 from collections.abc import Callable
 
 from .. import library
@@ -18,12 +17,10 @@ CUBLAS = "cuBLAS"
 def add_command(commands) -> None:
     parser = commands.add_parser(
         "bench",
-        help="a table and a chart of speeds, in less than a minute",
+        help="a table of speeds, in less than a minute",
         description="Measures products of several kinds by cuBLAS and with each accuracy: calls one behind the other, "
-        "in turns, with operands that the L2 may hold. Prints a table. Draws a chart with matplotlib, or with bars of "
-        "text where that is missing.",
+        "in turns, with operands that the L2 may hold.",
     )
-    parser.add_argument("--chart", metavar="FILE", default="sgemm-bench.png", help="where the chart goes (%(default)s)")
     parser.add_argument("--device", type=int, default=0, help="the GPU's number (%(default)s)")
     parser.set_defaults(command=run)
 
@@ -32,18 +29,16 @@ def run(options: argparse.Namespace) -> int:
     driver = Driver()
     device = driver.chosen(options.device)
     with driver.current(device.number):
-        speeds = measure_all(driver)
-    draw(speeds, f"FP32 products on {device.name}", options.chart)
+        print(f"FP32 products on {device.name}: TFLOP/s, and how many times as fast as cuBLAS\n")
+        measure_all(driver)
     return 0
 
 
-def measure_all(driver: Driver) -> dict[Product, dict[str, float]]:
-    """TFLOP/s of each product and way. Prints the table line by line."""
+def measure_all(driver: Driver) -> None:
+    """Prints the TFLOP/s of each product and way, line by line."""
     handle, cublas, random = library.Handle(), Cublas(), random_floats(1 << 22)
     ways = [CUBLAS, *accuracies(handle)]
-    print("TFLOP/s, and how many times as fast as cuBLAS\n")
     print(f"{'':20}{'m x n x k':24}" + "".join(f"{way:>18}" for way in ways))
-    speeds = {}
     for product in PRODUCTS:
         a_bytes, b_bytes, c_bytes = (4 * product.batch * count for count in product.elements)
         try:
@@ -53,9 +48,7 @@ def measure_all(driver: Driver) -> dict[Product, dict[str, float]]:
         except DriverError as error:
             print(f"{product.name:20}{product.size:24}  {error}")
             continue
-        speeds[product] = {way: product.flop / seconds[way] / 1e12 for way in ways}
-        print(table_line(product, speeds[product]), flush=True)
-    return speeds
+        print(table_line(product, {way: product.flop / seconds[way] / 1e12 for way in ways}), flush=True)
 
 
 def random_floats(count: int) -> bytes:
@@ -106,42 +99,3 @@ def table_line(product: Product, speeds: dict[str, float]) -> str:
         if way != CUBLAS:
             cells.append(f"{speed:10.1f} ({speed / speeds[CUBLAS]:4.2f}x)")
     return f"{product.name:20}{product.size:24}" + "".join(cells)
-
-
-def draw(speeds: dict[Product, dict[str, float]], title: str, path: str) -> None:
-    if not speeds:
-        return
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError:
-        print("\n" + bars(speeds))
-        return
-    ways = next(iter(speeds.values())).keys()
-    figure, axes = pyplot.subplots(figsize=(9, 0.65 * len(speeds) + 1.2), layout="constrained")
-    height = 0.8 / len(ways)
-    for index, way in enumerate(ways):
-        places = [row + (index + 0.5) * height - 0.4 for row in range(len(speeds))]
-        axes.barh(places, [of[way] for of in speeds.values()], height, label=way)
-    axes.set_yticks(range(len(speeds)), [f"{product.name}\n{product.size}" for product in speeds], fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("TFLOP/s")
-    axes.set_title(title)
-    axes.legend()
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        print(f"sgemm: {path} can not be written: {error}", file=sys.stderr)
-    else:
-        print(f"\nThe chart is in {path}.")
-
-
-def bars(speeds: dict[Product, dict[str, float]], width: int = 60) -> str:
-    most = max(speed for of in speeds.values() for speed in of.values())
-    lines = []
-    for product, of in speeds.items():
-        lines.append(f"{product.name}, {product.size}")
-        lines += [f"  {way:14}{'#' * round(width * speed / most)} {speed:.1f}" for way, speed in of.items()]
-    return "\n".join(lines)
