@@ -28,7 +28,7 @@ HOMES = {HOME: "index.html", "README.md": "README.html"}  # the site begins with
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
 URL = os.environ.get("SGEMM_SITE_URL", "").rstrip("/")  # where the site will be, for previews of links to it
-CARD = "ladder.png"
+CARD, CARD_WIDTH = "ladder.png", 1200
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
 SECTIONS = {"warp": "A warp's accesses", "tiles": "Tiles, and their order", "report": "A report of results"}  # for them
 
@@ -146,7 +146,8 @@ def previews(config: MkDocsConfig) -> dict[str, File]:
 
 
 def png_of(path: str) -> bytes:
-    return vl_convert.svg_to_png((ROOT / path).read_text(encoding="utf-8"), scale=1.75)  # 1200 pixels wide
+    svg = (ROOT / path).read_text(encoding="utf-8")
+    return vl_convert.svg_to_png(svg, scale=CARD_WIDTH / float(re.search(r'<svg[^>]* width="([\d.]+)"', svg)[1]))
 
 
 def meta(texts: dict[str, str]) -> str:
