@@ -17,9 +17,9 @@ packages=(python3 python3-numpy python3-pandas) # Debian's, where PyPI can not b
 case ${1:-} in
   "") ;;
   --dev)
-    modules="$modules, cogapp, ipykernel, jsonschema, markdown_it, matplotlib, nbclient, pytest, ruff, xdist"
+    modules="$modules, cogapp, ipykernel, jsonschema, matplotlib, nbclient, pytest, ruff, xdist"
     requirements="requirements-dev.txt"
-    packages+=(python3-ipykernel python3-jsonschema python3-markdown-it python3-matplotlib python3-nbclient python3-pytest python3-pytest-xdist)
+    packages+=(python3-ipykernel python3-jsonschema python3-matplotlib python3-nbclient python3-pytest python3-pytest-xdist)
     ;;
   --fleet)
     modules="$modules, reframe"
@@ -31,7 +31,7 @@ case ${1:-} in
     requirements="requirements-wheel.txt"
     ;;
   --site)
-    modules="$modules, cogapp, jsonschema, pytest, axe_playwright_python, material, playwright"
+    modules="$modules, cogapp, jsonschema, pytest, axe_playwright_python, markdown_it, material, playwright"
     requirements="requirements-site.txt"
     packages+=(python3-jsonschema python3-pytest)
     ;;
