@@ -45,7 +45,7 @@ def of_multiply_adds(record: Mapping, device: Mapping, own: bool) -> Iterator[Li
         basis = f"{sms} SMs x {rate} multiply-adds of {kind} x 2 x {mhz} MHz / {products} for each product"
         ways.append((2 * gpus * sms * rate * mhz / 1e3 / products, f"{gpus} GPUs x " * (gpus > 1) + basis))
     gflops, basis = max(ways, default=(0, ""))
-    smallest, halvings = min(record["m"], record["n"], record["k"]), 0
+    smallest, halvings = min(record["m"], record["n"], record["k"]), 3 if own and accuracy == "fp32_strassen" else 0
     while not own and smallest >= 2 * LEAST_HALVED:  # each time seven products do for eight (Strassen 1969)
         smallest, halvings = smallest // 2, halvings + 1
     if halvings:

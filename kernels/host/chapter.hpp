@@ -18,13 +18,14 @@ namespace sgemm {
 
 /// The error bound a kernel promises. runner/verify/verify.hpp turns it into numbers.
 enum class AccuracyClass {
-  fp32,        ///< IEEE single-precision products and sums, in any order of summation
-  fp32_split,  ///< nearly fp32: products of operands split into TF32 terms, sums mostly in single precision
-  bf16_split,  ///< nearly fp32, with BF16 terms of scaled operands
-  fp16_split,  ///< nearly fp32, with FP16 terms, if rows of A and columns of B do not span many decades
-  int8_split,  ///< INT8 digits of operands with one scale per row of A and column of B, relative to their largest
-               ///< numbers
-  tf32,        ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
+  fp32,           ///< IEEE single-precision products and sums, in any order of summation
+  fp32_strassen,  ///< single-precision products of sums of blocks, relative to an operand's largest numbers
+  fp32_split,     ///< nearly fp32: products of operands split into TF32 terms, sums mostly in single precision
+  bf16_split,     ///< nearly fp32, with BF16 terms of scaled operands
+  fp16_split,     ///< nearly fp32, with FP16 terms, if rows of A and columns of B do not span many decades
+  int8_split,     ///< INT8 digits of operands with one scale per row of A and column of B, relative to their largest
+                  ///< numbers
+  tf32,           ///< operands rounded to 10 mantissa bits (tensor-core TF32), single-precision sums
 };
 
 /// One of the ways in which a kernel computes problems of one shape and alignment.

@@ -64,6 +64,8 @@ std::string_view to_string(AccuracyClass accuracy) {
   switch (accuracy) {
     case AccuracyClass::fp32:
       return "fp32";
+    case AccuracyClass::fp32_strassen:
+      return "fp32_strassen";
     case AccuracyClass::fp32_split:
       return "fp32_split";
     case AccuracyClass::bf16_split:

@@ -16,10 +16,13 @@ namespace {
 constexpr double FLOAT = 4.0;     // bytes
 constexpr double OF_EMPTY = 0.5;  // of an empty kernel's time: its median was taken before the clocks were up
 
-/// So often the extents can be halved before they are below LEAST_HALVED: each time seven products do for eight
-/// (Strassen 1969).
-int halvings_of(const Shape& shape) {
+/// So often the extents are halved: each time seven products do for eight (Strassen 1969). Files may do so until they
+/// are below LEAST_HALVED, chapters of Strassen's class three times, and other chapters do not.
+int halvings_of(const Shape& shape, const Kernel& kernel) {
   constexpr std::int64_t LEAST_HALVED = 8192;
+  if (kernel.number > 0) {
+    return kernel.accuracy == AccuracyClass::fp32_strassen ? 3 : 0;
+  }
   int halvings = 0;
   for (std::int64_t least = std::min({shape.m, shape.n, shape.k}); least >= 2 * LEAST_HALVED; least /= 2) {
     ++halvings;
@@ -53,7 +56,7 @@ std::optional<Limit> of_multiply_adds(const Device& device, const Shape& shape, 
   if (best == 0.0) {
     return std::nullopt;
   }
-  if (const int halvings = chapter ? 0 : halvings_of(shape); halvings > 0) {
+  if (const int halvings = halvings_of(shape, kernel); halvings > 0) {
     best *= std::pow(8.0 / 7.0, halvings);
     basis += fmt::format(" x (8/7)^{}", halvings);
   }

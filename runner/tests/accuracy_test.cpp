@@ -47,6 +47,17 @@ TEST(Accuracy, OnlyNumbersOfManyDecadesAreMoreThanScaledFp16Promises) {
   }
 }
 
+TEST(Accuracy, StrassenPromisesNothingWhereRowsDifferInScaleOrAreNotFinite) {
+  for (const Distribution data : {Distribution::uniform, Distribution::uniform01, Distribution::normal,
+                                  Distribution::lognormal1, Distribution::integers, Distribution::cancelling}) {
+    EXPECT_TRUE(promises(AccuracyClass::fp32_strassen, data)) << to_string(data);
+  }
+  for (const Distribution data : {Distribution::lognormal4, Distribution::huge, Distribution::inf, Distribution::nan,
+                                  Distribution::rank_one, Distribution::outliers, Distribution::huge_row}) {
+    EXPECT_FALSE(promises(AccuracyClass::fp32_strassen, data)) << to_string(data);
+  }
+}
+
 TEST(Accuracy, RoundingsAverageOutButForVeryDifferentTerms) {
   EXPECT_EQ(std::count_if(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end(),
                           [](Distribution data) { return roundings_of(data) == Roundings::any; }),

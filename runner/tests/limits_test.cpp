@@ -77,6 +77,7 @@ TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
     return flops(CUBE_4096) / limits_of(h200(), CUBE_4096, chapter, {}).front().us / 1e6;
   };
   EXPECT_NEAR(tflops(AccuracyClass::fp32), *h200().fp32_peak_gflops() / 1e3, 1e-6);
+  EXPECT_NEAR(tflops(AccuracyClass::fp32_strassen), tflops(AccuracyClass::fp32) * 512.0 / 343.0, 1e-6);
   EXPECT_NEAR(tflops(AccuracyClass::fp32_split), 178.4, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::bf16_split), 178.4, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::fp16_split), 356.8, 0.1);

@@ -232,8 +232,9 @@ TEST_F(ResultsFileTest, Samples) {
          {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
     }
-    for (const AccuracyClass accuracy : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
-                                         AccuracyClass::fp16_split, AccuracyClass::int8_split, AccuracyClass::tf32}) {
+    for (const AccuracyClass accuracy :
+         {AccuracyClass::fp32, AccuracyClass::fp32_strassen, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
+          AccuracyClass::fp16_split, AccuracyClass::int8_split, AccuracyClass::tf32}) {
       Record record = measured_record();
       record.accuracy = accuracy;
       file.add(record);
@@ -242,7 +243,7 @@ TEST_F(ResultsFileTest, Samples) {
     file.add(sustained_record());
     file.add(record_of_two_counted_launches());
     file.finish(false);
-    EXPECT_EQ(nlohmann::json::parse(read(sample_path(name))).at("benchmarks").size(), 21U);
+    EXPECT_EQ(nlohmann::json::parse(read(sample_path(name))).at("benchmarks").size(), 22U);
   }
 }
 

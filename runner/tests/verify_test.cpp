@@ -84,6 +84,7 @@ class Fixture {
 TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
+  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_strassen, 4096), 264.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 220.0);
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096, Roundings::any), 4188.0);
   for (const AccuracyClass split : {AccuracyClass::bf16_split, AccuracyClass::fp16_split}) {
@@ -95,7 +96,8 @@ TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::int8_split, 4096), 132.0);
 }
 
-TEST(LargestFactorTest, GrowsWithKForIntegersAlone) {
+TEST(LargestFactorTest, GrowsWithKForIntegersAndSumsOfBlocks) {
+  EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::fp32_strassen, 1000), 16000.0);
   EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::int8_split, 1000), 12200.0);
   for (const AccuracyClass other : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
                                     AccuracyClass::fp16_split, AccuracyClass::tf32}) {

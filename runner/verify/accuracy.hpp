@@ -12,7 +12,7 @@ namespace sgemm {
 /// Whether kernels of a class promise their bound (bound_factor()) on such operands. If they do not, --accuracy reports
 /// an error beyond the bound without calling it incorrect. fp32, bf16_split and int8_split promise the bound on all
 /// operands. fp16_split does not if the numbers of a row of A or of a column of B span many decades. tf32 and
-/// fp32_split do not on denormal operands.
+/// fp32_split do not on denormal operands, nor fp32_strassen where rows differ in scale or are not finite.
 bool promises(AccuracyClass accuracy, Distribution data);
 
 /// The largest relative error, by Frobenius norms, that a C of sums over k in FP32 has on uniform operands; infinity

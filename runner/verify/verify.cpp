@@ -235,6 +235,8 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
     case AccuracyClass::fp32:
     case AccuracyClass::int8_split:
       return sum;
+    case AccuracyClass::fp32_strassen:
+      return 2.0 * sum;
     case AccuracyClass::fp32_split:
       return SPLIT_PRODUCT + SUM_OF_16_K_IN_TENSOR_CORE + sum;
     case AccuracyClass::bf16_split:
@@ -248,7 +250,11 @@ double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings)
 
 double largest_factor(AccuracyClass accuracy, std::int64_t k) {
   constexpr double INT8_DIGITS = 12.2;
-  return accuracy == AccuracyClass::int8_split ? INT8_DIGITS * static_cast<double>(k) : 0.0;
+  constexpr double SUMS_OF_BLOCKS = 16.0;
+  return (accuracy == AccuracyClass::int8_split      ? INT8_DIGITS
+          : accuracy == AccuracyClass::fp32_strassen ? SUMS_OF_BLOCKS
+                                                     : 0.0) *
+         static_cast<double>(k);
 }
 
 ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings) {

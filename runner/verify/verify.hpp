@@ -23,7 +23,7 @@ enum class Roundings {
 double bound_factor(AccuracyClass accuracy, std::int64_t k, Roundings roundings = Roundings::independent);
 
 /// The factor of a further term of that bound, eps * |alpha| * the largest magnitude of the element's row of A * that
-/// of its column of B: 0 for all classes but int8_split.
+/// of its column of B: 0 for all classes but int8_split and fp32_strassen.
 double largest_factor(AccuracyClass accuracy, std::int64_t k);
 
 /// The findings of comparing one C with its reference.

@@ -39,7 +39,7 @@ class CountedKernelTest : public testing::TestWithParam<const Kernel*> {
       tensor_flops += static_cast<double>(whole[i].tensor_flops);
     }
     const double products = static_cast<double>(shape.m * shape.n * shape.k);
-    if (GetParam()->accuracy == AccuracyClass::fp32) {
+    if (GetParam()->accuracy == AccuracyClass::fp32 || GetParam()->accuracy == AccuracyClass::fp32_strassen) {
       EXPECT_GE(flops, 2.0 * products);
       EXPECT_EQ(tensor_flops, 0.0);
     } else {

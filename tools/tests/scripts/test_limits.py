@@ -43,6 +43,7 @@ def test_committed_cases_would_be_implausible_if_they_were_twenty_times_as_fast(
         ({}, 66.9),
         ({"number": -1}, 535.2),
         ({"number": -1, "path": "my.cu", "accuracy_class": "tf32"}, 1070.4),
+        ({"accuracy_class": "fp32_strassen"}, 66.9 * 512 / 343),
         ({"accuracy_class": "bf16_split"}, 178.4),
         ({"accuracy_class": "int8_split"}, 356.8),
         ({"accuracy_class": "tf32"}, 535.2),
