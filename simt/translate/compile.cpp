@@ -111,7 +111,8 @@ std::vector<std::string> unit_flags(bool checked) {
   // wrong, the executor's own templates would fill a page behind the first error. A frame larger than a page touches
   // all of its pages, so that none of a full stack goes past the page below it.
   std::vector<std::string> flags{"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w", "-ftemplate-backtrace-limit=1"};
-  std::istringstream words(SIMT_FILE_FLAGS " " + std::string(checked ? SIMT_CHECKED_FLAGS : "-O2 " SIMT_FLAGS));
+  const std::string of_own_compiler = compiler() == SIMT_COMPILER ? SIMT_FILE_FLAGS " " : "";  // others may be older
+  std::istringstream words(of_own_compiler + (checked ? SIMT_CHECKED_FLAGS : "-O2 " SIMT_FLAGS));
   for (std::string word; words >> word;) {
     flags.push_back(word);
   }
