@@ -10,9 +10,6 @@ namespace {
 
 using Points = std::vector<Trace::Point>;
 
-/// What NVML averages a power over, where it does.
-constexpr double AVERAGED_S = 1.0;
-
 /// The time that a point stands for, in seconds. A single point stands for everything.
 double weight(const Points& points, std::size_t i) {
   if (points.size() == 1) {
@@ -46,24 +43,6 @@ std::vector<std::size_t> steps_of_counter(const Points& points) {
     }
   }
   return steps;
-}
-
-std::optional<EnergyUse> counted_energy(const Points& points) {
-  const std::vector<std::size_t> steps = steps_of_counter(points);
-  if (steps.size() < 2) {
-    return std::nullopt;
-  }
-  const auto moment = [&](std::size_t i) { return (points[i - 1].seconds + points[i].seconds) / 2.0; };
-  const auto open = [&](std::size_t i) { return (points[i].seconds - points[i - 1].seconds) / 2.0; };
-  const std::size_t first = steps.front();
-  const std::size_t last = steps.back();
-  EnergyUse use;
-  use.joules = *points[last].sample.energy_j - *points[first].sample.energy_j;
-  use.from_s = moment(first);
-  use.to_s = moment(last);
-  use.uncertainty = (open(first) + open(last)) / (use.to_s - use.from_s);
-  use.counted = true;
-  return use;
 }
 
 }  // namespace
@@ -104,27 +83,24 @@ std::vector<std::pair<std::string, double>> Trace::throttle_shares() const {
 }
 
 EnergyAnswer energy_of(const Trace& trace) {
-  if (const std::optional<EnergyUse> use = counted_energy(trace.points)) {
-    return {use, ""};
-  }
-  Points usable;
-  const bool instant = trace.power_is_instant();
-  for (const Trace::Point& point : trace.points) {
-    if (power_of(point.sample) && (instant || point.seconds >= AVERAGED_S)) {
-      usable.push_back(point);
-    }
-  }
-  if (usable.size() >= 2) {
-    EnergyUse use;
-    use.from_s = usable.front().seconds;
-    use.to_s = usable.back().seconds;
-    use.joules = *Trace{usable, ""}.mean_power_w() * (use.to_s - use.from_s);
-    return {use, ""};
-  }
+  const Points& points = trace.points;
+  const std::vector<std::size_t> steps = steps_of_counter(points);
   if (!trace.no_energy.empty()) {
     return {std::nullopt, trace.no_energy};
   }
-  return {std::nullopt, "the launches ended before the energy counter had moved twice"};
+  if (steps.size() < 2) {
+    return {std::nullopt, "the launches ended before the energy counter had moved twice"};
+  }
+  const auto moment = [&](std::size_t i) { return (points[i - 1].seconds + points[i].seconds) / 2.0; };
+  const auto open = [&](std::size_t i) { return (points[i].seconds - points[i - 1].seconds) / 2.0; };
+  const std::size_t first = steps.front();
+  const std::size_t last = steps.back();
+  EnergyUse use;
+  use.joules = *points[last].sample.energy_j - *points[first].sample.energy_j;
+  use.from_s = moment(first);
+  use.to_s = moment(last);
+  use.uncertainty = (open(first) + open(last)) / (use.to_s - use.from_s);
+  return {use, ""};
 }
 
 Watch::Watch(const Telemetry* telemetry) : telemetry_(telemetry) {

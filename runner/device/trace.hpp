@@ -41,7 +41,6 @@ struct EnergyUse {
   double to_s = 0.0;
   /// How much of it the two moments leave open, as a share: the counter moves in steps, seen when it is read.
   double uncertainty = 0.0;
-  bool counted = false;  ///< by NVML's energy counter; otherwise integrated from powers
 
   double mean_power_w() const { return joules / (to_s - from_s); }
 };
@@ -54,9 +53,8 @@ struct EnergyAnswer {
 
 /// The energy of the longest part of a trace that allows an honest answer.
 ///
-/// The energy counter moves in steps of tens of milliseconds. So the energy is that between its first step and its last
-/// one: both moments are known to half the distance between two points. With no counter, or fewer than two steps, it is
-/// the integral of the power. Where powers are means over a second, the first second is left out.
+/// NVML's energy counter moves in steps of tens of milliseconds. So the energy is that between its first step and its
+/// last one: both moments are known to half the distance between two points.
 EnergyAnswer energy_of(const Trace& trace);
 
 /// Samples a GPU about every 10 ms on a thread of its own, from the constructor to stop(). NVML is asked there while

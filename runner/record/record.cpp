@@ -368,8 +368,7 @@ Json to_json(const Turn& turn, double flops) {
     json["joules_per_product"] = energy.joules;
     json["gflops_per_watt"] = flops / energy.joules / 1e9;
     json["watts"] = energy.use->mean_power_w();
-    json["energy"] = {{"source", energy.use->counted ? "counter" : "power"},
-                      {"from_s", energy.use->from_s},
+    json["energy"] = {{"from_s", energy.use->from_s},
                       {"to_s", energy.use->to_s},
                       {"joules", energy.use->joules},
                       {"uncertainty", energy.use->uncertainty}};
