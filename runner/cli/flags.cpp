@@ -4,12 +4,14 @@
 #include "base/words.hpp"
 #include "cli/values.hpp"
 #include "judge/hidden.hpp"
+#include "record/results_file.hpp"
 #include "simt/gpu_models.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -103,8 +105,9 @@ FlagGroup of_files(Options& options) {
             true},
            {"--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them", RUN_FILES,
             [&](Text text) {
-              for (const std::string_view word : split(text, ' ')) {
-                user.compile.nvcc_flags.emplace_back(word);
+              std::istringstream words{text};
+              for (std::string word; words >> word;) {
+                user.compile.nvcc_flags.push_back(word);
               }
             }},
            {"--device-code", "", "of files, run the kernels of their launch line alone, and no host code", RUN_FILES,
@@ -187,7 +190,12 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
        {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
         [&](Text text) { options.blocks_per_sm = parse_between<int>("--blocks-per-sm", text, 1, MOST_BLOCKS_PER_SM); }},
        {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE), COUNT,
-        [&](Text text) { options.trace.emplace().page = text; }},
+        [&](Text text) {
+          if (!text.ends_with(".html")) {
+            reject("--trace", text, "a name that ends in .html");
+          }
+          options.trace.emplace().page = text;
+        }},
        {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
         [&](Text text) {
           traced.launch = parse_number<std::size_t>(
@@ -212,6 +220,9 @@ FlagGroup output(Options& options) {
         [&](Text text) {
           if (text == "-") {
             throw UsageError("--out: '-' is no file: --benchmark_format=json writes to standard output");
+          }
+          if (!text.ends_with(".json") && !is_csv(text)) {
+            reject("--out", text, "a name that ends in .json or .csv");
           }
           options.out = text;
         }},

@@ -182,9 +182,6 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
                                    fmt::join(options.user.compile.include_folders, ","), folder));
     }
   }
-  if (options.trace && options.trace->page == options.out) {
-    throw UsageError(fmt::format("--trace and --out are two files, and both are {}", *options.out));
-  }
   if (options.on_executor && options.ranks.exchange) {
     throw UsageError(
         fmt::format("--exchange is about GPUs: not with {}", options.protocol.check ? "--check" : "--device cpu"));

@@ -23,8 +23,11 @@ Grid parse_grid(std::string_view flag, const std::string& text) {
     reject(flag, text, EXPECTED);
   }
   const auto side = [&](std::string_view digits) {
-    return parse_number<int>(
-        flag, std::string(digits), [](int x) { return x >= 1 && x <= MOST_GPUS; }, EXPECTED);
+    const std::optional<int> number = number_in<int>(digits);
+    if (!number || *number < 1 || *number > MOST_GPUS) {
+      reject(flag, text, EXPECTED);
+    }
+    return *number;
   };
   const Grid grid{side(sides[0]), side(sides[1])};
   if (grid.size() > MOST_GPUS) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -34,16 +35,23 @@ inline constexpr auto KINDS = [] {
   throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
 }
 
+/// The number that is all of `text`.
 template <class Number>
-Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
-                    std::string_view expected) {
+std::optional<Number> number_in(std::string_view text) {
   Number number{};
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || rest != end || !accepted(number)) {
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
+
+template <class Number>
+Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
+                    std::string_view expected) {
+  const std::optional<Number> number = number_in<Number>(text);
+  if (!number || !accepted(*number)) {
     reject(flag, text, expected);
   }
-  return number;
+  return *number;
 }
 
 /// "cold, warm".

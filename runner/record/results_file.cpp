@@ -182,6 +182,9 @@ void require_writable(const fs::path& path) {
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
     refuse("it is not a regular file");
   }
+  if (fs::is_symlink(path, error) && !fs::exists(path, error)) {
+    refuse("it is a link to a file that is not there");
+  }
   if (fs::exists(path, error) && access(path.c_str(), W_OK) != 0) {
     refuse(std::strerror(errno));
   }
@@ -195,6 +198,9 @@ void write_atomically(const fs::path& path, std::string_view content) {
 }
 
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
+  if (path_.extension() == ".cu" || path_.extension() == ".cuh") {
+    throw UsageError(fmt::format("can not write {}: it has the name of a source", path_.string()));
+  }
   require_writable(path_);
   descriptor_ = open_and_lock(path_, false);
   if (descriptor_ < 0) {

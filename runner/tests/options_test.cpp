@@ -1,5 +1,6 @@
 #include "cli/options.hpp"
 
+#include "cli/flags.hpp"
 #include "usage_message.hpp"
 
 #include <gtest/gtest.h>
@@ -128,30 +129,14 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
   for (const std::string line : {"--help", "-h", "--kernel 5 --help"}) {
     const ParseResult result = parse(words(line));
     ASSERT_TRUE(result.text.has_value());
-    const Arguments named = words(
-        "--kernel --sizes --alpha --beta --seed --data --l2 --device --out --time --max-seconds --no-verify "
-        "--force --check --count --accuracy --gpu-model --blocks-per-sm --list --help --version --benchmark_",
-        {"--secret HEX",
-         "--energy ",
-         "--sustain S",
-         "cancelling ",
-         "--launch CODE",
-         "--requires CODE",
-         "--workspace CODE",
-         "--profile ",
-         "--include FOLDERS",
-         "--nvcc-flags FLAGS",
-         "--timeout S",
-         "--new-kernel FILE.cu",
-         "--judge FILES",
-         "--json FILE",
-         "huge_row ",
-         "Usage: runner",
-         "Examples:",
-         "Exit status:",
-         "[uniform; with --accuracy all]",
-         "cold, warm [cold]",
-         "[256:8192; "});
+    Options any;
+    TraceOptions traced;
+    Arguments named{"--help", "Usage: runner", "Examples:", "Exit status:", "cancelling ", "[256:8192; "};
+    for (const FlagGroup& group : all_flags(any, traced)) {
+      for (const Flag& flag : group.flags) {
+        named.push_back(flag.name + " " + flag.value);
+      }
+    }
     for (const std::string& word : named) {
       EXPECT_NE(result.text->find(word), std::string::npos) << word;
     }
@@ -278,7 +263,9 @@ TEST(Options, WhatIsRefusedIsSaidInASentence) {
            {"--check --blocks-per-sm 2", "--blocks-per-sm needs --count"},
            {"--trace a.html", "--trace needs --count"},
            {"--count --trace-warp 1", "--trace-warp requires --trace"},
-           {"--count --trace a --out a", "--trace and --out are two files, and both are a"},
+           {"--count --trace a.json", "--trace: 'a.json' is not a name that ends in .html"},
+           {"--out my.cu", "--out: 'my.cu' is not a name that ends in .json or .csv"},
+           {"--gpus 2 --grid 2x", "--grid: '2x' is not of the form 2x4, rows times columns of GPUs"},
            {"--count --out a.csv",
             "--out a.csv: CSV has no columns for what --count finds: name a file that ends in .json"},
            {"--energy --out a.CSV",
@@ -408,13 +395,6 @@ TEST(Options, EnergyAndSustainedSpeed) {
   EXPECT_EQ(sustain.protocol.mode, Mode::sustain);
   EXPECT_EQ(sustain.protocol.sustain_s, 20.0);
   EXPECT_EQ(sustain.protocol.l2, L2State::warm) << "as each launch leaves it for the next";
-}
-
-TEST(Options, Words) {
-  EXPECT_EQ(to_string(L2State::cold), "cold");
-  EXPECT_EQ(to_string(L2State::warm), "warm");
-  EXPECT_EQ(to_string(TimeMode::kernel), "kernel");
-  EXPECT_EQ(to_string(TimeMode::end_to_end), "end-to-end");
 }
 
 }  // namespace

@@ -116,6 +116,10 @@ TEST_F(ResultsFileTest, UnwritablePathsAreRefused) {
   EXPECT_THROW(require_writable("missing/out.json"), UsageError);
   EXPECT_THROW(require_writable("."), UsageError);
   EXPECT_THROW(require_writable("/dev/null"), UsageError);
+  EXPECT_THROW(OutputFile("my.cu"), UsageError);
+  fs::create_symlink("nowhere", "link.json");
+  EXPECT_THROW(OutputFile("link.json"), UsageError);
+  fs::remove("link.json");
   EXPECT_NO_THROW(require_writable("out.json"));
   EXPECT_EQ(files(), 0U) << "asking leaves nothing behind";
   std::ofstream("out.json") << "old";
