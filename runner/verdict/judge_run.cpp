@@ -397,7 +397,7 @@ Json verdicts_document(const Options& options, const DeviceQuery& device, const 
   json["interrupted"] = interrupted();
   json["verdicts"] = Json::array();
   for (const FileVerdict& verdict : verdicts) {
-    json["verdicts"].push_back(to_json(verdict, device.device, options.protocol));
+    json["verdicts"].push_back(to_json(verdict));
   }
   return json;
 }

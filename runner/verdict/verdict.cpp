@@ -1,7 +1,6 @@
 #include "verdict/verdict.hpp"
 
 #include "base/outcome.hpp"
-#include "judge/limits.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -169,7 +168,7 @@ void note_special_sizes(FileVerdict& verdict) {
   }
 }
 
-Json speed_json(const Record& record, const std::optional<Device>& device, const Protocol& protocol) {
+Json speed_json(const Record& record) {
   const Json of_case = to_json(record);
   const Json& time = of_case.at("time_us");
   const double flop = flops(record.size);
@@ -187,15 +186,6 @@ Json speed_json(const Record& record, const std::optional<Device>& device, const
   }
   json["samples"] = of_case.at("samples_us").size();
   json["throttled"] = record.throttled();
-  json["limits"] = Json::array();
-  if (device) {
-    Kernel kernel;
-    kernel.accuracy = record.accuracy;
-    const Shape shape = shape_of(record.size, protocol.alpha, protocol.beta);
-    for (const Limit& limit : limits_of(*device, shape, kernel, {})) {
-      json["limits"].push_back({{"us", limit.us}, {"formula", limit.formula}});
-    }
-  }
   return json;
 }
 
@@ -269,7 +259,7 @@ FileVerdict verdict_of(const Findings& findings) {
   return verdict;
 }
 
-Json to_json(const FileVerdict& verdict, const std::optional<Device>& device, const Protocol& protocol) {
+Json to_json(const FileVerdict& verdict) {
   Json json;
   json["file"] = verdict.file;
   json["hash"] = verdict.hash;
@@ -285,7 +275,7 @@ Json to_json(const FileVerdict& verdict, const std::optional<Device>& device, co
   json["speeds"] = Json::array();
   if (verdict.decision == Decision::accepted) {
     for (const Record* const record : verdict.timed()) {
-      json["speeds"].push_back(speed_json(*record, device, protocol));
+      json["speeds"].push_back(speed_json(*record));
     }
   }
   json["weak_on"] = Json::array();

@@ -100,9 +100,8 @@ struct Findings {
 /// Decides by the trials of a file. Fills in everything but file and hash.
 FileVerdict verdict_of(const Findings& findings);
 
-/// The verdict as verdicts.schema.json has it. The device and the protocol tell the limits of its speeds.
-nlohmann::ordered_json to_json(const FileVerdict& verdict, const std::optional<Device>& device,
-                               const Protocol& protocol);
+/// The verdict as verdicts.schema.json has it.
+nlohmann::ordered_json to_json(const FileVerdict& verdict);
 
 /// The files that a --judge expression names, as parts of --kernel: files separated by commas, and the *.cu of folders
 /// in alphabetical order. Throws UsageError for a file or folder that is not there, and for a folder without any.

@@ -107,7 +107,7 @@ def test_wrong_results_are_found(samples, change, field):
         (lambda document: document["verdicts"][1].update(accepted=True), "verdict"),
         (lambda document: document["verdicts"][1].update(speeds=document["verdicts"][0]["speeds"]), "speeds"),
         (lambda document: document["verdicts"][1].pop("reason"), "reason"),
-        (lambda document: document["verdicts"][0]["speeds"][0].pop("limits"), "limits"),
+        (lambda document: document["verdicts"][0]["speeds"][0].pop("samples"), "samples"),
         (lambda document: document["verdicts"][0]["cases"][0].update(trial="luck"), "luck"),
         (lambda document: document["verdicts"][0]["trials"][0].pop("seconds"), "seconds"),
         (lambda document: document.pop("secret"), "secret"),
