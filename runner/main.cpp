@@ -1,6 +1,7 @@
 // Command line -> mode and plan -> for each case: operands, verification, measurement, record -> table and file.
 
 #include "base/interrupt.hpp"
+#include "base/usage_error.hpp"
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/benchmarks.hpp"
@@ -92,8 +93,11 @@ ExitStatus run_plan(const Run& run) {
     }
     return record;
   };
-  if (const std::string repetitions = run_cases(run.plan, options.google, run_case); !repetitions.empty()) {
-    std::cout << '\n' << repetitions;
+  if (options.google.asked_for()) {
+    const std::string repetitions = run_cases(run.plan, options.google, run_case);
+    std::cout << (repetitions.empty() ? "" : "\n") << repetitions;
+  } else {
+    std::for_each(run.plan.begin(), run.plan.end(), run_case);
   }
   file.finish(interrupted());
   if (table_shown) {
@@ -168,13 +172,17 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 }  // namespace
 }  // namespace sgemm
 
-int main(int argc, char** argv) {
-  return sgemm::status_of([&]() -> int {
-    const std::optional<sgemm::Launch> launch = sgemm::find_launch();
-    if (!launch) {
-      return sgemm::start(argc, argv, nullptr, nullptr);
-    }
-    return sgemm::run_in_world(*launch,
-                               [&](sgemm::MpiWorld& world) { return sgemm::start(argc, argv, &*launch, &world); });
-  });
+int main(int argc, char** argv) try {
+  const std::optional<sgemm::Launch> launch = sgemm::find_launch();
+  const auto start = [&](sgemm::MpiWorld* world) {
+    return sgemm::start(argc, argv, launch ? &*launch : nullptr, world);
+  };
+  const int status =
+      launch ? sgemm::run_in_world(*launch, [&](sgemm::MpiWorld& world) { return start(&world); }) : start(nullptr);
+  if (!std::cout.flush()) {
+    throw sgemm::UsageError("can not write to standard output");
+  }
+  return status;
+} catch (...) {
+  return sgemm::status_of_error();
 }

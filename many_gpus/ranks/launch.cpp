@@ -61,7 +61,13 @@ int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead
   if (world->rank() > 0) {
     return world->follow();
   }
-  const int status = status_of([&] { return lead(*world); });
+  const int status = [&] {
+    try {
+      return lead(*world);
+    } catch (...) {
+      return status_of_error();
+    }
+  }();
   world->leave(status);
   return status;
 }

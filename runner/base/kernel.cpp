@@ -44,20 +44,6 @@ bool merge(Kernel& kernel, Kernel& other) {
   return any;
 }
 
-/// Its launches see a k of 0 where alpha is 0, and an alpha of 0 where k is 0 (host/launch.cuh).
-std::vector<Configuration> with_unused_operands_left_out(std::vector<Configuration> all) {
-  for (Configuration& each : all) {
-    each.launch = [launch = std::move(each.launch)](Problem p, void* workspace, cudaStream_t stream) {
-      if (p.alpha == 0.0F || p.k == 0) {
-        p.alpha = 0.0F;
-        p.k = 0;
-      }
-      launch(p, workspace, stream);
-    };
-  }
-  return all;
-}
-
 }  // namespace
 
 std::string_view to_string(AccuracyClass accuracy) {
@@ -113,7 +99,7 @@ std::shared_ptr<void> allocate_for_executor(std::size_t bytes) {
 Prepared Build::prepare(Configuration configuration) const {
   std::shared_ptr<void> workspace =
       configuration.workspace_bytes > 0 ? allocate(configuration.workspace_bytes) : nullptr;
-  return {std::move(configuration), std::move(workspace)};
+  return {std::move(configuration), std::move(workspace), leaves_out_unused};
 }
 
 std::string Kernel::numbered_name() const {
@@ -148,9 +134,8 @@ Kernel kernel_of(const CompiledChapter& chapter) {
     return kernel;
   }
   Build& build = kernel.build(chapter.target);
-  build.configurations = [list = chapter.configurations](const Problem& problem) {
-    return with_unused_operands_left_out(list(problem));
-  };
+  build.configurations = chapter.configurations;
+  build.leaves_out_unused = true;
   build.allocate = chapter.target == Target::for_gpu ? allocate_on_gpu : allocate_for_executor;
   if (chapter.target == Target::for_gpu) {
     build.missing_code = chapter.missing_code;

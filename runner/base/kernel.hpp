@@ -45,8 +45,13 @@ std::shared_ptr<void> allocate_for_executor(std::size_t bytes);
 struct Prepared {
   Configuration configuration;
   std::shared_ptr<void> workspace;
+  bool leaves_out_unused = false;  ///< as Build has it
 
-  void operator()(const Problem& problem, cudaStream_t stream) const {
+  void operator()(Problem problem, cudaStream_t stream) const {
+    if (leaves_out_unused && (problem.alpha == 0.0F || problem.k == 0)) {
+      problem.alpha = 0.0F;
+      problem.k = 0;
+    }
     configuration.launch(problem, workspace.get(), stream);
   }
 };
@@ -64,6 +69,8 @@ struct Build {
   std::function<std::optional<Resources>()> resources;
   /// The architecture that this build lacks and can not run without, "sm_90a"; empty if it lacks none.
   std::string missing_code;
+  /// Whether launches see a k of 0 where alpha is 0, and an alpha of 0 where k is 0 (host/launch.cuh).
+  bool leaves_out_unused = false;
 
   explicit operator bool() const { return static_cast<bool>(configurations); }
   /// Prepares a configuration with a workspace of its own. Throws if there is no room for it.

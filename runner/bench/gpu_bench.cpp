@@ -4,13 +4,20 @@
 #include "bench/gpu/session.hpp"
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
+#include "device/trace.hpp"
+#include "record/record.hpp"
 
+#include <cstddef>
 #include <exception>
+#include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cuda_profiler_api.h>
+#include <fmt/format.h>
 
 namespace sgemm {
 namespace {
@@ -111,10 +118,88 @@ void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& 
   });
 }
 
+Contender cublas(GpuSession& gpu, OperandSet& operands) {
+  return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
+}
+
+/// Samples of cuBLAS on its own and on operands that stay, which are taken once for all kernels on the same ones.
+const std::vector<double>& cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
+  OnDevice& state = gpu.on_device(item.operands);
+  if (state.cublas_alone_us.empty()) {
+    const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)});
+    const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
+    state.cublas_alone_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
+  }
+  return state.cublas_alone_us;
+}
+
+/// Device memory that nobody has.
+std::size_t free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+/// The first launch loads code, and samples need no more memory than a launch, but for some of the judge's.
+void note_leak(std::size_t free_before, Record& record) {
+  constexpr std::size_t MIB = std::size_t{1} << 20U;
+  constexpr std::size_t OF_JUDGE = 64 * MIB;
+  const std::size_t free = free_bytes();
+  if (free + OF_JUDGE < free_before) {
+    record.note = fmt::format("{} MiB of the GPU's memory went while it ran", (free_before - free) / MIB);
+  }
+}
+
+/// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
+void measure(GpuSession& gpu, const GpuCase& item) {
+  const auto& [kernel, operands, observer, record] = item;
+  const std::vector<double>& alone_us = cublas_alone_us(gpu, item);
+  const Prepared prepared = gpu.prepare(item);
+  const std::size_t free_before = free_bytes();
+  gpu.run_verified(prepared, item);
+
+  std::unique_ptr<Witness> witness = gpu.witness_of(item);
+  const Contender contender{prepared, Owner::kernel,
+                            GpuSession::standard_of(operands, kernel.accuracy, record.rel_err)};
+  Watch watch(gpu.telemetry());
+  const Round round = gpu.round_of(operands, {contender, cublas(gpu, operands)}, witness.get());
+  Timings timings = take_samples(round, gpu.sampling(2), observer);
+  if (gpu.telemetry() != nullptr) {
+    const Trace trace = watch.stop();
+    record.trace = to_json(trace);
+    record.telemetry = to_json(trace.points.front().sample, trace.points.back().sample);
+  }
+  if (kernel.file) {
+    note_leak(free_before, record);
+  }
+  if (witness) {
+    witness.reset();  // the operands are those of the reference again
+    gpu.run_once(prepared, operands);
+    gpu.verify(item, 0, "after timing: ");
+  } else if (gpu.protocol().verify) {
+    round({0}, timings.launches_per_sample);  // C may be cuBLAS's
+    gpu.verify(item, timings.launches_per_sample - 1, "after timing: ");
+  }
+  if (gpu.protocol().energy) {
+    measure_energy(gpu, item, prepared);
+  }
+
+  gpu.note_resources(item);
+  Measurement measurement = measurement_of(std::move(timings), operands.size);
+  gpu.require_possible(item, measurement.time_us.median, measurement.timings.launches_per_sample, gpu.protocol().l2);
+  compare_with_alone(measurement, alone_us);
+  const std::optional<double> peak = gpu.device().fp32_peak_gflops();
+  if (peak && kernel.accuracy == AccuracyClass::fp32) {
+    measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;
+  }
+  record.measurement = std::move(measurement);
+}
+
 /// One launch, of which the errors are recorded.
 void compare_errors(GpuSession& gpu, const GpuCase& item) {
   const Prepared prepared = gpu.prepare(item);
-  gpu.run_once(prepared, item.operands, Owner::kernel);
+  gpu.run_once(prepared, item.operands);
   gpu.verify(item, 0, "");
   item.record.outcome = Outcome::compared;
 }
@@ -122,16 +207,16 @@ void compare_errors(GpuSession& gpu, const GpuCase& item) {
 /// One launch between cudaProfilerStart() and cudaProfilerStop().
 void launch_profiled(GpuSession& gpu, const GpuCase& item) {
   const Prepared prepared = gpu.prepare(item);
-  gpu.run_once(prepared, item.operands, Owner::kernel);  // what a first launch loads is not profiled
+  gpu.run_once(prepared, item.operands);  // what a first launch loads is not profiled
   if (gpu.protocol().verify) {
     gpu.verify(item, 0, "");
   }
 
   DeviceProblem& problem = gpu.on_device(item.operands).problem;
-  problem.restore(Owner::kernel, 1, gpu.stream());
+  problem.restore(1, gpu.stream());
   CUDA_CHECK(cudaStreamSynchronize(gpu.stream()));
   CUDA_CHECK(cudaProfilerStart());
-  prepared(problem.operands(Owner::kernel), gpu.stream());
+  prepared(problem.operands(), gpu.stream());
   CUDA_CHECK(cudaStreamSynchronize(gpu.stream()));
   CUDA_CHECK(cudaProfilerStop());
   gpu.note_resources(item);
@@ -154,7 +239,7 @@ void CudaBench::run_mode(const GpuCase& item) {
 void CudaBench::require_inputs_unchanged(OperandSet& operands) {
   DeviceProblem& on_device = gpu_.on_device(operands).problem;
   const std::string why = changed_input(operands.host(), [&](MatrixName name, std::size_t elements) {
-    const Problem problem = on_device.operands(Owner::kernel);
+    const Problem problem = on_device.operands();
     const float* const data = name == MatrixName::a   ? problem.a
                               : name == MatrixName::b ? problem.b
                                                       : on_device.reference_operands().c;
@@ -170,7 +255,7 @@ void CudaBench::require_inputs_unchanged(OperandSet& operands) {
 Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {
   return guarded(record.name, [&] {
     const Reference& expected = gpu_.reference(operands, observer);
-    const Problem problem = gpu_.on_device(operands).problem.operands(Owner::kernel);
+    const Problem problem = gpu_.on_device(operands).problem.operands();
     const std::vector<float>& c = operands.result();
     CUDA_CHECK(cudaMemcpy(problem.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
     return expected.check(problem.c, problem.ldc, record.accuracy);
@@ -182,8 +267,8 @@ double CudaBench::cublas_rel_err(OperandSet& operands, const Observer& observer,
     OnDevice& state = gpu_.on_device(operands);
     if (!state.cublas_rel_err) {
       const Reference& expected = gpu_.reference(operands, observer);
-      gpu_.run_once(gpu_.cublas_of(operands), operands, Owner::cublas);
-      const Problem problem = state.problem.operands(Owner::cublas);
+      gpu_.run_once(gpu_.cublas_of(operands), operands);
+      const Problem problem = state.problem.operands();
       state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
     }
     return *state.cublas_rel_err;

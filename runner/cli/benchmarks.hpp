@@ -24,6 +24,9 @@ struct BenchmarkFlags {
   std::optional<BenchmarkFormat> format = {};  ///< of what it prints in place of the table
   std::string out = {};                        ///< path of its file; empty for none
   BenchmarkFormat out_format = BenchmarkFormat::json;
+
+  /// Whether run_cases() does more than to run each case.
+  bool asked_for() const { return repetitions > 1 || format || !out.empty(); }
 };
 
 /// The cases that the filter chooses by their names. Prints these instead, and returns none, with `list_tests`. Throws

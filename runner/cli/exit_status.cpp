@@ -31,9 +31,9 @@ ExitStatus without_device(std::string_view flag, std::string_view why) {
   return NOTHING_MEASURED;
 }
 
-int status_of(const std::function<int()>& work) {
+int status_of_error() {
   try {
-    return work();
+    throw;
   } catch (const UsageError& error) {
     std::cerr << fmt::format("{}runner: {}\n", error.details(), error.what());
     return BAD_USAGE;

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 
-#include <functional>
 #include <map>
 #include <string_view>
 
@@ -24,7 +23,7 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts);
 /// Says that the flag needs a GPU, and returns the status for that.
 ExitStatus without_device(std::string_view flag, std::string_view why);
 
-/// The status of `work`, or of the error that ended it, which is printed in one piece: mpirun writes there as well.
-int status_of(const std::function<int()>& work);
+/// The status of the error that is being handled, which is printed in one piece: mpirun writes there as well.
+int status_of_error();
 
 }  // namespace sgemm

@@ -55,9 +55,8 @@ void DeviceProblem::move(std::uint64_t seed) {
     inputs.a.move(random(counter++));
     inputs.b.move(random(counter++));
   }
-  for (Outputs& outputs : outputs_) {
-    outputs.kernel.move(random(counter++));
-    outputs.cublas.move(random(counter++));
+  for (Place& output : outputs_) {
+    output.move(random(counter++));
   }
 }
 
@@ -70,8 +69,7 @@ void DeviceProblem::reserve(int launches) {
     inputs_.push_back(std::move(next));
   }
   while (outputs_.size() < sets_of_outputs(launches)) {
-    const std::size_t size = elements_of_c(shape_);
-    outputs_.push_back({Place(size), Place(size)});
+    outputs_.emplace_back(elements_of_c(shape_));
   }
 }
 
@@ -84,23 +82,23 @@ Rooms DeviceProblem::rooms(int launch) {
   return {inputs.a.room(), inputs.b.room()};
 }
 
-Problem DeviceProblem::operands(Owner owner, int launch) {
+Problem DeviceProblem::operands(int launch) {
   const std::size_t input = separate_inputs_ ? static_cast<std::size_t>(launch) : 0;
   const std::size_t output = sets_of_outputs(launch + 1) - 1;
   Inputs& inputs = inputs_[input];
-  return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[output].of(owner).data());
+  return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[output].data());
 }
 
 Problem DeviceProblem::reference_operands() {
-  Problem problem = operands(Owner::cublas);
+  Problem problem = operands();
   problem.c = c0_.data();
   return problem;
 }
 
-void DeviceProblem::restore(Owner owner, int launches, cudaStream_t stream) {
+void DeviceProblem::restore(int launches, cudaStream_t stream) {
   const std::size_t bytes = elements_of_c(shape_) * sizeof(float);
   for (std::size_t set = 0; set < sets_of_outputs(launches); ++set) {
-    float* const c = operands(owner, static_cast<int>(set)).c;
+    float* const c = operands(static_cast<int>(set)).c;
     if (shape_.beta != 0.0F) {
       copy(c, c0_.data(), bytes, stream);
     } else {
@@ -114,8 +112,8 @@ double DeviceProblem::bytes_needed(const Shape& shape) {
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);
-  const double outputs = shape.beta != 0.0F ? 3.0 : 2.0;
-  constexpr double PLACES = 5.0;
+  const double outputs = shape.beta != 0.0F ? 2.0 : 1.0;
+  constexpr double PLACES = 4.0;
   return (static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) + PLACES * STEP * STEPS) * sizeof(float);
 }
 

@@ -81,19 +81,19 @@ Witness::~Witness() {
   }
 }
 
-Matrices Witness::all_a(Owner owner) {
-  return matrices_of(shape_.m, shape_.k, launches_, [&](int launch) { return problem_.operands(owner, launch).a; });
+Matrices Witness::all_a() {
+  return matrices_of(shape_.m, shape_.k, launches_, [&](int launch) { return problem_.operands(launch).a; });
 }
 
-Matrices Witness::all_b(Owner owner) {
-  return matrices_of(shape_.k, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).b; });
+Matrices Witness::all_b() {
+  return matrices_of(shape_.k, shape_.n, launches_, [&](int launch) { return problem_.operands(launch).b; });
 }
 
 void Witness::fill_with_seed() {
   Seeds seeds;
   std::fill(std::begin(seeds.of_launch), std::end(seeds.of_launch), seed_);
   launches_ = std::max(launches_, 1);
-  enqueue_fill(all_a(Owner::cublas), all_b(Owner::cublas), seeds, fill_of(data_), stream_);
+  enqueue_fill(all_a(), all_b(), seeds, fill_of(data_), stream_);
 }
 
 void Witness::renew(int launches) {
@@ -118,18 +118,18 @@ void Witness::renew(int launches) {
     };
     enqueue_fill(rooms(&Rooms::a), rooms(&Rooms::b), around, fill_of(data_), stream_);
   }
-  enqueue_fill(all_a(Owner::cublas), all_b(Owner::cublas), seeds_, fill_of(data_), stream_);
+  enqueue_fill(all_a(), all_b(), seeds_, fill_of(data_), stream_);
   CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, LOOKS * sizeof(LookFindings), stream_));
 }
 
-void Witness::enqueue_look(Owner owner, const ErrorBound& bound) {
+void Witness::enqueue_look(const ErrorBound& bound) {
   const auto count = static_cast<std::size_t>(launches_);
   if (factors_.size() < count * static_cast<std::size_t>(shape_.k)) {
     factors_ = DeviceBuffer<Factor>(count * static_cast<std::size_t>(shape_.k));
     expected_ = DeviceBuffer<Expectation>(count * static_cast<std::size_t>(shape_.m));
   }
-  const Matrices a = all_a(owner);
-  const Matrices b = all_b(owner);
+  const Matrices a = all_a();
+  const Matrices b = all_b();
   const Fill fill = fill_of(data_);
   enqueue_factors(b, seeds_, fill, signs_, factors_.data(), stream_);
   enqueue_expectations(a, seeds_, fill, factors_.data(), expected_.data(), stream_);
@@ -138,7 +138,7 @@ void Witness::enqueue_look(Owner owner, const ErrorBound& bound) {
     enqueue_signed_rows(original, signs_, c0_.data(), stream_);
   }
   const Matrices c =
-      matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(owner, launch).c; });
+      matrices_of(shape_.m, shape_.n, launches_, [&](int launch) { return problem_.operands(launch).c; });
   const RowRule rule{shape_.alpha, shape_.beta, static_cast<double>(shape_.n), bound};
   LookFindings* const findings = findings_.data();
   const RowOfSigns* const c0 = shape_.beta != 0.0F ? c0_.data() : nullptr;
@@ -172,7 +172,7 @@ double Witness::error_since_begin(Owner owner, const LookFindings& found) {
 void Witness::require_right(Owner owner, const Standard& standard) {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
-  enqueue_look(owner, standard.bound);
+  enqueue_look(standard.bound);
   const LookFindings& found = *found_->of_look;
   CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost,
                              stream_));

@@ -16,6 +16,9 @@
 
 namespace sgemm {
 
+/// Whose launches a sample has.
+enum class Owner { kernel, cublas };
+
 /// Sees to the operands of a case's samples and looks at each of their results.
 ///
 /// Every sample has new numbers in A and B, at new addresses, also that of a rival in the same round: whatever the
@@ -69,11 +72,11 @@ class Witness {
   };
 
   void fill_with_seed();
-  void enqueue_look(Owner owner, const ErrorBound& bound);
+  void enqueue_look(const ErrorBound& bound);
   /// The relative error over all rounds, where a launch has too few rows to tell; 0 where all have too few.
   double error_since_begin(Owner owner, const LookFindings& found);
-  Matrices all_a(Owner owner);
-  Matrices all_b(Owner owner);
+  Matrices all_a();
+  Matrices all_b();
   std::int64_t nan_row() const;
 
   const Secret secret_;

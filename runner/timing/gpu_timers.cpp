@@ -40,11 +40,11 @@ void EventTimer::hold(int launches) {
   launch_hold(static_cast<long long>((HOLD_US + hold_per_launch_us_ * launches) * cycles_per_us_), stream_);
 }
 
-void EventTimer::begin_sample(Owner owner, DeviceProblem& problem, int launches) {
+void EventTimer::begin_sample(DeviceProblem& problem, int launches) {
   // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the kernel
   // reads it.
-  if (flush_ != nullptr || problem.operands(owner).beta != 0.0F) {
-    problem.restore(owner, launches, stream_);
+  if (flush_ != nullptr || problem.operands().beta != 0.0F) {
+    problem.restore(launches, stream_);
   }
   if (flush_ != nullptr) {
     flush_->enqueue(stream_);
@@ -53,17 +53,18 @@ void EventTimer::begin_sample(Owner owner, DeviceProblem& problem, int launches)
 
 double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds(pair.start, pair.stop); }
 
-std::vector<double> EventTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                                      const std::vector<int>& order, int launches, Witness* witness) {
-  problem.reserve(launches);
-  while (enqueue_round(contenders, problem, order, launches, witness) && hold_per_launch_us_ < MOST_HOLD_US) {
-    hold_per_launch_us_ *= LONGER;
-  }
-  std::vector<double> times(contenders.size());
-  for (const int index : order) {
-    times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
-  }
-  return times;
+Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
+  return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
+    problem.reserve(launches);
+    while (enqueue_round(contenders, problem, order, launches, witness) && hold_per_launch_us_ < MOST_HOLD_US) {
+      hold_per_launch_us_ *= LONGER;
+    }
+    std::vector<double> times(contenders.size());
+    for (const int index : order) {
+      times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
+    }
+    return times;
+  };
 }
 
 bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
@@ -78,11 +79,11 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
       cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush, its rival's as well
       cudaGetLastError();               // GPUs that can set nothing aside refuse it
     }
-    begin_sample(contender.owner, problem, launches);
+    begin_sample(problem, launches);
     hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {
-      contender.kernel(problem.operands(contender.owner, launch), stream_);
+      contender.kernel(problem.operands(launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
     late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
@@ -143,36 +144,40 @@ double EventQueue::finish() {
   return us;
 }
 
-std::vector<double> EndToEndTimer::round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                                         const HostOperands& inputs, const std::vector<int>& order) {
+Round EndToEndTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, const HostOperands& inputs) {
+  return [this, contenders = std::move(contenders), &problem, &inputs](const std::vector<int>& order, int) {
+    std::vector<double> times(contenders.size());
+    for (const int index : order) {
+      times[static_cast<std::size_t>(index)] = sample(contenders[static_cast<std::size_t>(index)], problem, inputs);
+    }
+    return times;
+  };
+}
+
+double EndToEndTimer::sample(const Contender& contender, DeviceProblem& problem, const HostOperands& inputs) {
   using Clock = std::chrono::steady_clock;
   const auto to_device = [this](const float* target, const std::vector<float>& source) {
     CUDA_CHECK(cudaMemcpyAsync(const_cast<float*>(target), source.data(), source.size() * sizeof(float),
                                cudaMemcpyHostToDevice, stream_));
   };
-  std::vector<double> times(contenders.size());
-  for (const int index : order) {
-    const Contender& contender = contenders[static_cast<std::size_t>(index)];
-    const Problem operands = problem.operands(contender.owner);
-    result_.resize(elements_of_c(operands));
-    problem.restore(contender.owner, 1, stream_);
-    if (flush_ != nullptr) {
-      flush_->enqueue(stream_);
-    }
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
-    const Clock::time_point start = Clock::now();
-    to_device(operands.a, inputs.a);
-    to_device(operands.b, inputs.b);
-    if (!inputs.c0.empty()) {
-      to_device(operands.c, inputs.c0);
-    }
-    contender.kernel(operands, stream_);
-    CUDA_CHECK(
-        cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
-    times[static_cast<std::size_t>(index)] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const Problem operands = problem.operands();
+  result_.resize(elements_of_c(operands));
+  problem.restore(1, stream_);
+  if (flush_ != nullptr) {
+    flush_->enqueue(stream_);
   }
-  return times;
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  const Clock::time_point start = Clock::now();
+  to_device(operands.a, inputs.a);
+  to_device(operands.b, inputs.b);
+  if (!inputs.c0.empty()) {
+    to_device(operands.c, inputs.c0);
+  }
+  contender.kernel(operands, stream_);
+  CUDA_CHECK(
+      cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
+  CUDA_CHECK(cudaStreamSynchronize(stream_));
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
 }  // namespace sgemm

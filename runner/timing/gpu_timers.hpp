@@ -37,11 +37,9 @@ class EventTimer {
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
   EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
 
-  /// Microseconds per launch of each contender in `order`, indexed like `contenders` (Round in sampling.hpp). A
-  /// witness, if it is not null, renews the operands before each sample. Throws CaseStopped where it saw a wrong
-  /// result.
-  std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                            const std::vector<int>& order, int launches, Witness* witness);
+  /// Rounds of these contenders (sampling.hpp). A witness, if it is not null, renews the operands before each sample.
+  /// Throws CaseStopped where it saw a wrong result. `problem` and `witness` outlive the rounds.
+  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness);
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
@@ -61,7 +59,7 @@ class EventTimer {
   bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
                      int launches, Witness* witness);
   /// Enqueues all of a sample that comes before its launches.
-  void begin_sample(Owner owner, DeviceProblem& problem, int launches);
+  void begin_sample(DeviceProblem& problem, int launches);
   double elapsed_us(const EventPair& pair) const;
 
   double cycles_per_us_;
@@ -97,11 +95,12 @@ class EndToEndTimer {
   /// As for EventTimer. The L2 is flushed before the clock starts.
   EndToEndTimer(L2Flush* flush, cudaStream_t stream) : flush_(flush), stream_(stream) {}
 
-  /// As EventTimer::round() with one launch. It reads `inputs` and writes to a C of its own.
-  std::vector<double> round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                            const HostOperands& inputs, const std::vector<int>& order);
+  /// Rounds with one launch. They read `inputs`, and the result goes to a C of the timer's own.
+  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, const HostOperands& inputs);
 
  private:
+  double sample(const Contender& contender, DeviceProblem& problem, const HostOperands& inputs);
+
   L2Flush* flush_;
   cudaStream_t stream_;
   std::vector<float> result_;

@@ -97,7 +97,7 @@ const Reference& GpuSession::reference(OperandSet& operands, const Observer& obs
 const Prepared& GpuSession::cublas_of(OperandSet& operands) {
   OnDevice& state = on_device(operands);
   if (!state.cublas) {
-    state.cublas = rival().prepare(state.problem.operands(Owner::cublas));
+    state.cublas = rival().prepare(state.problem.operands());
   }
   return *state.cublas;
 }
@@ -109,7 +109,7 @@ Prepared GpuSession::prepare(const GpuCase& item) {
   }
   stop_.check();
   observer("preparing");
-  const Problem problem = on_device(operands).problem.operands(Owner::kernel);
+  const Problem problem = on_device(operands).problem.operands();
   const Build& build = kernel.build(Target::for_gpu);
   const Configuration configuration = build.configurations(problem).front();
   record.describe_choice(kernel, configuration);
@@ -117,17 +117,16 @@ Prepared GpuSession::prepare(const GpuCase& item) {
   return build.prepare(configuration);
 }
 
-void GpuSession::run_once(const Prepared& kernel, OperandSet& operands, Owner owner) {
+void GpuSession::run_once(const Prepared& kernel, OperandSet& operands) {
   DeviceProblem& problem = on_device(operands).problem;
-  problem.restore(Owner::cublas, 1, stream());  // which may hold the result that the kernel has to compute
-  problem.restore(owner, 1, stream());
-  kernel(problem.operands(owner), stream());
+  problem.restore(1, stream());
+  kernel(problem.operands(), stream());
   CUDA_CHECK(cudaStreamSynchronize(stream()));
 }
 
 void GpuSession::run_verified(const Prepared& kernel, const GpuCase& item) {
   if (protocol_.verify) {
-    run_once(kernel, item.operands, Owner::kernel);
+    run_once(kernel, item.operands);
     verify(item, 0, "");
   }
 }
@@ -141,7 +140,7 @@ void GpuSession::verify(const GpuCase& item, int launch, std::string_view when) 
 
 void GpuSession::compare(const GpuCase& item, int launch, std::string_view when) {
   OnDevice& state = on_device(item.operands);
-  const Problem problem = state.problem.operands(Owner::kernel, launch);
+  const Problem problem = state.problem.operands(launch);
   item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta, [&] {
     if (launch != 0 || !when.empty() || problem.ldc != problem.n) {
       return std::string();  // of other operands than the host's
@@ -180,14 +179,9 @@ void GpuSession::note_resources(const GpuCase& item) {
 
 Round GpuSession::round_of(OperandSet& operands, std::vector<Contender> contenders, Witness* witness) {
   DeviceProblem& problem = on_device(operands).problem;
-  if (protocol_.time == TimeMode::end_to_end) {
-    return
-        [this, &problem, &inputs = operands.host(), contenders = std::move(contenders)](
-            const std::vector<int>& order, int) { return end_to_end_timer_.round(contenders, problem, inputs, order); };
-  }
-  return [this, &problem, witness, contenders = std::move(contenders)](const std::vector<int>& order, int launches) {
-    return event_timer_.round(contenders, problem, order, launches, witness);
-  };
+  return protocol_.time == TimeMode::end_to_end
+             ? end_to_end_timer_.round_of(std::move(contenders), problem, operands.host())
+             : event_timer_.round_of(std::move(contenders), problem, witness);
 }
 
 std::unique_ptr<Witness> GpuSession::witness_of(const GpuCase& item) {

@@ -60,8 +60,8 @@ class GpuSession {
   /// Prepares the configuration that the kernel chooses, after the reference, because a workspace may take the memory
   /// that it needs.
   Prepared prepare(const GpuCase& item);
-  /// Launches on the operands of `owner`, with a C as a kernel finds it, and waits.
-  void run_once(const Prepared& kernel, OperandSet& operands, Owner owner);
+  /// Launches with a C as a kernel finds it, and waits.
+  void run_once(const Prepared& kernel, OperandSet& operands);
   /// Runs the kernel and verifies it, where results are verified.
   void run_verified(const Prepared& kernel, const GpuCase& item);
   /// Compares the C of one launch with the reference; `when` begins the reason where it is wrong.
@@ -100,8 +100,6 @@ class GpuSession {
 
 // What a GPU's bench does with a kernel where there is more than one launch.
 
-/// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
-void measure(GpuSession& gpu, const GpuCase& item);
 /// A turn each of the kernel and of cuBLAS, as long as the protocol says.
 void sustain(GpuSession& gpu, const GpuCase& item);
 /// The energy of turns that follow the samples.

@@ -10,11 +10,11 @@
 namespace sgemm {
 namespace {
 
-Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, Owner owner, double seconds) {
+Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, double seconds) {
   DeviceProblem& problem = gpu.on_device(item.operands).problem;
   // What a kernel fails to write shows up as NaN, however often it was launched.
-  problem.restore(owner, 1, gpu.stream());
-  EventQueue queue(kernel, problem.operands(owner), gpu.stream());
+  problem.restore(1, gpu.stream());
+  EventQueue queue(kernel, problem.operands(), gpu.stream());
   return take_turn(queue, seconds, gpu.telemetry(), gpu.stop(), item.observer);
 }
 
@@ -22,8 +22,8 @@ Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, Owner
 
 void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel) {
   Turns turns;
-  turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, ENERGY_SECONDS);
-  turns.kernel = turn_of(gpu, item, kernel, Owner::kernel, ENERGY_SECONDS);
+  turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), ENERGY_SECONDS);
+  turns.kernel = turn_of(gpu, item, kernel, ENERGY_SECONDS);
   gpu.stop().check();
   if (gpu.protocol().verify) {
     gpu.verify(item, 0, "after the turn for energy: ");
@@ -44,7 +44,7 @@ void sustain(GpuSession& gpu, const GpuCase& item) {
   Sustained result;
   result.asked_s = gpu.protocol().sustain_s;
   result.before_kernel = idle();
-  result.turns.kernel = turn_of(gpu, item, prepared, Owner::kernel, result.asked_s);
+  result.turns.kernel = turn_of(gpu, item, prepared, result.asked_s);
   if (result.turns.kernel.batch_us.empty()) {
     gpu.stop().check();
   }
@@ -55,7 +55,7 @@ void sustain(GpuSession& gpu, const GpuCase& item) {
   gpu.require_possible(item, result.turns.kernel.launch_us(), result.turns.kernel.launches_per_batch, L2State::warm);
   if (!gpu.stop().requested()) {
     result.before_cublas = idle();
-    result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), Owner::cublas, result.asked_s);
+    result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), result.asked_s);
   }
   item.record.sustained = to_json(result, flops(item.operands.size));
   item.record.outcome = Outcome::sustained;

@@ -39,9 +39,9 @@ class WitnessOnGpu : public testing::Test {
       for (int round = 0; round < 3; ++round) {
         for (const Owner owner : {Owner::kernel, Owner::cublas}) {
           witness.renew(launches);
-          problem.restore(owner, launches, stream.get());
+          problem.restore(launches, stream.get());
           for (int launch = 0; launch < launches; ++launch) {
-            Problem p = problem.operands(owner, launch);
+            Problem p = problem.operands(launch);
             cublasSetMathMode(cublas->on(stream.get()), math);
             cublas_check(cublasSgemm_64(cublas->on(stream.get()), CUBLAS_OP_N, CUBLAS_OP_N, p.n, p.m, p.k, &p.alpha,
                                         p.b, p.ldb, p.a, p.lda, &p.beta, p.c, p.ldc),
@@ -60,7 +60,7 @@ class WitnessOnGpu : public testing::Test {
     }
     cublasSetMathMode(cublas->on(stream.get()), CUBLAS_DEFAULT_MATH);
     CUDA_CHECK(cudaStreamSynchronize(stream.get()));
-    const Problem first = problem.operands(Owner::kernel);
+    const Problem first = problem.operands();
     std::vector<float> found(host.a.size());
     CUDA_CHECK(cudaMemcpy(found.data(), first.a, found.size() * sizeof(float), cudaMemcpyDeviceToHost));
     EXPECT_EQ(found, host.a);
