@@ -5,7 +5,6 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "common/cuda_check.hpp"
-#include "cublaslt_names.hpp"
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/l2_flush.hpp"
@@ -17,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -160,32 +158,15 @@ class Trial {
   L2Flush flush_;
 };
 
-std::string name_in(std::string_view table, std::uint32_t id) {
-  for (const CublasLtName& name : CUBLASLT_NAMES) {
-    if (name.table == table && name.id == id) {
-      return std::string(name.text);
-    }
-  }
-  return fmt::format("#{}", id);
-}
-
 std::string describe(const cublasLtMatmulAlgo_t& algorithm, std::size_t candidates) {
-  const auto get = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
-    // An attribute that an algorithm lacks keeps its default, 0.
+  const auto get = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    std::int32_t value = 0;  // which it keeps where the algorithm lacks the attribute
     std::size_t written = 0;
     cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written);
     return value;
   };
-  return fmt::format(
-      "algorithm {}, tile {}, stages {}, split-K {}, reduction scheme {}, swizzle {}, custom option {}, "
-      "cluster {}; fastest of {} proposed",
-      get(CUBLASLT_ALGO_CONFIG_ID, std::int32_t{}),
-      name_in("MATMUL_TILE", get(CUBLASLT_ALGO_CONFIG_TILE_ID, std::uint32_t{})),
-      name_in("MATMUL_STAGES", get(CUBLASLT_ALGO_CONFIG_STAGES_ID, std::uint32_t{})),
-      get(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{}), get(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{}),
-      get(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, std::uint32_t{}),
-      get(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, std::uint32_t{}),
-      name_in("CLUSTER_SHAPE", get(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, std::uint16_t{})), candidates);
+  return fmt::format("algorithm {}, split-K {}; fastest of {} proposed", get(CUBLASLT_ALGO_CONFIG_ID),
+                     get(CUBLASLT_ALGO_CONFIG_SPLITK_NUM), candidates);
 }
 
 std::vector<Configuration> configurations(const Problem& problem) {
