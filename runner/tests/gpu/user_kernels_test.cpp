@@ -284,25 +284,5 @@ TEST_F(UserKernelsTest, TellWhatABlockOfTheLargestKernelOccupies) {
   EXPECT_GT(*record.occupancy, 0.25);
 }
 
-TEST_F(UserKernelsTest, TakeFactorsByPointer) {
-  const Record record = run(
-      "__global__ void k(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
-      "  const int row = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;\n"
-      "  if (column >= N) return;\n"
-      "  float sum = 0;\n"
-      "  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];\n"
-      "  C[row * N + column] = alpha * sum + beta * C[row * N + column];\n"
-      "}\n"
-      "void run(int M, int N, int K, const float* alpha, const float* A, const float* B, const float* beta, float* C) "
-      "{\n"
-      "  k<<<dim3((N + 31) / 32, M), 32>>>(M, N, K, *alpha, A, B, *beta, C);\n"
-      "}\n",
-      -2.0F);
-  ASSERT_EQ(record.outcome, Outcome::measured) << record.reason;
-  EXPECT_TRUE(record.verified);
-  ASSERT_TRUE(record.resources);
-  EXPECT_EQ(record.resources->threads_per_block, 32);
-}
-
 }  // namespace
 }  // namespace sgemm

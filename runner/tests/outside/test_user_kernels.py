@@ -95,15 +95,6 @@ def test_the_new_kernel_is_right_and_is_never_overwritten(tmp_path, run):
     assert (tmp_path / "new.cu").read_text(encoding="utf-8") == text
 
 
-def test_factors_by_pointer_are_those_of_blas(run):
-    host = "void run(int M, int N, int K, const float* alpha, const float* A, const float* B, const float* beta, "
-    host += "float* C) {\n  const dim3 grid((N + 15) / 16, (M + 15) / 16);\n"
-    host += "  sgemm<<<grid, dim3(16, 16)>>>(M, N, K, *alpha, A, B, *beta, C);\n}\n"
-    done = run({"host.cu": KERNEL + host}, "--alpha", "-2", "--beta", "0.5", sizes="33x17x9")
-    assert done.status == 0, done.stdout + done.stderr
-    assert done.outcomes == {"host.cu": "executed"}
-
-
 SPLIT = """
 __global__ void part(int M, int N, int K, const float* A, const float* B, float* sums) {
   const int column = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y, half = blockIdx.z;
@@ -709,21 +700,6 @@ def test_status_2_of(run, what):
     assert message in done.stderr
     assert done.stderr.splitlines()[-1].startswith("runner: ")
     assert not done.path.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--launch", "sgemm<<<1, 2(M"], "--launch:1"),
-        (["--launch", "sgemm<<<1, 2>>>(M, N)"], "--launch:1"),
-        (["--launch", "other<<<1, 2>>>(M, N)"], "--launch:1"),
-        (["--requires", "M ="], "--requires:1"),
-    ],
-)
-def test_status_2_of_a_launch_that_does_not_compile(run, arguments, message):
-    done = run({"my.cu": RIGHT}, *arguments)
-    assert done.status == 2, done.stdout
-    assert message in done.stderr
 
 
 def test_a_wrong_launch_is_told_of_at_its_own_place_first(run):
