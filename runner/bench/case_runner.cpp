@@ -21,8 +21,9 @@ namespace {
 /// The reason why a case failed, and what helps where a kernel adds to what C holds before.
 std::string with_advice(std::string reason) {
   if (reason.find(" of C, which holds nothing before the kernel has written it") != std::string::npos) {
-    reason += ". C is not set where beta is 0: --beta 1 sets it, and a launch may begin with "
-              "cudaMemsetAsync(C, 0, 4 * M * N, stream);";
+    reason +=
+        "; it is set where beta is not 0, and a launch may begin with "
+        "cudaMemsetAsync(C, 0, 4 * M * N, stream);";
   }
   return reason;
 }
