@@ -58,7 +58,7 @@ struct Splitting {
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 0.5, 4, 11};
+constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 0.5, 4, 14};
 constexpr Splitting REPRODUCIBLE_SPLITTING{Method::reproducible, 4 + 3, 3, 7.5};
 
 /// Of all kernels of chapter 11, 12 or 15 for `batch_count` products in so many launches. The prediction of

@@ -246,9 +246,9 @@ class LineTerms {
   static constexpr int RESIDUAL = 36;
   static constexpr float SMALL = 0x1p-22F;
   static constexpr float SMALLEST = 0x1p-42F;
-  /// As many of the pieces' numbers are below this part of the largest one as give a tile a flag, if numbers are as
-  /// dense there as around 0.
-  static constexpr float SMALL_IN_PIECE = 0x1p-22F;
+  /// As many of the pieces' numbers are below this part of the largest one as give a tile a flag: half of them are too
+  /// large for one, and lines have larger numbers than pieces.
+  static constexpr float SMALL_IN_PIECE = 0x1p-21F;
   static constexpr int NUMBERS_OF_LANE = 8;  ///< of a piece
 
   SGEMM_HOST_DEVICE std::int64_t all_words() const { return std::int64_t{a_tiles_ + b_tiles_} * words_; }

@@ -27,9 +27,10 @@ constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than ther
 // they read this part of what they multiply from memory. It was fitted to an H100.
 constexpr double LARGE_OPERANDS = 100e6;
 constexpr double FROM_MEMORY = 0.65;
-// Blocks have more or fewer steps with residuals, and wait for one another. The factor of their time was fitted to an
-// H100: docs/lab/libsgemm.md.
+// Blocks have more or fewer steps with residuals, and wait for one another. The factor of their time, and the part that
+// large products read from memory, were fitted to an H100: docs/lab/libsgemm.md.
 constexpr double UNEVEN = 1.3;
+constexpr double RESIDUALS_FROM_MEMORY = 0.8;
 // SMs without a tile in the last round leave their power to the others. This is a factor of the time of whole tiles.
 constexpr double IDLE = 0.98;
 constexpr double STORE = 6500;  // accumulators of a tile of B, to C or to the workspace
@@ -68,13 +69,15 @@ double strayed_bytes(const Problem& p, const Plan& plan, int tiles) {
 
 /// The bytes that products with residuals read from memory for one step of all tiles. Tiles of C that share operand
 /// tiles have flags at different k, and so read them at different times. Where the L2 does not hold what a round reads
-/// along all of k, memory has to deliver everything.
+/// along all of k, memory has to deliver most of it.
 template <class Shape>
 double residual_bytes(const Plan& plan, int tiles) {
   constexpr double TILE = OperandTile<typename Shape::Scheme>::BYTES;
   const double of_round = std::sqrt(static_cast<double>(plan.blocks) * Shape::BM * Shape::BN) / TILE_ROWS;
   const double k_tiles = plan.schedule.k_tiles;
-  return 2 * of_round * k_tiles * TILE > LARGE_OPERANDS ? tiles * k_tiles * (1 + Shape::B_TILES) * TILE : 0.0;
+  return 2 * of_round * k_tiles * TILE > LARGE_OPERANDS
+             ? RESIDUALS_FROM_MEMORY * tiles * k_tiles * (1 + Shape::B_TILES) * TILE
+             : 0.0;
 }
 
 /// A plan and its prediction.
