@@ -1,5 +1,7 @@
 #include "device/device.hpp"
 
+#include "fake_device.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -8,20 +10,10 @@
 namespace sgemm {
 namespace {
 
-Device h200() {
-  Device device;
-  device.compute_capability = 90;
-  device.multiprocessors = 132;
-  device.max_sm_clock_mhz = 1980;
-  device.max_memory_clock_mhz = 3201;
-  device.memory_bus_bits = 6144;
-  return device;
-}
-
 TEST(Device, PeaksAreThoseOfTheDatasheet) {
-  EXPECT_NEAR(*h200().fp32_peak_gflops(), 66.9e3, 50.0);
-  EXPECT_EQ(h200().fp32_peak_basis(), "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)");
-  EXPECT_NEAR(h200().dram_peak_gbytes_s(), 4.9e3, 50.0);
+  EXPECT_NEAR(*fake_device().fp32_peak_gflops(), 66.9e3, 50.0);
+  EXPECT_EQ(fake_device().fp32_peak_basis(), "132 SMs x 128 FP32 lanes x 2 x 1980 MHz (maximum SM clock)");
+  EXPECT_NEAR(fake_device().dram_peak_gbytes_s(), 4.9e3, 50.0);
   Device a100;
   a100.compute_capability = 80;
   a100.multiprocessors = 108;
@@ -30,7 +22,7 @@ TEST(Device, PeaksAreThoseOfTheDatasheet) {
 }
 
 TEST(Device, PeakOfAnUnknownArchitectureIsAbsent) {
-  Device device = h200();
+  Device device = fake_device();
   device.compute_capability = 250;
   EXPECT_FALSE(device.fp32_peak_gflops());
 }

@@ -2,6 +2,7 @@
 #include "base/outcome.hpp"
 #include "cli/exit_status.hpp"
 #include "device/device.hpp"
+#include "fake_device.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,17 +15,6 @@ namespace {
 
 using Operands = Circumstances::Operands;
 
-Device h200() {
-  Device device;
-  device.compute_capability = 90;
-  device.multiprocessors = 132;
-  device.l2_bytes = 62914560;
-  device.max_sm_clock_mhz = 1980;
-  device.max_memory_clock_mhz = 3201;
-  device.memory_bus_bits = 6144;
-  return device;
-}
-
 Kernel file_of(AccuracyClass accuracy) {
   Kernel kernel;
   kernel.accuracy = accuracy;
@@ -32,7 +22,7 @@ Kernel file_of(AccuracyClass accuracy) {
 }
 
 double least_us(const Shape& shape, AccuracyClass accuracy = AccuracyClass::fp32, const Circumstances& how = {},
-                const Device& device = h200()) {
+                const Device& device = fake_device()) {
   double us = 0.0;
   for (const Limit& limit : limits_of(device, shape, file_of(accuracy), how)) {
     us = std::max(us, limit.us);
@@ -43,7 +33,7 @@ double least_us(const Shape& shape, AccuracyClass accuracy = AccuracyClass::fp32
 /// The reason, or nothing.
 std::string refusal(double us, const Shape& shape, const Circumstances& how = {}) {
   try {
-    require_possible(us, limits_of(h200(), shape, file_of(AccuracyClass::fp32), how), "in a turn: ");
+    require_possible(us, limits_of(fake_device(), shape, file_of(AccuracyClass::fp32), how), "in a turn: ");
     return "";
   } catch (const CaseStopped& stopped) {
     EXPECT_EQ(stopped.outcome(), Outcome::implausible);
@@ -74,9 +64,9 @@ TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
   const auto tflops = [](AccuracyClass accuracy) {
     Kernel chapter = file_of(accuracy);
     chapter.number = 9;
-    return flops(CUBE_4096) / limits_of(h200(), CUBE_4096, chapter, {}).front().us / 1e6;
+    return flops(CUBE_4096) / limits_of(fake_device(), CUBE_4096, chapter, {}).front().us / 1e6;
   };
-  EXPECT_NEAR(tflops(AccuracyClass::fp32), *h200().fp32_peak_gflops() / 1e3, 1e-6);
+  EXPECT_NEAR(tflops(AccuracyClass::fp32), *fake_device().fp32_peak_gflops() / 1e3, 1e-6);
   EXPECT_NEAR(tflops(AccuracyClass::fp32_strassen), tflops(AccuracyClass::fp32) * 512.0 / 343.0, 1e-6);
   EXPECT_NEAR(tflops(AccuracyClass::fp32_split), 178.4, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::bf16_split), 178.4, 0.1);
@@ -94,7 +84,7 @@ TEST(Limits, GpusAndBatchesCount) {
 
 TEST(Limits, ColdOperandsComeFromDram) {
   const Shape flat{8192, 8192, 16};  // two inputs of 0.5 MB, and a C of 268 MB of which an L2 keeps a part
-  const double peak = h200().dram_peak_gbytes_s() * 1e3;
+  const double peak = fake_device().dram_peak_gbytes_s() * 1e3;
   const double read = 4.0 * 2 * 8192 * 16;
   const double written = 4.0 * 8192 * 8192 - 62914560.0;
   EXPECT_NEAR(least_us(flat), (read + written) / peak, 1e-6);
@@ -109,7 +99,7 @@ TEST(Limits, ColdOperandsComeFromDram) {
 TEST(Limits, NothingIsMultipliedByZero) {
   Shape scaled = CUBE_4096;
   scaled.alpha = 0.0F;
-  EXPECT_NEAR(least_us(scaled), (4.0 * 4096 * 4096 - 62914560.0) / (h200().dram_peak_gbytes_s() * 1e3), 1e-6);
+  EXPECT_NEAR(least_us(scaled), (4.0 * 4096 * 4096 - 62914560.0) / (fake_device().dram_peak_gbytes_s() * 1e3), 1e-6);
 }
 
 TEST(Limits, ASampleHoldsALaunch) {
@@ -140,7 +130,7 @@ TEST(Limits, WhatIsImplausibleMakesTheRunFail) {
 }
 
 TEST(Limits, AnUnknownGpuHasNone) {
-  Device unknown = h200();
+  Device unknown = fake_device();
   unknown.compute_capability = 250;
   EXPECT_LT(least_us(CUBE_4096, AccuracyClass::fp32, {}, unknown), 40.0);  // of DRAM alone
   unknown.max_memory_clock_mhz = 0;

@@ -87,15 +87,6 @@ TEST(Options, EveryFlag) {
   EXPECT_FALSE(given.protocol.verify);
 }
 
-TEST(Options, ValueAfterAnEqualsSign) {
-  const Options given = options("--kernel=1:uncoalesced --alpha=-0.5 --out=a=b.json --data=zeros --time=kernel");
-  EXPECT_EQ(given.kernels, "1:uncoalesced");
-  EXPECT_EQ(given.protocol.alpha, -0.5F);
-  EXPECT_EQ(given.out, "a=b.json");
-  EXPECT_EQ(given.protocol.data.front(), Distribution::zeros);
-  EXPECT_EQ(given.protocol.time, TimeMode::kernel);
-}
-
 TEST(Options, ExpressionsAreNotInterpreted) {
   EXPECT_EQ(options("--kernel no_such_kernel").kernels, "no_such_kernel");
   EXPECT_EQ(options("--sizes [1,2]").sizes, "[1,2]");
