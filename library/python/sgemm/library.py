@@ -72,13 +72,12 @@ def product(
     b: Operand,
     d: tuple[int | None, int, int],
     batch_count: int = 1,
-    alpha: Any = ONE,
-    beta: Any = ZERO,
     epilogue: Any = None,
 ) -> Product:
-    """`sizes` are m, n and k, and `d` is the address of D, its leading dimension and its stride in a batch."""
+    """D = op(A) op(B). `sizes` are m, n and k, and `d` is the address of D, its leading dimension and its stride in a
+    batch."""
     size = ctypes.sizeof(Product)
-    return Product(size, order, *sizes, alpha, a, b, beta, None, 0, *d, None, batch_count, epilogue)
+    return Product(size, order, *sizes, ONE, a, b, ZERO, None, 0, *d, None, batch_count, epilogue)
 
 
 class LibraryNotFound(OSError):

@@ -3,7 +3,6 @@
 import functools
 import sys
 from ctypes import byref, c_float, pointer
-from dataclasses import dataclass
 from typing import Any
 
 from . import driver, library
@@ -157,16 +156,12 @@ def _enqueue(
     for other in others:
         driver.order(other, stream)
     try:
-        product = library.product(
-            layout.order,
-            layout.sizes,
-            library.Operand(None, layout.op_a, a.pointer, *layout.a),
-            library.Operand(None, layout.op_b, b.pointer, *layout.b),
-            (out.pointer, *layout.out),
-            layout.batch_count,
-            library.ONE if alpha == 1 else pointer(c_float(alpha)),
-            library.ZERO if beta == 0 else pointer(c_float(beta)),
-        )
+        product = library.Product.from_buffer_copy(layout)
+        product.a.x, product.b.x, product.d = a.pointer, b.pointer, out.pointer
+        if alpha != 1:
+            product.alpha = pointer(c_float(alpha))
+        if beta != 0:
+            product.beta = pointer(c_float(beta))
         library.check(library.load().sgemm_run(handle, byref(product)))
     finally:  # also where an interrupt comes behind the call
         if waits:
@@ -178,34 +173,21 @@ def _enqueue(
                     array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
 
 
-@dataclass
-class _Layout:
-    """Arguments of a call that follow from shapes and strides."""
-
-    order: int
-    sizes: tuple[int, int, int]  # m, n and k
-    op_a: int
-    a: tuple[int, int]  # the leading dimension and the stride of a batch
-    op_b: int
-    b: tuple[int, int]
-    out: tuple[int, int]
-    batch_count: int
-
-
 @functools.lru_cache(MOST_LAYOUTS)
-def _layout(a_shape: Any, a_strides: Any, b_shape: Any, b_strides: Any, out_shape: Any, out_strides: Any) -> _Layout:
+def _layout(
+    a_shape: Any, a_strides: Any, b_shape: Any, b_strides: Any, out_shape: Any, out_strides: Any
+) -> library.Product:
+    """A product without addresses, which is copied for each call: making one takes longer."""
     order = library.ROW_MAJOR if _ld(out_shape, out_strides, library.ROW_MAJOR) else library.COLUMN_MAJOR
     op_a, ld_a = _op_and_ld("a", a_shape, a_strides, order)
     op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
     ld_out = _ld(out_shape, out_strides, order) or _no_layout("out", out_strides)
-    return _Layout(
+    return library.product(
         order,
         (*out_shape[-2:], a_shape[-1]),
-        op_a,
-        (ld_a, _batch_stride("a", a_shape, a_strides)),
-        op_b,
-        (ld_b, _batch_stride("b", b_shape, b_strides)),
-        (ld_out, _batch_stride("out", out_shape, out_strides)),
+        library.Operand(None, op_a, None, ld_a, _batch_stride("a", a_shape, a_strides)),
+        library.Operand(None, op_b, None, ld_b, _batch_stride("b", b_shape, b_strides)),
+        (None, ld_out, _batch_stride("out", out_shape, out_strides)),
         out_shape[0] if len(out_shape) == 3 else 1,
     )
 
