@@ -14,6 +14,7 @@ set(SGEMM_LIBRARY_SOURCES
   memory_limit.cpp
   packed.cpp
   predicted_time.cpp
+  previous.cpp
   scaled_c.cu
   sgemm.cpp
   small_algorithms.cu

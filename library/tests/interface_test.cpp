@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -299,6 +300,69 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_
 }
 
 /// On an H100 or H200; the executor stands for the latter. Where the choices of the two differ, BoardTest has them.
+TEST(InterfaceTest, FunctionsOfTheLastVersionDoWhatTheyDid) {
+  const Handle handle;
+  GemmCase of{9, 14, 20, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
+  const sgemm_epilogue_t none{};
+  const auto expect_same = [&](const std::function<sgemm_status_t(const sgemm_product_t&)>& call) {
+    GemmOperands operands(of);
+    const Expected expected(operands);
+    ASSERT_EQ(call(operands.product()), SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    expected.check(operands);
+  };
+  expect_same([&](const sgemm_product_t& p) {
+    return sgemm_gemm_with_epilogue(handle, p.order, p.a.op, p.b.op, p.m, p.n, p.k, p.alpha, p.a.x, p.a.ld, p.b.x,
+                                    p.b.ld, p.beta, p.d, p.ldd, p.d, p.ldd, &none);
+  });
+  expect_same([&](const sgemm_product_t& p) {
+    return sgemm_gemm_packed(handle, p.order, p.m, p.n, p.k, p.alpha, &p.a, &p.b, p.beta, p.d, p.ldd, p.d, p.ldd,
+                             nullptr);
+  });
+  of.batch = 3;
+  expect_same([&](const sgemm_product_t& p) {
+    return sgemm_gemm_strided_batched(handle, p.order, p.a.op, p.b.op, p.m, p.n, p.k, p.alpha, p.a.x, p.a.ld,
+                                      p.a.stride, p.b.x, p.b.ld, p.b.stride, p.beta, p.d, p.ldd, p.stride_of_d,
+                                      p.batch_count);
+  });
+  of.by_address = true;
+  expect_same([&](const sgemm_product_t& p) {
+    return sgemm_gemm_batched(handle, p.order, p.a.op, p.b.op, p.m, p.n, p.k, p.alpha, p.a.addresses, p.a.ld,
+                              p.b.addresses, p.b.ld, p.beta, p.addresses_of_d, p.ldd, p.batch_count);
+  });
+
+  const sgemm_product_t one = product_of(4096, 4096, 4096);
+  sgemm_product_t batch = one;
+  batch.batch_count = 3;
+  batch.stride_of_d = batch.n;
+  const auto expect_planned = [&](const sgemm_product_t& product, const auto& plan) {
+    sgemm_plan_t found{};
+    ASSERT_EQ(plan(&found), SGEMM_STATUS_SUCCESS);
+    EXPECT_STREQ(found.kernel, planned(handle, product).kernel);
+    EXPECT_EQ(found.launches, planned(handle, product).launches);
+  };
+  expect_planned(one, [&](sgemm_plan_t* plan) {
+    return sgemm_gemm_with_epilogue_plan(handle, one.order, SGEMM_OP_N, SGEMM_OP_N, 4096, 4096, 4096, 4096, 4096, 4096,
+                                         &none, plan);
+  });
+  expect_planned(one, [&](sgemm_plan_t* plan) {
+    return sgemm_gemm_packed_plan(handle, one.order, 4096, 4096, 4096, &one.a, &one.b, 4096, nullptr, plan);
+  });
+  expect_planned(batch, [&](sgemm_plan_t* plan) {
+    return sgemm_gemm_plan(handle, one.order, SGEMM_OP_N, SGEMM_OP_N, 4096, 4096, 4096, 4096, 4096, 4096, 3, plan);
+  });
+  expect_planned(by_address(batch), [&](sgemm_plan_t* plan) {
+    return sgemm_gemm_batched_plan(handle, one.order, SGEMM_OP_N, SGEMM_OP_N, 4096, 4096, 4096, 4096, 4096, 4096, 3,
+                                   plan);
+  });
+  EXPECT_EQ(sgemm_gemm_packed(handle, one.order, 1, 1, 1, one.alpha, nullptr, &one.b, one.beta, nullptr, 1, one.d, 1,
+                              nullptr),
+            SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_gemm_with_epilogue(handle, one.order, SGEMM_OP_N, SGEMM_OP_N, 1, 1, 1, one.alpha, one.a.x, 1, one.b.x,
+                                     1, one.beta, nullptr, 1, one.d, 1, nullptr),
+            SGEMM_STATUS_INVALID_VALUE);
+}
+
 TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   if (!has_wgmma()) {
     GTEST_SKIP() << "chapters 11 and 12 need wgmma";

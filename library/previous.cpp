@@ -1,0 +1,146 @@
+// The functions of version 0.3 that sgemm_run() and sgemm_plan() have taken the place of. They stay for one version.
+
+#include "sgemm/sgemm.h"
+
+#include <cstdint>
+
+namespace {
+
+sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k) {
+  sgemm_product_t product{};
+  product.size = sizeof product;
+  product.order = order;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.batch_count = 1;
+  return product;
+}
+
+sgemm_operand_t matrix(sgemm_op_t op, const float* x, std::int64_t ld, std::int64_t stride = 0) {
+  return {nullptr, op, x, ld, stride, nullptr};
+}
+
+sgemm_operand_t by_address(sgemm_op_t op, const float* const* addresses, std::int64_t ld) {
+  return {nullptr, op, nullptr, ld, 0, addresses};
+}
+
+/// Those members alone that the structure had.
+sgemm_operand_t operand(const sgemm_operand_t& of) { return {of.packed, of.op, of.x, of.ld, 0, nullptr}; }
+
+}  // namespace
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
+                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
+                                          int64_t batch_count) {
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.alpha = alpha;
+  product.a = matrix(transa, a, lda, stride_a);
+  product.b = matrix(transb, b, ldb, stride_b);
+  product.beta = beta;
+  product.d = c;
+  product.ldd = ldc;
+  product.stride_of_d = stride_c;
+  product.batch_count = batch_count;
+  return sgemm_run(handle, &product);
+}
+
+sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                  int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
+                                  int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
+                                  int64_t ldc, int64_t batch_count) {
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.alpha = alpha;
+  product.a = by_address(transa, a, lda);
+  product.b = by_address(transb, b, ldb);
+  product.beta = beta;
+  product.addresses_of_d = c;
+  product.ldd = ldc;
+  product.batch_count = batch_count;
+  return sgemm_run(handle, &product);
+}
+
+sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                        sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                        const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
+                                        const float* c, int64_t ldc, float* d, int64_t ldd,
+                                        const sgemm_epilogue_t* epilogue) {
+  const sgemm_operand_t of_a = matrix(transa, a, lda);
+  const sgemm_operand_t of_b = matrix(transb, b, ldb);
+  return epilogue == nullptr
+             ? SGEMM_STATUS_INVALID_VALUE
+             : sgemm_gemm_packed(handle, order, m, n, k, alpha, &of_a, &of_b, beta, c, ldc, d, ldd, epilogue);
+}
+
+sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                 const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
+                                 const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
+                                 const sgemm_epilogue_t* epilogue) {
+  if (a == nullptr || b == nullptr) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.alpha = alpha;
+  product.a = operand(*a);
+  product.b = operand(*b);
+  product.beta = beta;
+  product.c = c;
+  product.ldc = ldc;
+  product.d = d;
+  product.ldd = ldd;
+  product.epilogue = epilogue;
+  return sgemm_run(handle, &product);
+}
+
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                               int64_t batch_count, sgemm_plan_t* plan) {
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.a = matrix(transa, nullptr, lda);
+  product.b = matrix(transb, nullptr, ldb);
+  product.ldd = ldc;
+  product.stride_of_d =
+      order == SGEMM_ORDER_ROW_MAJOR ? n : m;  // the smallest that is allowed: it does not matter here
+  product.batch_count = batch_count;
+  return sgemm_plan(handle, &product, plan);
+}
+
+sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                                       int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                                       int64_t batch_count, sgemm_plan_t* plan) {
+  const float* const nowhere = nullptr;  // no address is read here
+  float* const nowhere_of_d = nullptr;
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.a = by_address(transa, &nowhere, lda);
+  product.b = by_address(transb, &nowhere, ldb);
+  product.addresses_of_d = &nowhere_of_d;
+  product.ldd = ldc;
+  product.batch_count = batch_count;
+  return sgemm_plan(handle, &product, plan);
+}
+
+sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                             sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                             int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
+                                             sgemm_plan_t* plan) {
+  const sgemm_operand_t of_a = matrix(transa, nullptr, lda);
+  const sgemm_operand_t of_b = matrix(transb, nullptr, ldb);
+  return epilogue == nullptr ? SGEMM_STATUS_INVALID_VALUE
+                             : sgemm_gemm_packed_plan(handle, order, m, n, k, &of_a, &of_b, ldd, epilogue, plan);
+}
+
+sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
+                                      const sgemm_operand_t* a, const sgemm_operand_t* b, int64_t ldd,
+                                      const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan) {
+  if (a == nullptr || b == nullptr) {
+    return SGEMM_STATUS_INVALID_VALUE;
+  }
+  sgemm_product_t product = product_of(order, m, n, k);
+  product.a = operand(*a);
+  product.b = operand(*b);
+  product.ldd = ldd;
+  product.epilogue = epilogue;
+  return sgemm_plan(handle, &product, plan);
+}
