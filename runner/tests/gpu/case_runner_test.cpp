@@ -152,11 +152,28 @@ void find_copies(std::uintptr_t begin, std::size_t bytes, const std::vector<floa
   }
 }
 
-/// All places of the GPU's memory near `address` where these numbers lie.
+bool is_on_device(std::uintptr_t address) {
+  cudaPointerAttributes attributes{};
+  const cudaError_t status = cudaPointerGetAttributes(&attributes, reinterpret_cast<void*>(address));
+  cudaGetLastError();
+  return status == cudaSuccess && attributes.type == cudaMemoryTypeDevice;
+}
+
+/// All places of the GPU's memory where these numbers lie, within some GiB of `address`. They have to be in allocations
+/// of 64 KiB at least, which hold a multiple of that: a small one is in another part of the memory than large ones.
 std::vector<float*> copies_near(const void* address, const std::vector<float>& numbers) {
-  constexpr std::size_t REACH = std::size_t{64} << 20U;
+  constexpr std::size_t WINDOW = std::size_t{64} << 10U;
+  constexpr std::size_t WINDOWS = std::size_t{1} << 17U;
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(address) / WINDOW * WINDOW - WINDOWS / 2 * WINDOW;
   std::vector<float*> copies;
-  find_copies(reinterpret_cast<std::uintptr_t>(address) / REACH * REACH - REACH, 2 * REACH, numbers, copies);
+  bool begins_inside = is_on_device(first);
+  for (std::size_t i = 0; i < WINDOWS; ++i) {
+    const bool ends_inside = is_on_device(first + (i + 1) * WINDOW);
+    if (begins_inside || ends_inside) {
+      find_copies(first + i * WINDOW, WINDOW, numbers, copies);
+    }
+    begins_inside = ends_inside;
+  }
   return copies;
 }
 
