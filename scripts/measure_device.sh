@@ -3,7 +3,7 @@
 #
 #   cold.json, warm.json   all kernels over 256:8192
 #   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
-#   shapes_tensor.json     the same for the chapters on tensor cores, apart because they heat the chip
+#   shapes_tensor.json     the same for the chapters on tensor cores and 18, apart because they heat the chip
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
@@ -161,15 +161,15 @@ run_step() {
       measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     shapes-tensor)
-      measure shapes_tensor.json --kernel cublas,10-13,15-17 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      measure shapes_tensor.json --kernel cublas,10-13,15-18 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
-    energy) measure energy.json --kernel 0-13,15-17 --sizes 512:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 9,11-13,15-17 --sizes 8192 --sustain 20 ;;
+    energy) measure energy.json --kernel 0-13,15-18 --sizes 512:8192 --l2 cold --energy ;;
+    sustained) measure sustained.json --kernel 9,11-13,15-18 --sizes 8192 --sustain 20 ;;
     calibrate) calibrate ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;

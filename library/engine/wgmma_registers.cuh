@@ -37,10 +37,10 @@ __device__ __forceinline__ void wgmma_m64k16_bf16(float (&d)[RESULTS], const uns
 // Texts and registers of D, sixteen by sixteen.
 #define SGEMM_TEXT_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define SGEMM_TEXT_32 SGEMM_TEXT_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define SGEMM_TEXT_64                                                                                \
-  SGEMM_TEXT_32                                                                                      \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
-      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SGEMM_TEXT_64                                                                            \
+  SGEMM_TEXT_32                                                                                  \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define SGEMM_D_4(I) "+f"(d[I]), "+f"(d[(I) + 1]), "+f"(d[(I) + 2]), "+f"(d[(I) + 3])
 #define SGEMM_D_16(I) SGEMM_D_4(I), SGEMM_D_4((I) + 4), SGEMM_D_4((I) + 8), SGEMM_D_4((I) + 12)
 #define SGEMM_WGMMA(COLUMNS, TEXT, A_AND_B, ACCUMULATE, ...)                                                \

@@ -21,7 +21,8 @@ __global__ void half_precision_kernel(const float* in, float* out) {
   const half third = __shfl_sync(0xffffffff, half(i % 32), 3);
   const float of_8_bits = float(__nv_fp8_e4m3(1.0625f)) + static_cast<float>(__nv_fp8_e5m2(half(1.125f)));  // 1 each
   const float functions = (float)third + (float)(roots.x + roots.y * hexp(half(0.0f)));
-  out[i] = functions + of_8_bits - 2 + once + both.x + both.y + __bfloat162float(y) + __half2float(__hmax(x, pair.x)) + less;
+  out[i] =
+      functions + of_8_bits - 2 + once + both.x + both.y + __bfloat162float(y) + __half2float(__hmax(x, pair.x)) + less;
 }
 
 void half_precision(const float* in, float* out) { half_precision_kernel<<<1, 64>>>(in, out); }
