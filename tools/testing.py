@@ -171,10 +171,12 @@ def host_tests(build: Path, beside: Path) -> dict[str, str]:
 
 
 def to_tidy(everything: bool) -> list[str]:
-    """The files that clang-tidy reads: all, or a sample of those that have changed since the last whole run."""
-    if everything:
-        return [file for file in output_of("git", "ls-files").splitlines() if TIDIED.search(file)]
-    commit = record()["steps"].get("clang-tidy", {}).get("commit") or "HEAD~1"
+    """The files that clang-tidy reads: all, or a sample of those that have changed since the last whole run. Without a
+    record of one it is a sample of all: the last commit alone would let what others changed slip."""
+    commit = record()["steps"].get("clang-tidy", {}).get("commit")
+    if everything or not commit:
+        files = [file for file in output_of("git", "ls-files").splitlines() if TIDIED.search(file)]
+        return files if everything else sample(files, MOST_TO_TIDY)
     changed = [file for file in files_changed(commit) or [] if TIDIED.search(file) and (ROOT / file).exists()]
     return sample(changed, MOST_TO_TIDY)
 

@@ -113,7 +113,7 @@ TEST_F(RefusalTest, OfMatricesC) {
   product.c = product.d;
   product.ldc = 31;
   expect_refused();
-  product.c = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(product.d) + 2);
+  product.c = reinterpret_cast<float*>(reinterpret_cast<char*>(product.d) + 2);
   expect_refused();
 }
 

@@ -81,7 +81,7 @@ TEST_F(PackedInterfaceTest, SizesAreThoseOfTheTerms) {
     EXPECT_EQ(sgemm_packed_size(handle_, lines, k, &bytes), SGEMM_STATUS_SUCCESS);
     return bytes;
   };
-  constexpr std::size_t NUMBERS = 1024 * 2048;
+  constexpr std::size_t NUMBERS = std::size_t{1024} * 2048;
   const auto is_near = [](std::size_t bytes, std::size_t terms) { return bytes > terms && bytes < terms * 51 / 50; };
   EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_COMPONENTWISE, 1024, 2048), NUMBERS * 6));
   EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_NORMWISE, 1024, 2048), NUMBERS * 4));
@@ -120,7 +120,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   const auto pack = [&](const auto& spoil) {
     Arguments arguments;
     arguments.x = x.device();
-    arguments.memory = reinterpret_cast<void*>(aligned);
+    arguments.memory = static_cast<char*>(allocated) + (aligned - at);
     arguments.bytes = size;
     spoil(arguments);
     sgemm_packed_t packed = nullptr;

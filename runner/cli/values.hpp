@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -58,6 +59,7 @@ Number parse_number(std::string_view flag, const std::string& text, bool (*accep
 template <class Choices>
 std::string words(const Choices& choices, std::string_view separator = ", ") {
   std::vector<std::string> result;
+  result.reserve(std::size(choices));
   for (const auto& choice : choices) {
     result.emplace_back(to_string(choice));
   }

@@ -215,6 +215,7 @@ ExitStatus run_digests(const Options& options) {
     records.push_back({{"case", item.text()}, {"digest", expected}, {"by", by}});
   }
   std::vector<std::string> names;
+  names.reserve(all_ways.size());
   for (const Way& way : all_ways) {
     names.push_back(way.name);
   }

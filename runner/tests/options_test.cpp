@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace sgemm {
 namespace {
 
@@ -196,7 +198,7 @@ TEST(Options, BadValues) {
             "one of uniform, uniform01, normal, lognormal1, lognormal4, denormals, huge, integers, cancelling, inf, "
             "nan, zeros, sparse, rank_one, outliers, huge_row"}}) {
     for (const std::string& value : values) {
-      EXPECT_EQ(options_error(before, {flag, value}), flag + ": '" + value + "' is not " + not_this);
+      EXPECT_EQ(options_error(before, {flag, value}), fmt::format("{}: '{}' is not {}", flag, value, not_this));
     }
   }
   const std::string unknown = options_error("--count --gpu-model h300");
@@ -221,7 +223,8 @@ TEST(Options, WhatHasNoEffectIsRefused) {
             {"--kernel 5", "--data zeros", "--seed 1", "--out a.json", "--no-verify", "--check", "--l2 warm",
              "--time kernel", "--energy", "--force", "--gpus 2", "--benchmark_filter x"}}}) {
     for (const std::string& flag : flags) {
-      EXPECT_EQ(options_error(mode + ' ' + flag), flag_of(flag) + " has no effect with " + flag_of(mode));
+      EXPECT_EQ(options_error(fmt::format("{} {}", mode, flag)),
+                fmt::format("{} has no effect with {}", flag_of(flag), flag_of(mode)));
     }
   }
 }

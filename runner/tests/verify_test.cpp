@@ -415,16 +415,16 @@ TEST(DistributionTest, PatternOfInfAndNanMustMatch) {
     DistributedCase product(distribution, {40, 30, 50});
     EXPECT_EQ(product.check(unchanged).non_finite, 3 * 30);
     EXPECT_EQ(product.check(unchanged).non_finite_wrong, 0);
-    product.c[16 * 30] = 1.0F;           // expected not to be finite
-    product.c[17 * 30 + 3] = NAN_FLOAT;  // expected to be
-    product.c[18 * 30] += 1.0F;          // finite, and wrong
+    product.c[std::size_t{16} * 30] = 1.0F;           // expected not to be finite
+    product.c[std::size_t{17} * 30 + 3] = NAN_FLOAT;  // expected to be
+    product.c[std::size_t{18} * 30] += 1.0F;          // finite, and wrong
     const Verdict verdict = product.compare();
     EXPECT_EQ(verdict.wrong, 3);
     EXPECT_EQ(verdict.non_finite_wrong, 2);
   }
   DistributedCase signs(Distribution::inf, {40, 30, 50});
   signs.check(unchanged);
-  signs.c[16 * 30] = -signs.c[16 * 30];
+  signs.c[std::size_t{16} * 30] = -signs.c[std::size_t{16} * 30];
   EXPECT_EQ(signs.compare().non_finite_wrong, 1);
 }
 

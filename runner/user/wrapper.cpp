@@ -312,8 +312,10 @@ std::string statements_of(const UserFile& file, Target target) {
     part.text = statement;
     const std::string line = line_directive(part);
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
-      text += line + (target == Target::for_gpu ? "" : check_of(*launch)) + line + consent_of(*launch);
-      text += line + (said.empty() ? "  " + on_stream(*launch) : configured(*launch, said)) + "\n";
+      text +=
+          fmt::format("{}{}{}{}", line, target == Target::for_gpu ? "" : check_of(*launch), line, consent_of(*launch));
+      text += fmt::format("{}{}\n", line,
+                          said.empty() ? fmt::format("  {}", on_stream(*launch)) : configured(*launch, said));
       said.clear();
     } else {
       (is_for_next(file, statement) ? said : text) += fmt::format("{}  {}\n", line, statement);
@@ -505,7 +507,7 @@ void put_address(UserPlan& plan, std::size_t offset, std::uint64_t address) {
 }  // namespace
 
 float* address_for_plan(Base base, Base moved) {
-  return reinterpret_cast<float*>(number_of(base) + (base == moved ? MOVED : 0));
+  return reinterpret_cast<float*>(number_of(base) + (base == moved ? MOVED : 0));  // NOLINT(performance-no-int-to-ptr)
 }
 
 std::vector<AddressArgument> find_addresses(const UserPlan& plan,

@@ -52,7 +52,7 @@ std::string place_text(const std::byte* address, const PlacedVariable& placed) {
   std::string indices;
   for (std::size_t i = variable.extents.size(); i-- > 0; number /= variable.extents[i]) {
     const std::size_t index = i == 0 ? number : number % variable.extents[i];
-    indices = '[' + std::to_string(index) + ']' + indices;
+    indices = std::string("[").append(std::to_string(index)).append("]").append(indices);
   }
   return (indices.empty() ? "byte " + std::to_string(offset) : "element " + indices) + " of shared " + variable.name;
 }
@@ -167,7 +167,8 @@ void BlockChecker::release(ThreadNumber thread, const void* at) {
   }
   const Clocks::Clock& fenced = is_shared(at) ? fenced_in_block_ : fenced_;
   Clocks::Clock times(fenced.empty() ? 0 : pending_.size());
-  for (ThreadNumber other = 0; other < times.size(); ++other) {
+  const auto threads = static_cast<ThreadNumber>(times.size());
+  for (ThreadNumber other = 0; other < threads; ++other) {
     times[other] = other == thread ? fenced[other] : std::min(fenced[other], clocks_.known(thread, other));
   }
   if (!of_others.empty() || std::ranges::any_of(times, [](std::uint32_t time) { return time != 0; })) {
@@ -404,9 +405,8 @@ Complaint BlockChecker::access_shared(ThreadNumber thread, const Access& access,
     // A volatile word by itself is a flag. Threads do not tell one another of volatile arrays, as sums of a warp have.
     const bool strong = access.atomic || (access.strong && placed != nullptr && placed->bytes == access.bytes);
     const UseOfBlock of_block{use, block_, strong, code};
-    const Complaint wrong =
-        uses_.use(offset, std::min(end, (offset / WORD + 1) * WORD), access.write, generation_,
-                  [&](Word& word) { return use_word(word, thread, access, by, of_block, nullptr); });
+    Complaint wrong = uses_.use(offset, std::min(end, (offset / WORD + 1) * WORD), access.write, generation_,
+                                [&](Word& word) { return use_word(word, thread, access, by, of_block, nullptr); });
     if (wrong) {
       return wrong;
     }
@@ -495,7 +495,7 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
     const UseOfBlock use{{thread, clocks_.now(thread)}, block_, access.strong, code};
     for (std::size_t offset = begin; entry.uses && offset < end; offset = (offset / WORD + 1) * WORD) {
       const std::lock_guard lock(entry.uses->mutex_of(offset));
-      const Complaint wrong = entry.uses->use(
+      Complaint wrong = entry.uses->use(
           offset, std::min(end, (offset / WORD + 1) * WORD), access.write, CheckedArrays::current()->launch_number(),
           [&](Word& word) { return use_word(word, thread, access, By::code, use, &array); });
       if (wrong) {

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <utility>
 
@@ -41,7 +42,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   blockIdx = {block.x, block.y, block.z};
   prepare_dynamic_memory(launch_->dynamic_smem);
   const Index3& extents = launch_->cluster;
-  rank_ = static_cast<unsigned>(number % (extents.x * extents.y * extents.z));
+  rank_ = static_cast<unsigned>(number % (std::uint64_t{extents.x} * extents.y * extents.z));
   if (cluster != nullptr) {
     cluster->set_memory(rank_, SharedMemory::of_this_thread());
   }

@@ -160,8 +160,8 @@ std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std:
 
 std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
                                                const std::array<std::int32_t, 4>& c) {
-  constexpr unsigned GROUP_LANES = 4;
-  constexpr unsigned GROUPS = INTEGER_MMA_K / (GROUP_LANES * sizeof(std::uint32_t));
+  constexpr std::size_t GROUP_LANES = 4;
+  constexpr std::size_t GROUPS = INTEGER_MMA_K / (GROUP_LANES * sizeof(std::uint32_t));
   // Rows and columns as bytes in a row: compilers vectorise sums of their products.
   std::array<std::array<std::uint32_t, GROUPS * GROUP_LANES>, 2> rows;
   std::array<std::array<std::uint32_t, GROUPS * GROUP_LANES>, 2> columns;
