@@ -24,7 +24,7 @@
 // the error grows by a factor with each level, and it is small beside the largest numbers of A and B alone, not beside
 // those of a row. One Inf or NaN reaches all of C.
 //
-// Traffic: the passes read and write each block's element some 5 times a level.
+// Traffic: for two levels the passes read or write some four elements for each of A, of B and of C.
 // Limit: issue slots, as in 08.
 
 #include "common/ceil_div.hpp"
