@@ -28,7 +28,7 @@ HOMES = {HOME: "index.html", "README.md": "README.html"}  # the site begins with
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
 URL = os.environ.get("SGEMM_SITE_URL", "").rstrip("/")  # where the site will be, for previews of links to it
-CARD, CARD_WIDTH = "ladder.png", 1200
+CARD, CARD_SIZE = "ladder.png", 'width="1200" height="630"'  # the shape that most who show links cut pictures to
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
 SECTIONS = {"warp": "A warp's accesses", "tiles": "Tiles, and their order", "report": "A report of results"}  # for them
 
@@ -147,7 +147,11 @@ def previews(config: MkDocsConfig) -> dict[str, File]:
 
 def png_of(path: str) -> bytes:
     svg = (ROOT / path).read_text(encoding="utf-8")
-    return vl_convert.svg_to_png(svg, scale=CARD_WIDTH / float(re.search(r'<svg[^>]* width="([\d.]+)"', svg)[1]))
+    drawing = re.sub(
+        r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', rf"\1 {CARD_SIZE}", svg[svg.index("<svg") :], count=1
+    )
+    ground = f'<rect {CARD_SIZE} fill="#ffffff"/>'
+    return vl_convert.svg_to_png(f'<svg xmlns="http://www.w3.org/2000/svg" {CARD_SIZE}>{ground}{drawing}</svg>')
 
 
 def meta(texts: dict[str, str]) -> str:
