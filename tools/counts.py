@@ -225,12 +225,10 @@ def quantities(case: Case) -> dict[str, tuple[Pair, Form]]:
         add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
         add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
     add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
-    flops = case.pair(FLOPS)
-    add("FLOP", flops, count)
+    add("FLOP", case.pair(FLOPS), count)
     add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
     for schedule in SCHEDULES:
         add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
-    add("FLOP per byte asked of global memory", Pair(ratio(flops.counted, asked), None))
     return found
 
 

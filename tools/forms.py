@@ -123,7 +123,6 @@ NAMED_FORMS: dict[str, Callable] = {
     "count": count,
     "bytes": in_bytes,
     "MHz": lambda v: f"{v:.0f} MHz",
-    "GB/s": lambda v: f"{significant(v)} GB/s",
     "stalls": stalls,
 }
 
