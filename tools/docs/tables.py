@@ -362,30 +362,29 @@ class Blocks:
         first = list(pick(self._folders.cold, None, kernel=names[0]).itertuples())
         rows = [[str(row.side), speed(row), share(row.of_cublas)] for row in first]
         shown = [f"`{names[0]}`", table(["M = N = K", "TFLOP/s", "of cuBLAS"], rows, left=0), *notes(first)]
-        rest = ["<details>\n<summary>Times, both ratios, errors and resources</summary>", *map(self._sizes, names)]
+        rest = ["<details>\n<summary>Times, both ratios, errors and resources</summary>"]
+        rest += [self._sizes(name, open_above=name == names[0]) for name in names]
         return "\n\n".join([*shown, *rest, "</details>"])
 
-    def _sizes(self, kernel: str) -> str:
+    def _sizes(self, kernel: str, open_above: bool) -> str:
+        """Without the speeds where a table above has them: with their shares of the FP32 peak instead."""
         records = pick(self._folders.cold, None, kernel=kernel)
-        head = ["M = N = K", "time", "TFLOP/s", "of FP32 peak", "of cuBLAS, paired", "of cuBLAS, alone"]
-        head += ["relative error"]
+        head = ["M = N = K", "time", "of FP32 peak" if open_above else "TFLOP/s"]
+        head += ["of cuBLAS, paired", "of cuBLAS, alone", "relative error"]
         rows = []
         for row in records.itertuples():
-            cells = [
-                str(row.side),
-                maybe(duration, row.microseconds),
-                speed(row),
-                maybe(forms.percent, row.percent_of_peak),
-            ]
+            second = maybe(forms.percent, row.percent_of_peak) if open_above else speed(row)
+            cells = [str(row.side), maybe(duration, row.microseconds), second]
             ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
             rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
         # A kernel that does not multiply on the FP32 units has no share of their peak.
-        if not any(row[3] for row in rows):
+        if not any(row[2] for row in rows):
             for cells in (head, *rows):
-                del cells[3]
+                del cells[2]
         title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
         resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
-        return "\n\n".join([title, table(head, rows, left=0), *notes(records.itertuples()), *resources])
+        marked = [] if open_above else notes(records.itertuples())
+        return "\n\n".join([title, table(head, rows, left=0), *marked, *resources])
 
     def capabilities(self) -> str:
         """Which GPUs the chapters run on."""
