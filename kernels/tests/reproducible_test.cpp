@@ -18,10 +18,12 @@
 namespace sgemm::test {
 namespace {
 
-std::vector<KernelAndGroup> groups() {
+/// The ragged products, or all others.
+std::vector<KernelAndGroup> groups(bool lengthy) {
   std::vector<KernelAndGroup> all;
   for (const KernelAndGroup& each : kernels_and_groups(Platform::gpu, FEW_PRODUCTS)) {
-    if (each.kernel->is_reproducible() && each.kernel->build(Target::for_executor)) {
+    const bool is_lengthy = each.group.name != "primes";
+    if (is_lengthy == lengthy && each.kernel->is_reproducible() && each.kernel->build(Target::for_executor)) {
       all.push_back(each);
     }
   }
@@ -56,11 +58,13 @@ TEST_P(ReproducibleTest, HasTheBitsOfTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, ReproducibleTest, testing::ValuesIn(groups()),
+INSTANTIATE_TEST_SUITE_P(Registered, ReproducibleTest, testing::ValuesIn(groups(false)),
+                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Lengthy, ReproducibleTest, testing::ValuesIn(groups(true)),
                          [](const auto& info) { return test_name(info.param); });
 
 /// Parts of a product, at any place in memory and on GPUs of every size, have the bits of the whole one.
-TEST(ReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
+TEST(LengthyReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
   RandomProducts random(1);
   for (const Kernel* const kernel : reproducible_kernels()) {
     const Build& build = kernel->build(Target::for_executor);

@@ -153,7 +153,7 @@ constexpr std::int64_t CHUNK = 4096;    // of each line in a block's registers, 
 constexpr std::int64_t LONG_K = 2 * CHUNK + 128;
 
 /// The block looks for the largest numbers, and reads those again that it has no room for.
-TEST(CountedLongLines, AreReadTwiceAtTheirBeginning) {
+TEST(LengthyCountedLongLines, AreReadTwiceAtTheirBeginning) {
   for (const Splitting& chapter : {INT8X6, FP16X3_MMA, INT8X6_MMA}) {
     if (!build_of(chapter)) {
       GTEST_SKIP() << "this build has no " << chapter << " to count";

@@ -39,6 +39,7 @@ def test_every_variant_is_right(run):
     assert set(done.outcomes.values()) == {"executed"}
 
 
+@pytest.mark.long
 def test_int8_holds_its_bound_on_all_kinds_of_operands(run):
     done = run("--accuracy", "--grid", "2x3", "--sizes", "96x70x150", kernel="many_gpus:int8x6")
     assert done.status == 0, done.stdout
