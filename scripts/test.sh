@@ -219,20 +219,21 @@ test_short() {
 }
 
 test_all() {
-  local preset builds=(build-test-cpu build-test-sanitized)
+  local builds=(build-test-cpu build-test-sanitized) lengthy_ran=''
   export SGEMM_TEST_ALL=1
   if find_nvcc; then
-    builds+=(build-test)
+    builds=(build-test "${builds[@]}")
+    lengthy_ran=yes
     step "build cuda" build cuda
     step "ctest cuda" run_ctest cuda
     step "pytest of the runner with CUDA" run_pytest runner-cuda build-test -n "$cores" runner/tests/outside
   else
     skip "build cuda" "there is no nvcc"
   fi
-  for preset in cpu sanitized; do
-    step "build $preset" build $preset
-    step "ctest $preset" run_ctest $preset
-  done
+  step "build cpu" build cpu
+  step "ctest cpu" run_ctest cpu ${lengthy_ran:+-E _lengthy_} # they are the same program as in the build with CUDA
+  step "build sanitized" build sanitized
+  step "ctest sanitized" run_ctest sanitized
   step "pytest of the runner" run_pytest runner build-test-cpu -n "$cores" runner/tests/outside
   step "pytest of the schemas" run_pytest schemas build-test-sanitized runner/tests/outside/test_schemas.py
   step "wrong kernels, all of the table" "$python" -m tools.wrong_kernels --check --runner build-test-cpu/runner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -125,7 +126,9 @@ def test_what_did_not_run_is_told(results, tmp_path, left_out):
 
 def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
     results(*SHORT)
-    assert testing.ran([tmp_path / "build"], True)[1] == ["build: LengthySuite.Works"]
+    shutil.copytree(tmp_path / "build", tmp_path / "other")
+    builds = [tmp_path / "build", tmp_path / "other"]
+    assert testing.ran(builds, True)[1] == ["build: LengthySuite.Works"]
     results(*SHORT, "LengthySuite.Works")
     counts, missing = testing.ran([tmp_path / "build"], True)
     assert missing == []
