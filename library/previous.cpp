@@ -25,6 +25,13 @@ sgemm_operand_t by_address(sgemm_op_t op, const float* const* addresses, std::in
   return {nullptr, op, nullptr, ld, 0, addresses};
 }
 
+/// These functions do not take a null C that they would read. sgemm_run() takes D in its place.
+bool lacks_c(sgemm_handle_t handle, const float* c, const float* beta) {
+  sgemm_pointer_mode_t mode = SGEMM_POINTER_MODE_HOST;
+  return c == nullptr && beta != nullptr && sgemm_get_pointer_mode(handle, &mode) == SGEMM_STATUS_SUCCESS &&
+         (mode == SGEMM_POINTER_MODE_DEVICE || *beta != 0.0F);
+}
+
 /// Those members alone that the structure had.
 sgemm_operand_t operand(const sgemm_operand_t& of) { return {of.packed, of.op, of.x, of.ld, 0, nullptr}; }
 
@@ -78,7 +85,7 @@ sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int
                                  const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
                                  const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
                                  const sgemm_epilogue_t* epilogue) {
-  if (a == nullptr || b == nullptr) {
+  if (a == nullptr || b == nullptr || lacks_c(handle, c, beta)) {
     return SGEMM_STATUS_INVALID_VALUE;
   }
   sgemm_product_t product = product_of(order, m, n, k);

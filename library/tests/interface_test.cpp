@@ -361,6 +361,13 @@ TEST(InterfaceTest, FunctionsOfTheLastVersionDoWhatTheyDid) {
   EXPECT_EQ(sgemm_gemm_with_epilogue(handle, one.order, SGEMM_OP_N, SGEMM_OP_N, 1, 1, 1, one.alpha, one.a.x, 1, one.b.x,
                                      1, one.beta, nullptr, 1, one.d, 1, nullptr),
             SGEMM_STATUS_INVALID_VALUE);
+  GemmOperands operands({9, 14, 20});
+  const sgemm_product_t p = operands.product();
+  for (const float beta : {0.0F, 0.5F}) {
+    EXPECT_EQ(sgemm_gemm_with_epilogue(handle, p.order, p.a.op, p.b.op, p.m, p.n, p.k, p.alpha, p.a.x, p.a.ld, p.b.x,
+                                       p.b.ld, &beta, nullptr, p.ldd, p.d, p.ldd, &none),
+              beta == 0.0F ? SGEMM_STATUS_SUCCESS : SGEMM_STATUS_INVALID_VALUE);
+  }
 }
 
 TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
