@@ -282,11 +282,10 @@ class Blocks:
                 speed(row),
                 share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
                 maybe(error_size, row.rel_err),
-                maybe(forms.whole, row.registers),
             ]
             for row in shown
         ]
-        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error", "registers"]
+        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error"]
         return "\n\n".join([table(head, rows, left=2), *notes(shown)])
 
     def across_boards(self, kernel: str, files: Sequence[str]) -> str:
