@@ -1,7 +1,8 @@
 """Writes the pages to play with, each in one file that loads nothing.
 
     $(scripts/python.sh) -m tools.viewers FOLDER                          tiles and their order: tiles.html
-    $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter
+    $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter, and
+                                                                          in each step of the worklog
     ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
 The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
@@ -23,6 +24,8 @@ from pathlib import Path
 from tools import ROOT, needs
 
 TILES = ROOT / "tools" / "tiles" / "tiles.html"
+WORKLOG = ROOT / "docs" / "worklog.md"
+STEP = re.compile(r"^## Step (\d):.*?^```cuda\n(.*?)^```", re.MULTILINE | re.DOTALL)
 STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 NOT_COUNTED = 3  # the runner's exit status
 SCRIPT = re.compile(r'<script src="([^"]+)"></script>')
@@ -81,9 +84,20 @@ def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments
         return len(counts.get("launches", [counts]))
 
 
-def write_traces(runner: Path, kernel: str, folder: Path) -> list[Path]:
+def write_steps(runner: Path, folder: Path) -> list[Path]:
+    """The pages of the worklog's kernels."""
+    pages = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for number, text in STEP.findall(WORKLOG.read_text(encoding="utf-8")):
+            file = Path(temporary) / f"step_{number}.cu"
+            file.write_text(text, encoding="utf-8")
+            pages += write_traces(runner, str(file), folder, file.stem)
+    return pages
+
+
+def write_traces(runner: Path, kernel: str, folder: Path, name: str) -> list[Path]:
     """The pages of a kernel, that of its last launch first; none where it can not be counted."""
-    page = folder / f"warp_{re.sub('[:/]+', '-', kernel)}.html"
+    page = folder / f"warp_{name}.html"
     with tempfile.TemporaryDirectory() as temporary:
         results = Path(temporary) / "results.json"
         launches = write_trace(runner, kernel, page, results)
@@ -110,12 +124,15 @@ def main() -> int:
         (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
         if arguments.runner:
             runner = arguments.runner.resolve()
+            folder = arguments.folder.resolve()
             for kernel in kernels or chapters(runner):
-                pages = write_traces(runner, kernel, arguments.folder.resolve())
+                pages = write_traces(runner, kernel, folder, re.sub("[:/]+", "-", kernel))
                 for page in pages:
                     print(arguments.folder / page.name)
                 if not pages:
                     print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
+            for page in [] if kernels else write_steps(runner, folder):
+                print(arguments.folder / page.name)
     except (ViewersError, OSError) as error:
         needs.stop(error)
     print(arguments.folder / "tiles.html")

@@ -125,6 +125,21 @@ def with_interactive_pages(text: str) -> str:
     return text
 
 
+def with_viewers(text: str) -> str:
+    """HOME with a warp's accesses behind the kernel of each step, beside those of the step before."""
+
+    def viewers(step: re.Match) -> str:
+        pages = {n: f"docs/interactive/warp_step_{n}.html" for n in (int(step[2]) - 1, int(step[2]))}
+        frames = "".join(
+            f'<iframe title="A warp\'s accesses in step {n}" src="{page}" loading="lazy"></iframe>'
+            for n, page in pages.items()
+            if page in interactive_pages()
+        )
+        return f'{step[1]}\n<div class="viewers">{frames}</div>\n' if frames else step[1]
+
+    return re.sub(r"(^## Step (\d):.*?^```cuda\n.*?^```\n)", viewers, text, flags=re.MULTILINE | re.DOTALL)
+
+
 def steps() -> Iterator[tuple[str, str, str, str]]:
     """The number, the heading, the anchor and the first drawing of each step of the worklog."""
     text = (ROOT / HOME).read_text(encoding="utf-8")
@@ -213,6 +228,8 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
     text = text.replace("<details>", '<details markdown="1">')
     if page.file.src_uri == INTERACTIVE:
         text = with_interactive_pages(text)
+    if page.file.src_uri == HOME:
+        text = with_viewers(text)
     if isinstance(page.file, MadePage) or page.file.src_uri == GLOSSARY:
         return text
     terms = definitions()

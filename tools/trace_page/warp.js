@@ -502,6 +502,12 @@ function show(trace) {
   window.addEventListener("resize", drawOverview);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawOverview);
   goTo(0);
+  // In a frame of another page it plays while it is seen.
+  if (window.top !== window) {
+    document.body.className = "framed";
+    const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+    new IntersectionObserver(([body]) => play(body.isIntersecting && !still)).observe(document.body);
+  }
 }
 
 const trace = readTrace(JSON.parse(document.getElementById("data").textContent));

@@ -267,6 +267,21 @@ def test_wide_tables_scroll_within_themselves(site, open_page):
     assert boxes.evaluate_all("boxes => boxes.some(box => box.scrollWidth > box.clientWidth + 50)")
 
 
+def test_a_step_of_the_worklog_stands_beside_the_one_before(site, open_page):
+    if not (site / "docs" / "interactive" / "warp_step_3.html").is_file():
+        pytest.skip("there is no runner: SGEMM_BUILD names the folder of a build")
+    opened = open_page(site / "index.html")
+    frames = opened.page.locator(".viewers").nth(2).locator("iframe")
+    titles = [f"A warp's accesses in step {number}" for number in (2, 3)]
+    assert frames.evaluate_all("frames => frames.map(frame => frame.title)") == titles
+    frames.last.scroll_into_view_if_needed()
+    inside = frames.last.content_frame
+    inside.locator("body.framed #play").wait_for()
+    assert not inside.locator("#counts").is_visible(), "what does not fit beside another one"
+    assert inside.locator("#play").inner_text() == "Play", "who wants no motion starts it"
+    assert opened.errors == []
+
+
 def test_drawings_charts_and_folds_are_there(site, open_page):
     page = open_page(site / CHAPTER).page
     page.wait_for_function("() => [...document.images].every(image => image.complete && image.naturalWidth > 0)")

@@ -98,3 +98,13 @@ def test_each_kernel_has_a_page_for_each_launch(tmp_path):
     assert done.returncode == 0, done.stderr
     pages = ["warp_a-b", "warp_a-b_launch_0", "warp_my-own.cu", "warp_my-own.cu_launch_0", "tiles"]
     assert done.stdout.splitlines() == [f"pages/{page}.html" for page in pages]
+
+
+def test_steps_of_the_worklog_have_pages_beside_those_of_chapters(tmp_path):
+    listing = "[ $1 != --list=json ] || echo '[]'\n"
+    text = WRITING.replace("{results}", '{"benchmarks": [{"counts": {}}]}').replace("\n", f"\n{listing}", 1)
+    write_runner(tmp_path, text)
+    done = viewers(tmp_path, "pages", "--runner", "runner")
+    assert done.returncode == 0, done.stderr
+    pages = [f"warp_step_{number}" for number in range(1, 9)]
+    assert done.stdout.splitlines() == [f"pages/{page}.html" for page in [*pages, "tiles"]]
