@@ -1,11 +1,13 @@
 #pragma once
 
+#include "base/usage_error.hpp"
 #include "fixtures/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace sgemm {
@@ -18,6 +20,30 @@ inline void expect_page(const std::string& name, const std::string& text) {
     std::ofstream(path) << text;
   }
   EXPECT_EQ(text, read(path));
+}
+
+/// Expects of each line "INPUT => ANSWER" of a page that `answer` gives that answer, or throws a UsageError that says
+/// it. Other lines are for the reader. Of answers alone, SGEMM_WRITE_PAGE writes new ones.
+template <class Answer>
+void expect_answers(const std::string& name, const Answer& answer) {
+  constexpr std::string_view ARROW = " => ";
+  std::istringstream page(read(SGEMM_SOURCE_DIR "/runner/tests/" + name));
+  std::string text;
+  int count = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (const std::size_t at = line.find(ARROW); at != std::string::npos) {
+      line.erase(at + ARROW.size());
+      try {
+        line += answer(line.substr(0, at));
+      } catch (const UsageError& error) {
+        line += error.what();
+      }
+      ++count;
+    }
+    text += line + '\n';
+  }
+  EXPECT_GT(count, 0);
+  expect_page(name, text);
 }
 
 }  // namespace sgemm

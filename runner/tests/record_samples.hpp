@@ -4,6 +4,9 @@
 #include "fake_telemetry.hpp"
 #include "record/record.hpp"
 
+#include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -40,6 +43,7 @@ inline Record of_three_samples() {
   timings.kernel_us = {100.0, 101.0, 99.0};
   timings.rival_us = {100.0, 100.0, 100.0};
   record.measurement = measurement_of(timings, CUBE);
+  compare_with_alone(*record.measurement, {77.0, 78.0, 79.0});
   return record;
 }
 
@@ -199,6 +203,86 @@ inline Record stopped_record(Outcome outcome, const std::string& reason) {
   Record record({&kernel, CUBE, {}});
   record.stop(outcome, reason);
   return record;
+}
+
+/// Of a kernel on the CPU, which has neither pairs nor resources.
+inline Record on_the_cpu(const Size& size) {
+  const Kernel kernel = fake_cpu_kernel("cpu_blas");
+  Record record({&kernel, size, {}});
+  Timings timings;
+  timings.kernel_us = {5000.0};
+  record.measurement = measurement_of(timings, size);
+  return record;
+}
+
+inline Record without_flops() {
+  Counts counts = counts_of_launch();
+  counts.launches.front().requests.flops.reset();
+  return counted_record(counts);
+}
+
+/// With numbers that JSON can not say.
+inline Record with_infinite_errors() {
+  Record record = compared_record();
+  record.rel_err = std::numeric_limits<double>::quiet_NaN();
+  record.max_bound_ratio = record.errors->verdict.componentwise_err = std::numeric_limits<double>::infinity();
+  return record;
+}
+
+/// Turns of which nobody knows the energy.
+inline Record with_unknown_energy() {
+  Record record = record_with_energy();
+  Turn without = turn_of(100.0, {});
+  without.trace = {{}, "NVML is missing"};
+  record.energy = to_json(Turns{without, without}, flops(CUBE));
+  return record;
+}
+
+inline Record sustained_without_cublas() {
+  Record record = sustained_record();
+  record.sustained = to_json(Sustained{1.0, {turn_of(100.0, {}), {}}, {}, {}}, flops(CUBE));
+  return record;
+}
+
+inline Record stopped(Record record) {
+  record.stop(Outcome::incorrect, "because");
+  return record;
+}
+
+/// Over two GPUs, the second of which was throttled.
+inline Spread spread_over_two() {
+  const TelemetrySample cool{1980, 3201, 310.5, 45, {}};
+  const TelemetrySample hot{1965, 3201, 699.0, 51, {"sw_power_cap"}};
+  return {2, {1, 2}, "peer copies", 18432.0, {{cool, cool}, {cool, hot}}, {90.0, 91.0}, 0.9, Interval{0.89, 0.91}};
+}
+
+/// Records of all kinds, those of a GPU among them.
+inline std::vector<std::pair<std::string, Record>> sample_records() {
+  Record of_file = executed_record();
+  of_file.file = KernelFile{"dir/my.cu", std::string(64, 'a'), "g++ -O2"};
+  Record of_ranks = executed_record();
+  of_ranks.spread = to_json(spread_over_two());
+  return {{"measured", measured_record()},
+          {"three samples", of_three_samples()},
+          {"with energy", record_with_energy()},
+          {"with unknown energy", with_unknown_energy()},
+          {"sustained", sustained_record()},
+          {"sustained without cuBLAS", sustained_without_cublas()},
+          {"sustained, and wrong", stopped(sustained_record())},
+          {"executed", executed_record()},
+          {"of a file", of_file},
+          {"on several GPUs", of_ranks},
+          {"compared", compared_record()},
+          {"infinite errors", with_infinite_errors()},
+          {"compared, and wrong", stopped(compared_record())},
+          {"counted", counted_record()},
+          {"counted without operations", without_flops()},
+          {"counted, and wrong", stopped(counted_record())},
+          {"two launches", record_of_two_counted_launches()},
+          {"profiled", profiled_record()},
+          {"on the CPU", on_the_cpu({512, 256, 64})},
+          {"a batch", on_the_cpu({512, 256, 64, true, false, 96})},
+          {"stopped", stopped_record(Outcome::failed, "out of order")}};
 }
 
 }  // namespace sgemm

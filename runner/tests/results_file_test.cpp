@@ -218,20 +218,9 @@ TEST_F(ResultsFileTest, Samples) {
   for (const auto& [name, context] : {std::pair("results_with_device.json", context_with_device()),
                                       std::pair("results_without_device.json", context_without_device())}) {
     ResultsFile file(OutputFile(sample_path(name)), context);
-    file.add(measured_record());
-    const Kernel cpu_blas = fake_cpu_kernel("cpu_blas");
-    Record cpu({&cpu_blas, {1, 2, 3, false, true, 4}, {}});
-    Timings timings;
-    timings.kernel_us = {5000.0};
-    cpu.measurement = measurement_of(timings, cpu.size);
-    file.add(cpu);
-    file.add(executed_record());
-    file.add(counted_record());
-    file.add(compared_record());
-    file.add(profiled_record());
-    Record wrong_errors = compared_record();
-    wrong_errors.stop(Outcome::incorrect, "because");
-    file.add(wrong_errors);
+    for (const auto& [title, record] : sample_records()) {
+      file.add(record);
+    }
     for (const Outcome outcome :
          {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported, Outcome::skipped}) {
       file.add(stopped_record(outcome, "because"));
@@ -243,11 +232,8 @@ TEST_F(ResultsFileTest, Samples) {
       record.accuracy = accuracy;
       file.add(record);
     }
-    file.add(record_with_energy());
-    file.add(sustained_record());
-    file.add(record_of_two_counted_launches());
     file.finish(false);
-    EXPECT_EQ(nlohmann::json::parse(read(sample_path(name))).at("benchmarks").size(), 22U);
+    EXPECT_EQ(nlohmann::json::parse(read(sample_path(name))).at("benchmarks").size(), sample_records().size() + 12U);
   }
 }
 

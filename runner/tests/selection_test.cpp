@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 #include "base/words.hpp"
 #include "fake_kernels.hpp"
+#include "page.hpp"
 #include "usage_message.hpp"
 
 #include <fmt/ranges.h>
@@ -10,8 +11,6 @@
 
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -19,57 +18,15 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names selected(std::string_view expression) {
+TEST(Selection, ExpressionsStandForKernelsInTheRegistrysOrder) {
   const std::vector<Kernel> available = fake_kernels();
-  Names ids;
-  for (const Kernel* const kernel : select_kernels(expression, available)) {
-    ids.push_back(kernel->id());
-  }
-  return ids;
-}
-
-std::string selection_error(std::string_view expression) {
-  const std::vector<Kernel> available = fake_kernels();
-  return usage_message([&] { select_kernels(expression, available); });
-}
-
-TEST(Selection, NamesNumbersRangesAndVariants) {
-  const std::string one_to_seven = "01_naive 02_smem_tiled 03_strip_tiled 05_coarse_1d 06_coarse_2d";
-  for (const auto& [expression, names] : std::vector<std::pair<std::string, std::string>>{
-           {"5", "05_coarse_1d"},
-           {"6", "06_coarse_2d"},
-           {"06", "06_coarse_2d"},
-           {"0", "cublas"},
-           {"coarse_1d", "05_coarse_1d"},
-           {"05_coarse_1d", "05_coarse_1d"},
-           {"cublas", "cublas"},
-           {"cpu_blas", "cpu_blas"},
-           {"1-7", one_to_seven},
-           {"1:7", one_to_seven},
-           {"1-99999999999999999999", one_to_seven},  // 10 has no default variant
-           {"0-1", "cublas 01_naive"},
-           {"4-5", "05_coarse_1d"},
-           {"6-6", "06_coarse_2d"},
-           {"1:uncoalesced", "01_naive:uncoalesced"},
-           {"naive:uncoalesced", "01_naive:uncoalesced"},
-           {"01_naive:uncoalesced", "01_naive:uncoalesced"},
-           {"2:tile32", "02_smem_tiled:tile32"},
-           {"10:reduce", "10_split_k:reduce"},
-           {"1-7:uncoalesced", "01_naive:uncoalesced"},
-           {"smem_tiled:32", "02_smem_tiled:32"},  // a variant that is a number needs its kernel's name
-           {"2:32", "02_smem_tiled 03_strip_tiled 05_coarse_1d 06_coarse_2d"},
-           {"6:default", "06_coarse_2d"},
-           {"coarse_2d:default", "06_coarse_2d"},
-           {"2:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
-           {"smem_tiled:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
-           {"02_smem_tiled:*", "02_smem_tiled 02_smem_tiled:32 02_smem_tiled:tile32"},
-           {"5:*", "05_coarse_1d"},
-           {"10:*", "10_split_k:atomic 10_split_k:reduce"},
-           {"5-6:*", "05_coarse_1d 06_coarse_2d 06_coarse_2d:vectorized"},
-           {"6,1,cublas,5,1-2,coarse_2d", "cublas 01_naive 02_smem_tiled 05_coarse_1d 06_coarse_2d"}}) {
-    EXPECT_EQ(fmt::to_string(fmt::join(selected(expression), " ")), names) << expression;
-  }
-  EXPECT_EQ(selected("all,5,naive:*"), selected("all")) << "each once, in the registry's order";
+  expect_answers("kernels.txt", [&](const std::string& expression) {
+    Names ids;
+    for (const Kernel* const kernel : select_kernels(expression, available)) {
+      ids.push_back(kernel->id());
+    }
+    return fmt::to_string(fmt::join(ids, " "));
+  });
 }
 
 TEST(KernelTerms, FilesAreToldFromNames) {
@@ -111,15 +68,6 @@ TEST(Selection, ConfigurationIsAVariantBehindItsKernel) {
   }
 }
 
-TEST(Selection, Groups) {
-  EXPECT_EQ(selected("baselines"), (Names{"cublas", "cpu_blas", "cublas_tf32"}));
-  EXPECT_EQ(selected("all").size(), fake_kernels().size());
-  Names chapters = selected("all");
-  chapters.erase(chapters.begin(), chapters.begin() + 3);
-  EXPECT_EQ(selected("chapters"), chapters);
-  EXPECT_EQ(selected("baselines,chapters"), selected("all"));
-}
-
 TEST(Selection, PointsIntoTheGivenList) {
   const std::vector<Kernel> available = fake_kernels();
   for (const Kernel* const kernel : select_kernels("all", available)) {
@@ -140,56 +88,6 @@ TEST(Selection, ChaptersAloneGetACpuBaseline) {
   for (const char* const expression : {"0-5", "cublas", "cpu_blas,5", "all"}) {
     EXPECT_EQ(added(expression), "") << expression;
   }
-}
-
-TEST(Selection, WhatIsUnknownListsTheNearest) {
-  for (const auto& [expression, nearest] : std::vector<std::pair<std::string, std::string>>{
-           {"coarse_1", "05_coarse_1d, 06_coarse_2d, chapters"},
-           {"cublsa", "cublas, cpu_blas, all"},
-           {"tiled", "02_smem_tiled, 03_strip_tiled, all"},
-           {"chapter", "chapters, 01_naive, all"},
-           {"05_coarse_2d", "05_coarse_1d, 06_coarse_2d, 01_naive"},
-           {"ALL", "all, 01_naive, cublas"},
-           {"nave:uncoalesced", "01_naive, all, chapters"},
-           {":uncoalesced", "all, chapters, baselines"},
-           {"-1", "all, 01_naive, cublas"},
-           {" 5", "all, 01_naive, cublas"},
-           {"1-2-3", "all, 01_naive, cublas"},
-           {"7-", "all, 01_naive, cublas"},
-           {"4", "03_strip_tiled, 05_coarse_1d, 02_smem_tiled"},
-           {"99", "10_split_k, 06_coarse_2d, 05_coarse_1d"},
-           {"99999999999999999999", "10_split_k, 06_coarse_2d, 05_coarse_1d"},
-           {"7-9", "06_coarse_2d, 10_split_k, 05_coarse_1d"},
-           {"20:30", "10_split_k, 06_coarse_2d, 05_coarse_1d"}}) {
-    const std::string kernel = expression == "20:30" ? expression : expression.substr(0, expression.find(':'));
-    const std::string message = fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", kernel, nearest);
-    EXPECT_EQ(selection_error(expression), message);
-    EXPECT_EQ(selection_error("5," + expression), message);
-  }
-}
-
-TEST(Selection, WhatIsWrongIsSaidInASentence) {
-  for (const std::string expression : {"", "5,", ",5", "5,,6"}) {
-    EXPECT_EQ(selection_error(expression), "bad kernels '" + expression + "': a term is empty");
-  }
-  for (const std::string range : {"7-1", "7:1"}) {
-    EXPECT_EQ(selection_error(range), "bad kernels '" + range + "': the range is empty, 7 is above 1");
-  }
-  for (const auto& [kernel, variant, variants] : std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"2", ":tile64", "default, 32, tile32"},
-           {"coarse_1d", ":vectorized", "default"},
-           {"5", ":", "default"},
-           {"10", "", "atomic, reduce"},
-           {"10", ":default", "atomic, reduce"},
-           {"1-2", ":tile64", "default, uncoalesced, 32, tile32"},
-           {"naive", ":uncoalesced:x", "default, uncoalesced"}}) {
-    EXPECT_EQ(selection_error(kernel + variant),
-              fmt::format("kernel '{}' has no variant '{}'; its variants: {}", kernel,
-                          variant.empty() ? "default" : variant.substr(1), variants));
-  }
-  EXPECT_EQ(selection_error("5,cublasxt"), "kernel 'cublasxt' is gone: cublas on one GPU is faster");
-  EXPECT_EQ(selection_error("15:mma"),
-            "kernel '15:mma' is gone: chapter 17 has the same integers on GPUs since Ampere");
 }
 
 TEST(Selection, KernelsThatNeedCudaAreNoUnknownOnes) {
@@ -241,6 +139,44 @@ TEST(Nearest, OrdersByDistanceAndKeepsTies) {
   EXPECT_EQ(nearest({{2, "a"}, {1, "b"}, {2, "c"}, {0, "d"}}, 3), (Names{"d", "b", "a"}));
   EXPECT_EQ(nearest({{2, "a"}}, 3), Names{"a"});
   EXPECT_TRUE(nearest({}, 3).empty());
+}
+
+Names names(const std::string& filter) {
+  const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive", "uncoalesced")};
+  Names result;
+  for (const Case& item :
+       choose_cases(make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, {}), {filter})) {
+    result.push_back(item.name());
+  }
+  return result;
+}
+
+const Names EVERYTHING{"sgemm/cublas/64x64x64", "sgemm/01_naive:uncoalesced/64x64x64", "sgemm/cublas/128x1x7",
+                       "sgemm/01_naive:uncoalesced/128x1x7"};
+
+TEST(Plan, GoesSizeBySize) {
+  EXPECT_EQ(names("all"), EVERYTHING);
+  EXPECT_EQ(names("."), EVERYTHING);
+}
+
+TEST(Plan, GoesThroughTheOperandsOfASize) {
+  const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive")};
+  Names result;
+  for (const Case& item : choose_cases(
+           make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {8, 8, 8}}, {Distribution::normal, Distribution::inf}),
+           {"64x|naive"})) {
+    result.push_back(item.name());
+  }
+  EXPECT_EQ(result,
+            (Names{"sgemm/cublas/64x64x64/normal", "sgemm/01_naive/64x64x64/normal", "sgemm/cublas/64x64x64/inf",
+                   "sgemm/01_naive/64x64x64/inf", "sgemm/01_naive/8x8x8/normal", "sgemm/01_naive/8x8x8/inf"}));
+}
+
+TEST(Plan, FiltersByTheDocumentedNames) {
+  EXPECT_EQ(names("cublas/.*7$"), Names{"sgemm/cublas/128x1x7"});
+  EXPECT_EQ(names("-cublas"), (Names{EVERYTHING[1], EVERYTHING[3]}));
+  EXPECT_THROW(names("iterations"), UsageError);
+  EXPECT_THROW(names("("), UsageError);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "verdict/verdict.hpp"
 
 #include "fake_device.hpp"
-#include "fixtures/temporary_folder.hpp"
+#include "page.hpp"
 #include "record_samples.hpp"
 #include "usage_message.hpp"
 
@@ -9,12 +9,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ namespace sgemm {
 namespace {
 
 constexpr Size HIDDEN{1021, 1033, 1027};
+constexpr Size LARGER{2048, 2048, 2048};
 
 Record with(Record record, const Size& size, std::optional<Distribution> data = {}) {
   record.size = size;
@@ -39,7 +41,6 @@ Record stopped(Outcome outcome, const std::string& reason, const Size& size, std
 FileTrial trial(Purpose purpose, std::vector<Record> records) {
   return {purpose, {"--x"}, 0.5, "", std::move(records)};
 }
-FileTrial failed_trial(Purpose purpose, const std::string& why) { return {purpose, {"--x"}, 0.5, why, {}}; }
 
 /// A file that is right wherever it was tried, on a machine with a GPU.
 Findings right() {
@@ -51,185 +52,137 @@ Findings right() {
            trial(Purpose::speed, {measured_record(), with(measured_record(), HIDDEN)})}};
 }
 
-TEST(FileVerdict, WhatIsRightAndTimedIsAccepted) {
-  const FileVerdict verdict = verdict_of(right());
-  EXPECT_EQ(verdict.decision, Decision::accepted);
-  EXPECT_EQ(verdict.outcome, "measured");
-  EXPECT_EQ(verdict.reason, "");
-  ASSERT_TRUE(verdict.ratio);
-  EXPECT_DOUBLE_EQ(verdict.ratio->mean, 0.78) << "the smaller of the ratios in turns and alone";
-  EXPECT_LT(verdict.ratio->low, verdict.ratio->mean);
-  EXPECT_GT(verdict.ratio->high, verdict.ratio->mean);
-  EXPECT_EQ(verdict.timed().size(), 1U) << "hidden sizes are not ranked";
-  EXPECT_TRUE(verdict.notes.empty());
+/// "accepted (measured), 0.780 of cuBLAS over 1 sizes; a note".
+std::string described(const FileVerdict& verdict) {
+  std::string text = fmt::format("{} ({})", to_string(verdict.decision), verdict.outcome);
+  text += verdict.reason.empty() ? "" : ": " + verdict.reason;
+  if (verdict.ratio) {
+    text += fmt::format(", {:.3f} of cuBLAS over {} sizes", verdict.ratio->mean, verdict.timed().size());
+  }
+  text += verdict.weak_on.empty() ? "" : fmt::format("; weak on {}", to_string(verdict.weak_on.front()));
+  for (const std::string& note : verdict.notes) {
+    text += fmt::format("; {}", note);
+  }
+  return text;
 }
 
-TEST(FileVerdict, OneWrongCaseRefusesWhereverItIs) {
-  for (const Outcome outcome : {Outcome::incorrect, Outcome::implausible, Outcome::failed}) {
+/// What differs from the findings of a file that is right.
+using Change = std::function<void(Findings&)>;
+
+/// The trial of a purpose gets one more case.
+Change more(std::size_t trial, const Record& record) {
+  return [=](Findings& findings) { findings.trials[trial].records.push_back(record); };
+}
+
+/// The case that was to be timed ended so instead.
+Change instead(const Record& record) {
+  return [=](Findings& findings) { findings.trials[2].records.front() = record; };
+}
+
+/// A size that was asked for as well, and its case with these ratios to cuBLAS.
+Change larger(double vs_cublas, const std::vector<Record>& others = {}) {
+  return [=](Findings& findings) {
+    findings.asked.push_back(LARGER);
+    std::vector<Record>& records = findings.trials[2].records;
+    records.push_back(with(measured_record(), LARGER));
+    records.back().measurement->vs_cublas = vs_cublas;
+    records.back().measurement->vs_cublas_ci = Interval{0.8 * vs_cublas, 2.0 * vs_cublas};
+    records.back().measurement->vs_cublas_alone = 2.0 * vs_cublas;
+    records.insert(records.end(), others.begin(), others.end());
+  };
+}
+
+/// The first trial had no case, or, without a GPU, was the only one.
+Change failed(Purpose purpose, const std::string& why, const std::string& no_gpu = "") {
+  return [=](Findings& findings) {
+    findings.no_gpu = no_gpu;
+    findings.trials.resize(purpose == Purpose::check && no_gpu.empty() ? 3 : 1);
+    findings.trials.front() = {purpose, {"--x"}, 0.5, why, {}};
+  };
+}
+
+Change hidden_at(double vs_cublas) {
+  return [=](Findings& findings) { findings.trials[2].records.back().measurement->vs_cublas = vs_cublas; };
+}
+
+Change decoy(const Record& record) {
+  return [=](Findings& findings) { findings.trials.push_back(trial(Purpose::decoy, {record})); };
+}
+
+Record slow() {
+  Record record = measured_record();
+  record.measurement->vs_cublas = 0.1;
+  return record;
+}
+
+std::map<std::string, Change> changes() {
+  std::map<std::string, Change> all{
+      {"nothing", [](Findings&) {}},
+      {"does not take the size", instead(stopped(Outcome::not_supported, "requires M == 8", CUBE))},
+      {"has no room for the size", instead(stopped(Outcome::skipped, "not enough device memory", CUBE))},
+      {"no GPU",
+       [](Findings& findings) {
+         findings.trials.pop_back();
+         findings.no_gpu = "no driver";
+       }},
+      {"no GPU, and the executor does not know it", failed(Purpose::check, "can not be executed", "no driver")},
+      {"the executor does not know it", failed(Purpose::check, "can not be executed on the CPU")},
+      {"does not compile for the GPU", failed(Purpose::operands, "my.cu does not compile for the GPU")},
+      {"a second size without a time", [](Findings& findings) { findings.asked.push_back(LARGER); }},
+      {"no hidden size", [](Findings& findings) { findings.no_hidden_size = "no hidden size fits (M == 1024)"; }},
+      {"a decoy", decoy(measured_record())},
+      {"a wrong decoy", decoy(stopped(Outcome::incorrect, "x", CUBE))},
+      {"a slow decoy", decoy(slow())},
+      {"slow at the hidden size", hidden_at(0.47)},
+      {"a little slow at the hidden size", hidden_at(0.49)},
+      {"a faster size", larger(8.0)},
+      {"a faster size, slow next to it", larger(8.0, {with(measured_record(), {2049, 2047, 2045})})},
+      {"a second size", larger(1.5)}};
+  for (const Outcome outcome :
+       {Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::skipped, Outcome::not_supported}) {
     for (std::size_t place = 0; place < 3; ++place) {
-      Findings findings = right();
-      findings.trials[place].records.push_back(stopped(outcome, "because", HIDDEN, Distribution::sparse));
-      const FileVerdict verdict = verdict_of(findings);
-      EXPECT_EQ(verdict.decision, Decision::refused) << place;
-      EXPECT_EQ(verdict.outcome, to_string(outcome));
-      EXPECT_EQ(verdict.reason, place == 0 ? "1021x1033x1027, sparse operands, with checks: because"
-                                           : "1021x1033x1027, sparse operands: because");
-      EXPECT_FALSE(verdict.ratio);
+      all[fmt::format("{} in trial {}", to_string(outcome), place)] =
+          more(place, stopped(outcome, "because", HIDDEN, Distribution::sparse));
     }
   }
-}
-
-TEST(FileVerdict, WhatDoesNotTakeTheSizesIsRefused) {
-  Findings findings = right();
-  findings.trials[2].records.front() = stopped(Outcome::not_supported, "requires M == 8", CUBE);
-  const FileVerdict verdict = verdict_of(findings);
-  EXPECT_EQ(verdict.decision, Decision::refused);
-  EXPECT_EQ(verdict.outcome, "not_supported");
-  EXPECT_EQ(verdict.reason, "1024x1024x1024: requires M == 8");
-}
-
-TEST(FileVerdict, WithoutATimeNothingIsAccepted) {
-  Findings findings = right();
-  findings.trials[2].records.front() = stopped(Outcome::skipped, "not enough device memory", CUBE);
-  EXPECT_EQ(verdict_of(findings).decision, Decision::undecided);
-  EXPECT_EQ(verdict_of(findings).reason, "1024x1024x1024: not enough device memory");
-
-  findings = right();
-  findings.trials.pop_back();
-  findings.no_gpu = "no driver";
-  const FileVerdict verdict = verdict_of(findings);
-  EXPECT_EQ(verdict.decision, Decision::undecided);
-  EXPECT_EQ(verdict.outcome, "executed");
-  EXPECT_EQ(verdict.reason, "right so far; speed was not judged: no driver");
-
-  findings.trials = {failed_trial(Purpose::check, "my.cu can not be executed on the CPU")};
-  EXPECT_EQ(verdict_of(findings).decision, Decision::undecided);
-  EXPECT_EQ(verdict_of(findings).outcome, "skipped");
-  EXPECT_EQ(verdict_of(findings).reason, "my.cu can not be executed on the CPU");
-}
-
-TEST(FileVerdict, WhatSplitOperandsLoseIsToldAndNoFault) {
-  for (const Distribution data :
-       {Distribution::denormals, Distribution::lognormal4, Distribution::inf, Distribution::nan}) {
-    Findings findings = right();
-    findings.trials[1].records.push_back(stopped(Outcome::incorrect, "17 of 20", HIDDEN, data));
-    findings.trials[1].records.push_back(stopped(Outcome::incorrect, "18 of 20", CUBE, data));
-    FileVerdict verdict = verdict_of(findings);
-    EXPECT_EQ(verdict.decision, Decision::accepted);
-    EXPECT_EQ(verdict.weak_on, std::vector<Distribution>{data});
-    ASSERT_EQ(verdict.notes.size(), 1U);
-    EXPECT_EQ(verdict.notes.front(),
-              fmt::format("does not keep the bound of FP32 with {0} operands; 1021x1033x1027, {0} operands: 17 of 20",
-                          to_string(data)));
-    findings.trials[1].records.push_back(stopped(Outcome::failed, "crashed", HIDDEN, data));
-    EXPECT_EQ(verdict_of(findings).decision, Decision::refused) << "it has to end well";
+  for (const Distribution data : DISTRIBUTIONS) {
+    all[fmt::format("incorrect with {}", to_string(data))] = [data](Findings& findings) {
+      more(1, stopped(Outcome::incorrect, "17 of 20", HIDDEN, data))(findings);
+      more(1, stopped(Outcome::incorrect, "18 of 20", CUBE, data))(findings);
+    };
   }
+  all["crashed with denormals"] = more(1, stopped(Outcome::failed, "crashed", HIDDEN, Distribution::denormals));
+  return all;
 }
 
-TEST(FileVerdict, DecoysAreTimedAndNotRanked) {
-  Findings findings = right();
-  findings.trials.push_back(trial(Purpose::decoy, {measured_record()}));
-  EXPECT_EQ(verdict_of(findings).timed().size(), 1U);
-  EXPECT_TRUE(verdict_of(findings).cases.back().hidden);
-  findings.trials.back().records = {stopped(Outcome::incorrect, "x", CUBE)};
-  EXPECT_EQ(verdict_of(findings).decision, Decision::refused);
-  EXPECT_EQ(verdict_of(findings).reason, "1024x1024x1024, timed with other operands: x");
-}
-
-TEST(FileVerdict, OneOfSeveralSizesWithoutATimeIsNotAccepted) {
-  Findings findings = right();
-  findings.asked.push_back({2048, 2048, 2048});
-  EXPECT_EQ(verdict_of(findings).decision, Decision::undecided);
-}
-
-TEST(FileVerdict, AFileThatWasTriedAtNoHiddenSizeIsNotAccepted) {
-  Findings findings = right();
-  findings.no_hidden_size = "no hidden size fits its requirement (M == 1024)";
-  const FileVerdict verdict = verdict_of(findings);
-  EXPECT_EQ(verdict.decision, Decision::undecided);
-  EXPECT_EQ(verdict.reason, findings.no_hidden_size);
-  EXPECT_FALSE(verdict.ratio);
-}
-
-TEST(FileVerdict, AHiddenCaseThatWasLeftOutDecidesNothing) {
-  for (const Outcome outcome : {Outcome::skipped, Outcome::not_supported}) {
-    for (const std::size_t trial : {1, 2}) {
-      Findings findings = right();
-      findings.trials[trial].records.push_back(stopped(outcome, "no room", HIDDEN));
-      const FileVerdict verdict = verdict_of(findings);
-      EXPECT_EQ(verdict.decision, Decision::undecided);
-      EXPECT_EQ(verdict.reason, "1021x1033x1027: no room");
-      EXPECT_FALSE(verdict.ratio);
-    }
+TEST(FileVerdict, IsWhatFollowsFromTheTrials) {
+  const std::map<std::string, Change> all = changes();
+  std::size_t count = 0;
+  expect_answers("verdicts.txt", [&](const std::string& what) {
+    ++count;
     Findings findings = right();
-    findings.trials[0].records.push_back(stopped(outcome, "no room", HIDDEN));
-    EXPECT_EQ(verdict_of(findings).decision, Decision::accepted) << "on the CPU";
-  }
-}
-
-TEST(FileVerdict, WhatDoesNotCompileForTheGpuIsRefusedThere) {
-  Findings findings = right();
-  findings.trials = {failed_trial(Purpose::operands, "my.cu does not compile for the GPU")};
-  EXPECT_EQ(verdict_of(findings).decision, Decision::refused);
-  EXPECT_EQ(verdict_of(findings).reason, "my.cu does not compile for the GPU");
-}
-
-TEST(FileVerdict, WhatTheExecutorDoesNotKnowIsNoFault) {
-  Findings findings = right();
-  findings.trials.front() = failed_trial(Purpose::check, "my.cu can not be executed on the CPU");
-  const FileVerdict verdict = verdict_of(findings);
-  EXPECT_EQ(verdict.decision, Decision::accepted);
-  EXPECT_EQ(verdict.notes, std::vector<std::string>{"no trial of check: my.cu can not be executed on the CPU"});
-}
-
-TEST(FileVerdict, TellsWhatIsFastAtKnownSizesOnly) {
-  Findings findings = right();
-  Record& near = findings.trials[2].records.back();
-  near.measurement->vs_cublas = 0.47;
-  const FileVerdict verdict = verdict_of(findings);
-  EXPECT_EQ(verdict.decision, Decision::accepted) << "it is information";
-  EXPECT_EQ(verdict.notes, std::vector<std::string>{"fast only at 1024x1024x1024: 0.800 of cuBLAS there, and 0.470 at "
-                                                    "1021x1033x1027"});
-  near.measurement->vs_cublas = 0.49;
-  EXPECT_TRUE(verdict_of(findings).notes.empty());
-}
-
-TEST(FileVerdict, SizesAreComparedWithThoseNextToThemAlone) {
-  Findings findings = right();
-  const Size larger{2048, 2048, 2048};
-  findings.asked.push_back(larger);
-  Record faster = with(measured_record(), larger);
-  faster.measurement->vs_cublas = 8.0;
-  findings.trials[2].records.push_back(faster);
-  EXPECT_TRUE(verdict_of(findings).notes.empty()) << "1024 and what is next to it are alike";
-  Record decoy = measured_record();
-  decoy.measurement->vs_cublas = 0.1;
-  findings.trials.push_back(trial(Purpose::decoy, {decoy}));
-  EXPECT_TRUE(verdict_of(findings).notes.empty()) << "decoys are no sizes";
-  findings.trials[2].records.push_back(with(measured_record(), {2049, 2047, 2045}));
-  EXPECT_EQ(
-      verdict_of(findings).notes,
-      std::vector<std::string>{"fast only at 2048x2048x2048: 8.000 of cuBLAS there, and 0.800 at 2049x2047x2045"});
+    all.at(what)(findings);
+    return described(verdict_of(findings));
+  });
+  EXPECT_EQ(count, all.size());
+  Findings with_decoy = right();
+  decoy(measured_record())(with_decoy);
+  EXPECT_TRUE(verdict_of(with_decoy).cases.back().hidden);
 }
 
 TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   Findings findings = right();
-  const Size larger{2048, 2048, 2048};
-  findings.asked.push_back(larger);
-  Record faster = with(measured_record(), larger);
-  faster.measurement->vs_cublas = 1.5;
-  faster.measurement->vs_cublas_ci = Interval{1.2, 3.0};
-  faster.measurement->vs_cublas_alone = 2.0;
-  findings.trials[2].records.push_back(faster);
+  larger(1.5)(findings);
   const FileVerdict verdict = verdict_of(findings);
   ASSERT_TRUE(verdict.ratio);
-  EXPECT_DOUBLE_EQ(verdict.ratio->mean, std::sqrt(0.78 * 1.5));
+  EXPECT_DOUBLE_EQ(verdict.ratio->mean, std::sqrt(0.78 * 1.5)) << "the smaller of the ratios in turns and alone";
   const Measurement first = *measured_record().measurement;
   const double low = 0.78 * first.vs_cublas_ci->low / *first.vs_cublas;
   EXPECT_DOUBLE_EQ(verdict.ratio->low, std::sqrt(low * 1.2));
+  EXPECT_GT(verdict.ratio->high, verdict.ratio->mean);
 }
 
-class JudgedFilesTest : public TemporaryFolderTest {};
+using JudgedFilesTest = TemporaryFolderTest;
 
 TEST_F(JudgedFilesTest, AreThoseOfFolders) {
   const auto path = [&](const std::string& name) { return (folder_ / name).string(); };
