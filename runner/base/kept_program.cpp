@@ -36,17 +36,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 
 /// The error, or 0.
 int spawn(const ProgramStart& start, const sigset_t& mask, pid_t& child) {
-  std::vector<char*> variables = pointers_to(start.variables);
-  variables.pop_back();
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view old = *variable;
-    const std::string_view name = old.substr(0, old.find('=') + 1);
-    if (std::none_of(start.variables.begin(), start.variables.end(),
-                     [&](const std::string& given) { return given.starts_with(name); })) {
-      variables.push_back(*variable);
+  for (char* const variable : pointers_to(start.variables)) {
+    if (variable != nullptr) {
+      putenv(variable);  // of the keeper, which is a process of its own
     }
   }
-  variables.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -57,8 +51,7 @@ int spawn(const ProgramStart& start, const sigset_t& mask, pid_t& child) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &mask);
-  return posix_spawnp(&child, start.program.c_str(), &actions, &attributes, pointers_to(start.words).data(),
-                      variables.data());
+  return posix_spawnp(&child, start.program.c_str(), &actions, &attributes, pointers_to(start.words).data(), environ);
 }
 
 /// Closes all but the standard streams and one other: no keeper holds another one's socket, or a file of the run.

@@ -47,23 +47,10 @@ bool merge(Kernel& kernel, Kernel& other) {
 }  // namespace
 
 std::string_view to_string(AccuracyClass accuracy) {
-  switch (accuracy) {
-    case AccuracyClass::fp32:
-      return "fp32";
-    case AccuracyClass::fp32_strassen:
-      return "fp32_strassen";
-    case AccuracyClass::fp32_split:
-      return "fp32_split";
-    case AccuracyClass::bf16_split:
-      return "bf16_split";
-    case AccuracyClass::fp16_split:
-      return "fp16_split";
-    case AccuracyClass::int8_split:
-      return "int8_split";
-    case AccuracyClass::tf32:
-      break;
-  }
-  return "tf32";
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, 7> WORDS{"fp32",       "fp32_strassen", "fp32_split", "bf16_split",
+                                                  "fp16_split", "int8_split",    "tf32"};
+  return WORDS.at(static_cast<std::size_t>(accuracy));
 }
 
 Resources resources_of(const KernelBlock& block) {

@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -68,16 +67,6 @@ OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* va
   }
   close(theirs);
   close(nobody);
-}
-
-OwnProcess::OwnProcess(OwnProcess&& other) noexcept
-    : program_(std::move(other.program_)), connection_(std::exchange(other.connection_, LineConnection())) {}
-
-OwnProcess& OwnProcess::operator=(OwnProcess&& other) noexcept {
-  end();
-  program_ = std::move(other.program_);
-  connection_ = std::exchange(other.connection_, LineConnection());
-  return *this;
 }
 
 int OwnProcess::end() {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -41,10 +42,13 @@ class OwnProcess {
   /// `variable` of the environment tells the process that it is one. Throws std::system_error where it does not start.
   OwnProcess(const std::vector<std::string>& arguments, const char* variable, bool silent);
   ~OwnProcess() { end(); }
-  OwnProcess(OwnProcess&& other) noexcept;
-  OwnProcess& operator=(OwnProcess&& other) noexcept;
   OwnProcess(const OwnProcess&) = delete;
-  OwnProcess& operator=(const OwnProcess&) = delete;
+  /// Ends the process before, once the other one runs.
+  OwnProcess& operator=(OwnProcess&& other) noexcept {
+    std::swap(program_, other.program_);
+    std::swap(connection_, other.connection_);
+    return *this;
+  }
 
   explicit operator bool() const { return static_cast<bool>(program_); }
   LineConnection& connection() { return connection_; }

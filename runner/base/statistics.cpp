@@ -33,11 +33,6 @@ std::size_t outer_rank(std::size_t n, double confidence) {
   return std::max<std::size_t>(rank, 1);
 }
 
-Interval interval_of_sorted(const std::vector<double>& values, double confidence) {
-  const std::size_t rank = outer_rank(values.size(), confidence);
-  return {values[rank - 1], values[values.size() - rank]};
-}
-
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -45,16 +40,12 @@ double median(std::vector<double> values) {
   return median_of_sorted(values);
 }
 
-Interval median_interval(std::vector<double> values, double confidence) {
-  std::sort(values.begin(), values.end());
-  return interval_of_sorted(values, confidence);
-}
-
 double most_coverage(std::size_t samples) { return 1.0 - std::exp2(1.0 - static_cast<double>(samples)); }
 
 Summary summarize(const std::vector<double>& values, double confidence) {
   std::vector<double> sorted = values;
   std::sort(sorted.begin(), sorted.end());
+  const std::size_t rank = outer_rank(sorted.size(), confidence);
   const double count = static_cast<double>(sorted.size());
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;
   double squares = 0.0;
@@ -62,7 +53,7 @@ Summary summarize(const std::vector<double>& values, double confidence) {
     squares += (value - mean) * (value - mean);
   }
   return {median_of_sorted(sorted),
-          interval_of_sorted(sorted, confidence),
+          {sorted[rank - 1], sorted[sorted.size() - rank]},
           sorted.front(),
           sorted.back(),
           mean,

@@ -46,8 +46,9 @@ class GpuBench;
 /// The base of the benches whose kernels write a C in the host's memory.
 class HostBench : public Bench {
  public:
-  /// The protocol outlives the bench, and so does `gpu`; null for none.
-  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop) : protocol_(protocol), gpu_(gpu), stop_(stop) {}
+  /// The protocol outlives the bench, and so does `gpu`; null for none. `force`: run what is expected to take minutes.
+  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force = false)
+      : protocol_(protocol), gpu_(gpu), stop_(stop), force_(force) {}
 
  protected:
   /// Compares C with the reference. A GPU computes the reference if there is one, because it is faster.
@@ -56,6 +57,7 @@ class HostBench : public Bench {
   const Protocol& protocol_;
   GpuBench* const gpu_;
   const StopToken stop_;
+  const bool force_;
 };
 
 }  // namespace sgemm

@@ -133,19 +133,11 @@ const std::vector<double>& cublas_alone_us(GpuSession& gpu, const GpuCase& item)
   return state.cublas_alone_us;
 }
 
-/// Device memory that nobody has.
-std::size_t free_bytes() {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return free;
-}
-
 /// The first launch loads code, and samples need no more memory than a launch, but for some of the judge's.
 void note_leak(std::size_t free_before, Record& record) {
   constexpr std::size_t MIB = std::size_t{1} << 20U;
   constexpr std::size_t OF_JUDGE = 64 * MIB;
-  const std::size_t free = free_bytes();
+  const std::size_t free = free_device_bytes();
   if (free + OF_JUDGE < free_before) {
     record.note = fmt::format("{} MiB of the GPU's memory went while it ran", (free_before - free) / MIB);
   }
@@ -156,7 +148,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
   const std::vector<double>& alone_us = cublas_alone_us(gpu, item);
   const Prepared prepared = gpu.prepare(item);
-  const std::size_t free_before = free_bytes();
+  const std::size_t free_before = free_device_bytes();
   gpu.run_verified(prepared, item);
 
   std::unique_ptr<Witness> witness = gpu.witness_of(item);

@@ -12,24 +12,17 @@ namespace sgemm {
 /// Times kernels of the host, by its clock.
 class CpuBench final : public HostBench {
  public:
-  /// `force`: run what takes a kernel minutes.
-  CpuBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force)
-      : HostBench(protocol, gpu, stop), force_(force) {}
+  using HostBench::HostBench;
 
   void require(const Kernel& kernel, OperandSet& operands) override;
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-
- private:
-  const bool force_;
 };
 
 /// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
 /// Nothing is timed.
 class ExecutorBench final : public HostBench {
  public:
-  /// `force`: run what is expected to take minutes.
-  ExecutorBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force)
-      : HostBench(protocol, gpu, stop), force_(force) {}
+  using HostBench::HostBench;
 
   void require(const Kernel& kernel, OperandSet& operands) override;
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
@@ -41,7 +34,6 @@ class ExecutorBench final : public HostBench {
   /// where the kernel can not compute that one.
   std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);
 
-  const bool force_;
   std::map<std::string, std::optional<double>> products_per_second_;  ///< by id
 };
 

@@ -202,19 +202,9 @@ Json to_json(const Counts& counts, const CountedLaunch& launch) {
 }  // namespace
 
 std::string_view to_string(AccessKind kind) {
-  switch (kind) {
-    case AccessKind::global_load:
-      return "global_load";
-    case AccessKind::global_store:
-      return "global_store";
-    case AccessKind::shared_load:
-      return "shared_load";
-    case AccessKind::shared_store:
-      return "shared_store";
-    case AccessKind::async_copy:
-      return "async_copy";
-  }
-  return "";
+  constexpr std::array<std::string_view, simt::ACCESS_KINDS> WORDS{"global_load", "global_store", "shared_load",
+                                                                   "shared_store", "async_copy"};
+  return WORDS.at(static_cast<std::size_t>(kind));
 }
 
 Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& problem, const CountingOptions& options,

@@ -10,6 +10,14 @@
 
 namespace sgemm {
 
+/// Memory of the current device that nobody has.
+inline std::size_t free_device_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
 /// `size` elements of T in the memory of the current device, freed with the buffer. Contents start undefined.
 template <class T>
 class DeviceBuffer {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "common/cuda_check.hpp"
+#include "device/device.hpp"
 #include "device/device_buffer.hpp"
 
 #include <cuda_runtime_api.h>
@@ -12,9 +14,9 @@ namespace sgemm {
 class L2Flush {
  public:
   /// `l2_bytes` is the size of the current device's cache. Throws where the buffer has no room.
-  explicit L2Flush(std::size_t l2_bytes);
+  explicit L2Flush(std::size_t l2_bytes) : buffer_(flush_bytes(l2_bytes, free_device_bytes())) {}
 
-  void enqueue(cudaStream_t stream);
+  void enqueue(cudaStream_t stream) { CUDA_CHECK(cudaMemsetAsync(buffer_.data(), 0, buffer_.size(), stream)); }
   std::size_t bytes() const { return buffer_.size(); }
 
  private:

@@ -21,13 +21,10 @@ using Init = int (*)();
 using Shutdown = int (*)();
 using HandleByPciBusId = int (*)(const char*, Device*);
 using DriverVersion = int (*)(char*, unsigned);
-using ClockInfo = int (*)(Device, int, unsigned*);
-using PowerUsage = int (*)(Device, unsigned*);  // milliwatts
-using Temperature = int (*)(Device, int, unsigned*);
-using ThrottleReasons = int (*)(Device, unsigned long long*);
-using PowerLimit = int (*)(Device, unsigned*);             // milliwatts
-using TotalEnergy = int (*)(Device, unsigned long long*);  // millijoules
-using MigMode = int (*)(Device, unsigned*, unsigned*);     // now, and after the next reset
+using Value = int (*)(Device, unsigned*);                // of powers: milliwatts
+using LongValue = int (*)(Device, unsigned long long*);  // of energy: millijoules
+using ValueOfKind = int (*)(Device, int, unsigned*);
+using MigMode = int (*)(Device, unsigned*, unsigned*);  // now, and after the next reset
 
 /// One of the many values that have a number instead of a function.
 struct FieldValue {
@@ -89,26 +86,14 @@ class Nvml final : public Telemetry {
 
   TelemetrySample sample() const override {
     TelemetrySample sample;
-    unsigned value = 0;
-    if (clock_ != nullptr && clock_(device_, nvml::CLOCK_SM, &value) == nvml::SUCCESS) {
-      sample.sm_clock_mhz = static_cast<int>(value);
-    }
-    if (clock_ != nullptr && clock_(device_, nvml::CLOCK_MEMORY, &value) == nvml::SUCCESS) {
-      sample.memory_clock_mhz = static_cast<int>(value);
-    }
-    if (power_ != nullptr && power_(device_, &value) == nvml::SUCCESS) {
-      sample.power_w = value / 1000.0;
-    }
-    if (temperature_ != nullptr && temperature_(device_, nvml::TEMPERATURE_GPU, &value) == nvml::SUCCESS) {
-      sample.temperature_c = static_cast<int>(value);
-    }
-    unsigned long long mask = 0;
-    if (reasons_ != nullptr && reasons_(device_, &mask) == nvml::SUCCESS) {
-      sample.throttle_reasons = throttle_reason_names(mask);
-    }
+    sample.sm_clock_mhz = ask<unsigned>(clock_, nvml::CLOCK_SM);
+    sample.memory_clock_mhz = ask<unsigned>(clock_, nvml::CLOCK_MEMORY);
+    sample.power_w = thousandth(ask<unsigned>(power_));
+    sample.temperature_c = ask<unsigned>(temperature_, nvml::TEMPERATURE_GPU);
+    sample.throttle_reasons = throttle_reason_names(ask<unsigned long long>(reasons_).value_or(0));
     sample.instant_power_w = instant_power_w();
-    if (power_limit_ != nullptr && power_limit_(device_, &value) == nvml::SUCCESS) {
-      note_power_at(value / 1000.0, sample);
+    if (const std::optional<double> limit = thousandth(ask<unsigned>(power_limit_))) {
+      note_power_at(*limit, sample);
     }
     if (no_energy_.empty()) {
       sample.energy_j = energy_j();
@@ -132,6 +117,19 @@ class Nvml final : public Telemetry {
     return reinterpret_cast<Function>(dlsym(library_.get(), name));
   }
 
+  /// What a function tells of the GPU; nothing where the driver lacks it, or does not tell.
+  template <class Value, class Function, class... Kind>
+  std::optional<Value> ask(Function function, Kind... kind) const {
+    Value value{};
+    const bool told = function != nullptr && function(device_, kind..., &value) == nvml::SUCCESS;
+    return told ? std::optional(value) : std::nullopt;
+  }
+
+  template <class Value>
+  static std::optional<double> thousandth(const std::optional<Value>& value) {
+    return value ? std::optional(static_cast<double>(*value) / 1000.0) : std::nullopt;
+  }
+
   bool start(const std::string& pci_bus_id) {
     if (!library_) {
       return false;
@@ -142,20 +140,20 @@ class Nvml final : public Telemetry {
       return false;
     }
     started_ = true;
-    clock_ = function<nvml::ClockInfo>("nvmlDeviceGetClockInfo");
-    power_ = function<nvml::PowerUsage>("nvmlDeviceGetPowerUsage");
-    temperature_ = function<nvml::Temperature>("nvmlDeviceGetTemperature");
+    clock_ = function<nvml::ValueOfKind>("nvmlDeviceGetClockInfo");
+    power_ = function<nvml::Value>("nvmlDeviceGetPowerUsage");
+    temperature_ = function<nvml::ValueOfKind>("nvmlDeviceGetTemperature");
     // The new name came with the 535 drivers. They keep the old one, but may drop it some day.
-    reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksEventReasons");
+    reasons_ = function<nvml::LongValue>("nvmlDeviceGetCurrentClocksEventReasons");
     if (reasons_ == nullptr) {
-      reasons_ = function<nvml::ThrottleReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+      reasons_ = function<nvml::LongValue>("nvmlDeviceGetCurrentClocksThrottleReasons");
     }
     if (handle(pci_bus_id.c_str(), &device_) != nvml::SUCCESS) {
       return false;
     }
     field_values_ = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
-    power_limit_ = function<nvml::PowerLimit>("nvmlDeviceGetEnforcedPowerLimit");
-    energy_ = function<nvml::TotalEnergy>("nvmlDeviceGetTotalEnergyConsumption");
+    power_limit_ = function<nvml::Value>("nvmlDeviceGetEnforcedPowerLimit");
+    energy_ = function<nvml::LongValue>("nvmlDeviceGetTotalEnergyConsumption");
     no_energy_ = why_no_energy();
     return true;
   }
@@ -170,13 +168,7 @@ class Nvml final : public Telemetry {
     return power.value.as_unsigned / 1000.0;
   }
 
-  std::optional<double> energy_j() const {
-    unsigned long long millijoules = 0;
-    if (energy_ == nullptr || energy_(device_, &millijoules) != nvml::SUCCESS) {
-      return std::nullopt;
-    }
-    return static_cast<double>(millijoules) / 1000.0;
-  }
+  std::optional<double> energy_j() const { return thousandth(ask<unsigned long long>(energy_)); }
 
   std::string why_no_energy() const {
     const auto mig_mode = function<nvml::MigMode>("nvmlDeviceGetMigMode");
@@ -191,13 +183,13 @@ class Nvml final : public Telemetry {
   std::unique_ptr<void, Unload> library_;
   bool started_ = false;
   nvml::Device device_ = nullptr;
-  nvml::ClockInfo clock_ = nullptr;
-  nvml::PowerUsage power_ = nullptr;
-  nvml::Temperature temperature_ = nullptr;
-  nvml::ThrottleReasons reasons_ = nullptr;
+  nvml::ValueOfKind clock_ = nullptr;
+  nvml::Value power_ = nullptr;
+  nvml::ValueOfKind temperature_ = nullptr;
+  nvml::LongValue reasons_ = nullptr;
   nvml::FieldValues field_values_ = nullptr;
-  nvml::PowerLimit power_limit_ = nullptr;
-  nvml::TotalEnergy energy_ = nullptr;
+  nvml::Value power_limit_ = nullptr;
+  nvml::LongValue energy_ = nullptr;
   std::string no_energy_;
 };
 

@@ -4,6 +4,7 @@
 #include "problem/element.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -248,43 +249,27 @@ struct Names {
   std::string_view summary;
 };
 
-Names names(Distribution distribution) {
-  switch (distribution) {
-    case Distribution::uniform:
-      return {"uniform", "between -1 and 1"};
-    case Distribution::uniform01:
-      return {"uniform01", "between 0 and 1"};
-    case Distribution::normal:
-      return {"normal", "standard normal"};
-    case Distribution::lognormal1:
-      return {"lognormal1", "exp(x) of normal x, all positive"};
-    case Distribution::lognormal4:
-      return {"lognormal4", "exp(4 x) of normal x, all positive"};
-    case Distribution::denormals:
-      return {"denormals", "half of A is denormal, B is large, products are as in uniform"};
-    case Distribution::huge:
-      return {"huge", "A is up to half of FLT_MAX, B is small, products are finite"};
-    case Distribution::integers:
-      return {"integers", "whole numbers from -8 to 8, sums are exact"};
-    case Distribution::cancelling:
-      return {"cancelling", "sums cancel to about 2^-10 of their terms"};
-    case Distribution::inf:
-      return {"inf", "uniform, some elements of A are infinite"};
-    case Distribution::nan:
-      return {"nan", "uniform, some elements of A are NaN"};
-    case Distribution::zeros:
-      return {"zeros", "all zeros; chips run faster on them"};
-    case Distribution::sparse:
-      return {"sparse", "A is zero but for one of 512 elements"};
-    case Distribution::rank_one:
-      return {"rank_one", "rows of A are multiples of one row, but for one of 32"};
-    case Distribution::outliers:
-      return {"outliers", "uniform, one of 512 elements is 1024 times as large"};
-    case Distribution::huge_row:
-      return {"huge_row", "uniform, one of 32 rows of A is 2^40 times as large"};
-  }
-  return {"unknown", ""};
-}
+/// In the order of the enumeration.
+constexpr std::array<Names, 16> NAMES{{
+    {"uniform", "between -1 and 1"},
+    {"uniform01", "between 0 and 1"},
+    {"normal", "standard normal"},
+    {"lognormal1", "exp(x) of normal x, all positive"},
+    {"lognormal4", "exp(4 x) of normal x, all positive"},
+    {"denormals", "half of A is denormal, B is large, products are as in uniform"},
+    {"huge", "A is up to half of FLT_MAX, B is small, products are finite"},
+    {"integers", "whole numbers from -8 to 8, sums are exact"},
+    {"cancelling", "sums cancel to about 2^-10 of their terms"},
+    {"inf", "uniform, some elements of A are infinite"},
+    {"nan", "uniform, some elements of A are NaN"},
+    {"zeros", "all zeros; chips run faster on them"},
+    {"sparse", "A is zero but for one of 512 elements"},
+    {"rank_one", "rows of A are multiples of one row, but for one of 32"},
+    {"outliers", "uniform, one of 512 elements is 1024 times as large"},
+    {"huge_row", "uniform, one of 32 rows of A is 2^40 times as large"},
+}};
+
+const Names& names(Distribution distribution) { return NAMES.at(static_cast<std::size_t>(distribution)); }
 
 }  // namespace
 

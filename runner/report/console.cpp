@@ -342,7 +342,10 @@ void Console::row(const Record& record) {
   erase_progress();
   ++counts_[record.outcome];
   if (!record.counts.is_null()) {
-    paragraph(count_report(record, width_));
+    for (const std::string& line : count_report(record, width_)) {
+      out_ << line << '\n';
+    }
+    out_ << '\n' << std::flush;
     return;
   }
   if (record.size != last_size_ || record.data != last_data_) {
@@ -365,14 +368,6 @@ void Console::row(const Record& record) {
   if (!record.note.empty()) {
     note(record.note);
   }
-}
-
-void Console::paragraph(const std::vector<std::string>& lines) {
-  erase_progress();
-  for (const std::string& line : lines) {
-    out_ << line << '\n';
-  }
-  out_ << '\n' << std::flush;
 }
 
 void Console::note(std::string_view text) {
@@ -440,9 +435,5 @@ std::string bytes_text(double bytes) {
   const std::string number = short_number(bytes);
   return number + (number.find(' ') == std::string::npos ? " B" : "B");
 }
-
-std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
-
-std::string bytes_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 }  // namespace sgemm

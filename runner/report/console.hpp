@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "base/words.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
@@ -9,7 +10,6 @@
 #include "record/record.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <map>
@@ -86,9 +86,6 @@ class Console {
   void progress(std::string_view text);
   /// A line of the table, or a paragraph with what was counted or profiled.
   void row(const Record& record);
-  /// Lines as they are, and an empty one.
-  void paragraph(const std::vector<std::string>& lines);
-  std::size_t width() const { return width_; }
   /// How many cases ended how, and where the results are and, with counted cases, the page of a warp's accesses.
   void summary(const std::string& results_path, const std::string& trace_page = "");
 
@@ -116,7 +113,7 @@ class Console {
 /// kernels run on the CPU.
 Console make_console(const Protocol& protocol, const std::vector<Case>& plan, bool executing);
 
-/// The counts of a case, as lines for a terminal of `width` columns (0 for unlimited).
+/// The counts of a case, as paragraphs for a terminal of `width` columns (0 for unlimited).
 std::vector<std::string> count_report(const Record& record, std::size_t width);
 
 /// Paragraphs that say what the reader of a mode's table or report needs to know. `executing`: GPU kernels run on the
@@ -129,10 +126,26 @@ void print_remarks(std::ostream& out, const Options& options, bool executing, co
 
 /// Three digits and a unit: "4.29 G", "524 k"; small whole numbers as they are: "4096".
 std::string short_number(double value);
-std::string short_number(std::uint64_t value);
 
 /// "4.40 GB".
 std::string bytes_text(double bytes);
-std::string bytes_text(std::uint64_t bytes);
+
+/// Prints the kernels in the order given.
+///
+/// ListFormat::table is for people: a line for each kernel's default variant with the kernel's number ("-" without
+/// one), name and summary, then its other variants as ":variant". CC is the minimum compute capability, or "CPU".
+/// Summaries are wrapped so that lines have at most `width` characters where the words allow it; 0 does not wrap.
+///
+/// ListFormat::json is an array with one object per kernel:
+///
+///     [ { "number": 6, "name": "coarse_2d", "id": "06_coarse_2d",
+///         "variants": [ { "variant": "", "id": "06_coarse_2d", "default": true, "summary": "...", "source": "...",
+///                         "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5",
+///                         "max_compute_capability": null },
+///                       { "variant": "vectorized", "id": "06_coarse_2d:vectorized", "default": false, ... } ] } ]
+///
+/// "number" is null for kernels without one, "min_compute_capability" for CPU kernels and "max_compute_capability" for
+/// kernels that later GPUs run as well.
+void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat format, std::size_t width);
 
 }  // namespace sgemm

@@ -1,4 +1,3 @@
-
 #include "report/console.hpp"
 
 #include <algorithm>
@@ -23,6 +22,7 @@ constexpr std::array<std::pair<const char*, std::string_view>, simt::ACCESS_KIND
      {"async_copies", "async_copy"}}};
 
 std::uint64_t whole_number(const Json& json, const char* name) { return json.at(name).get<std::uint64_t>(); }
+double number(const Json& json, const char* name) { return json.at(name).get<double>(); }
 
 std::string words(std::string_view kind) {
   std::string text(kind);
@@ -30,28 +30,14 @@ std::string words(std::string_view kind) {
   return text;
 }
 
-/// A paragraph of the summary: what it is about, and lines of text.
-void add_paragraph(std::vector<std::string>& lines, std::size_t width, std::string_view name, const std::string& text) {
-  constexpr std::size_t NAME = 19;
-  const std::size_t left = width > NAME + 2 ? width - NAME - 2 : width;
-  std::string wrapped = wrap(text, left);
-  bool first = true;
-  for (std::size_t begin = 0; begin <= wrapped.size();) {
-    const std::size_t end = std::min(wrapped.find('\n', begin), wrapped.size());
-    lines.push_back(fmt::format("  {:<{}}{}", first ? name : "", NAME, wrapped.substr(begin, end - begin)));
-    first = false;
-    begin = end + 1;
-  }
-}
-
 std::string dram_text(const Json& l2, const Json& requests) {
-  const std::uint64_t read = whole_number(l2, "dram_read_bytes");
-  const std::uint64_t written = whole_number(l2, "dram_written_bytes");
+  const double read = number(l2, "dram_read_bytes");
+  const double written = number(l2, "dram_written_bytes");
   std::string text = fmt::format("{} read, {} written", bytes_text(read), bytes_text(written));
-  if (requests.contains("flops") && read + written > 0) {
-    text += fmt::format(", {:.1f} FLOP/B", requests.at("flops").get<double>() / static_cast<double>(read + written));
+  if (requests.contains("flops") && read + written > 0.0) {
+    text += fmt::format(", {:.1f} FLOP/B", number(requests, "flops") / (read + written));
   }
-  return text + fmt::format(", {:.1f} % L2 hits", 100.0 * l2.at("hit_rate").get<double>());
+  return text + fmt::format(", {:.1f} % L2 hits", 100.0 * number(l2, "hit_rate"));
 }
 
 /// Writes the paragraphs about a case, or about one of its launches.
@@ -60,7 +46,12 @@ class Paragraphs {
   Paragraphs(std::vector<std::string>& lines, std::size_t width, double elements)
       : lines_(lines), width_(width), elements_(elements) {}
 
-  void add(std::string_view name, const std::string& text) const { add_paragraph(lines_, width_, name, text); }
+  /// What it is about, and lines of text.
+  void add(std::string_view name, const std::string& text) const {
+    std::string line = fmt::format("  {:<18}", name);
+    line += wrap(text, width_, line.size(), line.size() + 3);
+    lines_.push_back(std::move(line));
+  }
 
   /// `verdict` follows the number of blocks.
   void add_blocks(const Json& requests, const std::string& verdict) const {
@@ -74,11 +65,11 @@ class Paragraphs {
 
   void add_shape(const Json& launch) const {
     add("a block", fmt::format("{} threads, {} of shared memory", whole_number(launch, "threads_per_block"),
-                               bytes_text(whole_number(launch, "smem_bytes"))));
+                               bytes_text(number(launch, "smem_bytes"))));
     add("resident", fmt::format("{} on an SM, {} on the GPU", whole_number(launch, "blocks_per_sm"),
                                 whole_number(launch, "resident_blocks")));
     const Json& wave = launch.at("first_wave");
-    if (const std::uint64_t elements = whole_number(wave, "elements"); elements > 0) {
+    if (const double elements = number(wave, "elements"); elements > 0.0) {
       add("first wave", fmt::format("{} blocks read {} different elements of A and B", whole_number(wave, "blocks"),
                                     short_number(elements)));
     }
@@ -87,20 +78,19 @@ class Paragraphs {
   /// `lines` are those of `requests`. `one_block_each`: no SM holds two blocks, so that there are no turns.
   void add_requests(const Json& requests, const Json& lines, bool one_block_each) const {
     const Json& reads = requests.at("reads_per_element");
-    add("reads per element",
-        fmt::format("A {}, B {}, C {}", short_number(reads.at("a").get<double>()),
-                    short_number(reads.at("b").get<double>()), short_number(reads.at("c").get<double>())));
+    add("reads per element", fmt::format("A {}, B {}, C {}", short_number(number(reads, "a")),
+                                         short_number(number(reads, "b")), short_number(number(reads, "c"))));
     add_workspace(lines);
     add("FLOPs",
         requests.contains("flops") ? flops_text(requests, "flops", "") : "not known: objdump (binutils) is missing");
     if (requests.contains("tensor_flops")) {
       add("on tensor cores", flops_text(requests, "tensor_flops", " FLOPs"));
     }
-    const std::uint64_t barriers = whole_number(requests, "barriers");
-    add("barriers", barriers == 0 ? "none" : fmt::format("{} arrivals of warps", short_number(barriers)));
+    const double barriers = number(requests, "barriers");
+    add("barriers", barriers == 0.0 ? "none" : fmt::format("{} arrivals of warps", short_number(barriers)));
     const Json& in_step = requests.at("l2").at("in_step");
-    add("L2", fmt::format("{} read, {} written", bytes_text(whole_number(in_step, "read_bytes")),
-                          bytes_text(whole_number(in_step, "written_bytes"))));
+    add("L2", fmt::format("{} read, {} written", bytes_text(number(in_step, "read_bytes")),
+                          bytes_text(number(in_step, "written_bytes"))));
     if (one_block_each) {
       add("DRAM", dram_text(in_step, requests));
     } else {
@@ -111,19 +101,19 @@ class Paragraphs {
 
  private:
   std::string flops_text(const Json& requests, const char* name, std::string_view unit) const {
-    const auto flops = requests.at(name).get<double>();
+    const double flops = number(requests, name);
     return fmt::format("{}{}, {} per element of C", short_number(flops), unit, short_number(flops / elements_));
   }
 
   void add_workspace(const Json& lines) const {
-    std::uint64_t read = 0;
-    std::uint64_t written = 0;
+    double read = 0.0;
+    double written = 0.0;
     for (const Json& line : lines) {
       if (line.value("array", "") == simt::WORKSPACE) {
-        (line.at("kind") == "global_store" ? written : read) += whole_number(line, "bytes");
+        (line.at("kind") == "global_store" ? written : read) += number(line, "bytes");
       }
     }
-    if (read + written > 0) {
+    if (read + written > 0.0) {
       add("workspace", fmt::format("{} asked to read, {} to write", bytes_text(read), bytes_text(written)));
     }
   }
@@ -159,11 +149,10 @@ class RequestTable {
         lines.push_back("  " + file);
       }
       const std::uint64_t at = whole_number(line, "line");
-      const std::string number = at > 0 ? std::to_string(at) : "?";
+      const std::string place = at > 0 ? std::to_string(at) : "?";
       const auto kind = line.at("kind").get<std::string>();
-      lines.push_back(kind == "flops"
-                          ? row(number, "FLOPs", "", {short_number(whole_number(line, "flops")), "", "", "", ""})
-                          : row(number, words(kind), memory(line), cells(kind, line)));
+      lines.push_back(kind == "flops" ? row(place, "FLOPs", "", {short_number(number(line, "flops")), "", "", "", ""})
+                                      : row(place, words(kind), memory(line), cells(kind, line)));
     }
   }
 
@@ -176,12 +165,12 @@ class RequestTable {
   }
 
   Cells cells(std::string_view kind, const Json& traffic) const {
-    const auto requests = traffic.at("requests").get<double>();
+    const double requests = number(traffic, "requests");
     const auto each = [&](std::string_view other_memory, const char* name) {
-      return kind.starts_with(other_memory) ? "" : fmt::format("{:.2f}", traffic.at(name).get<double>() / requests);
+      return kind.starts_with(other_memory) ? "" : fmt::format("{:.2f}", number(traffic, name) / requests);
     };
     return {short_number(requests), each("shared", "sectors"), each("global", "wavefronts"),
-            each("global", "conflicts"), short_number(traffic.at("bytes").get<double>() / elements_)};
+            each("global", "conflicts"), short_number(number(traffic, "bytes") / elements_)};
   }
 
   std::string row(std::string_view line, std::string_view what, std::string_view memory, const Cells& cells) const {

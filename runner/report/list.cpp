@@ -1,5 +1,3 @@
-#include "report/list.hpp"
-
 #include "device/device.hpp"
 #include "report/console.hpp"
 
@@ -8,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -46,7 +45,7 @@ std::vector<Row> rows(const std::vector<Kernel>& kernels) {
   return result;
 }
 
-void print_table(std::ostream& out, const std::vector<Kernel>& kernels, int terminal_width) {
+void print_table(std::ostream& out, const std::vector<Kernel>& kernels, std::size_t width) {
   std::vector<Row> table = rows(kernels);
   table.insert(table.begin(), {"No", "Kernel", "CC", "Summary"});
   std::size_t kernel_width = 0;
@@ -56,8 +55,7 @@ void print_table(std::ostream& out, const std::vector<Kernel>& kernels, int term
   for (const Row& row : table) {
     std::string text = fmt::format("{:>2}  {:<{}}  {:>4} ", row.number, row.kernel, kernel_width, row.capability);
     const std::size_t indent = text.size() + 1;
-    const auto total = static_cast<std::size_t>(std::max(terminal_width, 0));
-    text += wrap(row.summary, total == 0 ? 0 : std::max(total, indent + MIN_SUMMARY_WIDTH), text.size(), indent);
+    text += wrap(row.summary, width == 0 ? 0 : std::max(width, indent + MIN_SUMMARY_WIDTH), text.size(), indent);
     text.erase(text.find_last_not_of(' ') + 1);
     out << text << '\n';
   }
@@ -93,9 +91,9 @@ void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
 
 }  // namespace
 
-void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat format, int terminal_width) {
+void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat format, std::size_t width) {
   if (format == ListFormat::table) {
-    print_table(out, kernels, terminal_width);
+    print_table(out, kernels, width);
   } else {
     print_json(out, kernels);
   }

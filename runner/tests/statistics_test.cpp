@@ -25,7 +25,7 @@ TEST(Statistics, MedianOfOddAndEvenCounts) {
 
 TEST(Statistics, IntervalSpansAllSamplesWhileTheyAreTooFew) {
   for (int n = 1; n <= 5; ++n) {
-    const Interval interval = median_interval(one_to(n), 0.95);
+    const Interval interval = summarize(one_to(n), 0.95).ci;
     EXPECT_DOUBLE_EQ(interval.low, 1.0) << n;
     EXPECT_DOUBLE_EQ(interval.high, n) << n;
   }
@@ -39,14 +39,14 @@ TEST(Statistics, IntervalHasTheRanksOfTheBinomialTables) {
   };
   for (const Row& row :
        {Row{6, 1}, Row{8, 1}, Row{9, 2}, Row{12, 3}, Row{20, 6}, Row{30, 10}, Row{50, 18}, Row{100, 40}}) {
-    const Interval interval = median_interval(one_to(row.n), 0.95);
+    const Interval interval = summarize(one_to(row.n), 0.95).ci;
     EXPECT_DOUBLE_EQ(interval.low, row.low) << row.n;
     EXPECT_DOUBLE_EQ(interval.high, row.n + 1 - row.low) << row.n;
   }
 }
 
 TEST(Statistics, IntervalOfManySamplesDoesNotUnderflow) {
-  const Interval interval = median_interval(one_to(10000), 0.95);
+  const Interval interval = summarize(one_to(10000), 0.95).ci;
   EXPECT_NEAR(interval.low, 5000.0 - 98.0, 2.0);  // 1.96 sqrt(n) / 2
   EXPECT_NEAR(interval.high, 5001.0 + 98.0, 2.0);
 }
@@ -62,7 +62,7 @@ TEST(Statistics, IntervalCoversTheMedianAsOftenAsItSays) {
     for (double& value : values) {
       value = skewed(random);
     }
-    const Interval interval = median_interval(values, 0.95);
+    const Interval interval = summarize(values, 0.95).ci;
     covered += interval.low <= true_median && true_median <= interval.high ? 1 : 0;
   }
   EXPECT_GT(covered, TRIALS * 0.945);

@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -216,15 +217,8 @@ bool is_weak(const JudgedCase& item) {
 }
 
 std::string_view to_string(Decision decision) {
-  switch (decision) {
-    case Decision::accepted:
-      return "accepted";
-    case Decision::refused:
-      return "refused";
-    case Decision::undecided:
-      return "undecided";
-  }
-  return "";
+  constexpr std::array<std::string_view, 3> WORDS{"accepted", "refused", "undecided"};
+  return WORDS.at(static_cast<std::size_t>(decision));
 }
 
 std::vector<const Record*> FileVerdict::timed() const {
@@ -239,8 +233,8 @@ std::vector<const Record*> FileVerdict::timed() const {
 
 FileVerdict verdict_of(const Findings& findings) {
   FileVerdict verdict;
+  verdict.trials = findings.trials;
   for (const FileTrial& trial : findings.trials) {
-    verdict.trials.push_back({trial.purpose, trial.words, trial.seconds});
     for (const Record& record : trial.records) {
       const bool asked = std::find(findings.asked.begin(), findings.asked.end(), record.size) != findings.asked.end();
       const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
@@ -284,9 +278,9 @@ Json to_json(const FileVerdict& verdict) {
   }
   json["notes"] = verdict.notes;
   json["trials"] = Json::array();
-  for (const FileVerdict::Run& trial : verdict.trials) {
+  for (const FileTrial& trial : verdict.trials) {
     json["trials"].push_back(
-        {{"trial", to_string(trial.purpose)}, {"command", trial.command}, {"seconds", trial.seconds}});
+        {{"trial", to_string(trial.purpose)}, {"command", trial.words}, {"seconds", trial.seconds}});
   }
   json["cases"] = Json::array();
   for (const JudgedCase& item : verdict.cases) {

@@ -77,13 +77,7 @@ struct FileVerdict {
   std::vector<JudgedCase> cases;
   std::vector<Distribution> weak_on;  ///< where it does not keep the bound of FP32, and need not
   std::vector<std::string> notes;     ///< what could not be tried, and what a reader of the speed has to know
-
-  struct Run {
-    Purpose purpose = Purpose::check;
-    std::vector<std::string> command;  ///< without the program's name
-    double seconds = 0.0;
-  };
-  std::vector<Run> trials;
+  std::vector<FileTrial> trials;
 
   /// The cases that were asked for, as far as they were timed.
   std::vector<const Record*> timed() const;

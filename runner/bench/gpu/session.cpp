@@ -36,12 +36,10 @@ double reference_bytes(const Shape& shape) {
 /// Throws CaseStopped where `bytes` of `what` have no room.
 void require_room(double bytes, std::string_view what) {
   constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  if (bytes > static_cast<double>(free)) {
-    throw CaseStopped(Outcome::skipped, fmt::format("needs {:.1f} GiB of {}, {:.1f} GiB are free", bytes / GIB, what,
-                                                    static_cast<double>(free) / GIB));
+  const auto free = static_cast<double>(free_device_bytes());
+  if (bytes > free) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("needs {:.1f} GiB of {}, {:.1f} GiB are free", bytes / GIB, what, free / GIB));
   }
 }
 
