@@ -15,7 +15,6 @@
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
-#include "report/list.hpp"
 #include "user/user_kernels.hpp"
 #include "verdict/verdict.hpp"
 
@@ -50,7 +49,13 @@ ExitStatus run_plan(const Run& run) {
   OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
   const std::filesystem::path path = output.path();
   std::vector<OutputFile> others;  // their names are held from here on
-  for (const std::string& other : {options.trace ? options.trace->page : "", options.google.out}) {
+  for (const std::filesystem::path other : {options.trace ? options.trace->page : "", options.google.out}) {
+    const auto is_other = [whole = weakly_canonical(other)](const OutputFile& held) {
+      return weakly_canonical(held.path()) == whole;
+    };
+    if (!other.empty() && (is_other(output) || std::ranges::any_of(others, is_other))) {
+      throw UsageError(fmt::format("can not write {}: two flags name it", other.string()));
+    }
     if (!other.empty()) {
       others.emplace_back(other);
     }
@@ -112,7 +117,7 @@ bool printed(const ParseResult& parsed) {
   if (parsed.text) {
     std::cout << *parsed.text;
   } else if (options.protocol.mode == Mode::list) {
-    print_list(std::cout, kernels(), options.list_format, static_cast<int>(terminal_width()));
+    print_list(std::cout, kernels(), options.list_format, terminal_width());
   } else if (options.new_kernel) {
     write_new_kernel(*options.new_kernel);
     std::cout << fmt::format("wrote {0}; next: {1} --kernel {0} --device cpu --check\n", *options.new_kernel,

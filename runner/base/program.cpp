@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -107,9 +108,11 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string folder = (std::filesystem::temp_directory_path() / "sgemm-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "can not make a folder for temporary files");
+  std::error_code error;
+  std::string folder = (std::filesystem::temp_directory_path(error) / "sgemm-XXXXXX").string();
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    throw UsageError(fmt::format("can not make a folder for temporary files: {} ($TMPDIR names where)",
+                                 error ? error.message() : std::strerror(errno)));
   }
   path_ = folder;
 }

@@ -36,7 +36,7 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
 /// A folder of its own for the files of other programs, which goes when this does.
 class TemporaryFolder {
  public:
-  /// Throws std::system_error where it can not be made.
+  /// Throws UsageError where it can not be made.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

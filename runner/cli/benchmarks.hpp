@@ -29,8 +29,9 @@ struct BenchmarkFlags {
   bool asked_for() const { return repetitions > 1 || format || !out.empty(); }
 };
 
-/// The cases that the filter chooses by their names. Prints these instead, and returns none, with `list_tests`. Throws
-/// UsageError where no case is left, and for a filter that is no regular expression (POSIX extended).
+/// The cases that the filter chooses by their names, which are printed with `list_tests`. Throws UsageError where no
+/// case is left, and for a filter that is no regular expression (POSIX extended). Google Benchmark's own filter takes
+/// a time that grows with the square of the cases.
 std::vector<Case> choose_cases(const std::vector<Case>& plan, const BenchmarkFlags& flags);
 
 /// Google Benchmark runs `body` for each case, as often as it shall be repeated, and prints and writes its formats. The

@@ -22,6 +22,8 @@ namespace sgemm {
 namespace {
 
 constexpr std::size_t MAX_SUGGESTIONS = 3;
+/// Of a plan, which nobody waits for the end of.
+constexpr std::size_t MOST_CASES = 100000;
 
 /// What a build without CUDA lacks, and its number if it has one.
 struct CudaKernel {
@@ -331,6 +333,10 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
   const Mode mode = options.protocol.mode;
   const std::vector<Size> sizes = parse_sizes(options.sizes ? *options.sizes : default_sizes(mode, on_gpu));
   const std::vector<Distribution> kinds = mode == Mode::accuracy ? options.protocol.data : std::vector<Distribution>{};
+  if (const std::size_t cases = kernels.size() * sizes.size() * std::max<std::size_t>(kinds.size(), 1);
+      cases > MOST_CASES) {
+    throw UsageError(fmt::format("--kernel and --sizes make {} cases, more than {}", cases, MOST_CASES));
+  }
   std::vector<Case> plan = choose_cases(make_plan(kernels, sizes, kinds), options.google);
   if (options.trace && plan.size() > 1) {
     throw UsageError(

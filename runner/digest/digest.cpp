@@ -158,7 +158,8 @@ std::vector<DigestCase> read_digests(std::istream& in, const std::string& path) 
     DigestCase item;
     const std::string where = fmt::format("{}:{}", path, number);
     if (!(words >> size >> alpha >> beta >> data >> item.seed >> item.digest)) {
-      throw UsageError(fmt::format("{}: '{}' is no case and its digest", where, line));
+      constexpr std::size_t SHOWN = 60;
+      throw UsageError(fmt::format("{}: '{}' is no case and its digest", where, line.substr(0, SHOWN)));
     }
     item.size = parse_sizes(size).front();
     item.alpha = parse_factor(where, alpha);

@@ -13,11 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
 RUNNER = BUILD / "runner"
 MISBEHAVING = BUILD / "runner.build" / "tests" / "runner_with_misbehaving_kernels"
+needs_runner = pytest.mark.skipif(
+    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
+    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+)
 HANGS = 600  # seconds: what takes longer does not end, however busy the cores are
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 
 import pytest
 
-from runs import ROOT, RUNNER
+from runs import ROOT, RUNNER, needs_runner
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 ASK = """
 source "$1"

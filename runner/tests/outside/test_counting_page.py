@@ -9,12 +9,9 @@ import subprocess
 
 import pytest
 
-from runs import ROOT, RUNNER
+from runs import ROOT, RUNNER, needs_runner
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 PAGE = (ROOT / "docs" / "counting.md").read_text(encoding="utf-8")
 REPORTS = dict(re.findall(r"```sh\n\./runner ([^\n]+)\n```(?:(?!```).)+```text\n(.+?)```", PAGE, re.DOTALL))

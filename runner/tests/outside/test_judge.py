@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 
 import cheats
-from runs import HANGS, ROOT, RUNNER, processor_seconds, schema_errors, wait_until
+from runs import HANGS, ROOT, RUNNER, needs_runner, processor_seconds, schema_errors, wait_until
 from test_user_kernels import LAUNCH, RIGHT
 from tools import testing
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 SCHEMA = "runner/verdict/verdicts.schema.json"
 SECRET = "00000000000000070000000000000005"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
 
-from runs import MISBEHAVING, RUNNER, Run, run_runner, run_with_time_limit, spread
+from runs import MISBEHAVING, Run, needs_runner, run_runner, run_with_time_limit, spread
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 
 @pytest.fixture

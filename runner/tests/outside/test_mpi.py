@@ -13,13 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from runs import HANGS, MISBEHAVING, RUNNER, Run, count_of_cases, run_with_time_limit, spread, wait_until
+from runs import HANGS, MISBEHAVING, RUNNER, Run, count_of_cases, needs_runner, run_with_time_limit, spread, wait_until
 
 pytestmark = [
-    pytest.mark.skipif(
-        "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-        reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-    ),
+    needs_runner,
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun: apt-get install libopenmpi-dev"),
 ]
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 
 import nbclient
 import nbformat
-import pytest
 
-from runs import BUILD, HANGS, ROOT, RUNNER
+from runs import BUILD, HANGS, ROOT, needs_runner
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 NOTEBOOK = ROOT / "examples" / "first_kernels.ipynb"
 

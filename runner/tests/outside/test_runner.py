@@ -15,12 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from runs import HANGS, MISBEHAVING, ROOT, RUNNER, count_of_cases, interrupt_runner, run_runner, wait_until
-
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
+from runs import (
+    HANGS,
+    MISBEHAVING,
+    ROOT,
+    RUNNER,
+    count_of_cases,
+    interrupt_runner,
+    needs_runner,
+    run_runner,
+    wait_until,
 )
+
+pytestmark = needs_runner
 without_misbehaving_kernels = pytest.mark.skipif(
     RUNNER.exists() and not MISBEHAVING.exists(), reason=f"there is no {MISBEHAVING}"
 )
@@ -205,6 +212,9 @@ def test_what_is_not_verified_is_not_found_wrong(run):
         (["--benchmark_format=xml"], "xml"),
         (["--benchmark_surprise=1"], "--benchmark_surprise"),
         (["--benchmark_out=missing/file.json"], "missing/file.json"),
+        (["--benchmark_out=one.json", "--out", "./one.json"], "can not write one.json: two flags name it"),
+        (["--benchmark_filter=("], "'(' is no regular expression"),
+        (["--sizes", "1:100000:1"], "cases, more than 100000"),
     ],
 )
 def test_status_2_of_bad_usage(run, arguments, message):
@@ -227,6 +237,20 @@ def test_status_2_where_standard_output_can_not_be_written():
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run([RUNNER, "--list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "runner: can not write to standard output\n")
+
+
+@pytest.mark.parametrize(
+    ("limit", "kernel", "message"),
+    [
+        ("ulimit -f 1", "cpu_naive", "can not write a.json: File too large"),
+        ("export TMPDIR=/no/such", "my.cu", "can not make a folder for temporary files: "),
+    ],
+)
+def test_status_2_of_a_shell_that_leaves_no_room_for_files(tmp_path, limit, kernel, message):
+    (tmp_path / "my.cu").write_text("// launch: k<<<1, 1>>>()\n__global__ void k() {}\n", encoding="utf-8")
+    words = f"{limit}; exec {RUNNER} --kernel {kernel} --device cpu --sizes 16:64 --max-seconds 0.02 --out a.json"
+    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith(f"runner: {message}")) == (2, True), done.stderr
 
 
 def test_status_3_where_nothing_could_be_measured(run):
@@ -272,35 +296,27 @@ def test_a_second_signal_ends_a_case_that_does_not_heed_the_first(tmp_path, numb
 # ---- Results file ----
 
 
-def test_the_seed_is_recorded_and_changes_the_operands(run):
-    def error(*arguments: str) -> float:
-        done = run("--kernel", "1", "--device", "cpu", "--sizes", "48", *arguments)
-        assert done.context["protocol"]["seed"] == (int(arguments[1]) if arguments else 42)
-        return done.cases[0]["rel_err"]
-
-    assert error() == error("--seed", "42")
-    assert len({error("--seed", str(seed)) for seed in (1, 2, 42, 2**64 - 1)}) == 4
-
-
 def test_the_protocol_is_what_was_asked_for(run):
     done = run(
         "--kernel", "cpu_naive", "--sizes", "24", "--alpha", "-2.5", "--beta", "0.5", "--data", "normal",
-        "--l2", "warm", "--time", "end-to-end", "--max-seconds", "0.25",
+        "--seed", "7", "--l2", "warm", "--time", "end-to-end", "--max-seconds", "0.25",
     )  # fmt: skip
     assert done.status == 0, done.stderr
     expected = {
-        "alpha": -2.5, "beta": 0.5, "data": "normal", "l2": "warm", "time": "end-to-end", "max_seconds": 0.25,
-        "verify": True, "check": False, "count": False, "accuracy": False, "flush_bytes": 0,
+        "alpha": -2.5, "beta": 0.5, "data": "normal", "seed": 7, "l2": "warm", "time": "end-to-end",
+        "max_seconds": 0.25, "verify": True, "check": False, "count": False, "accuracy": False, "flush_bytes": 0,
     }  # fmt: skip
     assert {name: done.context["protocol"][name] for name in expected} == expected
     assert done.context["argv"][1:3] == ["--kernel", "cpu_naive"]
 
 
-def test_alpha_and_beta_change_the_product(run):
+def test_seed_alpha_and_beta_change_the_product(run):
     def error(*arguments: str) -> float:
         return run("--kernel", "cpu_naive", "--sizes", "48", *QUICK, *arguments).cases[0]["rel_err"]
 
-    assert len({error(), error("--alpha", "-2.3"), error("--beta", "0.7")}) == 3
+    assert error() == error("--seed", "42")
+    others = [("--seed", "1"), ("--seed", str(2**64 - 1)), ("--alpha", "-2.3"), ("--beta", "0.7")]
+    assert len({error(), *(error(*other) for other in others)}) == 5
 
 
 def test_the_commit_is_one_of_the_repository(run):
@@ -326,19 +342,16 @@ def test_a_build_with_changes_says_so(run):
     }  # fmt: skip
 
 
-def test_the_environment_is_that_of_the_run(run):
-    context = run("--kernel", "cpu_naive", "--device", "cpu", "--sizes", "16", *QUICK).context
+def test_the_environment_is_that_of_the_run_and_the_same_file_is_replaced(run):
+    for size in (16, 24):
+        done = run("--kernel", "cpu_naive", "--device", "cpu", "--sizes", str(size), *QUICK)
+        assert [case["m"] for case in done.cases] == [size]
+    context = done.context
     assert context["device"] is None
     assert context["device_error"] == "--device cpu"
     assert context["executable"] == str(RUNNER)
     assert context["build"]["build_type"]
     assert context["build"]["cxx_compiler"]
-
-
-def test_the_same_file_is_replaced(run):
-    for size in (16, 24):
-        done = run("--kernel", "cpu_naive", "--sizes", str(size), *QUICK)
-        assert [case["m"] for case in done.cases] == [size]
 
 
 def test_runs_that_begin_in_the_same_second_keep_their_results(tmp_path):
@@ -411,25 +424,16 @@ CHECKS = {"json": check_json, "csv": check_csv, "console": check_console}
 
 
 @pytest.mark.parametrize("form", CHECKS)
-def test_google_benchmark_prints_its_formats(run, form):
+def test_google_benchmark_prints_its_formats_or_writes_them_beside_the_table(run, tmp_path, form):
     done = run(*TWO_CASES, f"--benchmark_format={form}")
     assert done.status == 0, done.stderr
     CHECKS[form](done.stdout, done.cases[0]["real_time"])
     assert [case["name"] for case in done.cases] == CASES
-
-
-@pytest.mark.parametrize("form", CHECKS)
-def test_google_benchmark_writes_its_formats_beside_the_table(run, tmp_path, form):
-    done = run(*TWO_CASES, "--benchmark_out=google.txt", f"--benchmark_out_format={form}")
+    as_form = () if form == "json" else (f"--benchmark_out_format={form}",)
+    done = run(*TWO_CASES, "--benchmark_out=google.txt", *as_form)
     assert done.status == 0, done.stderr
     CHECKS[form]((tmp_path / "google.txt").read_text(encoding="utf-8"), done.cases[0]["real_time"])
     assert "1 measured, 1 skipped" in done.stdout
-
-
-def test_google_benchmark_writes_json_unless_told_otherwise(run, tmp_path):
-    done = run(*TWO_CASES, "--benchmark_out=google.json")
-    assert done.status == 0, done.stderr
-    check_json((tmp_path / "google.json").read_text(encoding="utf-8"), done.cases[0]["real_time"])
 
 
 def test_repetitions_are_cases_with_aggregates_below_the_table(run):

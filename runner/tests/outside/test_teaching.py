@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 
 import pytest
 
-from runs import ROOT, RUNNER
+from runs import ROOT, RUNNER, needs_runner
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 EXERCISES = dict(re.findall(r"^### Exercise (\w+): .+?\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))

@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from runs import HANGS, RUNNER, interrupt_runner, run_runner, run_with_time_limit, wait_until
+from runs import HANGS, RUNNER, interrupt_runner, needs_runner, run_runner, run_with_time_limit, wait_until
 from tools import testing, wrong_kernels
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 LAUNCH = "// launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C)\n"
 KERNEL = """

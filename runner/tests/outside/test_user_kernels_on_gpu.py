@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 
 import pytest
 
-from runs import RUNNER, Run, interrupt_runner, run_runner, run_with_time_limit
+from runs import Run, interrupt_runner, needs_runner, run_runner, run_with_time_limit
 from tools import wrong_kernels
 
-pytestmark = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
+pytestmark = needs_runner
 
 TEXTS = wrong_kernels.kernels()
 RIGHT = TEXTS["right_naive.cu"]

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 
 import pytest
 
-from runs import ROOT, RUNNER, run_runner
+from runs import ROOT, RUNNER, needs_runner, run_runner
 
 PAGE = (ROOT / "docs" / "worklog.md").read_text(encoding="utf-8")
 STEPS = dict(re.findall(r"^## Step (\d): .+?\n(.*?)(?=^## )", PAGE, re.MULTILINE | re.DOTALL))
 BLOCKS = "▏▎▍▌▋▊▉█"  # eighths of a block, and three blocks are the speed of cuBLAS
-needs_runner = pytest.mark.skipif(
-    "SGEMM_BUILD" not in os.environ and not RUNNER.exists(),
-    reason=f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build",
-)
 
 
 def fences(step: str, language: str) -> list[str]:
