@@ -55,6 +55,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, tex
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
+def table_of(rows: Iterable, columns: Mapping[str, Callable[..., str]], sparse: bool = False, **layout) -> str:
+    """A line for each row, whose cells the columns tell. A `sparse` one has no column that is empty in all rows."""
+    cells = {title: [cell(row) for row in rows] for title, cell in columns.items()}
+    shown = {title: column for title, column in cells.items() if any(column) or not sparse}
+    return table(list(shown), list(zip(*shown.values(), strict=True)), **layout)
+
+
 def merged(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
     """One row for all names that have the same cells, each name once."""
     names: dict[tuple[str, ...], list[str]] = {}
@@ -90,9 +97,9 @@ def speed(row: Row | None) -> str:
     return f"{text} {THROTTLED}" if row.throttled is True else text
 
 
-def notes(rows: Iterable[Row]) -> list[str]:
-    """What the marks in a table's speeds mean, those that occur."""
-    measured, lines = [row for row in rows if row.measured], []
+def with_notes(text: str, rows: Iterable[Row], *more: str) -> str:
+    """A table, and what the marks in its speeds mean, those that occur."""
+    measured, lines = [row for row in rows if row.measured], [text]
     if throttled := [row for row in measured if row.throttled is True]:
         ends = [row.telemetry["end"] for row in throttled if isinstance(row.telemetry, dict)]
         reasons = dict.fromkeys(f"`{reason}`" for end in ends for reason in end["throttle_reasons"])
@@ -105,7 +112,15 @@ def notes(rows: Iterable[Row]) -> list[str]:
             f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
             "median."
         )
-    return lines
+    return "\n\n".join([*lines, *more])
+
+
+def of_cublas(row: Row) -> str:
+    return share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas)
+
+
+def source_of(context: Mapping) -> str:
+    return f"commit {context['git_commit'][:12]}"
 
 
 def resources_line(row: Row) -> str:
@@ -246,47 +261,37 @@ class Blocks:
         inside = target.name if self._page.parent == target.parent else f"docs/{target.name}"
         return f"[`{kernel}`]({inside})"
 
-    def _at(self, size: int) -> pd.DataFrame:
-        rows = pick(self._folders.cold, None, side=size)
-        if rows.empty:
-            raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
-        return rows
+    def _at(self, size: int) -> list[Row]:
+        if rows := list(pick(self._folders.cold, None, side=size).itertuples()):
+            return rows
+        raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
+
+    def _summary(self, kernel: str) -> str:
+        return self._folders.summaries.get(kernel, "")
 
     def ladder(self, size: int) -> str:
         """A row for each chapter at one size, with what ladder.toml says about it, and cuBLAS."""
-        about = chapters()
-        shown = [row for row in self._at(size).itertuples() if row.kernel == "cublas" or row.is_chapter]
-        shown = [row for row in shown if not row.variant]
-        rows = []
-        for row in shown:
-            words = about.get(row.kernel, {})
-            rows.append(
-                [
-                    self._linked(row.kernel) + (" (detour)" if words.get("detour") else ""),
-                    words.get("idea", self._folders.summaries.get(row.kernel, "")),
-                    speed(row),
-                    share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
-                    words.get("why", ""),
-                ]
-            )
-        head = ["chapter", "idea", "TFLOP/s", "of cuBLAS", "why"]
-        return "\n\n".join([table(head, rows, left=2, text_last=True), *notes(shown)])
+        shown = [row for row in self._at(size) if not row.variant and (row.kernel == "cublas" or row.is_chapter)]
+        about = {row.kernel: chapters().get(row.kernel, {}) for row in shown}
+        columns = {
+            "chapter": lambda row: self._linked(row.kernel) + " (detour)" * about[row.kernel].get("detour", False),
+            "idea": lambda row: about[row.kernel].get("idea", self._summary(row.kernel)),
+            "TFLOP/s": speed,
+            "of cuBLAS": of_cublas,
+            "why": lambda row: about[row.kernel].get("why", ""),
+        }
+        return with_notes(table_of(shown, columns, left=2, text_last=True), shown)
 
     def all_variants(self, size: int) -> str:
         """Every kernel at one size."""
-        shown = list(self._at(size).itertuples())
-        rows = [
-            [
-                self._linked(row.kernel),
-                self._folders.summaries.get(row.kernel, ""),
-                speed(row),
-                share(1.0 if row.kernel == "cublas" and row.measured else row.of_cublas),
-                maybe(error_size, row.rel_err),
-            ]
-            for row in shown
-        ]
-        head = ["kernel", "what it does", "TFLOP/s", "of cuBLAS", "relative error"]
-        return "\n\n".join([table(head, rows, left=2), *notes(shown)])
+        columns = {
+            "kernel": lambda row: self._linked(row.kernel),
+            "what it does": lambda row: self._summary(row.kernel),
+            "TFLOP/s": speed,
+            "of cuBLAS": of_cublas,
+            "relative error": lambda row: maybe(error_size, row.rel_err),
+        }
+        return with_notes(table_of(self._at(size), columns, left=2), self._at(size))
 
     def across_boards(self, kernel: str, files: Sequence[str]) -> str:
         """Speeds of a kernel on several boards, one for each file, at the squares of the first file."""
@@ -320,7 +325,7 @@ class Blocks:
         cases = {(row.kernel, row.side): row for row in cold.itertuples()}
         rows = [[self._linked(name), *(speed(cases.get((name, side))) for side in sides)] for name in names]
         marked = [row for row in cases.values() if row.kernel in names]
-        return "\n\n".join([table(["TFLOP/s", *map(str, sides)], rows), *notes(marked)])
+        return with_notes(table(["TFLOP/s", *map(str, sides)], rows), marked)
 
     def shapes(self, kernel: str, *others: str, file: str = results.SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
@@ -344,23 +349,23 @@ class Blocks:
             )
         head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
         head += [f"{self._linked(name)}, of cuBLAS" for name in others]
-        context = found[found.kernel == kernel].context.iloc[0]
+        own = found[found.kernel == kernel]
+        context = own.context.iloc[0]
         source = (
-            f"`{kernel}`, {context['protocol']['l2']} L2, commit {context.get('git_commit', 'unknown')[:12]}. One "
+            f"`{kernel}`, {context['protocol']['l2']} L2, {source_of(context)}. One "
             "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
             "ratios of median times."
         )
-        own = found[found.kernel == kernel].itertuples()
         filled = [not column or any(row[column] for row in rows) for column in range(len(head))]
         head, *rows = ([cell for cell, keep in zip(cells, filled, strict=True) if keep] for cells in (head, *rows))
-        return "\n\n".join([table(head, rows, left=2), *notes(own), source])
+        return with_notes(table(head, rows, left=2), own.itertuples(), source)
 
     def chapter(self, *kernels: Kernel) -> str:
         """The first kernel at every size, and folded a table of its own for each, with its resources."""
         names = self._ids(kernels)
         first = list(pick(self._folders.cold, None, kernel=names[0]).itertuples())
-        rows = [[str(row.side), speed(row), share(row.of_cublas)] for row in first]
-        shown = [f"`{names[0]}`", table(["M = N = K", "TFLOP/s", "of cuBLAS"], rows, left=0), *notes(first)]
+        columns = {"M = N = K": lambda row: str(row.side), "TFLOP/s": speed, "of cuBLAS": of_cublas}
+        shown = [f"`{names[0]}`", with_notes(table_of(first, columns, left=0), first)]
         rest = ["<details>\n<summary>Times, both ratios, errors and resources</summary>"]
         rest += [self._sizes(name, open_above=name == names[0]) for name in names]
         return "\n\n".join([*shown, *rest, "</details>"])
@@ -368,22 +373,21 @@ class Blocks:
     def _sizes(self, kernel: str, open_above: bool) -> str:
         """Without the speeds where a table above has them: with their shares of the FP32 peak instead."""
         records = pick(self._folders.cold, None, kernel=kernel)
-        head = ["M = N = K", "time", "of FP32 peak" if open_above else "TFLOP/s"]
-        head += ["of cuBLAS, paired", "of cuBLAS, alone", "relative error"]
-        rows = []
-        for row in records.itertuples():
-            second = maybe(forms.percent, row.percent_of_peak) if open_above else speed(row)
-            cells = [str(row.side), maybe(duration, row.microseconds), second]
-            ratios = [share(row.vs_cublas), share(row.vs_cublas_alone)]
-            rows.append([*cells, *ratios, maybe(error_size, row.rel_err)])
-        # A kernel that does not multiply on the FP32 units has no share of their peak.
-        if not any(row[2] for row in rows):
-            for cells in (head, *rows):
-                del cells[2]
-        title = f"`{kernel}`" + (f": {summary}" if (summary := self._folders.summaries.get(kernel)) else "")
+        columns = {
+            "M = N = K": lambda row: str(row.side),
+            "time": lambda row: maybe(duration, row.microseconds),
+            # A kernel that does not multiply on the FP32 units has no share of their peak.
+            "of FP32 peak": lambda row: maybe(forms.percent, row.percent_of_peak) if open_above else "",
+            "TFLOP/s": lambda row: "" if open_above else speed(row),
+            "of cuBLAS, paired": lambda row: share(row.vs_cublas),
+            "of cuBLAS, alone": lambda row: share(row.vs_cublas_alone),
+            "relative error": lambda row: maybe(error_size, row.rel_err),
+        }
+        title = f"`{kernel}`" + (f": {summary}" if (summary := self._summary(kernel)) else "")
         resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
-        marked = [] if open_above else notes(records.itertuples())
-        return "\n\n".join([title, table(head, rows, left=0), *marked, *resources])
+        rows = list(records.itertuples())
+        text = table_of(rows, columns, sparse=True, left=0)
+        return f"{title}\n\n" + with_notes(text, [] if open_above else rows, *resources)
 
     def capabilities(self) -> str:
         """Which GPUs the chapters run on."""
@@ -402,39 +406,29 @@ class Blocks:
     def environment(self) -> str:
         """The machine, the build and the protocol."""
         context = self._folders.cold.context.iloc[0]
-        device, build, protocol = context["device"] or {}, context.get("build", {}), context["protocol"]
-        commit = context.get("git_commit", "unknown")[:12] + (" with changes" if context.get("git_dirty") else "")
-        rows = {"measured": f"{context.get('date', 'unknown')}, commit {commit}, {context.get('library', 'unknown')}"}
-        if device:
-            rows["GPU"] = (
-                f"{device['name']}, compute capability {device.get('compute_capability')}, "
-                f"{device.get('multiprocessors')} SMs, L2 {forms.mebibytes(device.get('l2_bytes', 0))}, "
-                f"memory {forms.mebibytes(device.get('memory_bytes', 0))}"
-            )
-            rows["driver, CUDA, cuBLAS"] = (
-                f"{device.get('driver', 'unknown')}, {context.get('cuda_runtime')}, "
-                f"{context.get('cublas_version')} ({context.get('cublas_math_mode')})"
-            )
-        if peak := device.get("fp32_peak_gflops"):
-            rows["FP32 peak"] = f"{peak / 1e3:.1f} TFLOP/s ({device.get('fp32_peak_basis')})"
-        if peak := device.get("dram_peak_gbytes_s"):
-            rows["DRAM peak"] = f"{peak / 1e3:.2f} TB/s ({device.get('dram_peak_basis')})"
-        rows["host"] = f"{context.get('cpu', 'unknown')}, {context.get('num_cpus', '?')} logical CPUs"
-        rows["build"] = (
-            f"{build.get('cxx_compiler')}, nvcc {build.get('nvcc')}, architectures {build.get('cuda_architectures')}, "
-            f"{build.get('build_type')}, `{build.get('nvcc_flags')}`"
-        )
-        rows["protocol"] = (
-            f"{protocol['l2']} L2, {protocol.get('data')} data (seed {protocol.get('seed')}), "
-            f"alpha {protocol.get('alpha'):g}, beta {protocol.get('beta'):g}, "
-            f"{protocol.get('min_samples')} to {protocol.get('max_samples')} samples, until the median's "
-            f"{100 * protocol.get('confidence', 0):g} % interval is within {100 * protocol.get('target_ci', 0):g} %; "
-            f"fewer where {protocol.get('max_seconds'):g} s are used up"
-        )
-        if noise := noise_line(self._folders.cold):
-            rows["noise"] = noise
-        rows["verified"] = "yes" if protocol.get("verify") else "no"
-        return table(["", ""], list(rows.items()), left=2)
+        device, build, protocol = context["device"], context["build"], context["protocol"]
+        commit = source_of(context) + " with changes" * context["git_dirty"]
+        rows = {
+            "measured": f"{context['date']}, {commit}, {context['library']}",
+            "GPU": f"{device['name']}, compute capability {device['compute_capability']}, "
+            f"{device['multiprocessors']} SMs, L2 {forms.mebibytes(device['l2_bytes'])}, "
+            f"memory {forms.mebibytes(device['memory_bytes'])}",
+            "driver, CUDA, cuBLAS": f"{device['driver']}, {context['cuda_runtime']}, {context['cublas_version']} "
+            f"({context['cublas_math_mode']})",
+            "FP32 peak": f"{device['fp32_peak_gflops'] / 1e3:.1f} TFLOP/s ({device['fp32_peak_basis']})",
+            "DRAM peak": f"{device['dram_peak_gbytes_s'] / 1e3:.2f} TB/s ({device['dram_peak_basis']})",
+            "host": f"{context['cpu']}, {context['num_cpus']} logical CPUs",
+            "build": f"{build['cxx_compiler']}, nvcc {build['nvcc']}, architectures {build['cuda_architectures']}, "
+            f"{build['build_type']}, `{build['nvcc_flags']}`",
+            "protocol": f"{protocol['l2']} L2, {protocol['data']} data (seed {protocol['seed']}), "
+            f"alpha {protocol['alpha']:g}, beta {protocol['beta']:g}, "
+            f"{protocol['min_samples']} to {protocol['max_samples']} samples, until the median's "
+            f"{100 * protocol['confidence']:g} % interval is within {100 * protocol['target_ci']:g} %; "
+            f"fewer where {protocol['max_seconds']:g} s are used up",
+            "noise": noise_line(self._folders.cold),
+            "verified": "yes" if protocol["verify"] else "no",
+        }
+        return table(["", ""], [row for row in rows.items() if row[1]], left=2)
 
     def noise(self, file: str = "cold.json") -> str:
         """cuBLAS against itself, which should be 100 %."""
@@ -481,15 +475,13 @@ class Blocks:
         cases = cases[cases.measured]
         sides = sorted(cases.side.unique())
 
-        def cell(row: Row | None) -> str:
-            if row is None or "no_energy" in row.energy["kernel"] or "no_energy" in row.energy["cublas"]:
-                return ""
-            own, rival = (row.energy[of]["gflops_per_watt"] for of in ("kernel", "cublas"))
-            return f"{significant(own)} ({100 * rival / own:.0f}\u00a0%)"  # which does not break
+        def cell(energy: Mapping) -> str:
+            own, rival = (energy[of].get("gflops_per_watt") for of in ("kernel", "cublas"))
+            return f"{significant(own)} ({100 * rival / own:.0f}\u00a0%)" if own and rival else ""  # does not break
 
-        of_case = {(row.kernel, row.side): row for row in cases.itertuples()}
+        of_case = {(row.kernel, row.side): cell(row.energy) for row in cases.itertuples()}
         names = dict.fromkeys(cases.kernel)
-        rows = [[self._linked(name), *(cell(of_case.get((name, side))) for side in sides)] for name in names]
+        rows = [[self._linked(name), *(of_case.get((name, side), "") for side in sides)] for name in names]
         head = ["GFLOP/J (energy, of cuBLAS's)", *map(str, sides)]
         return f"{table(head, rows)}\n\n{self._turns_source(cases)}"
 
@@ -502,15 +494,14 @@ class Blocks:
         flops = 2.0 * cases.side.max() ** 3
         rows = []
         for row in cases.itertuples():
-            kernel, turn, rival = row.kernel, row.sustained["kernel"], row.sustained.get("cublas")
+            turn, rival, short = row.sustained["kernel"], row.sustained.get("cublas"), bursts.get(row.kernel)
             first, last = turns.ends_of(turn, flops)
-            short = bursts.get(kernel)
             moment = turns.moments(turn, flops, max(1, round(turn["seconds"])))[-1]
-            cells = [self._linked(kernel), tflops(short), significant(first), significant(last)]
-            cells.append("" if short is None else share(last / short.tflops))
-            cells.append(share(1.0) if rival is None else share(last / turns.ends_of(rival, flops)[1]))
-            cells += [maybe(forms.whole, moment.get("mhz")), maybe(forms.whole, moment.get("watts"))]
-            rows.append([*cells, maybe(forms.whole, turns.last_temperature(turn))])
+            cells = [self._linked(row.kernel), tflops(short), significant(first), significant(last)]
+            cells.append(share(last / short.tflops) if short else "")
+            cells.append(share(last / turns.ends_of(rival, flops)[1] if rival else 1.0))
+            ends = (moment.get("mhz"), moment.get("watts"), turns.last_temperature(turn))
+            rows.append([*cells, *(maybe(forms.whole, value) for value in ends)])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
         asked = cases.context.iloc[0]["protocol"]["sustain_s"]
         text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`. "
@@ -519,7 +510,7 @@ class Blocks:
 
     def _turns_source(self, cases: pd.DataFrame) -> str:
         context = cases.context.iloc[0]
-        return f"Back to back, with a warm L2; {context['device']['name']}, commit {context['git_commit'][:12]}."
+        return f"Back to back, with a warm L2; {context['device']['name']}, {source_of(context)}."
 
     def _counters(self, file: str) -> dict:
         document = results.counters_of_folder(self._folders.path, file)
@@ -536,8 +527,7 @@ class Blocks:
             [title, *(maybe(form, derived[n].get(field)) for n in names)] for title, field, form in forms.COUNTER_ROWS
         ]
         context = document["context"]
-        tool = f"Nsight Compute {context.get('ncu', 'unknown')}"
-        source = f"{tool}, {context['device']}, M = N = K = {context['size']}, one launch."
+        source = f"Nsight Compute {context['ncu']}, {context['device']}, M = N = K = {context['size']}, one launch."
         head = [" ", *(f"`{name}`" for name in names)]
         return f"{table(head, [row for row in rows if any(row[1:])])}\n\n{source}"
 
@@ -559,7 +549,7 @@ class Blocks:
                 rows.append([*cells, maybe(forms.percent, derived.get("tensor_pipe_percent"))])
         head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
         context = document["context"]
-        source = f"Nsight Compute {context.get('ncu', 'unknown')}, M = N = K = {context['size']}."
+        source = f"Nsight Compute {context['ncu']}, M = N = K = {context['size']}."
         return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def errors(self, size: int, measure: str = "relative") -> str:
@@ -585,7 +575,7 @@ class Blocks:
         sampled = any(accuracy.get("full") is False for accuracy in compared.accuracy)
         source = (
             f"M = N = K = {size}, {device}, cuBLAS {context.get('cublas_version') or 'none'}, "
-            f"seed {context['protocol']['seed']}, commit {context.get('git_commit', 'unknown')[:12]}; "
+            f"seed {context['protocol']['seed']}, {source_of(context)}; "
             f"over {'sampled rows and columns' if sampled else 'all elements'}."
         )
         if len(shown) < len(cells):
@@ -635,7 +625,7 @@ class Blocks:
             cells = [f"`{kernel}`", forms.shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
             rows.append([*cells, share(spread["of_ceiling"]), received, error_size(row.rel_err)])
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
-        return "\n\n".join([table(head, rows, left=3), *notes(list(shown.values()))])
+        return with_notes(table(head, rows, left=3), shown.values())
 
     def exchanges(self, **files: str) -> str:
         """The speed of products on several GPUs with each exchange, given as NAME="FOLDER/FILE" below results/.
@@ -651,7 +641,7 @@ class Blocks:
             for kernel, shape in sorted({product for column in columns for product in column})
         ]
         head = ["TFLOP/s (of the ceiling)", "M x N x K", *(name.replace("_", " ") for name in files)]
-        return "\n\n".join([table(head, lines, left=2), *notes([row for of in columns for row in of.values()])])
+        return with_notes(table(head, lines, left=2), [row for of in columns for row in of.values()])
 
     def other_kernels(self, *sizes: int) -> str:
         """A row for each kernel of a public repository, below its repository, with its speed and its part of cuBLAS at
@@ -673,7 +663,7 @@ class Blocks:
                 by_size = {row.side: row for row in own}
                 shown += by_size.values()
                 lines.append([self._short(own[0]), *(cell(by_size.get(size)) for size in sizes)])
-        return "\n\n".join([table(["TFLOP/s", *map(str, sizes)], lines), *notes(shown)])
+        return with_notes(table(["TFLOP/s", *map(str, sizes)], lines), shown)
 
     def _short(self, row: Row) -> str:
         """The kernel's name, for kernels of files without the file where a function was chosen."""
@@ -729,27 +719,27 @@ class Blocks:
         rows = programs.error_rows(self._folders.path / "programs")
         return table_by_mode("call", merged((row[0], row[1:]) for row in rows))
 
-    def chart(self, name: str, text: str) -> str:
-        """A chart that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
-        path = self._folders.path / "charts" / f"{name}.svg"
+    def _drawn(self, what: str, folder: Path, name: str, text: str, of: str) -> str:
+        """A picture that scripts/plot.py drew, with its alternative text; before that, a line that says so."""
+        path = folder / "charts" / f"{name}.svg"
         if not path.exists():
-            return f"The chart `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the results."
+            return f"The {what} `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the {of}."
         return f"![{text}]({os.path.relpath(path, self._page.parent)})"
+
+    def chart(self, name: str, text: str) -> str:
+        return self._drawn("chart", self._folders.path, name, text, "results")
 
     def picture(self, name: str, text: str, title: str, *panels: Sequence) -> str:
         """What a warp touches at some accesses, which tools/plots/pictures.py draws as it says here."""
-        path = self._folders.counted / "charts" / f"{name}.svg"
-        if not path.exists():
-            return f"The picture `{path.name}` is not drawn yet: `scripts/plot.py` draws it from the counts."
-        return textwrap.fill(f"![{text}]({os.path.relpath(path, self._page.parent)})", 120, break_on_hyphens=False)
+        line = self._drawn("picture", self._folders.counted, name, text, "counts")
+        return textwrap.fill(line, 120, break_on_hyphens=False) if line[0] == "!" else line
 
     # What the executor counted, from the files counts_SIZE.json.
 
     def _source(self, comparison: counts.Comparison) -> str:
         """Where the counts and the measurements come from."""
         gpu = comparison.cases[0].counts["gpu_model"]["name"]
-        commit = comparison.context.get("git_commit", "unknown")[:12]
-        text = f"M = N = K = {comparison.size}. Counted for {gpu} at commit {commit}"
+        text = f"M = N = K = {comparison.size}. Counted for {gpu} at {source_of(comparison.context)}"
         if (measured := comparison.counters_context) is None:
             return f"{text}; not measured."
         return f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."
@@ -757,9 +747,6 @@ class Blocks:
     def validation(self, size: int) -> str:
         """Which bars the counts of kernels meet beside Nsight Compute's counters."""
         comparison = self._folders.comparison(size)
-        return f"{self._source(comparison)}\n\n{self._verdicts(comparison)}"
-
-    def _verdicts(self, comparison: counts.Comparison) -> str:
         known = [case for case in comparison.cases if case.dram("in_step").measured is not None]
         of_global, of_dram = {}, {}
         for case in known:
@@ -770,7 +757,7 @@ class Blocks:
                 between = ", between the two" if case.dram_lies_between else ""
                 of_dram[case.kernel] = difference(case.nearest_dram) + between
         bar = f"Global requests and sectors within {100 * counts.GLOBAL_BAR:g} % of those measured"
-        lines = [verdict(bar, of_global, len(known))]
+        lines = [self._source(comparison), "", verdict(bar, of_global, len(known))]
         if comparison.cases[0].exceeds_l2:
             bar = f"DRAM bytes of the nearer schedule within {100 * counts.DRAM_BAR:g} %"
             lines.append(verdict(bar, of_dram, len(known)))
