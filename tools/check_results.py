@@ -26,7 +26,7 @@ from tools import ROOT, needs, results
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.fleet import folder_name, slug
 from tools.limits import implausible, multiply_adds
-from tools.results import ResultsError, load_counters, protocol_differences, read_json
+from tools.results import ResultsError, load_counters, protocol_differences, read_file, read_json
 
 RESULTS_SCHEMA = "runner/record/results.schema.json"
 COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
@@ -271,21 +271,19 @@ RULES: dict[str, Rule] = {
 def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
     """Each broken rule of a file, and how it is broken."""
     try:
-        document = read_json(path)
-        if isinstance(document, list) and all({"id", "variants"} <= set(entry) for entry in document):
-            return  # the list of kernels
-        if isinstance(document, dict) and "kernels" in document:
-            load_counters(path)
-            name = slug(document["context"]["device"])
-            if not re.fullmatch(rf"{name}(-x[0-9]+)?", folder.name):
-                yield Fault(path, "names", f"results of this device belong into a folder {name}")
+        file = read_file(path)
+        if file.kind == "list":
             return
-        if isinstance(document, dict) and "runs" in document:  # programs, by examples/measure.py
-            yield from (Fault(path, "paths", message) for message in paths_in(document))
+        if file.kind == "counters":
+            yield from wrong_folder(load_counters(file)["context"]["device"], path, folder)
+            return
+        if file.kind == "programs":
+            yield from (Fault(path, "paths", message) for message in paths_in(file.document))
             return
     except (ResultsError, KeyError, TypeError) as error:
         yield Fault(path, "schema", str(error))
         return
+    document = file.document
     broken = [*schema(document, RESULTS_SCHEMA)]
     yield from (Fault(path, "schema", message) for message in broken)
     if not broken:
@@ -295,14 +293,9 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
             yield from (Fault(path, name, message, accepted) for message in rule(file))
 
 
-def faults_of_calibration(path: Path) -> Iterator[Fault]:
-    """A calibration is whole, and of the folder's device."""
-    try:
-        device = slug(read_calibration(path).key["device"])
-        if not re.fullmatch(rf"{device}(-x[0-9]+)?", path.parent.name):
-            yield Fault(path, "names", f"the calibration of this device belongs into a folder {device}")
-    except ResultsError as error:
-        yield Fault(path, "schema", str(error))
+def wrong_folder(device: str, path: Path, folder: Path) -> Iterator[Fault]:
+    if not re.fullmatch(rf"{slug(device)}(-x[0-9]+)?", folder.name):
+        yield Fault(path, "names", f"results of this device belong into a folder {slug(device)}")
 
 
 def faults_of_folder(folder: Path) -> Iterator[Fault]:
@@ -315,7 +308,10 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
     for path in files:
         yield from faults_of(path, folder)
     if (path := folder / CALIBRATION_FILE).exists():
-        yield from faults_of_calibration(path)
+        try:
+            yield from wrong_folder(read_calibration(path).key["device"], path, folder)
+        except ResultsError as error:
+            yield Fault(path, "schema", str(error))
     if not re.search("-x[0-9]+$", folder.name) and folder.name != COUNTS_FOLDER and not (folder / "cold.json").exists():
         yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
 

@@ -48,7 +48,7 @@ import pandas as pd
 
 from tools import needs
 from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references, spreads, titles
-from tools.results import PROTOCOL, ResultsError, Row, interval_level, load, protocol_differences, size_text
+from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -116,7 +116,7 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
         return old_value / new_value if metric == "time" else new_value / old_value
 
     samples = min(len(before), len(after))
-    few = samples if interval_level(samples, CONFIDENCE) is None else None
+    few = samples if samples < least_samples(CONFIDENCE) else None
     if few:
         ratios = speed_ratio(before[:, None], after[None, :])
         interval = Interval(float(ratios.min()), float(ratios.max()))

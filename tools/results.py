@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from math import comb, exp, isfinite, log
+from functools import cache, cached_property
+from itertools import accumulate
+from math import ceil, comb, exp, isfinite, log, log2
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -57,17 +58,12 @@ REPOSITORIES = (
     "lawmurray/gpu-gemm",
 )
 
-REQUIRED = {"name", "kernel", "number", "variant", "platform", "accuracy_class", "m", "n", "k", "outcome"}
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
 TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us"}
 TIMED |= {"cublas_samples_us", "launches_per_sample", "energy", "sustained"}
-RESOURCES = ["threads_per_block", "registers", "smem_bytes", "spill_bytes", "blocks_per_sm", "occupancy"]
-OPTIONAL = [*RESOURCES, "reason", "detail", "verified", "gflops", "samples_us", "cublas_samples_us", "vs_cublas"]
-OPTIONAL += ["vs_cublas_alone", "percent_of_peak", "rel_err", "accuracy", "counts", "data", "throttled", "telemetry"]
-OPTIONAL += ["energy", "sustained", "trace", "ops", "batch", "repetition_index", "beside"]
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
-DERIVED += ["microseconds", "tflops", "of_cublas", "interval_level", "few_samples", "gpus", "interrupted"]
+DERIVED += ["microseconds", "tflops", "of_cublas", "few_samples", "gpus", "interrupted", "beside"]
 SHAPE = ["m", "n", "k", "ops", "batch"]
 CASE = ["kernel", *SHAPE, "gpus", "l2", "time", "data"]  # what tells cases apart
 
@@ -117,6 +113,12 @@ def read_json(path: Path | str) -> Any:
         raise ResultsError(f"{path} is not JSON: {error}") from None
 
 
+@cache
+def _record() -> dict:
+    """The schema of a case."""
+    return read_json(ROOT / SCHEMA)["$defs"]["record"]
+
+
 def _problem(document: object) -> str | None:
     """What keeps a parsed JSON document from being a results file this code understands."""
     context = document.get("context") if isinstance(document, dict) else None
@@ -130,13 +132,12 @@ def _problem(document: object) -> str | None:
         return "its context names no device or protocol"
     if not isinstance(context.get("device"), (dict, type(None))):
         return "its device is no object"
-    outcomes = read_json(ROOT / SCHEMA)["$defs"]["record"]["properties"]["outcome"]["enum"]
     for index, record in enumerate(document["benchmarks"]):
-        if missing := sorted(REQUIRED - record.keys()):
+        if missing := sorted({*_record()["required"]} - record.keys()):
             return f"benchmark {index} lacks {', '.join(missing)}"
         if not all(isinstance(record[name], int) for name in ("number", "m", "n", "k")):
             return f"{record['name']} has a size or a number that is no integer"
-        if record["outcome"] not in outcomes:
+        if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         if record["outcome"] == "measured" and not record.keys() >= MEASURED:
             return f"{record['name']} is measured and lacks its times"
@@ -198,13 +199,10 @@ def shape_of(record: dict) -> tuple:
     return record["m"], record["n"], record["k"], *(() if layout == PLAIN else layout)
 
 
-def interval_level(samples: int, confidence: float) -> float | None:
-    """The confidence of a median's interval, which comes from order statistics; None where there are too few samples.
-
-    An interval from the smallest to the largest of n samples misses the median when all of them lie on one side of it:
-    once in 2^(n - 1). So it covers at most 1 - 2^(1 - n), which is 0.75 for 3 samples, and 0.95 takes 6.
-    """
-    return confidence if samples > 0 and 1 - 2.0 ** (1 - samples) >= confidence else None
+def least_samples(confidence: float) -> int:
+    """How many an interval of the median takes. One from the smallest to the largest of n misses the median when all
+    lie on one side of it: once in 2^(n - 1). So three cover at most 0.75, and 0.95 takes six."""
+    return 1 + ceil(-log2(1 - confidence))
 
 
 def _order(case: dict) -> tuple:
@@ -221,13 +219,9 @@ def without_times(record: dict) -> dict:
 
 def median_interval(samples: Sequence[float], confidence: float) -> tuple[float, float]:
     """The interval of the median from order statistics, as the runner computes it."""
-    ordered, below, rank = sorted(samples), 0.0, 0
-    while rank < len(ordered) // 2:
-        below += comb(len(ordered), rank) / 2 ** len(ordered)
-        if below > (1 - confidence) / 2:
-            break
-        rank += 1
-    rank = max(rank, 1)
+    ordered, number = sorted(samples), len(samples)
+    below = accumulate(comb(number, rank) / 2**number for rank in range(number // 2))
+    rank = max(1, sum(share <= (1 - confidence) / 2 for share in below))
     return ordered[rank - 1], ordered[-rank]
 
 
@@ -272,7 +266,7 @@ def _case(data: dict, context: dict, interrupted: bool) -> dict:
     """A record with what is derived from it and with the context of its file."""
     shape = shape_of(data)
     samples = len(data.get("samples_us") or ())
-    level = interval_level(samples, context["protocol"].get("confidence", CONFIDENCE))
+    few = samples < least_samples(context["protocol"].get("confidence", CONFIDENCE))
     ratios = [data[name] for name in ("vs_cublas", "vs_cublas_alone") if data.get(name) is not None]
     own_word = "timed beside its own host code: its owner's word" if data.get("host_code") else None
     return data | {
@@ -292,8 +286,7 @@ def _case(data: dict, context: dict, interrupted: bool) -> dict:
         "microseconds": data["time_us"]["median"] if data.get("time_us") else None,  # of one launch
         "tflops": data["gflops"] / 1e3 if data.get("gflops") else None,
         "of_cublas": min(ratios, default=None),  # the smaller of paired and alone; 1.0 is as fast
-        "interval_level": level,
-        "few_samples": samples if samples and level is None else None,  # too few for an interval
+        "few_samples": samples if samples and few else None,  # too few for an interval
         "gpus": (data.get("spread") or {}).get("gpus", 1),  # that shared the product
         "interrupted": interrupted,  # the run of the file: cases may be missing
     }
@@ -444,7 +437,7 @@ def load(paths: Iterable[Path | str | File]) -> pd.DataFrame:
     protocols = {str(files[case["file"]].path): case["context"]["protocol"] for case in cases}
     if differences := protocol_differences(protocols, [name for name in PROTOCOL if name not in CASE]):
         raise ResultsError(f"files of different protocols can not be joined: {'; '.join(differences)}")
-    columns = dict.fromkeys([*(key for case in cases for key in case), *sorted(REQUIRED), *OPTIONAL, *DERIVED])
+    columns = dict.fromkeys([*(key for case in cases for key in case), *_record()["properties"], *DERIVED])
     table = pd.DataFrame(cases, columns=list(columns))
     if table.empty:
         return table
@@ -505,7 +498,7 @@ def library_products(folder: Path) -> pd.DataFrame:
 
 def is_of_file(row: Row) -> bool:
     """Whether the kernel is of a .cu file, and no chapter or baseline."""
-    return isinstance(getattr(row, "path", None), str)
+    return isinstance(row.path, str)
 
 
 def short_name(row: Row) -> str:

@@ -24,7 +24,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
-from itertools import count as integers
 from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
@@ -107,7 +106,7 @@ def with_notes(text: str, rows: Iterable[Row], *more: str) -> str:
         lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
     if few := [row for row in measured if not pd.isna(row.few_samples)]:
         level = few[0].context["protocol"].get("confidence", results.CONFIDENCE)
-        enough = next(n for n in integers(1) if results.interval_level(n, level))
+        enough = results.least_samples(level)
         lines.append(
             f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
             "median."

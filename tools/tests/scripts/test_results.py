@@ -8,7 +8,7 @@ from tools.results import (
     ResultsError,
     crossover,
     device_of,
-    interval_level,
+    least_samples,
     load,
     load_counters,
     load_folder,
@@ -232,15 +232,12 @@ def test_results_match_the_schema(path):
     assert [f"{error.json_path}: {error.message}" for error in schema.iter_errors(read_json(path))] == []
 
 
-@pytest.mark.parametrize(("samples", "level"), [(0, None), (1, None), (3, None), (5, None), (6, 0.95), (200, 0.95)])
-def test_an_interval_of_the_median_takes_six_samples(samples, level):
-    assert interval_level(samples, 0.95) == level
+def test_an_interval_of_the_median_takes_six_samples():
+    assert [least_samples(confidence) for confidence in (0.75, 0.9, 0.95)] == [3, 5, 6]
 
 
 def test_cases_of_few_samples_have_no_interval(edited):
     rows = load([edited("cold.json", on("05_coarse_1d", 4096, samples_us=[1.0] * 10))])
     enough, few = (one(rows, kernel="05_coarse_1d", side=side) for side in (4096, 2048))
-    assert enough.interval_level == 0.95
     assert enough.few_samples != enough.few_samples
-    assert few.interval_level != few.interval_level
     assert few.few_samples == 5
