@@ -45,12 +45,6 @@ def refusal(capsys, tmp_path: Path, *files: Path) -> str:
     return error
 
 
-def assert_named(error: str, message: str, path: Path) -> None:
-    assert message in error
-    assert str(path) in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -66,7 +60,8 @@ def assert_named(error: str, message: str, path: Path) -> None:
 )
 def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edited, tmp_path, change, message):
     path = edited("cold.json", change)
-    assert_named(refusal(capsys, tmp_path, path), message, path)
+    error = refusal(capsys, tmp_path, path)
+    assert message in error and str(path) in error and error.count("\n") == 1
 
 
 def test_nothing_to_show_is_said(capsys, edited, tmp_path):
@@ -95,20 +90,16 @@ def test_figures_are_those_of_the_file(tmp_path):
     assert {"light", "dark", "shape"} == found["looks"][shown["name"]].keys()
 
 
-def test_protocols_stay_apart(tmp_path):
+def test_protocols_stay_apart(edited, tmp_path):
     found = written(tmp_path, COLD, SYNTHETIC / "warm.json")
     assert [title.partition(",")[0] for title in found["protocols"]] == ["cold L2", "warm L2"]
     assert {(c["source"], c["protocol"]) for c in found["cases"]} == {("cold", 0), ("warm", 1)}
     assert found["pairs"] == []
     assert any("several protocols" in note for note in found["notes"])
-    assert not any("several protocols" in note for note in written(tmp_path, COLD)["notes"])
-
-
-def test_a_mode_that_an_older_file_does_not_know_is_off(edited, tmp_path):
-    newer = edited("cold.json", protocol(accuracy=False))
-    found = written(tmp_path, COLD, newer)
-    assert "accuracy" not in json.loads(COLD.read_text(encoding="utf-8"))["context"]["protocol"]
+    # A mode that an older file does not know is off.
+    found = written(tmp_path, COLD, edited("cold.json", protocol(accuracy=False)))
     assert len(found["protocols"]) == len(found["pairs"]) == 1
+    assert not any("several protocols" in note for note in found["notes"])
 
 
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
@@ -199,52 +190,42 @@ def verdicts_file(path: Path, *verdicts: dict, sizes: str = "512x512x512", devic
     return path
 
 
-def test_verdicts_make_a_leaderboard_and_say_what_is_not_in_it(tmp_path):
+def test_verdicts_make_leaderboards_of_a_device_and_its_sizes(tmp_path):
+    again, sizes, device = (tmp_path / f"{name}.json" for name in ("again", "sizes", "device"))
     page = verdicts_file(
         tmp_path / "verdicts.json",
         verdict_of("a.cu", 0.5, weak_on=["inf", "nan"]),
-        verdict_of("b.cu", 1.25, notes=["fast only", "not checked"]),
+        verdict_of("b.cu", 1.0),
         verdict_of("c.cu", None),
         verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
         verdict_of("slow.cu", None, "undecided", outcome="skipped", reason="not enough memory"),
     )
-    found = written(tmp_path, page)
-    tables = {table["title"]: table for table in found["tables"]}
-    kinds = ("Leaderboard", "Notes", "Refused", "Undecided")
-    assert list(tables) == [f"{kind}: GPU, 512x512x512" for kind in kinds]
-    assert found["title"] == "SGEMM on GPU"
-    ranked = tables["Leaderboard: GPU, 512x512x512"]
-    rows = [dict(zip(ranked["columns"], row, strict=True)) for row in ranked["rows"]]
-    assert [(row["rank"], row["file"], row["times as fast as cuBLAS"]) for row in rows] == [
-        (1, "b.cu", 1.25),
-        (2, "a.cu", 0.5),
-        (3, "c.cu", None),
-    ]
-    assert (rows[0]["from"], rows[0]["to"]) == (1.238, 1.262)
-    assert rows[0]["TFLOP/s at 512x512x512"] == "50.00 (49.00 to 51.00)"
-    notes = ["fast only", "not checked"]
-    assert tables["Notes: GPU, 512x512x512"]["rows"] == [["b.cu", note] for note in notes]
-    assert rows[0]["runs it again"] == f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}"
-    assert rows[0]["SHA-256"] == "a" * 64
-    assert [row["not as FP32 with"] for row in rows] == ["", "inf, nan", ""]
-    assert tables["Refused: GPU, 512x512x512"]["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
-    assert tables["Undecided: GPU, 512x512x512"]["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
-
-
-def test_leaderboards_join_files_of_the_same_sizes_and_device_alone(tmp_path):
-    names = ("first", "again", "other_sizes", "other_device")
-    first, again, sizes, device = (tmp_path / f"{name}.json" for name in names)
-    verdicts_file(first, verdict_of("a.cu", 0.5), verdict_of("b.cu", 0.75))
-    verdicts_file(again, verdict_of("a.cu", 1.0))
+    verdicts_file(again, verdict_of("b.cu", 1.25, notes=["fast only", "not checked"]))
     verdicts_file(sizes, verdict_of("a.cu", 0.5), sizes="8x8x8")
     verdicts_file(device, verdict_of("a.cu", 0.5), device="Other")
-    tables = written(tmp_path, first, again, sizes, device)["tables"]
-    assert [table["title"] for table in tables] == [
-        "Leaderboard: GPU, 512x512x512",
-        "Leaderboard: GPU, 8x8x8",
-        "Leaderboard: Other, 512x512x512",
-    ]
-    assert [row[1:3] for row in tables[0]["rows"]] == [["a.cu", 1.0], ["b.cu", 0.75]], "the last one counts"
+    found = written(tmp_path, page, again, sizes, device)
+    tables = {table["title"]: table for table in found["tables"]}
+    kinds = ("Leaderboard", "Notes", "Refused", "Undecided")
+    boards = [f"{kind}: GPU, 512x512x512" for kind in kinds]
+    assert list(tables) == [*boards, "Leaderboard: GPU, 8x8x8", "Leaderboard: Other, 512x512x512"]
+    assert found["title"] == "SGEMM on GPU, Other"
+    leaders, notes, refused_, undecided = (tables[board] for board in boards)
+    rows = [dict(zip(leaders["columns"], row, strict=True)) for row in leaders["rows"]]
+    ranked = [(row["rank"], row["file"], row["times as fast as cuBLAS"], row["not as FP32 with"]) for row in rows]
+    assert ranked == [(1, "b.cu", 1.25, ""), (2, "a.cu", 0.5, "inf, nan"), (3, "c.cu", None, "")], "the last one counts"
+    assert (
+        rows[0].items()
+        >= {
+            "from": 1.238,
+            "to": 1.262,
+            "TFLOP/s at 512x512x512": "50.00 (49.00 to 51.00)",
+            "runs it again": f"runner --judge b.cu --sizes 512x512x512 --secret {'0' * 32}",
+            "SHA-256": "a" * 64,
+        }.items()
+    )
+    assert notes["rows"] == [["b.cu", note] for note in ("fast only", "not checked")]
+    assert refused_["rows"][0][:3] == ["bad.cu", "incorrect", "17 of 20 elements wrong"]
+    assert undecided["rows"][0][:3] == ["slow.cu", "skipped", "not enough memory"]
 
 
 def test_verdicts_that_are_not_as_the_schema_has_them_are_refused(capsys, tmp_path):
