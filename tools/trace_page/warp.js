@@ -23,14 +23,11 @@ function lanesOf(access) {
 
 /** The numbers of all units of so many bytes that the lanes touch, in order. */
 function unitsOf(access, size, lanes = lanesOf(access)) {
-  const units = new Set();
-  for (const lane of lanes) {
-    const begin = access.address[lane];
-    for (let unit = Math.floor(begin / size); unit * size < begin + access.bytes; ++unit) {
-      units.add(unit);
-    }
-  }
-  return [...units].sort((x, y) => x - y);
+  const units = lanes.flatMap((lane) => {
+    const [first, last] = [0, access.bytes - 1].map((byte) => Math.floor((access.address[lane] + byte) / size));
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+  return [...new Set(units)].sort((x, y) => x - y);
 }
 
 function sectorsOf(access) {
@@ -59,11 +56,8 @@ function partsOf(access, load) {
 
 /** How many different words of each bank the lanes want. */
 function wordsByBank(access, lanes) {
-  const words = new Array(BANKS).fill(0);
-  for (const word of unitsOf(access, WORD, lanes)) {
-    ++words[word % BANKS];
-  }
-  return words;
+  const words = unitsOf(access, WORD, lanes);
+  return Array.from({ length: BANKS }, (_, bank) => words.filter((word) => word % BANKS === bank).length);
 }
 
 function wavefrontsOf(access, load) {
@@ -75,23 +69,13 @@ function wavefrontsOf(access, load) {
 /** The trace with its requests written out. */
 function readTrace(data) {
   const accessOf = (packed) => {
-    if (packed === null) {
-      return null;
-    }
-    const { bytes, lanes } = data.shapes[packed[0]];
-    return { bytes, address: lanes.map((distance) => (distance === null ? null : packed[1] + distance)) };
+    const { bytes, lanes } = data.shapes[packed?.[0]] ?? {};
+    return packed && { bytes, address: lanes.map((distance) => (distance === null ? null : packed[1] + distance)) };
   };
   const requests = data.requests.map(
     ([place, barriers, access, copiedTo, count, sectors, wavefronts, ideal, bytes]) => ({
-      place: data.places[place],
-      barriers,
-      access: accessOf(access),
-      copiedTo: accessOf(copiedTo),
-      count,
-      sectors,
-      wavefronts,
-      ideal,
-      bytes,
+      ...{ place: data.places[place], access: accessOf(access), copiedTo: accessOf(copiedTo) },
+      ...{ barriers, count, sectors, wavefronts, ideal, bytes },
     }),
   );
   return { ...data, requests };
@@ -103,15 +87,14 @@ function isShared(place) {
 
 /** The sums of requests. */
 function totalsOf(requests) {
-  const sum = { requests: 0, sectors: 0, wavefronts: 0, conflicts: 0, bytes: 0 };
-  for (const request of requests) {
-    sum.requests += request.count;
-    sum.sectors += request.sectors;
-    sum.wavefronts += request.wavefronts;
-    sum.conflicts += request.wavefronts - request.ideal;
-    sum.bytes += request.bytes;
-  }
-  return sum;
+  const sum = (of) => requests.reduce((before, request) => before + of(request), 0);
+  return {
+    requests: sum((request) => request.count),
+    sectors: sum((request) => request.sectors),
+    wavefronts: sum((request) => request.wavefronts),
+    conflicts: sum((request) => request.wavefronts - request.ideal),
+    bytes: sum((request) => request.bytes),
+  };
 }
 
 // ---- Words ----
@@ -247,20 +230,14 @@ function sharedPicture(access, array, operation) {
   );
 }
 
-function picturesOf(request) {
-  const { place, access, copiedTo } = request;
-  const pictures = [];
-  if (access !== null) {
-    pictures.push(
-      ...(isShared(place)
-        ? sharedPicture(access, memoryName(place), place.kind === "shared_load" ? "load" : "store")
-        : globalPicture(access, memoryName(place))),
-    );
-  }
-  if (copiedTo !== null) {
-    pictures.push(...sharedPicture(copiedTo, place.copied_to || "shared memory", "copy"));
-  }
-  return pictures;
+function picturesOf({ place, access, copiedTo }) {
+  const shared = (of, name, operation) => (of === null ? [] : sharedPicture(of, name, operation));
+  return [
+    ...(isShared(place)
+      ? shared(access, memoryName(place), place.kind === "shared_load" ? "load" : "store")
+      : access === null ? [] : globalPicture(access, memoryName(place))),
+    ...shared(copiedTo, place.copied_to || "shared memory", "copy"),
+  ];
 }
 
 // ---- The page ----
@@ -268,14 +245,8 @@ function picturesOf(request) {
 function show(trace) {
   const $ = (id) => document.getElementById(id);
   const { requests } = trace;
-  const lines = new Map(); // "file:line" -> numbers of its requests
   const keyOf = (place) => `${place.file}:${place.line}`;
-  requests.forEach(({ place }, number) => {
-    if (!lines.has(keyOf(place))) {
-      lines.set(keyOf(place), []);
-    }
-    lines.get(keyOf(place)).push(number);
-  });
+  const lines = Map.groupBy(requests.keys(), (number) => keyOf(requests[number].place)); // the numbers of requests
   let current = 0;
   let timer = null;
   let file = null;
@@ -333,19 +304,15 @@ function show(trace) {
     if (place.file !== file) {
       openFile(place.file);
     }
-    const items = $("source").querySelectorAll("li");
-    for (const item of $("source").querySelectorAll(".current")) {
-      item.classList.remove("current");
-      item.removeAttribute("aria-current");
-    }
-    const item = items[place.line - 1];
-    if (item !== undefined) {
-      item.classList.add("current");
-      item.setAttribute("aria-current", "step");
-      const panel = $("source");
-      if (item.offsetTop < panel.scrollTop + 48 || item.offsetTop > panel.scrollTop + panel.clientHeight - 72) {
-        panel.scrollTop = item.offsetTop - panel.clientHeight / 2;
-      }
+    const panel = $("source");
+    const line = panel.querySelectorAll("li")[place.line - 1];
+    const before = panel.querySelector(".current");
+    before?.classList.remove("current");
+    before?.removeAttribute("aria-current");
+    line?.classList.add("current");
+    line?.setAttribute("aria-current", "step");
+    if (line?.offsetTop < panel.scrollTop + 48 || line?.offsetTop > panel.scrollTop + panel.clientHeight - 72) {
+      panel.scrollTop = line.offsetTop - panel.clientHeight / 2;
     }
   }
 
@@ -373,16 +340,8 @@ function show(trace) {
   }
 
   function showCounts() {
-    const rows = new Map();
-    requests.forEach((request, number) => {
-      const { place } = request;
-      const key = [place.file, place.line, place.kind, place.array].join("\n");
-      const row = rows.get(key) ?? { place, own: [], before: 0, current: false };
-      row.own.push(request);
-      row.before += number <= current ? request.count : 0;
-      row.current ||= number === current;
-      rows.set(key, row);
-    });
+    const keyOfRow = (place) => [place.file, place.line, place.kind, place.array ?? ""].join("\n");
+    const rows = Map.groupBy(requests.keys(), (number) => keyOfRow(requests[number].place));
     const mean = (sum, requests) => (requests === 0 ? "" : (sum / requests).toFixed(2));
     const whole = (number) => number.toLocaleString("en");
     const isText = (column) => column === 1 || column === 2;
@@ -390,38 +349,25 @@ function show(trace) {
     const titles = ["line", "what", "memory", "so far", ...costs, ...costs].map((title, column) =>
       element("th", { scope: "col", class: isText(column) ? "text" : "" }, title),
     );
-    const groups = [["", 3], ["this warp", 5], ["all warps of the launch", 4]].map(([title, columns]) =>
-      title === ""
-        ? element("td", { colspan: columns })
-        : element("th", { scope: "colgroup", colspan: columns, class: "group" }, title),
-    );
-    const body = [...rows.values()].map(({ place, own, before, current: isCurrent }) => {
-      const sums = totalsOf(own);
-      const ofLaunch = trace.lines.find(
-        (line) =>
-          line.file === place.file &&
-          line.line === place.line &&
-          line.kind === place.kind &&
-          (line.array ?? "") === place.array,
-      );
+    const group = (title, columns) => element("th", { scope: "colgroup", colspan: columns, class: "group" }, title);
+    const groups = [element("td", { colspan: 3 }), group("this warp", 5), group("all warps of the launch", 4)];
+    const body = [...rows].map(([key, numbers]) => {
+      const { place } = requests[numbers[0]];
+      const own = numbers.map((number) => requests[number]);
+      const before = totalsOf(own.filter((_, index) => numbers[index] <= current));
+      const ofLaunch = trace.lines.find((line) => keyOfRow(line) === key);
       const shared = place.kind !== "global_load" && place.kind !== "global_store";
       const costsOf = (counts) => [
+        whole(counts.requests),
         isShared(place) ? "" : mean(counts.sectors, counts.requests),
         shared ? mean(counts.wavefronts, counts.requests) : "",
         shared ? mean(counts.conflicts, counts.requests) : "",
       ];
-      const cells = [
-        place.line || "?",
-        KINDS[place.kind],
-        place.array,
-        whole(before),
-        whole(sums.requests),
-        ...costsOf(sums),
-        ...(ofLaunch ? [whole(ofLaunch.requests), ...costsOf(ofLaunch)] : ["", "", "", ""]),
-      ];
+      const cells = [place.line || "?", KINDS[place.kind], place.array, whole(before.requests)];
+      cells.push(...costsOf(totalsOf(own)), ...(ofLaunch ? costsOf(ofLaunch) : ["", "", "", ""]));
       return element(
         "tr",
-        isCurrent ? { class: "current" } : {},
+        numbers.includes(current) ? { class: "current" } : {},
         ...cells.map((cell, column) => element("td", { class: isText(column) ? "text" : "" }, `${cell}`)),
       );
     });
@@ -472,21 +418,26 @@ function show(trace) {
 
   $("step").max = requests.length;
   $("step").addEventListener("input", () => goTo(Number($("step").value) - 1));
-  $("first").addEventListener("click", () => goTo(0));
-  $("back").addEventListener("click", () => goTo(current - 1));
-  $("next").addEventListener("click", () => goTo(current + 1));
-  $("last").addEventListener("click", () => goTo(requests.length - 1));
-  $("again").addEventListener("click", () => goTo(ofSameLine(1)));
-  $("play").addEventListener("click", () => play(timer === null));
+  const buttons = {
+    first: () => goTo(0),
+    back: () => goTo(current - 1),
+    next: () => goTo(current + 1),
+    last: () => goTo(requests.length - 1),
+    again: () => goTo(ofSameLine(1)),
+    play: () => play(timer === null),
+  };
+  for (const [id, press] of Object.entries(buttons)) {
+    $(id).addEventListener("click", press);
+  }
   $("speed").addEventListener("change", () => timer !== null && play(true));
   const keys = {
-    ArrowRight: () => goTo(current + 1),
-    ArrowLeft: () => goTo(current - 1),
-    ArrowDown: () => goTo(ofSameLine(1)),
+    ArrowRight: buttons.next,
+    ArrowLeft: buttons.back,
+    ArrowDown: buttons.again,
     ArrowUp: () => goTo(ofSameLine(-1)),
-    Home: () => goTo(0),
-    End: () => goTo(requests.length - 1),
-    " ": () => play(timer === null),
+    Home: buttons.first,
+    End: buttons.last,
+    " ": buttons.play,
   };
   document.addEventListener("keydown", (event) => {
     // Whoever has the focus and a use for the key keeps it.
