@@ -17,7 +17,7 @@
 #
 # Before that it builds, runs the tests, and runs compute-sanitizer over them. The tests are built if a step needs them.
 #
-#   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--logs FOLDER] [--steps build,test,cold,...] [--resume]
+#   scripts/measure_device.sh [--out FOLDER] [--build FOLDER] [--steps build,test,cold,...] [--resume]
 #
 # If a step fails, the next one runs all the same, and the exit status is 1. It is 2 for unknown options and steps.
 # Nothing is installed.
@@ -36,7 +36,6 @@ set -euo pipefail
 export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
-logs=
 all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters,energy,sustained,
 all+=calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
@@ -55,7 +54,7 @@ refuse() {
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --out | --build | --logs | --steps)
+    --out | --build | --steps)
       [ $# -gt 1 ] || refuse "$1 needs a value"
       printf -v "${1#--}" '%s' "$2"
       shift 2
@@ -82,7 +81,7 @@ device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n
 [ -n "$device" ] || die "This machine has no NVIDIA GPU that nvidia-smi knows."
 say "$device, board $(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -n 1)" # results do not name it
 out=${out:-$ROOT/results/$(device_slug)}
-logs=${logs:-$build/logs}
+logs=$build/logs
 mkdir -p "$out" "$logs"
 out=$(cd "$out" && pwd)
 progress=$out/progress
@@ -153,7 +152,7 @@ run_step() {
   case $1 in
     build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" "-DSGEMM_BUILD_TESTS=$(needs_tests)" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
-    sanitize) "$ROOT/scripts/sanitize.sh" --build "$build" --logs "$logs" ;;
+    sanitize) "$ROOT/scripts/sanitize.sh" "$build" ;;
     list) list_kernels ;;
     cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs compute-sanitizer's memcheck, racecheck and initcheck over the chapters' GPU tests, on a machine with a GPU and
-# after the tests were built. One line for each tool; its report is in the folder of logs.
+# after the tests were built, in build/ or the folder that is named. One line for each tool; its report is in logs/ there.
 #
-#   scripts/sanitize.sh [--build FOLDER] [--logs FOLDER] [--tools memcheck,racecheck,initcheck]
+#   scripts/sanitize.sh [BUILD]
 #
 # memcheck and racecheck look at the chapters' own kernels only. initcheck has to see all writes and so all kernels, but
 # for one of cuBLAS, which computes the tests' references: its split-K reduction reads memory that was never written.
@@ -13,34 +13,12 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export PATH=$PATH:/usr/local/cuda/bin
-build=$ROOT/build
-logs=
-tools=memcheck,racecheck,initcheck
-usage="usage: scripts/sanitize.sh [--build FOLDER] [--logs FOLDER] [--tools LIST]"
-while [ $# -gt 0 ]; do
-  case $1 in
-    --build | --logs | --tools)
-      [ $# -gt 1 ] || { say "$1 needs a value"; exit 2; }
-      printf -v "${1#--}" '%s' "$2"
-      shift 2
-      ;;
-    *)
-      say "$usage"
-      exit 2
-      ;;
-  esac
-done
-read -ra tools <<<"${tools//,/ }"
-for tool in "${tools[@]:-none}"; do
-  case $tool in
-    memcheck | racecheck | initcheck) ;;
-    *)
-      say "$usage"
-      exit 2
-      ;;
-  esac
-done
-logs=${logs:-$build/logs}
+if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
+  say "usage: scripts/sanitize.sh [BUILD]"
+  exit 2
+fi
+build=${1:-$ROOT/build}
+logs=$build/logs
 tests=$build/tests/gpu_tests
 command -v compute-sanitizer >/dev/null || die "compute-sanitizer is missing; it comes with the CUDA Toolkit"
 [ -x "$tests" ] || die "There is no $tests: build with -DSGEMM_BUILD_TESTS=ON first"
@@ -71,7 +49,7 @@ declare -A kernels_of=(
 
 found=9 # the exit status that tells findings from failing tests
 failed=0
-for tool in "${tools[@]}"; do
+for tool in memcheck racecheck initcheck; do
   log=$logs/$tool.log
   started=$SECONDS
   status=0
