@@ -99,23 +99,16 @@ def compilations(build: Path) -> list[dict]:
         sys.exit(f"{path} is missing: configure the build with CMAKE_EXPORT_COMPILE_COMMANDS")
     found = []
     for entry in json.loads(path.read_text(encoding="utf-8")):
-        words = shlex.split(entry["command"])
-        folders = [Path(word[2:]) for word in words if word.startswith("-I") and len(word) > 2]
-        folders += [Path(word) for flag, word in itertools.pairwise(words) if flag in ("-I", "-isystem")]
-        folders = [folder for folder in folders if ROOT in folder.parents]
-        source = Path(entry["file"])
+        words, source = shlex.split(entry["command"]), Path(entry["file"])
         if not source.is_file():
             continue  # one that a step of the build writes
-        united = [Path(name) for name in includes_of(source)] if "/Unity/" in str(source) else [source]
-        by_nvcc = any(Path(word).name == "nvcc" for word in words[:4])
-        found.append(
-            {
-                "object": words[words.index("-o") + 1],
-                "sources": set(united),
-                "files": read_by(source, folders),
-                "nvcc": by_nvcc,
-            }
-        )
+        folders = [word[2:] for word in words if word.startswith("-I") and len(word) > 2]
+        folders += [word for flag, word in itertools.pairwise(words) if flag in ("-I", "-isystem")]
+        own = [Path(folder) for folder in folders if ROOT in Path(folder).parents]
+        united = "/Unity/" in str(source)
+        case = {"object": words[words.index("-o") + 1], "files": read_by(source, own)}
+        case["sources"] = {Path(name) for name in includes_of(source)} if united else {source}
+        found.append(case | {"nvcc": any(Path(word).name == "nvcc" for word in words[:4])})
     return found
 
 
@@ -125,19 +118,18 @@ def objects_reached(build: Path, beside: Path) -> list[str]:
     known = set().union(*(each["sources"] for each in compilations(beside)))
     own = [each for each in compilations(build) if each["nvcc"] or not each["sources"] <= known]
     step = record()["steps"].get(CUDA_STEP, {})
+    commit = step.get("commit", "")[:8]
     changed = files_changed(step.get("commit"))
     if changed is None:
-        reason = "no such build is on record" if not step else f"{step['commit'][:8]} is not in this repository"
+        reason = f"{commit} is not in this repository" if step else "no such build is on record"
     elif step["toolchain"] != toolchain():
-        reason = f"nvcc is another one than at {step['commit'][:8]}"
+        reason = f"nvcc is another one than at {commit}"
+    elif of_all := [file for file in changed if REACH_ALL.search(file)]:
+        reason = f"{of_all[0]} has changed since {commit}"
     else:
-        reason = next(
-            (f"{file} has changed since {step['commit'][:8]}" for file in changed if REACH_ALL.search(file)), ""
-        )
-    if not reason:
         paths = {ROOT / file for file in changed}
         own = [each for each in own if each["files"] & paths]
-        reason = f"what {len(paths)} files reach that have changed since {step['commit'][:8]}"
+        reason = f"what {len(paths)} files reach that have changed since {commit}"
     print(f"{len(own)} objects for the build with CUDA: {reason}", file=sys.stderr)
     return sorted(each["object"] for each in own)
 
@@ -148,9 +140,8 @@ def ctests(build: Path, below: str = ".") -> dict[str, Path]:
     if not path.exists():
         sys.exit(f"{path} is missing: configure the build with its tests")
     text = path.read_text(encoding="utf-8")
-    tests = {
-        name: Path(program) for name, program in re.findall(r'^add_test\((?:\[=+\[)?(\w+)\S* "([^"]+)"', text, re.M)
-    }
+    found = re.findall(r'^add_test\((?:\[=+\[)?(\w+)\S* "([^"]+)"', text, re.M)
+    tests = {name: Path(program) for name, program in found}
     for folder in re.findall(r'^subdirs\("(.+)"\)', text, re.M):
         tests |= ctests(build, f"{below}/{folder}")
     return tests
@@ -190,11 +181,12 @@ def gtests_of(program: Path) -> set[str]:
         return set()
     suite, found = "", set()
     for line in output_of(str(program), "--gtest_list_tests").splitlines():
+        name = line.split("#")[0].strip()
         if line.startswith("  "):
-            found.add(suite + line.split("#")[0].strip())
-        elif line.split("#")[0].strip().endswith("."):
-            suite = line.split("#")[0].strip()
-    return {name for name in found if "DISABLED_" not in name}
+            found |= {suite + name} if "DISABLED_" not in suite + name else set()
+        elif name.endswith("."):
+            suite = name
+    return found
 
 
 def ran_in(file: Path) -> dict[str, str]:
@@ -206,7 +198,7 @@ def ran_in(file: Path) -> dict[str, str]:
         if left_out and (reason is None or not reason.get("message", "").startswith("SKIP_")):
             continue  # ctest has no other status where a test says itself that it is skipped
         failed = case.find("failure") is not None or case.find("error") is not None
-        skipped = case.find("skipped") is not None or case.get("result") == "skipped"
+        skipped = reason is not None or case.get("result") == "skipped"
         name = f"{case.get('classname')}.{case.get('name')}" if file.suffix == ".xml" else str(case.get("name"))
         outcomes[name] = "failed" if failed else "skipped" if skipped else "passed"
     return outcomes
@@ -219,28 +211,23 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
     missing = []
     for build in builds:
         tests = ctests(build)
-        files = sorted((build / "ran").glob("*"))
-        done: dict[str, str] = {}
-        for file in files:
-            done |= ran_in(file)
-        counts[f"ctest {build.name}"] = Counter(
-            outcome for file in files if file.suffix != ".junit" for outcome in ran_in(file).values()
-        )
+        of_file = {file: ran_in(file) for file in sorted((build / "ran").glob("*"))}
+        done = {name: outcome for outcomes in of_file.values() for name, outcome in outcomes.items()}
+        of_tests = [outcomes.values() for file, outcomes in of_file.items() if file.suffix != ".junit"]
+        counts[f"ctest {build.name}"] = Counter(itertools.chain.from_iterable(of_tests))
         begun = {program for name, program in tests.items() if done.get(name) != "skipped"}
-        all_of = {name for program in begun for name in gtests_of(program)}
-        wanted = {*tests, *all_of}
-        if not everything or build != builds[0]:
-            wanted = {name for name in wanted if "engthy" not in name}
-        if left := {*tests, *all_of} - wanted - done.keys():
-            print(f"{build.name}: {len(left)} lengthy tests and processes did not run here")
-        missing += [f"{build.name}: {name}" for name in sorted(wanted - done.keys())]
+        left = {*tests, *(name for program in begun for name in gtests_of(program))} - done.keys()
+        has_to_run_all = everything and build == builds[0]
+        lengthy = set() if has_to_run_all else {name for name in left if "engthy" in name}
+        if lengthy:
+            print(f"{build.name}: {len(lengthy)} lengthy tests and processes did not run here")
+        missing += [f"{build.name}: {name}" for name in sorted(left - lengthy)]
     reports = {file.stem: ran_in(file) for file in sorted((ROOT / "build-ran").glob("*.xml"))}
     counts |= {f"pytest {name}": Counter(outcomes.values()) for name, outcomes in reports.items()}
     modules = {part for outcomes in reports.values() for name in outcomes for part in re.findall(r"\btest_\w+", name)}
     files = sorted(ROOT.glob("*/tests/**/test_*.py"))
-    left = [path for path in files if path.stem not in modules]
     folders = {path.parent for path in files if path.stem in modules}
-    for path in left:
+    for path in (path for path in files if path.stem not in modules):
         marked = "pytest.mark.long" in path.read_text(encoding="utf-8")
         if everything or (path.parent in folders and not marked):
             missing.append(str(path.relative_to(ROOT)))
@@ -291,26 +278,23 @@ def main() -> None:
     paths = [Path(name).resolve() for name in options.names]
     if options.what == "age":
         print(age(), file=sys.stderr)
-    elif options.what == "seed":
-        print(seed())
     elif options.what == "folder":
         presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
         print(next(p["binaryDir"] for p in presets if p["name"] == options.names[0]).replace("${sourceDir}/", ""))
-    elif options.what == "reached":
-        print("\n".join([*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]))
-    elif options.what == "host-tests":
-        print("\n".join(host_tests(*paths)))
-    elif options.what == "tidy":
-        sys.stdout.write("".join(f"{file}\n" for file in to_tidy(options.everything)))
     elif options.what == "record":
         write_record(paths[0])
-    else:
+    elif options.what == "ran":
         counts, missing = ran(paths, options.everything)
         for name, count in counts.items():
             print(f"{name}: {', '.join(f'{number} {outcome}' for outcome, number in sorted(count.items()))}")
         for name in missing:
             print(f"DID NOT RUN: {name}")
         sys.exit(1 if missing else 0)
+    else:
+        lists = {"seed": lambda: [seed()], "host-tests": lambda: host_tests(*paths)}
+        lists["tidy"] = lambda: to_tidy(options.everything)
+        lists["reached"] = lambda: [*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]
+        sys.stdout.writelines(f"{line}\n" for line in lists[options.what]())
 
 
 if __name__ == "__main__":
