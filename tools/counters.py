@@ -74,9 +74,8 @@ STORE_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
 
 METRICS = [TIME, CYCLES, INSTRUCTIONS, *DRAM, L2_SECTORS, FABRIC_SECTORS, "lts__t_sectors_srcunit_tex.sum"]
 METRICS += [LOAD_SECTORS, STORE_SECTORS, STORE_REQUESTS, *PLAIN.values()]
-METRICS += [
-    name for count, word in SHARED.values() for name in (count, WAVEFRONTS.format(word), CONFLICTS.format(word))
-]
+for count, word in SHARED.values():
+    METRICS += [count, WAVEFRONTS.format(word), CONFLICTS.format(word)]
 METRICS += [STALL.format(reason) for reason in STALLS]
 
 MICROSECONDS = {"us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3, "s": 1e6, "second": 1e6}  # ncu's base is ns
@@ -108,7 +107,7 @@ def derive(counters: dict, flops: float | None) -> dict:
     time = time_us(counters)
     figures = {field: raw(metric) for field, metric in PLAIN.items()}
     bytes_ = [value for value in map(raw, DRAM) if value is not None]
-    dram = sum(bytes_) if bytes_ else None
+    dram, copies = sum(bytes_) if bytes_ else None, raw(SHARED["async_copy"][0]) or None
     figures |= {
         "time_us": time,
         "tflops": ratio(flops, time, 1e-6),
@@ -123,14 +122,12 @@ def derive(counters: dict, flops: float | None) -> dict:
         "l2_fabric_bytes": ratio(raw(FABRIC_SECTORS), 1, SECTOR_BYTES),
         "global_load_sectors_per_request": ratio(raw(LOAD_SECTORS), figures["global_load_requests"]),
         "global_store_sectors_per_request": ratio(raw(STORE_SECTORS), raw(STORE_REQUESTS)),
+        "async_copy_percent_of_loads": ratio(copies, figures["global_load_requests"], 100),
     }
     for name, (metric, word) in SHARED.items():
         count = raw(metric) or None  # without accesses of a kind there is nothing to say of them
         figures[f"{name}_wavefronts_per_request"] = ratio(raw(WAVEFRONTS.format(word)), count)
         figures[f"{name}_bank_conflicts"] = raw(CONFLICTS.format(word)) if count else None
-    figures["async_copy_percent_of_loads"] = ratio(
-        raw(SHARED["async_copy"][0]) or None, figures["global_load_requests"], 100
-    )
     stalls = {reason: value for reason in STALLS if (value := raw(STALL.format(reason))) is not None}
     most_first = dict(sorted(stalls.items(), key=lambda item: -item[1]))
     rounded = {name: None if value is None else float(f"{value:.5g}") for name, value in figures.items()}
@@ -204,9 +201,8 @@ class Profiler:
 
     def cases(self) -> list[str]:
         """Their names. The runner says on standard error why there are none."""
-        listed = subprocess.run(
-            [*self.command, "--benchmark_list_tests"], stdout=subprocess.PIPE, text=True, check=False
-        )
+        command = [*self.command, "--benchmark_list_tests"]
+        listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         return listed.stdout.splitlines() if listed.returncode == 0 else []
 
     def profile(self, case: str) -> tuple[dict, dict, list[dict]]:
@@ -252,25 +248,21 @@ def launches_of(record: dict, output: str) -> list[dict]:
 
 def document_of(context: dict, profiles: dict[str, list[dict]], profiler: Profiler, size: int) -> dict:
     """What was found, by kernel."""
-    device = context.get("device") or {}
     document = {"schema_version": 1, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
     for kernel, launches in profiles.items():
         launch = max(launches, key=lambda launch: launch["derived"]["time_us"] or 0)
         document["kernels"][kernel] = launch["counters"]
         document["derived"][kernel] = launch["derived"]
         if len(launches) > 1:
-            document["launches"][kernel] = [
-                {"function": launch["function"], "derived": launch["derived"]} for launch in launches
-            ]
+            kept = ("function", "derived")
+            document["launches"][kernel] = [{name: launch[name] for name in kept} for launch in launches]
     document["context"] = {
-        "device": device.get("name", "unknown"),
-        "compute_capability": device.get("compute_capability", "unknown"),
-        "driver": device.get("driver", "unknown"),
+        "device": context["device"]["name"],
+        "compute_capability": context["device"]["compute_capability"],
+        "driver": context["device"].get("driver", "unknown"),
         "ncu": profiler.version,
         "size": size,
-        "date": context["date"],
-        "git_commit": context.get("git_commit", "unknown"),
-        "git_dirty": context.get("git_dirty", False),
+        **{name: context[name] for name in ("date", "git_commit", "git_dirty")},
         "dropped_metrics": sorted(profiler.dropped),
     }
     return document
@@ -282,10 +274,7 @@ def print_table(kernel: str, launches: Sequence[dict]) -> None:
 
     rows = [[kernel, *(launch["function"] for launch in launches)]]
     for title, field, form in COUNTER_ROWS:
-        cells = [
-            maybe(form, launch["derived"][field]) if field != "stalls" else form(launch["derived"][field])
-            for launch in launches
-        ]
+        cells = [maybe(form, launch["derived"][field]) for launch in launches]
         rows += [[title, *cells]] if any(cells) else []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for title, *cells in rows:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-
-import pandas as pd
+from math import isnan
 
 from tools import ROOT
 from tools.results import size_text
@@ -16,8 +15,8 @@ Form = Callable[[float], str]
 STALLS_SHOWN = 4
 
 
-def maybe(form: Form, value: float | None) -> str:
-    return "" if value is None or pd.isna(value) else form(value)
+def maybe(form: Form, value: float | dict | None) -> str:
+    return "" if value is None or (isinstance(value, float) and isnan(value)) else form(value)
 
 
 def significant(value: float, digits: int = 3) -> str:
