@@ -218,9 +218,9 @@ def at(scale: Spec, share: float) -> float:
 
 def share_of(scale: Spec, value: float) -> float:
     low, high = scale["domain"]
-    return float(
-        np.log(value / low) / np.log(high / low) if scale.get("type") == "log" else (value - low) / (high - low)
-    )
+    if scale.get("type") == "log":
+        low, high, value = np.log([low, high, value])
+    return float((value - low) / (high - low))
 
 
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -483,53 +483,42 @@ def chapter(source: Source, number: int) -> Chart:
     return Chart(f"Chapter {number:02d}: {name}", subtitle(own), panels, note + throttle_note(drawn))
 
 
-def rows_of_points(quantity: Quantity, rows: Sequence[Mapping], look: Mapping, row: Spec, left: int) -> Spec:
+def rows_of_points(
+    quantity: Quantity, rows: Sequence[Mapping], look: Look, field: str, kinds: Sequence[str], left: int
+) -> Spec:
     """A row for each problem or kind of operands, the kernels in it a little apart, and a legend above."""
-    spec = specs.by_shape(quantity)
     legend = {"title": None, "orient": "top", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
-    drawn = filled(spec, rows, look, legend)
+    drawn = filled(specs.by_shape(quantity), rows, look, legend)
+    axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True, "bandPosition": 0}
     for each in drawn["layer"]:
         if "y" in each["encoding"]:
-            each["encoding"]["y"] = row
+            each["encoding"]["y"] = {"field": field, "type": "nominal", "sort": kinds, "title": None, "axis": axis}
             each["encoding"]["yOffset"] = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
     names = len({row["name"] for row in rows})
     return drawn | {"width": WIDTH - left, "height": {"step": 10 + 4.5 * names, "for": "position"}}
 
 
-def ratios_by_shape(records: pd.DataFrame, title: str) -> Chart:
-    """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem."""
+def percent_of_cublas(source: Source, tensor: bool = False) -> Chart:
+    """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem. Of the rivals, or
+    of the chapters that multiply on tensor cores as accurately as in FP32."""
+    records = source.of_shapes()
+    split = records.has_fp32_accuracy & (records.accuracy_class != "fp32") & records.is_chapter
+    records = compared(records[split if tensor else records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
+    if records.empty:
+        rivals = f"none of the chapters {' and '.join(chapters_name(RIVALS))}"
+        raise NoData(f"{'no chapter on tensor cores' if tensor else rivals} was compared with cuBLAS")
     records = records.assign(share=100 * records.of_cublas)
     shapes = sorted(dict.fromkeys(records["shape"]), key=lambda shape: (len(set(shape)) > 1, shape))
     written = {shape: shape_text(shape).replace("x", "×") for shape in shapes}
-    rows = [
-        row | {"problem": written[shape]} for row, shape in zip(values(records, "share"), records["shape"], strict=True)
-    ]
+    pairs = zip(values(records, "share"), records["shape"], strict=True)
+    rows = [row | {"problem": written[shape]} for row, shape in pairs]
     scale = linear(1.04 * max(100, records.share.max()))
-    axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True}
-    row = specs.PROBLEM | {"sort": [*written.values()], "axis": axis | {"bandPosition": 0}}
     ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
-    panel = rows_of_points(ratio, rows, looks(records), row, 150)
+    panel = rows_of_points(ratio, rows, looks(records), "problem", [*written.values()], 150)
+    title = "On tensor cores: speed relative to cuBLAS in FP32" if tensor else "Speed relative to cuBLAS"
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
     note = f"Thick line: as fast as cuBLAS.{throttle_note(records)} The smaller of the ratios paired and alone."
     return Chart(title, under, [panel], note, left=150)
-
-
-def percent_of_cublas(source: Source) -> Chart:
-    """The rivals over problems of all shapes."""
-    records = source.of_shapes()
-    records = compared(records[records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
-    if records.empty:
-        raise NoData(f"none of the chapters {' and '.join(chapters_name(RIVALS))} was compared with cuBLAS")
-    return ratios_by_shape(records, "Speed relative to cuBLAS")
-
-
-def percent_of_cublas_tensor(source: Source) -> Chart:
-    """The chapters that multiply on tensor cores, as accurately as in FP32, over problems of all shapes."""
-    records = source.of_shapes()
-    accurate = records.has_fp32_accuracy & (records.accuracy_class != "fp32")
-    if (records := compared(records[accurate & records.is_chapter])).empty:
-        raise NoData("no chapter on tensor cores was compared with cuBLAS")
-    return ratios_by_shape(records, "On tensor cores: speed relative to cuBLAS in FP32")
 
 
 def ladder_size_of(source: Source) -> int:
@@ -558,10 +547,9 @@ def ladder(source: Source) -> Chart:
     x = {"field": "tflops", "type": "quantitative", "scale": scale, "axis": axis}
     label = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "domain": False, "labelLimit": 150}
     y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": label}
-    bars = [
-        layer({"type": "bar", "height": 13} | look, test, x=x, y=y, color=specs.COLOR)
-        for look, test in (({}, "!datum.throttled"), ({"filled": False, "strokeWidth": 1.5}, "datum.throttled"))
-    ]
+    bar = {"type": "bar", "height": 13}
+    bars = [layer(bar, "!datum.throttled", x=x, y=y, color=specs.COLOR)]
+    bars.append(layer(bar | {"filled": False, "strokeWidth": 1.5}, "datum.throttled", x=x, y=y, color=specs.COLOR))
     spec = filled({"layer": bars}, rows, looks(drawn))
     columns = ((width + 62, "TFLOP/s", "speed"), (width + 142, "of cuBLAS", "share"))
     texts = [layer({"type": "text", "align": "right", "x": place}, y=y, text={"field": of}) for place, _, of in columns]
@@ -650,8 +638,7 @@ def roofline(source: Source) -> Chart:
 
     flop = TENSOR.get(device["compute_capability"])
     flat = {"FP32 units": peak}
-    if flop:
-        flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3}
+    flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3} if flop else {}
     panels = []
     for name, bandwidth, intensity in (
         ("DRAM, {} TB/s", device["dram_peak_gbytes_s"] / 1e3, lambda kernel: kernel.get("flop_per_dram_byte")),
@@ -663,18 +650,19 @@ def roofline(source: Source) -> Chart:
         panels.append(roof(records, places, bandwidth, flat, title))
     before = ("bf16_split", "fp16_split", "int8_split")  # operands are split by kernels of their own
     split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(before)]))
-    note = [
-        "A kernel on a slope is limited by that memory, one close below its dashed line by the arithmetic units.",
-        f"{selection_note(every, records)}\nDRAM, FP32: the device's peaks.",
-        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2: the most that a kernel here drew,",
-        f"{greedy}; its peak is not published. All at {mhz} MHz.",
-        f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products."
-        if flop
-        else "",
-        f"Nsight Compute counted the bytes{f', of {split} without the kernels that split operands' if split else ''}.",
-    ]
+    bytes_ = (
+        f"Nsight Compute counted the bytes{f', of {split} without the kernels that split operands' if split else ''}."
+    )
+    cores = f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products. "
+    note = (
+        "A kernel on a slope is limited by that memory, one close below its dashed line by the arithmetic units. "
+        f"{selection_note(every, records)}\nDRAM, FP32: the device's peaks. "
+        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2: the most that a kernel here drew, "
+        f"{greedy}; its peak is not published. All at {mhz} MHz. {cores if flop else ''}{bytes_}"
+        f"{throttle_note(records)}"
+    )
     title = f"Roofline at {size} × {size} × {size}"
-    return Chart(title, subtitle(records), panels, " ".join(filter(None, note)) + throttle_note(records))
+    return Chart(title, subtitle(records), panels, note)
 
 
 def cpu_against_gpu(source: Source) -> Chart:
@@ -779,9 +767,7 @@ def error_by_distribution(source: Source) -> Chart:
                 rows.append({"name": name, "data": kind, "err": plain(error), "ring": far, "throttled": False})
     title = "relative error against FP64 (Frobenius norm)"
     error = log_quantity("err", title, [row["err"] for row in rows], 1.5, 1.5, digits=".0e")
-    axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True, "bandPosition": 0}
-    kind = {"field": "data", "type": "nominal", "sort": kinds, "title": None, "axis": axis}
-    panel = rows_of_points(error, rows, look, kind, 100)
+    panel = rows_of_points(error, rows, look, "data", kinds, 100)
     place = {name: panel["layer"][-1]["encoding"][name] for name in ("x", "y", "yOffset")}
     panel["layer"].append(ring("datum.ring", **place))
     ringed = "more than ten times cuBLAS's error" if own else "beyond the bound of its class"
@@ -924,7 +910,7 @@ def scaling(source: Source) -> Chart:
 CHARTS: dict[str, Callable[[Source], Chart]] = {
     "gflops_over_size": gflops_over_size,
     "percent_of_cublas": percent_of_cublas,
-    "percent_of_cublas_tensor": percent_of_cublas_tensor,
+    "percent_of_cublas_tensor": partial(percent_of_cublas, tensor=True),
     "ladder": ladder,
     "roofline": roofline,
     "cpu_against_gpu": cpu_against_gpu,
@@ -986,15 +972,8 @@ def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
 def files_of(folder: Path) -> list[File]:
     """The files of a folder that bear their usual names, or else all that the runner wrote, as far as they belong
     together. Raises ResultsError where there is none."""
-    names = (
-        *results.SWEEP_FILES,
-        results.COUNTERS_FILE,
-        results.ACCURACY_FILE,
-        results.SHAPES_FILE,
-        results.TENSOR_SHAPES_FILE,
-        results.ENERGY_FILE,
-        results.SUSTAINED_FILE,
-    )
+    names = (*results.SWEEP_FILES, results.COUNTERS_FILE, results.ACCURACY_FILE, results.SHAPES_FILE)
+    names += (results.TENSOR_SHAPES_FILE, results.ENERGY_FILE, results.SUSTAINED_FILE)
     has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
     paths = [folder / name for name in names if (folder / name).exists()]
     try:
@@ -1012,22 +991,21 @@ def files_of(folder: Path) -> list[File]:
 
 def of_one_protocol(files: Sequence[File]) -> list[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
-    kept = []
+    names, kept = [name for name in results.PROTOCOL if name not in results.CASE], []
     for kind in ("sweep", *results.MODES):
         keys = {}
         for at, file in enumerate(files):
             if file.kind == kind:
                 context = file.document["context"]
-                compared = [
-                    context["protocol"].get(name, False) for name in results.PROTOCOL if name not in results.CASE
-                ]
+                compared = [results.protocol_value(context["protocol"], name) for name in names]
                 keys[at] = str([(context.get("device") or {}).get("name"), compared])
         usual = max(keys.values(), key=[*keys.values()].count, default=None)
-        kept += [files[at] for at, key in keys.items() if key == usual]
-        for at in (at for at, key in keys.items() if key != usual):
-            results.warn(
-                f"{files[at].path} has another protocol or device than most files of its folder, and is not drawn"
-            )
+        for at, key in keys.items():
+            if key == usual:
+                kept.append(files[at])
+            else:
+                what = "another protocol or device than most files of its folder"
+                results.warn(f"{files[at].path} has {what}, and is not drawn")
     return kept
 
 
