@@ -51,12 +51,9 @@ def text_box(text: str, size: float, weight: str, x: float, y: float, anchor: st
 
 
 def extent(text: ET.Element) -> Box:
-    size, weight, anchor = (
-        float(text.get("font-size", 13)),
-        text.get("font-weight", "normal"),
-        text.get("text-anchor", "start"),
-    )
+    size, weight = float(text.get("font-size", 13)), text.get("font-weight", "normal")
     place = float(text.get("x", 0)), float(text.get("y", 0))
+    anchor = text.get("text-anchor", "start")
     return text_box(text.text or "", size, weight, *place, anchor, bool(text.get("transform")))
 
 

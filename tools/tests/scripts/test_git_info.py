@@ -29,16 +29,8 @@ def git(folder: Path, *words: str) -> None:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
-    for name in [
-        *linked_folders(),
-        "a_new_room",
-        "cmake",
-        "docs",
-        "results",
-        "runner/tests",
-        "tests",
-        "tools/trace_page",
-    ]:
+    others = ["a_new_room", "cmake", "docs", "results", "runner/tests", "tests", "tools/trace_page"]
+    for name in [*linked_folders(), *others]:
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "file.cpp").write_text("1", encoding="utf-8")
     for name in ("README.md", "tools/plot.py"):
@@ -67,15 +59,8 @@ def test_a_change_of_what_is_linked_is_recorded(copy, name):
 
 
 def test_results_and_pages_are_no_change_of_the_binary(copy):
-    for name in (
-        "README.md",
-        "docs/file.cpp",
-        "results/file.cpp",
-        "results/new.json",
-        "runner/tests/file.cpp",
-        "tools/plot.py",
-        "my.cu",
-    ):
+    unlinked = ("README.md", "docs/file.cpp", "results/file.cpp", "results/new.json", "runner/tests/file.cpp", "my.cu")
+    for name in (*unlinked, "tools/plot.py"):
         (copy / name).write_text("2", encoding="utf-8")
     assert not is_dirty(copy)
     git(copy, "checkout", ".")

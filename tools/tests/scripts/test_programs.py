@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from conftest import write_runs
@@ -11,28 +9,18 @@ from tools import programs
 from tools.results import NotMeasured, ResultsError
 
 
-def run(mode, result):
-    return {"mode": mode, "status": 0, "result": result, "calls": []}
-
-
 def gpt(milliseconds, loss=2.0):
-    return {
-        "step_ms": [900.0, milliseconds, milliseconds, milliseconds],
-        "loss": [9.0, loss],
-        "device_used_bytes": 24e9,
-    }
+    return {"step_ms": [900.0, *[milliseconds] * 3], "loss": [9.0, loss], "device_used_bytes": 24e9}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    runs = [run("cublas", gpt(400.0)), *(run("normwise", gpt(step, 2.5)) for step in (160.0, 100.0, 200.0))]
-    runs.append({"mode": "componentwise", "status": 1, "result": None, "calls": []})
-    (tmp_path / "gpt.json").write_text(json.dumps({"example": "gpt.json", "runs": runs}))
+    of_mode = [("cublas", gpt(400.0)), *(("normwise", gpt(step, 2.5)) for step in (160.0, 100.0, 200.0))]
+    write_runs(tmp_path / "curves.json", *of_mode, ("componentwise", None))
     return tmp_path
 
 
 def test_the_gain_of_a_mode_is_a_ratio_of_times_in_the_training_whose_losses_are_shown(folder):
-    (folder / "gpt.json").rename(folder / "curves.json")
     assert programs.gain(folder, "normwise") == pytest.approx(2.5)
     with pytest.raises(ResultsError, match=r"curves\.json has no run of tf32 beside cublas"):
         programs.gain(folder, "tf32")
