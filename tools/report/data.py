@@ -57,14 +57,9 @@ class Report:
 
 def plain(value: Any) -> Any:
     """A value of a table as JSON has it: None for what is missing, floats with six digits."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(f"{value:.6g}")
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
 
 
@@ -75,15 +70,13 @@ def present(fields: Mapping[str, Any]) -> dict:
 
 def short_names(paths: Sequence[Path]) -> list[str]:
     """As many of the last parts of each path as tell it from the others."""
-    names = []
-    for path in paths:
-        parts = path.with_suffix("").parts
-        for length in range(1, len(parts) + 1):
-            tail = parts[-length:]
-            if sum(other.with_suffix("").parts[-length:] == tail for other in paths) == 1:
-                break
-        names.append("/".join(tail))
-    return names
+    parts = [path.with_suffix("").parts for path in paths]
+
+    def tail(own: tuple[str, ...]) -> tuple[str, ...]:
+        tails = (own[-length:] for length in range(1, len(own)))
+        return next((tail for tail in tails if sum(other[-len(tail) :] == tail for other in parts) == 1), own)
+
+    return ["/".join(tail(own)) for own in parts]
 
 
 def protocol_key(context: dict) -> tuple:
@@ -119,7 +112,7 @@ def protocol_titles(protocols: Sequence[dict]) -> list[str]:
 def turns_of(row: Row) -> dict:
     """What the turns of a case told, of runner --energy or --sustain: the kernel's, and cuBLAS's beside it. Empty where
     the file has none. A sustained case has its moments as well."""
-    both = next((t for t in (getattr(row, name, None) for name in ("energy", "sustained")) if isinstance(t, dict)), {})
+    both = next((turns for turns in (row.energy, row.sustained) if isinstance(turns, dict)), {})
     own, rival = both.get("kernel"), both.get("cublas") or {}
     if not own:
         return {}
@@ -134,11 +127,11 @@ def turns_of(row: Row) -> dict:
         "turn_mhz": trace.get("mean_sm_clock_mhz"),
         "turn_seconds": own["seconds"],
         "turn_tflops": own["gflops"] / 1e3,
-        "rival_tflops": rival["gflops"] / 1e3 if rival else None,
-        "turn_of": 100 * own["gflops"] / rival["gflops"] if rival else None,
         "turn_throttled": trace["throttled_share"] > 0,
         "throttle_shares": ", ".join(f"{reason} {share(part)}" for reason, part in shares.items()) or None,
     }
+    if rival:
+        case |= {"rival_tflops": rival["gflops"] / 1e3, "turn_of": 100 * own["gflops"] / rival["gflops"]}
     if row.outcome == "sustained":
         case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
         case["celsius"] = turns.last_temperature(own)

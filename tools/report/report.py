@@ -48,15 +48,15 @@ def first_shown(report: Report) -> dict[str, Any]:
     defaults = [name for name in report.looks if name in default]
     best: dict[str, float] = {}
     for case in report.cases:
-        if case["name"] in default and case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]):
-            best[case["name"]] = max(best.get(case["name"], 0.0), case.get("tflops", 0.0))
-    kept, gains, fastest = {"cuBLAS", max(best, key=best.get, default="")}, {}, 0.0
+        if case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]) and "tflops" in case:
+            best[case["name"]] = max(best.get(case["name"], 0.0), case["tflops"])
+    gains, fastest = {}, 0.0
     for name in filter(best.get, defaults):
         gains[name] = best[name] / fastest if fastest else math.inf
         fastest = max(fastest, best[name])
-    for name in sorted(gains, key=gains.get, reverse=True):
-        kept |= {name} if len(kept) < LINES else set()
-    kernels = [name for name in defaults if name in kept] if best and len(defaults) > LINES else defaults
+    kept = {"cuBLAS", max(gains, key=best.get, default="")}
+    kept |= set([name for name in sorted(gains, key=gains.get, reverse=True) if name not in kept][: LINES - len(kept)])
+    kernels = [name for name in defaults if name in kept] if gains and len(defaults) > LINES else defaults
     return {"protocol": protocol, "kernels": kernels, "defaults": defaults}
 
 

@@ -56,8 +56,9 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
             board[verdict["file"], verdict["hash"]] = document, verdict
     for (device, sizes), board in boards.items():
         where = f"{device}, {sizes.replace(',', ', ')}"
-        of = {word: [pair for pair in board.values() if pair[1]["verdict"] == word] for word in ("accepted", "refused")}
-        of["undecided"] = [pair for pair in board.values() if pair[1]["verdict"] == "undecided"]
+        of: dict[str, list] = {"accepted": [], "refused": [], "undecided": []}
+        for pair in board.values():
+            of[pair[1]["verdict"]].append(pair)
         if of["accepted"]:
             text = (
                 "Files that were right wherever they were tried, by the geometric mean over these sizes of the smaller "
@@ -74,13 +75,8 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
             ("undecided", "Nothing is wrong with these as far as they could be tried, and they have no time."),
         ):
             rows = [
-                [
-                    *map(verdict.get, ("file", "outcome", "reason")),
-                    ". ".join(verdict["notes"]),
-                    verdict["hash"],
-                    again(document, verdict),
-                ]
-                for document, verdict in of[word]
+                [*map(v.get, ("file", "outcome", "reason")), ". ".join(v["notes"]), v["hash"], again(document, v)]
+                for document, v in of[word]
             ]
             if rows:
                 columns = ["file", "outcome", "reason", "notes", *AGAIN]
