@@ -178,59 +178,43 @@ class View {
 }
 
 /** Errors by distribution of the operands, of files of runner --accuracy; at one size, the largest up to 4096. */
-class Distribution {
-  constructor(page, filters) {
-    Object.assign(this, { page, filters });
-    const columns = [...CASE, ["operands", (r) => r.data], ["relative error", (r) => r.err]];
-    this.figure = new Figure(page, "Error by operands", columns, () => {});
-    this.empty = make("p", { className: "empty" }, "The filters leave no case here.");
-    this.section = sectionOf("distribution", "Error by operands", "The relative error against FP64 on each kind of " +
-      "operands; what is exact is not drawn.", this.empty, this.figure.element);
-  }
-
-  update() {
-    const rows = this.page.cases.filter((r) => r.outcome === "compared" && r.err && this.filters.letsThrough(r));
+function distribution(page, filters) {
+  const columns = [...CASE, ["operands", (r) => r.data], ["relative error", (r) => r.err]];
+  const figure = new Figure(page, "Error by operands", columns, () => {});
+  const empty = make("p", { className: "empty" }, "The filters leave no case here.");
+  const section = sectionOf("distribution", "Error by operands", "The relative error against FP64 on each kind of " +
+    "operands; what is exact is not drawn.", empty, figure.element);
+  const update = () => {
+    const rows = page.cases.filter((r) => r.outcome === "compared" && r.err && filters.letsThrough(r));
     const sides = unique(rows.map((r) => r.side)).sort((a, b) => a - b);
     const side = sides.includes(4096) ? 4096 : sides.at(-1);
     const shown = rows.filter((r) => r.side === side);
-    this.figure.update(this.page.charts.distribution.scatter, shown, `${shown.length} cases at M = N = K = ${side}`);
-    this.empty.hidden = shown.length > 0;
-  }
+    figure.update(page.charts.distribution.scatter, shown, `${shown.length} cases at M = N = K = ${side}`);
+    empty.hidden = shown.length > 0;
+  };
+  return { section, update };
 }
 
 /** Every case, whatever became of it. */
-class Cases {
-  constructor(page, filters, opens) {
-    Object.assign(this, { page, filters, opens });
-    this.place = make("div");
-    this.section = sectionOf("cases", "All cases", "Of all protocols and outcomes, as far as the filters let them " +
-      "through. The first column opens the samples.", this.place);
-  }
-
-  update() {
-    const columns = [...CASE, ["protocol", (r) => this.page.protocols[r.protocol]], ["outcome", (r) => r.outcome],
-      ["µs", (r) => r.us], ["TFLOP/s", (r) => r.tflops], ["% of cuBLAS, the smaller figure", (r) => r.of_least],
-      ["relative error", (r) => r.err], ["operands", (r) => r.data], HOT, ["reason", (r) => r.reason],
-      ["detail", (r) => r.detail]];
-    const rows = this.page.cases.filter((row) => this.filters.letsThrough(row));
+function allCases(page, filters, opens) {
+  const place = make("div");
+  const section = sectionOf("cases", "All cases", "Of all protocols and outcomes, as far as the filters let them " +
+    "through. The first column opens the samples.", place);
+  const columns = [...CASE, ["protocol", (r) => page.protocols[r.protocol]], ["outcome", (r) => r.outcome],
+    ["µs", (r) => r.us], ["TFLOP/s", (r) => r.tflops], ["% of cuBLAS, the smaller figure", (r) => r.of_least],
+    ["relative error", (r) => r.err], ["operands", (r) => r.data], HOT, ["reason", (r) => r.reason],
+    ["detail", (r) => r.detail]];
+  const update = () => {
+    const rows = page.cases.filter((row) => filters.letsThrough(row));
     const has = ([, value]) => rows.some((row) => ![undefined, null, ""].includes(value(row)));
-    const opens = (row) => row.samples && (() => this.opens(row));
-    this.place.replaceChildren(tableOf("All cases", columns.filter(has), rows, opens));
-  }
-}
-
-function filesSection(page) {
-  const columns = unique(page.files.flatMap(Object.keys)).map((name) => [name, (file) => file[name]]);
-  return sectionOf("files", "Files", "", tableOf("Files", columns, page.files));
+    place.replaceChildren(tableOf("All cases", columns.filter(has), rows, (row) => row.samples && (() => opens(row))));
+  };
+  return { section, update };
 }
 
 function simpleSection(table, index) {
   const columns = table.columns.map((name, column) => [name, (row) => row[column]]);
   return sectionOf(`table-${index}`, table.title, table.text, tableOf(table.title, columns, table.rows));
-}
-
-function notesSection(notes) {
-  return sectionOf("notes", "What to know first", "", make("ul", {}, ...notes.map((note) => make("li", {}, note))));
 }
 
 /** The rows of the two files that a reader chose, and the control for it. */
@@ -275,14 +259,16 @@ async function main() {
   });
   const shown = all.filter((view) => view.hasCases() || !ask.includes(view.id));
   const views = shown.toSorted((a, b) => b.hasCases() - a.hasCases()); // what is empty says why, and comes last
-  if (page.cases.some((row) => row.outcome === "compared")) views.push(new Distribution(page, filters));
-  if (page.cases.length) views.push(new Cases(page, filters, opens));
+  if (page.cases.some((row) => row.outcome === "compared")) views.push(distribution(page, filters));
+  if (page.cases.length) views.push(allCases(page, filters, opens));
+  const ofFiles = unique(page.files.flatMap(Object.keys)).map((name) => [name, (file) => file[name]]);
   const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection),
-    ...(page.files.length ? [filesSection(page)] : [])];
+    ...(page.files.length ? [sectionOf("files", "Files", "", tableOf("Files", ofFiles, page.files))] : [])];
   const links = sections.map((section) => make("li", {},
     make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent)));
   const contents = make("nav", { attributes: { "aria-label": "Contents" } }, make("ul", {}, ...links));
-  const notes = page.notes.length ? [notesSection(page.notes)] : [];
+  const list = make("ul", {}, ...page.notes.map((note) => make("li", {}, note)));
+  const notes = page.notes.length ? [sectionOf("notes", "What to know first", "", list)] : [];
   document.getElementById("views").replaceChildren(make("section", {}, contents), ...notes, ...sections);
 
   let wanted = 0;
