@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, refused
+from synthetic import turn
 from tools import check_results
+from tools.results import without_times
 
 RESULTS = ROOT / "results"
 
@@ -120,13 +122,10 @@ def times_faster(factor: float) -> Change:
 
 
 def incorrect(document: dict) -> None:
-    last = document["benchmarks"][-1]
-    for name in ("iterations", "real_time", "cpu_time", "gflops", "percent_of_peak", "vs_cublas", "vs_cublas_ci",
-                 "vs_cublas_alone", "cublas_alone_us", "time_us", "samples_us", "cublas_samples_us",
-                 "launches_per_sample", "trace"):  # fmt: skip
-        last.pop(name, None)
-    last.update(outcome="incorrect", reason="17 elements are wrong", verified=False)
-    last.update(run_type="aggregate", time_unit="none")
+    last = without_times(document["benchmarks"].pop())
+    del last["trace"]
+    last |= {"outcome": "incorrect", "reason": "17 elements are wrong", "verified": False}
+    document["benchmarks"].append(last | {"run_type": "aggregate", "time_unit": "none"})
 
 
 def hot(document: dict) -> None:
@@ -135,13 +134,10 @@ def hot(document: dict) -> None:
 
 def hot_turn(document: dict) -> None:
     """A turn for the energy on a GPU that was too hot for a tenth of the time."""
-    samples = {"ms": [0.0, 1000.0], "sm_clock_mhz": [1500, 1500], "power_w": [700.0, 700.0]}
-    trace = {"throttled_share": 0.1, "throttle_shares": {"hw_slowdown": 0.1}, "power_is": "instant", "no_energy": ""}
-    trace |= {"samples": samples, "reasons": [{"sample": 0, "reasons": ["hw_slowdown"]}]}
-    turn = {"seconds": 1.0, "launches": 1, "launch_us": 1e6, "gflops": 1.0, "no_energy": "none", "cut_short": False}
-    turn |= {"launches_per_batch": 1, "batch_us": [1e6], "trace": trace}
+    hot = turn(1.0, 4096, 700.0, 1.0)
+    hot["trace"]["throttle_shares"] = {"hw_slowdown": 0.1}
     document["context"]["protocol"]["energy"] = True
-    document["benchmarks"][-1]["energy"] = {"kernel": turn, "cublas": turn}
+    document["benchmarks"][-1]["energy"] = {"kernel": hot, "cublas": hot}
 
 
 def fast_clock(document: dict) -> None:
