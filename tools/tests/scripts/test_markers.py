@@ -6,12 +6,10 @@ import shutil
 
 import pytest
 
-from conftest import SYNTHETIC, case, on, refused, slow_down
-from tools import turns
+from conftest import SYNTHETIC, case, on, refused
 from tools.docs import pages, prose, tables
 from tools.docs import values as values_module
 from tools.docs.values import Values
-from tools.results import load, one
 
 COLD = SYNTHETIC / "cold.json"
 
@@ -28,25 +26,9 @@ def written(name: str, values: Values) -> str:
 
 
 def test_constants_are_those_of_the_sources(values):
-    """What results tell stands in fixtures/synthetic_page.txt."""
+    """What results tell stands in fixtures/*_page.txt."""
     assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
     assert written("constant.WARM_UP_SECONDS@runner/timing/sampling.hpp", values) == "0.25"
-
-
-def test_sustained_speeds_are_those_of_the_ends(edited, synthetic):
-    values = Values(tables.Folders(synthetic, synthetic))
-    long = one(load([edited("sustained.json", slow_down)]), "sustained", kernel="07_warptile_hilbert")
-    flops = 2.0 * long.side**3
-    (first, last), (_, of_cublas) = (turns.ends_of(long.sustained[of], flops) for of in ("kernel", "cublas"))
-    assert first > 1.05 * last
-    at = f"7.{int(long.side)}"
-    assert written(f"sustained.{at}.first", values) == f"{first:#.3g}"
-    assert written(f"sustained.{at}.last", values) == f"{last:#.3g}"
-    ratio = written(f"sustained.{at}.last / sustained_cublas.{at}.last as times", values)
-    assert ratio == f"{last / of_cublas:#.3g} times"
-    celsius = long.sustained["kernel"]["trace"]["samples"]["temperature_c"][-1]
-    assert written(f"celsius.{at}", values) == f"{celsius} °C"
-    assert written(f"watts.{at}@sustained", values).endswith(" W")
 
 
 def test_files_of_a_device_may_be_measured_later(tmp_path):
@@ -59,15 +41,6 @@ def test_files_of_a_device_may_be_measured_later(tmp_path):
     shutil.copy(SYNTHETIC / "cold.json", tmp_path / "shapes.json")
     assert written("derived.agreement.worst as .2%", values) == "0.00 %"
     assert written("tflops.5.4096@other_board/cold", values) == written("tflops.5.4096", values)
-
-
-def test_counters_of_each_launch(edited, synthetic):
-    assert written("launch.5.0.time_us", Values(tables.Folders(synthetic, synthetic))) == "not measured"
-    launches = {"05_coarse_1d": [{"function": "f", "derived": {"time_us": time}} for time in (10.0, 30.0)]}
-    edited("counters.json", lambda document: document.update(launches=launches))
-    values = Values(tables.Folders(synthetic, synthetic))
-    found = [written(f"launch.5.{launch}.time_us", values) for launch in (0, 1, 2, -1)]
-    assert found == ["10.00 µs", "30.00 µs", "not measured", "not measured"]
 
 
 def test_what_has_a_page_and_no_results_is_not_measured(values, monkeypatch):
