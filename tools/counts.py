@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tools import counters
+from tools.counters import ratio
 from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
 from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
 
@@ -27,10 +29,6 @@ def counts_file(size: int) -> str:
 
 def counters_file(size: int) -> str:
     return COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json"
-
-
-def ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 class Pair(NamedTuple):
@@ -62,30 +60,28 @@ class Quantity(NamedTuple):
     factor: int = 1  # from what is measured to what is counted
 
 
-LSU = "l1tex__{}_pipe_lsu_mem_global_op_{}.sum"
 LOADS = ("global_loads", "async_copies")  # as Nsight Compute counts them
 GLOBAL = {
-    "global load requests": Quantity(LOADS, "requests", LSU.format("t_requests", "ld")),
-    "global load sectors": Quantity(LOADS, "sectors", LSU.format("t_sectors", "ld")),
-    "global store requests": Quantity(("global_stores",), "requests", LSU.format("t_requests", "st")),
-    "global store sectors": Quantity(("global_stores",), "sectors", LSU.format("t_sectors", "st")),
+    "global load requests": Quantity(LOADS, "requests", counters.PLAIN["global_load_requests"]),
+    "global load sectors": Quantity(LOADS, "sectors", counters.LOAD_SECTORS),
+    "global store requests": Quantity(("global_stores",), "requests", counters.STORE_REQUESTS),
+    "global store sectors": Quantity(("global_stores",), "sectors", counters.STORE_SECTORS),
 }
-# Kinds of access to shared memory: what each is called, and the metrics of its requests, wavefronts and conflicts.
+# Kinds of access to shared memory: what each is called, and its requests, wavefronts and conflicts.
 SHARED = {
     kind: (
         what,
         Quantity((kind,), "requests", executed),
-        Quantity((kind,), "wavefronts", f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum"),
-        Quantity((kind,), "conflicts", f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{operation}.sum"),
+        Quantity((kind,), "wavefronts", counters.WAVEFRONTS.format(operation)),
+        Quantity((kind,), "conflicts", counters.CONFLICTS.format(operation)),
     )
-    for kind, what, operation, executed in (
-        ("shared_loads", "shared load", "ld", "smsp__sass_inst_executed_op_shared_ld.sum"),
-        ("shared_stores", "shared store", "st", "smsp__sass_inst_executed_op_shared_st.sum"),
-        ("async_copies", "asynchronous copy", "ldgsts", "sm__sass_inst_executed_op_ldgsts.sum"),
+    for kind, what, (executed, operation) in (
+        ("shared_loads", "shared load", counters.SHARED["shared_load"]),
+        ("shared_stores", "shared store", counters.SHARED["shared_store"]),
+        ("async_copies", "asynchronous copy", counters.SHARED["async_copy"]),
     )
 }
-FLOPS = Quantity((), "flops", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2)
-L2_TO_SM_METRIC = "l1tex__m_xbar2l1tex_read_bytes.sum"
+FLOPS = Quantity((), "flops", counters.PLAIN["ffma"], 2)
 
 
 @dataclass(frozen=True)
@@ -142,12 +138,12 @@ class Case:
     @property
     def l2_to_sm(self) -> Pair:
         """What its blocks ask the L2 for does not depend on when they run."""
-        return Pair(self.counts["l2"]["in_step"]["read_bytes"], self.measured(L2_TO_SM_METRIC))
+        return Pair(self.counts["l2"]["in_step"]["read_bytes"], self.measured(counters.PLAIN["l2_to_sm_bytes"]))
 
     def dram(self, schedule: str) -> Pair:
         traffic = self.counts["l2"][schedule]
         counted = traffic["dram_read_bytes"] + traffic["dram_written_bytes"]
-        return Pair(counted, self.measured("dram__bytes_read.sum", "dram__bytes_write.sum"))
+        return Pair(counted, self.measured(*counters.DRAM))
 
     @property
     def nearest_dram(self) -> Pair:
@@ -184,11 +180,11 @@ class Comparison:
         raise ResultsError(f"nothing was counted of {kernel} at {self.size}")
 
 
-def load_counts(path: Path, counters: dict | None = None) -> tuple[Case, ...]:
+def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
     """The counted kernels of a results file, in the order of the chapters, beside their counters."""
     if not path.exists():
         raise ResultsError(f"there is no {path}")
-    kernels = counters["kernels"] if counters else {}
+    kernels = measured["kernels"] if measured else {}
     rows = pick(load([path]), "counted").itertuples()
     if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
         raise ResultsError(f"{path} holds no counted kernel")

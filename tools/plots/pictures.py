@@ -19,7 +19,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.counts import Case, load_counts, ratio
+from tools.counters import ratio
+from tools.counts import Case, load_counts
 from tools.docs import pages
 from tools.docs.tables import BLOCKS
 from tools.forms import runs
@@ -98,9 +99,8 @@ class Touched:
 
     def summary(self) -> str:
         """What the request takes, and the average over all requests of the line where that is another number."""
-        sectors, wavefronts, conflicts = (
-            ratio(self.line[field], self.line["requests"]) for field in ("sectors", "wavefronts", "conflicts")
-        )
+        requests, fields = self.line["requests"], ("sectors", "wavefronts", "conflicts")
+        sectors, wavefronts, conflicts = (ratio(self.line[field], requests) for field in fields)
         parts = [plural(len(self.lanes), "active lane")] if len(self.lanes) < 32 else []
         if self.access.is_global:
             text = plural(len(self.sectors), "sector")
@@ -127,11 +127,8 @@ def find(cases: Sequence[Case], access: Access) -> Touched:
     case = next((case for case in cases if case.kernel == access.kernel), None)
     if case is None:
         raise NoData(f"{access.kernel} was not counted")
-    lines = [
-        line
-        for line in case.lines
-        if line["kind"] == access.kind and line.get("array", "") == access.array and "example" in line
-    ]
+    wanted = (access.kind, access.array)
+    lines = [line for line in case.lines if (line["kind"], line.get("array", "")) == wanted and "example" in line]
     busiest = sorted(lines, key=lambda line: -line["requests"])[: access.among]
     busiest.sort(key=lambda line: line["line"])
     if len(busiest) <= access.rank:
