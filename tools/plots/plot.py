@@ -459,14 +459,11 @@ def chapter(source: Source, number: int) -> Chart:
     earlier = records[records.is_chapter & (records.number < number) & (records.variant == "")]
     before = earlier[earlier.number == earlier.number.max()]
     cublas, cpu = records[records.kernel == "cublas"], source.cpu()
-    rest = {"cpu": cpu, "before": before}  # what gives way to variants
-    while rest and sum(len(by_kernel(found)) for found in (own, cublas, *rest.values())) > MOST_LINES:
-        del rest[next(iter(rest))]
-    before, cpu = (rest.get(name, records[:0]) for name in ("before", "cpu"))
+    room = MOST_LINES - own.kernel.nunique() - cublas.kernel.nunique()  # the others give way to variants
+    before = before[: len(before) * (room > 0)]
+    cpu = cpu[: len(cpu) * (room > before.kernel.nunique())]
     drawn = pd.concat([before, own, cublas, cpu])
-    shares = drawn.assign(share=100 * drawn.of_cublas).dropna(subset="share")
-    shares = shares[shares.is_chapter]
-
+    shares = drawn[drawn.is_chapter].assign(share=100 * drawn.of_cublas).dropna(subset="share")
     thin = set(before.kernel)
     panels = [over_sizes(drawn, speed_over(*drawn.tflops), 280, written=beside("tflops"), thin=thin)]
     if not shares.empty:
@@ -750,21 +747,20 @@ def error_by_distribution(source: Source) -> Chart:
     own = dict(pick(records, None, kernel="cublas").set_index("data").rel_err)
     accurate = records.has_fp32_accuracy & (records.rel_err > 10 * records.data.map(own))
     beyond = records[accurate if own else ~records.verified.astype(bool)]
+    under = f"{context['cpu']}, GPU kernels executed on it"
     if context["device"]:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
-    else:
-        under = f"{context['cpu']}, GPU kernels executed on it"
     rows, look, every = [], {}, looks(records)
     for group in groups:
         of = [first(pick(records, None, kernel=kernel)) for kernel in group]
-        numbers = [row.number for row in of if row.is_chapter]
-        names = [*chapters_name(numbers), *(title_of(row) for row in of if not row.is_chapter)]
+        names = [*chapters_name(row.number for row in of if row.is_chapter)]
+        names += [title_of(row) for row in of if not row.is_chapter]
         name = title_of(of[0]) if len(of) == 1 else ", ".join(names)
-        look[name] = every[title_of(next((row for row in of if row.kernel == "cublas"), of[0]))]
+        look[name] = every["cuBLAS" if "cublas" in group else title_of(of[0])]
+        far = set(beyond.data[beyond.kernel.isin(group)])
         for kind in kinds:
             if (error := table.loc[group[0]][kind]) > 0:
-                far = kind in set(beyond.data[beyond.kernel.isin(group)])
-                rows.append({"name": name, "data": kind, "err": plain(error), "ring": far, "throttled": False})
+                rows.append({"name": name, "data": kind, "err": plain(error), "ring": kind in far, "throttled": False})
     title = "relative error against FP64 (Frobenius norm)"
     error = log_quantity("err", title, [row["err"] for row in rows], 1.5, 1.5, digits=".0e")
     panel = rows_of_points(error, rows, look, "data", kinds, 100)
@@ -772,10 +768,8 @@ def error_by_distribution(source: Source) -> Chart:
     panel["layer"].append(ring("datum.ring", **place))
     ringed = "more than ten times cuBLAS's error" if own else "beyond the bound of its class"
     note = f"Kernels with the same errors share a marker. Ringed: {ringed}."
-    if exact:
-        note += f" Exact in every kernel and not drawn: {', '.join(exact)}."
-    if (table == 0).any(axis=None):
-        note += " Without a marker: exact."
+    note += f" Exact in every kernel and not drawn: {', '.join(exact)}." if exact else ""
+    note += " Without a marker: exact." if (table == 0).any(axis=None) else ""
     return Chart(f"Error by distribution at {size} × {size} × {size}", under, [panel], note, left=100)
 
 
@@ -832,11 +826,12 @@ def loss_curves(source: Source) -> Chart:
         name = programs.MODES[curve.mode].strip("`") + ("" if same else f", seed {curve.seed}")
         color = (CUBLAS if curve is reference else LOSS_COLORS[curve.mode]) if same else MUTED
         look[name] = {"light": color, "shape": "circle"}
-        widths |= {} if curve is reference else {name: 1.2 if same else 0.7}  # the wider one below stays visible
         about = {"name": name, "group": name}
         losses += [about | {"step": step, "loss": plain(loss)} for step, loss in enumerate(curve.losses, 1)]
-        apart = map(abs, map(float.__sub__, curve.losses, reference.losses)) if curve is not reference else ()
-        distances += [about | {"step": step, "loss": plain(loss)} for step, loss in enumerate(apart, 1) if loss]
+        if curve is not reference:
+            widths[name] = 1.2 if same else 0.7  # the wider one below stays visible
+            apart = map(abs, map(float.__sub__, curve.losses, reference.losses))
+            distances += [about | {"step": step, "loss": plain(loss)} for step, loss in enumerate(apart, 1) if loss]
     x = Quantity("step", "step", scale=linear(max(row["step"] for row in losses), 1), axis={"grid": False})
     panels = []
     for rows, title, height in ((losses, "loss", 240), (distances, "distance from cuBLAS", 200)):
@@ -853,11 +848,13 @@ def energy_over_size(source: Source) -> Chart:
         raise NoData("no results of runner --energy")
     records = Source(source.energy).defaults()
     turns = records.energy.map(lambda energy: energy["kernel"] if isinstance(energy, dict) else {})
-    records = records.assign(watts=[turn.get("watts", np.nan) for turn in turns])
-    records["pj_per_flop"] = [1e3 / turn["gflops_per_watt"] if "watts" in turn else np.nan for turn in turns]
+    records = records.assign(
+        watts=[turn.get("watts", np.nan) for turn in turns],
+        pj_per_flop=[1e3 / turn["gflops_per_watt"] if "watts" in turn else np.nan for turn in turns],
+        throttled=[bool(turn) and turn["trace"]["throttled_share"] > 0 for turn in turns],
+    )
     if (records := records.dropna(subset="watts")).empty:
         raise NoData("NVML told no energy")
-    records = records.assign(throttled=[turn["kernel"]["trace"]["throttled_share"] > 0 for turn in records.energy])
     every = records.assign(flop_per_pj=1 / records.pj_per_flop)
     records = most_gained(every, "flop_per_pj")
     energy = log_quantity("pj_per_flop", "pJ for each FLOP", records.pj_per_flop, 1.3, 1.3)
