@@ -277,7 +277,7 @@ def gather(paths: Sequence[Path]) -> Report:
             if file.document.get("interrupted"):
                 notes.setdefault("Interrupted, so that files are missing", []).append(source)
         else:
-            report.notes.append(f"{source}{Path(file.path).suffix} is not shown: it holds no cases of the runner.")
+            notes.setdefault("Not shown, without cases of the runner", []).append(f"{source}{Path(file.path).suffix}")
     with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
         report.tables += (Table(*board) for board in leaderboards(judged))
         report.judged_on = [device_name(document["context"]) for document in judged]

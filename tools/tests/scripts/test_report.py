@@ -69,7 +69,7 @@ def test_nothing_to_show_is_said(capsys, edited, tmp_path):
     for path, message in (
         (edited("cold.json", lambda document: document["benchmarks"].clear()), "nothing to show"),
         # The note of a page names no folder of its maker.
-        (SYNTHETIC / "kernels.json", "nothing to show: kernels.json is not shown"),
+        (SYNTHETIC / "kernels.json", "nothing to show: Not shown, without cases of the runner: kernels.json."),
         (tmp_path / "absent.json", "absent"),
         (tmp_path / "empty", "holds no *.json"),
     ):
@@ -239,8 +239,9 @@ def test_every_results_file_of_the_repository_makes_a_report(tmp_path):
     files = committed_results()
     found = written(tmp_path, *files)
     assert len({c["source"] for c in found["cases"]}) == len(found["files"])
-    others = [note for note in found["notes"] if "is not shown: it holds no cases of the runner" in note]
-    assert any("kernels.json" in note for note in others)
+    (note,) = [note for note in found["notes"] if note.startswith("Not shown, without cases of the runner: ")]
+    others = note.partition(": ")[2].removesuffix(".").split(", ")
+    assert any("kernels.json" in other for other in others)
     assert len(found["files"]) + len(others) == len(files)
 
 
