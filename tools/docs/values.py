@@ -52,9 +52,7 @@ OF_CASES: dict[str, tuple[str, Form]] = {
 }
 OF_KERNELS: dict[str, tuple[str, Form]] = {
     "registers": ("registers", whole),
-    "smem": ("smem_bytes", whole),
     "spills": ("spill_bytes", whole),
-    "blocks_per_sm": ("blocks_per_sm", whole),
     "occupancy": ("occupancy", share),
 }
 PEAKS = {"fp32_peak_gflops": "fp32", "dram_peak_gbytes_s": "dram"}  # in TFLOP/s and TB/s
@@ -62,7 +60,7 @@ COUNTER_FORMS = {field: form for _, field, form in forms.COUNTER_ROWS}
 
 # The file of a quantity where a page names none.
 FILES = dict.fromkeys(("relative", "componentwise", "roundings"), results.ACCURACY_FILE)
-OF_TURNS = ("joules", "watts", "gflops_per_joule", "energy_of_cublas", "back_to_back", "clock", "throttled")
+OF_TURNS = ("joules", "watts", "gflops_per_joule", "energy_of_cublas", "back_to_back", "clock")
 FILES |= dict.fromkeys(OF_TURNS, results.ENERGY_FILE)
 FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), results.SUSTAINED_FILE)
 FILES |= dict.fromkeys(("counter", "launch"), results.COUNTERS_FILE) | {
@@ -137,7 +135,6 @@ def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
             yield "energy_of_cublas", shape, Value(own["joules_per_product"] / rival["joules_per_product"], share)
     if (clock := own["trace"].get("mean_sm_clock_mhz")) is not None:
         yield "clock", shape, Value(clock, lambda v: f"{v:.0f} MHz")
-    yield "throttled", shape, Value(own["trace"]["throttled_share"], share)
     if row.outcome != "sustained":
         return
     flops = 2.0 * row.m * row.n * row.k
@@ -155,8 +152,6 @@ def of_case(row) -> Iterator[tuple[str, str, Value]]:
         for quantity, (column, form) in OF_CASES.items():
             if is_number(value := getattr(row, column)):
                 yield quantity, shape, Value(value, form)
-        if isinstance(row.samples_us, list):
-            yield "samples", shape, Value(len(row.samples_us), whole)
     if isinstance(row.accuracy, dict) and isinstance(row.data, str):
         for quantity, error in (("relative", row.rel_err), ("componentwise", row.accuracy.get("componentwise_err"))):
             if is_number(error):
@@ -174,10 +169,6 @@ def of_results(rows: pd.DataFrame) -> Dictionary:
             found |= {f"{q}.{kernel}": value for q, value in of_kernel.items() if is_number(value.number)}
             for quantity, rest, value in of_case(row):
                 found[f"{quantity}.{kernel}.{rest}"] = value
-                for extreme, wins in (("least", float.__lt__), ("most", float.__gt__)):
-                    best = found.setdefault(f"{extreme}.{quantity}.{kernel}", value)
-                    if wins(float(value.number), float(best.number)):
-                        found[f"{extreme}.{quantity}.{kernel}"] = value
     context = rows.context.iloc[0]
     for part in ("device", "protocol"):
         for field, number in (context.get(part) or {}).items():
