@@ -122,12 +122,18 @@ Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const 
   CheckedArrays::current()->observe();
   unwritten_ = false;
   learn_pending(thread);
+  const bool shared = static_cast<std::size_t>(access.address - shared_) < variables_.bytes();
   if (access.aligned && reinterpret_cast<std::uintptr_t>(access.address) % access.bytes != 0) {
-    return describe(access) + ", which is not aligned to them";
+    const auto& arrays = CheckedArrays::current()->entries();
+    const auto array = std::ranges::find_if(arrays, [&](const CheckedArrays::Entry& entry) {
+      return static_cast<std::size_t>(access.address - static_cast<const std::byte*>(entry.array.begin)) < entry.bytes;
+    });
+    const std::string what = shared                  ? describe_shared(access)
+                             : array != arrays.end() ? describe(access, array->array)
+                                                     : describe(access);
+    return what + ", which is not aligned to them";
   }
-  const auto offset = static_cast<std::size_t>(access.address - shared_);
-  return offset < variables_.bytes() ? access_shared(thread, access, By::code, code)
-                                     : access_global(thread, access, code);
+  return shared ? access_shared(thread, access, By::code, code) : access_global(thread, access, code);
 }
 
 // ---- Order ----

@@ -12,6 +12,12 @@
 #include <utility>
 
 namespace simt {
+namespace {
+
+constexpr std::uint64_t MANY_POLLS = 1U << 17U;  // a quarter of a second of them
+constexpr const char* POLLS = "waits for ever for what another thread writes: all blocks that run wait so";
+
+}  // namespace
 
 constinit thread_local Block* Block::current_block = nullptr;
 
@@ -58,6 +64,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   tensor_operations_.begin();
   Scheduler& scheduler = context_.scheduler;
   scheduler.run();
+  end_polling();
   if (cluster != nullptr) {
     cluster->end();
   }
@@ -100,6 +107,8 @@ void Block::access(const Access& access, const void* code) {
   }
   if (access.strong && !access.write) {
     poll(access.address, code);
+  } else {
+    end_polling();
   }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
     const std::exception_ptr error = std::make_exception_ptr(
@@ -112,11 +121,36 @@ void Block::poll(const void* address, const void* code) {
   if (launch_ends()) {
     context_.scheduler.freeze(std::make_exception_ptr(Stopped("a thread polls what no other one has written")));
   }
+  if (polls_for_ever()) {
+    context_.scheduler.freeze(std::make_exception_ptr(
+        Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + POLLS)));
+  }
   if (polled_ == std::pair(address, code)) {
     context_.scheduler.give_way_quietly();
     set_in_kernel(false);
   }
   polled_ = {address, code};
+}
+
+void Block::poll(Site site) {
+  if (polls_for_ever()) {
+    fail(POLLS, site);
+  }
+  wait_for_other_blocks(context_.scheduler);
+}
+
+bool Block::polls_for_ever() {
+  if (++polls_ == MANY_POLLS) {
+    count_as_polling(true);
+  }
+  return polls_ % MANY_POLLS == 0 && all_poll_since(changes_);
+}
+
+void Block::forget_polls() {
+  if (polls_ >= MANY_POLLS) {
+    count_as_polling(false);
+  }
+  polls_ = 0;
 }
 
 bool Block::is_argument(const void* address) const {

@@ -69,6 +69,14 @@ class Block {
   std::byte* in_cluster(unsigned address, unsigned rank, Site site) const;
   /// Whether it lies in the shared memory of another block of the cluster.
   bool is_in_other_block(const void* address) const;
+  /// The current thread has looked for what others write, in vain, and lets them run. Fails where it waits for ever.
+  void poll(Site site);
+  /// It has done something else.
+  void end_polling() {
+    if (polls_ != 0) {
+      forget_polls();
+    }
+  }
   const Launch& launch() const { return *launch_; }
   /// In its cluster.
   unsigned rank() const { return rank_; }
@@ -88,6 +96,9 @@ class Block {
   /// The instruction before `code` is about to read a word that others may change. Where it has read the same word the
   /// last time, it polls, and the other threads of the block go first.
   void poll(const void* address, const void* code);
+  void forget_polls();
+  /// Counts a poll. Whether all blocks that run have done nothing else for long.
+  bool polls_for_ever();
   bool is_argument(const void* address) const;
   void sync_blocks(const char* of, Site site);
   /// Whether this block has something at the shared address; others of its cluster have it there too.
@@ -98,6 +109,8 @@ class Block {
   Cluster* cluster_ = nullptr;
   unsigned meetings_ = 0;                       ///< with the other blocks of the cluster
   std::pair<const void*, const void*> polled_;  ///< the last word that poll() was told of, and the instruction
+  std::uint64_t polls_ = 0;                     ///< without anything else in between
+  std::uint64_t changes_ = 0;                   ///< of what other blocks do, when that was looked at last
   unsigned rank_ = 0;
   bool in_kernel_ = false;
   bool stopped_ = false;

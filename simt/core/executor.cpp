@@ -26,12 +26,24 @@ namespace {
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
 
+std::atomic<unsigned> running = 0;       ///< blocks
+std::atomic<unsigned> polling = 0;       ///< of them
+std::atomic<std::uint64_t> changes = 0;  ///< of both
+
 LaunchObserver* observer = nullptr;
 
 bool asked_to_stop() {
   bool (*const asked)() = stop;
   return asked != nullptr && asked();
 }
+
+/// Counts a block among those that run.
+struct Counted {
+  Counted() { ++running, ++changes; }
+  ~Counted() { --running, ++changes; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+};
 
 /// The OS threads that run blocks, for as long as the program lasts. They are never joined: code of a block may call
 /// exit(), on two threads at once, and a thread can not wait for itself.
@@ -137,6 +149,7 @@ class Workers {
         throw Stopped("interrupted");
       }
       const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
+      const Counted counted;
       block.run(position_of_block(number, launch), number,
                 clusters_.empty() ? nullptr : &clusters_[position / together(launch)]);
       if (*block_done_) {
@@ -178,6 +191,15 @@ Index3 position_of_block(std::uint64_t number, const Launch& launch) {
 }
 
 bool launch_ends() { return failed || asked_to_stop(); }
+
+void count_as_polling(bool polls) {
+  polling += polls ? 1 : -1;
+  ++changes;
+}
+
+bool all_poll_since(std::uint64_t& before) {
+  return std::exchange(before, changes.load()) == changes && polling == running;
+}
 
 void wait_for_other_blocks(Scheduler& scheduler) {
   if (launch_ends()) {

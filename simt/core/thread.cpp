@@ -31,6 +31,18 @@ void fence(bool of_block) { InExecutor()->fence(of_block); }
 
 void give_way() { InExecutor()->scheduler().give_way(); }
 
+Polling::~Polling() {
+  if (Block::on_this_thread() != nullptr) {  // and not the host
+    InExecutor()->end_polling();
+  }
+}
+
+void Polling::again(Site site) {
+  if (Block::on_this_thread() != nullptr) {
+    InExecutor()->poll(site);
+  }
+}
+
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
   return InExecutor()->warp_barriers().exchange(mask, value, source, site);
 }
@@ -210,8 +222,10 @@ std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, 
   in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
   const std::uint64_t old = change_atomically(operation, type, address, operand, expected);
   const bool waits = operation == AtomicOperation::compare_and_swap ? old != expected : operand == 0;
-  if (waits) {  // it tries again, or looks what others have done
-    wait_for_other_blocks(in_executor->scheduler());
+  if (!waits) {
+    in_executor->end_polling();
+  } else {  // it tries again, or looks what others have done
+    in_executor->poll(site);
   }
   return old;
 }

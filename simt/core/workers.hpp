@@ -35,6 +35,10 @@ Index3 position_of_block(std::uint64_t number, const Launch& launch);
 /// Whether a block of the current launch has failed, or stop_when() asks to stop. Blocks must not wait for other blocks
 /// then.
 bool launch_ends();
+/// Counts a block among those that poll, or no longer.
+void count_as_polling(bool polls);
+/// Whether all blocks that run poll, and did when `changes` was set, which is set again.
+bool all_poll_since(std::uint64_t& changes);
 /// While a block waits for another one: gives way to the block's other threads and to other OS threads. Throws Stopped
 /// where the launch ends.
 void wait_for_other_blocks(Scheduler& scheduler);

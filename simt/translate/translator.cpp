@@ -117,6 +117,10 @@ class Translator {
       name_allocation(at);
     } else if (is_any(at, {"asm", "__asm__", "__asm"}) && begins_statement(at)) {
       return assembly(at);
+    } else if (token.is("while") && in_device_code() && only_looks(at)) {
+      texts_[at] = "for";
+      texts_[at + 1] = "(simt::Polling simt_polling; ";
+      texts_[partner(at + 1)] = "; simt_polling.again())";
     }
     return at;
   }
@@ -230,6 +234,18 @@ class Translator {
       before_[at] += "(simt::name_next_allocation(\"" + name + "\"), ";
       texts_[close] += ")";
     }
+  }
+
+  /// Whether the loop does nothing until its condition fails, for which other threads have to run.
+  bool only_looks(Position loop) const {
+    const bool ends_do = is(loop - 1, "}") ? is(partner(loop - 1) - 1, "do") : is(statement_begin(loop - 1), "do");
+    if (ends_do || !is(loop + 1, "(")) {
+      return false;
+    }
+    const Position body = partner(loop + 1) + 1;
+    const Position sleep = is(body, "{") ? body + 1 : body;
+    const Position end = is(sleep, "__nanosleep") ? partner(sleep + 1) + 2 : sleep;
+    return sleep == body ? is(end - (end > body ? 1 : 0), ";") : is(end, "}");
   }
 
   // ---- kernel<T><<<grid, block>>>(arguments) ----

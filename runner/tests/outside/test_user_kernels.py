@@ -462,7 +462,7 @@ CRASHES = {
     "abort.cu": ("sum = 0;", "sum = 0; abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
     "hang.cu": (
         "sum = 0;",
-        "sum = 0; while (*(volatile float*)C != 1234.5f);",
+        "sum = 0; for (volatile int on = 1; on;) {}",
         r"took longer than \d+ s, which --timeout",
     ),
 }
@@ -641,11 +641,8 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
 # ---- Kernels that are wrong in one way ----
 
 
-HANGING = "never_ends.cu"  # CRASHES has one of the kind, and the table's own limit is for cores that are free
-
-
 # keeps_a_counter.cu is right in its first launch alone, so its row depends on the files that share its process.
-SAMPLED = [file for file in wrong_kernels.kernels() if file not in (HANGING, "keeps_a_counter.cu")]
+SAMPLED = [file for file in wrong_kernels.kernels() if file != "keeps_a_counter.cu"]
 
 
 @pytest.mark.parametrize("file", testing.sample(SAMPLED, 8))
@@ -682,7 +679,7 @@ def test_nvcc_takes_all_of_them(tmp_path):
 BAD_FILES = {
     "an empty file": ("  \n", "my.cu is empty"),
     "no kernel": ("int x = 3;\n", "there is no kernel in it"),
-    "no launch": (KERNEL, "--launch 'sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha"),
+    "no launch": (KERNEL, "--launch 'sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha"),
     "two kernels": (KERNEL + KERNEL.replace("sgemm", "other"), "my.cu:11: __global__ other(int M"),
     "what does not compile": (RIGHT.replace("float sum", "flaot sum"), "my.cu:6:5: error: "),
     "a requirement that does not parse": (RIGHT + "// requires: M %\n", "my.cu:"),
@@ -739,21 +736,6 @@ def test_status_2_of_missing_files_and_functions(run):
     done = run({"my.cu": RIGHT}, kernels="my.cu:other")
     assert done.status == 2
     assert "there is no function 'other' in it" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("launch", "reason"),
-    [
-        ("sgemm<<<1, dim3(64, 32)>>>(M, N, K, alpha, A, B, beta, C)", "2048 threads (64 x 32 x 1) in a block"),
-        ("sgemm<<<dim3(0, 1), 32>>>(M, N, K, alpha, A, B, beta, C)", "a grid of 0 x 1 x 1 blocks"),
-        ("(void)M", "no kernel was launched"),
-    ],
-)
-def test_a_launch_that_can_not_be_made_fails_its_case(run, launch, reason):
-    done = run({"my.cu": RIGHT}, "--check", "--launch", launch)
-    assert done.status == 1, done.stderr
-    assert done.cases[0]["outcome"] == "failed"
-    assert reason in done.cases[0]["reason"]
 
 
 def test_a_file_may_name_what_other_files_have(run):

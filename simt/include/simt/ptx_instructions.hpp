@@ -349,14 +349,14 @@ class MatrixRows {
     rows_ = gather(0xFFFFFFFFU, row, site);
   }
 
-  std::uint32_t load_pair(unsigned matrix) const {
+  [[gnu::always_inline]] std::uint32_t load_pair(unsigned matrix) const {
     if (!transposed_) {
       return load<std::uint32_t>(at(matrix, own_ / 4, own_ % 4 * 2));
     }
     return load<std::uint16_t>(at(matrix, own_ % 4 * 2, own_ / 4)) |
            static_cast<std::uint32_t>(load<std::uint16_t>(at(matrix, own_ % 4 * 2 + 1, own_ / 4))) << 16U;
   }
-  void store_pair(unsigned matrix, std::uint32_t pair) const {
+  [[gnu::always_inline]] void store_pair(unsigned matrix, std::uint32_t pair) const {
     if (!transposed_) {
       store(at(matrix, own_ / 4, own_ % 4 * 2), pair);
     } else {
@@ -376,7 +376,7 @@ class MatrixRows {
 };
 
 template <unsigned COUNT>
-std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site site) {
+[[gnu::always_inline]] inline std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site site) {
   const MatrixRows rows(row, transposed, site);
   std::array<std::uint32_t, COUNT> result;
   for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
@@ -386,7 +386,8 @@ std::array<std::uint32_t, COUNT> ldmatrix(unsigned row, bool transposed, Site si
 }
 
 template <unsigned COUNT>
-void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs, bool transposed, Site site) {
+[[gnu::always_inline]] inline void stmatrix(unsigned row, const std::array<std::uint32_t, COUNT>& pairs,
+                                            bool transposed, Site site) {
   const MatrixRows rows(row, transposed, site);
   for (unsigned matrix = 0; matrix < COUNT; ++matrix) {
     rows.store_pair(matrix, pairs[matrix]);
@@ -418,7 +419,7 @@ inline unsigned wgmma_tile(std::uint64_t descriptor) {
 struct WgmmaPart {
   WgmmaA registers;
 };
-inline WgmmaPart wgmma_rows(std::uint64_t descriptor) {
+[[gnu::always_inline]] inline WgmmaPart wgmma_rows(std::uint64_t descriptor) {
   const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
   WgmmaPart part;
   for (unsigned i = 0; i < 4; ++i) {

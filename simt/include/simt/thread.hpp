@@ -31,6 +31,16 @@ void warp_barrier(unsigned mask, Site site);
 void fence(bool of_block = false);
 /// Lets the other threads of the block run until each of them waits, has finished or gave way as well.
 void give_way();
+/// Lasts while a loop looks for what other threads write.
+class Polling {
+ public:
+  Polling() = default;
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+  ~Polling();
+  /// Lets others run. Fails where the thread waits for ever.
+  void again(Site site = Site::current());
+};
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what lane `source` gave.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what each of them gave.
