@@ -33,10 +33,14 @@
 namespace sgemm {
 namespace {
 
-/// How a file's product is started, as people read it, and how much its time on a GPU is to be believed.
-std::string call_of(const Kernel& kernel) {
+/// How a file's product is started, as people read it, and how much its time on a GPU, or its check, is to be believed.
+std::string call_of(const Kernel& kernel, const Protocol& protocol) {
+  const std::string launch = launches_of(kernel).front();
+  const bool takes_beta = launch.find("beta") != std::string::npos;
   return fmt::format(
-      "{}: {}{}", kernel.id(), launches_of(kernel).front(),
+      "{}: {}{}{}", kernel.id(), launch,
+      protocol.check && takes_beta && protocol.beta == 0.0F ? " (what it does with beta is not seen: --beta 2 shows it)"
+                                                            : "",
       kernel.file->host_code
           ? " (its host code is loaded: times are its owner's word; --device-code runs its kernels alone)"
           : "");
@@ -72,8 +76,8 @@ ExitStatus run_plan(const Run& run) {
     std::vector<std::string> lines = heading(options, device, runner->gpu_facts(), executing, path.string());
     for (const Case& item : run.plan) {
       const Kernel& kernel = *item.kernel;
-      if (kernel.file && std::ranges::find(lines, call_of(kernel)) == lines.end()) {
-        lines.push_back(call_of(kernel));
+      if (kernel.file && std::ranges::find(lines, call_of(kernel, options.protocol)) == lines.end()) {
+        lines.push_back(call_of(kernel, options.protocol));
       }
     }
     console.heading(lines);

@@ -200,13 +200,20 @@ Words with_values(const Words& flags, std::initializer_list<std::string_view> na
   return found;
 }
 
+/// The messages, and where they are about a launch line the names that it may use.
+std::string with_names(const std::string& messages) {
+  return messages + (messages.find("--launch:") != std::string::npos
+                         ? fmt::format("A launch line's own names: {}\n", NAMES_OF_PROBLEM)
+                         : "");
+}
+
 UsageError does_not_compile(const std::string& compiler, const std::string& path, Target target,
                             const std::string& messages) {
   const char* const variable = std::getenv("CXX");
   const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
   return UsageError(fmt::format("{} does not compile for {}{}", path, machine_of(target),
                                 chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", compiler) : ""),
-                    messages);
+                    with_names(messages));
 }
 
 /// Runs a compiler to its end. Throws CaseStopped where the run is interrupted.
@@ -321,7 +328,8 @@ void compile_for_executor(const Flags& flags, const UserFile& file, const std::s
   } catch (const simt::CompilerError& error) {
     throw does_not_compile(words.front(), file.path, target, error.what());
   } catch (const simt::TranslationError& error) {
-    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path), fmt::format("{}\n", error.what()));
+    throw UsageError(fmt::format("{} can not be executed on the CPU", file.path),
+                     with_names(fmt::format("{}\n", error.what())));
   }
 }
 

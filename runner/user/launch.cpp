@@ -10,6 +10,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ using Meanings = std::vector<std::pair<std::regex, std::string>>;
 /// By the first pattern that the whole name has, in lower case and without what stands before and behind it for the
 /// memory that it is in; empty where there is none.
 std::string meaning_of(std::string_view written, const Meanings& meanings) {
-  static const std::regex BEFORE("^(d|dev|device|gpu|mat|matrix|p|ptr|in|num|n)_");
+  static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in|num|n)_");
   static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
   const std::string name = in_lower_case(written);
   const std::string plain = std::regex_replace(std::regex_replace(name, BEFORE, ""), BEHIND, "");
@@ -82,17 +83,21 @@ std::string size_of(std::string_view name) {
 
 std::string matrix_of(std::string_view name) {
   static const Meanings MEANINGS{
-      {std::regex("(d|dev|device|mat|matrix|gpu|in)?a|inp(ut)?|lhs|left|mat1|x"), "A"},
-      {std::regex("(d|dev|device|mat|matrix|gpu|in)?b|weights?|rhs|right|mat2|w"), "B"},
-      {std::regex("(d|dev|device|mat|matrix|gpu|out)?c|out(put)?|res(ult)?s?|dst|dest|ans(wer)?|prod(uct)?|y"), "C"},
+      {std::regex("(d|dev|device|mat|matrix|gpu|in)?a|inp(ut)?|lhs|left|mat1|data1\\d*|x"), "A"},
+      {std::regex("(d|dev|device|mat|matrix|gpu|in)?b|weights?|rhs|right|mat2|data2\\d*|w"), "B"},
+      {std::regex(
+           "(d|dev|device|mat|matrix|gpu|out)?c|out(put)?|res(ult)?s?|dst|dest|ans(wer)?|prod(uct)?|data0\\d*|y"),
+       "C"},
       {std::regex("bias"), "nullptr"},
   };
   return meaning_of(name, MEANINGS);
 }
 
-bool is_transposed_by_name(std::string_view name) {
-  static const Meanings WEIGHTS{{std::regex("weights?"), "nt"}};
-  return !meaning_of(name, WEIGHTS).empty();
+/// Whether names tell that B lies transposed, as the weights of a layer of a network do.
+bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
+  static const Meanings OF_LAYERS{{std::regex("weights?|(b|w)t(rans(posed)?)?|out(put)?features"), "nt"}};
+  return std::ranges::any_of(
+      parameters, [](const simt::Parameter& parameter) { return !meaning_of(parameter.name, OF_LAYERS).empty(); });
 }
 
 // ---- What their types are ----
@@ -106,6 +111,11 @@ bool is_tensor(const simt::Parameter& parameter) {
   });
 }
 
+/// What Code::with_plain_types() makes of the type of a class of extents and a pointer: "matrix Name : rows memory".
+constexpr std::string_view OF_CLASS = "matrix ";
+
+bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
+
 bool is_pointer(const simt::Parameter& parameter) { return has(parameter.type, "*"); }
 
 bool is_input(const simt::Parameter& parameter) {
@@ -117,7 +127,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (has(type, "cudaStream_t")) {
     return Type::stream;
   }
-  if (is_tensor(parameter)) {
+  if (has_extents(parameter)) {
     return Type::matrix;
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
@@ -221,6 +231,11 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
   }
   bool certain = true;
   std::size_t matrices = values.size();
+  if (values.size() == 4 && std::ranges::count(values, "B") == 2) {  // W and b
+    if (const auto b = std::ranges::find(parameters, "b", &simt::Parameter::name); b != parameters.end()) {
+      values[static_cast<std::size_t>(b - parameters.begin())] = "nullptr";
+    }
+  }
   if (values.size() == 4 && contains(values, "nullptr")) {
     certain = false;  // a bias, which a product has none of
     matrices = 3;
@@ -229,9 +244,7 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
     return {};
   }
   if (contains(values, "A") && contains(values, "B") && contains(values, "C")) {
-    const bool by_weight = std::ranges::any_of(
-        parameters, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });
-    return {{values}, certain && !by_weight};
+    return {{values}, certain};
   }
   if (values.size() != 3) {
     return {};
@@ -272,9 +285,21 @@ Choices factors_of(const Words& names) {
 
 /// The argument for a parameter that stands for `name` of the problem.
 std::string argument_for(const simt::Parameter& parameter, const std::string& name) {
+  const std::string_view rows = name == "B" ? "K" : "M";
+  const std::string_view columns = name == "A" ? "K" : "N";
   if (is_tensor(parameter)) {
-    const std::string_view extents = name == "A" ? "M, K" : name == "B" ? "K, N" : "M, N";
-    return fmt::format("torch::from_blob({}, {{{}}})", name, extents);
+    return fmt::format("torch::from_blob({}, {{{}, {}}})", name, rows, columns);
+  }
+  if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
+    const std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
+    Words members;
+    for (const std::string_view word : std::span(words).subspan(3)) {
+      members.emplace_back(word == "rows"      ? rows
+                           : word == "columns" ? columns
+                           : word == "ld"      ? "ld" + in_lower_case(name)
+                                               : name);
+    }
+    return fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
   }
   return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
 }
@@ -383,12 +408,26 @@ class Code {
 
   bool launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
-  /// Whether the kernel asks for one coordinate of its threads and blocks alone.
-  bool is_in_line(const simt::Function& kernel) const {
-    const auto asks_for = [body = body_of(kernel)](const std::string& coordinate) {
-      return std::regex_search(body, std::regex("(threadIdx|blockIdx)\\s*\\.\\s*" + coordinate));
-    };
-    return asks_for("x") && !asks_for("y");
+  /// The grid and the block of a kernel that computes an element a thread, or with question marks those of another.
+  std::string configuration_of(const simt::Function& kernel) const {
+    const std::string body = body_of(kernel);
+    const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
+    if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
+      return "ceil_div(M * N, 256), 256";
+    }
+    Words sides;
+    for (const char* const axis : {"x", "y"}) {
+      std::smatch side;
+      const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{0}\s*\*\s*(\w+)\s*\+\s*threadIdx\s*\.\s*{0})", axis));
+      const bool found = std::regex_search(body, side, tile);
+      const std::string name = found ? side.str(1) : "";
+      sides.push_back(found && (std::isdigit(name.front()) != 0 || constants_.contains(name)) ? name : "32");
+    }
+    if (asks_for("blockIdx") && !asks_for(R"(blockDim\s*\.\s*y)") && kernel.template_parameters.size() != 1 &&
+        sides == Words{"32", "32"}) {
+      return "?grid, ?block";
+    }
+    return fmt::format("dim3(ceil_div(N, {0}), ceil_div(M, {1})), dim3({0}, {1})", sides[0], sides[1]);
   }
 
   /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it
@@ -446,8 +485,15 @@ class Code {
       }
       Words parts = simt::split_arguments(match.str(2));
       parts.insert(parts.begin(), match.str(1));
+      std::map<std::string, std::string> extents;
+      if (const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
+          !readings.all.empty()) {
+        for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+          extents[function.parameters[i].name] = readings.all.front().values[i];
+        }
+      }
       for (std::string& part : parts) {
-        part = in_words_of_problem(part, body.substr(body.find('{')));
+        part = in_words_of_problem(part, body.substr(body.find('{')), extents);
       }
       static const std::regex OF_C(R"(\b[MN]\b)");
       return contains(parts, "") || parts.size() < 3 || !std::regex_search(parts[1], OF_C) ? Words() : parts;
@@ -463,6 +509,13 @@ class Code {
     for (std::sregex_iterator at(text_.begin(), text_.end(), ALIAS), end; at != end; ++at) {
       types[at->str(1) + at->str(4)] = at->str(2) + at->str(3);
     }
+    static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
+    for (std::sregex_iterator at(text_.begin(), text_.end(), CLASS), end; at != end; ++at) {
+      const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
+      if (const std::string members = members_of_matrix(at->str(2)); !members.empty()) {
+        types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
+      }
+    }
     for (simt::Parameter& parameter : function.parameters) {
       Words words;
       for (const std::string_view word : split(parameter.type, ' ')) {
@@ -475,6 +528,31 @@ class Code {
   }
 
  private:
+  /// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
+  static std::string members_of_matrix(const std::string& declarations) {
+    static const Meanings MEANINGS{{std::regex("rows?|height|h|m"), "rows"},
+                                   {std::regex("col(umn)?s?|width|w|n"), "columns"},
+                                   {std::regex("(row)?stride|ld|pitch|lda"), "ld"}};
+    static const std::regex DECLARED(R"(\s*(int|unsigned(?: int)?|size_t|float)\b([^;]*);)");
+    std::string members;
+    std::size_t pointers = 0;
+    std::string rest = declarations;
+    for (std::smatch match; std::regex_search(rest, match, DECLARED, std::regex_constants::match_continuous);
+         rest = match.suffix()) {
+      for (const std::string& name : simt::split_arguments(match.str(2))) {
+        const bool memory = match.str(1) == "float" && std::ranges::count(name, '*') == 1;
+        const std::string meaning = memory ? "memory" : match.str(1) == "float" ? "" : meaning_of(name, MEANINGS);
+        if (meaning.empty()) {
+          return "";
+        }
+        pointers += memory ? 1 : 0;
+        members += " " + meaning;
+      }
+    }
+    return pointers == 1 && simt::trimmed(rest).empty() && has(members, "rows") && has(members, "columns") ? members
+                                                                                                           : "";
+  }
+
   static Words names_of(const simt::Function& function) {
     Words names;
     std::ranges::transform(function.parameters, std::back_inserter(names), &simt::Parameter::name);
@@ -483,14 +561,17 @@ class Code {
 
   /// The expression of a function's body with extents by their names in launch lines, and its locals by what they are
   /// made of; empty where that does not go.
-  std::string in_words_of_problem(const std::string& expression, const std::string& body, int depth = 4) const {
-    static const std::set<std::string> KNOWN{"dim3",   "int",   "unsigned", "size_t",
-                                             "sizeof", "float", "ceil_div", "stream"};
+  std::string in_words_of_problem(const std::string& expression, const std::string& body,
+                                  const std::map<std::string, std::string>& extents, int depth = 4) const {
+    static const std::set<std::string> KNOWN{"dim3",  "int",      "unsigned", "uint",  "size_t",     "sizeof",
+                                             "float", "ceil_div", "stream",   "ceil",  "min",        "max",
+                                             "true",  "false",    "std",      "ceilf", "static_cast"};
     std::string result;
     std::string rest = expression;
     for (std::smatch match; std::regex_search(rest, match, WORD); rest = match.suffix()) {
       const std::string word = match.str();
-      const std::string extent = size_of(word);
+      const auto known = extents.find(word);
+      const std::string extent = known != extents.end() ? known->second : size_of(word);
       const bool is_member = match.prefix().str().ends_with('.');
       std::string value = is_member || KNOWN.contains(word) || constants_.contains(word) ||
                                   std::ranges::find(functions_, word, &simt::Function::name) != functions_.end()
@@ -498,7 +579,7 @@ class Code {
                           : extent.size() == 1 ? extent
                                                : "";
       if (value.empty() && depth > 0) {
-        value = in_words_of_problem(local_of(word, body), body, depth - 1);
+        value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
       }
       if (value.empty()) {
         return "";
@@ -510,17 +591,19 @@ class Code {
 
   /// What a local variable is declared to be, as an expression; empty where no declaration was found.
   static std::string local_of(const std::string& name, const std::string& body) {
-    static const std::regex DECLARATION(R"(\b(?:dim3|int|unsigned|auto|size_t)\s+([^;]*);)");
-    for (const std::string& declared : all_matches(body, DECLARATION)) {
-      for (const std::string& part : simt::split_arguments(declared)) {
+    static const std::regex DECLARATION(
+        R"(\b(dim3|int|uint|unsigned(?:\s+int)?|bool|auto|size_t)(?:\s+const)?\s+([^;]*);)");
+    for (std::sregex_iterator at(body.begin(), body.end(), DECLARATION), end; at != end; ++at) {
+      for (const std::string& part : simt::split_arguments(at->str(2))) {
         std::string rest = part.starts_with(name) ? simt::trimmed(std::string_view(part).substr(name.size())) : "";
         const bool assigned = rest.starts_with('=');
         rest = assigned ? simt::trimmed(std::string_view(rest).substr(1)) : rest;
         if (rest.starts_with('{') || (!assigned && rest.starts_with('('))) {
-          return "dim3" + rest;
+          return at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
         }
         if (assigned) {
-          return "(" + rest + ")";
+          static const std::regex PLAIN(R"([\w.]+)");
+          return std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
         }
       }
     }
@@ -570,6 +653,7 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
 struct Start {
   std::string statement;
   std::string requirement;  ///< or nothing
+  std::string ops;          ///< as in Reading
 };
 
 Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
@@ -585,10 +669,11 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
   Words values;
-  std::string requirement;
+  Start start;
   if (const Readings readings = readings_of(instance, code.summed_extent(instance)); !readings.all.empty()) {
     values = readings.all.front().values;
-    requirement = readings.all.front().requirement;
+    start.requirement = readings.all.front().requirement;
+    start.ops = readings.all.front().ops;
   } else {
     for (const simt::Parameter& parameter : instance.parameters) {
       const std::optional<Type> type = type_of(parameter);
@@ -599,13 +684,13 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
       values.push_back(value.empty() ? "?" + parameter.name : value);
     }
   }
-  std::string configuration =
-      code.is_in_line(kernel) ? "ceil_div(M * N, 256), 256" : "dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)";
+  std::string configuration = code.configuration_of(kernel);
   if (const Words own = code.own_launch(kernel); !own.empty()) {
     name = own.front();
     configuration = fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "));
   }
-  return {fmt::format("{}<<<{}>>>({})", name, configuration, fmt::join(values, ", ")), requirement};
+  start.statement = fmt::format("{}<<<{}>>>({})", name, configuration, fmt::join(values, ", "));
+  return start;
 }
 
 [[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why, const Code& code,
@@ -615,8 +700,7 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
   for (const simt::Function& function : source.functions) {
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
-    const auto takes_memory = [](const simt::Function& f) { return std::ranges::any_of(f.parameters, is_pointer); };
-    if (function.is_kernel && (kernel == nullptr || (!takes_memory(*kernel) && takes_memory(function)))) {
+    if (function.is_kernel && (kernel == nullptr || kernel->parameters.size() < function.parameters.size())) {
       kernel = &function;
     }
   }
@@ -627,9 +711,8 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
     const Start launch = launch_to_start_from(*kernel, code);
     details += fmt::format(
         "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
-        "Its names: M N K alpha beta A B C lda ldb ldc batch stream workspace; grid and block are those of the "
-        "kernel{}.\n",
-        command_with(options, launch.statement, "", launch.requirement),
+        "Its names: {}; grid and block are those of the kernel{}.\n",
+        command_with(options, launch.statement, launch.ops, launch.requirement), NAMES_OF_PROBLEM,
         has(launch.statement, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
@@ -655,7 +738,23 @@ struct Callable {
   for (const Reading& reading : readings.all) {
     lines += fmt::format("  {}\n", command_with(options, callable.call(reading), reading.ops, reading.requirement));
   }
-  throw UsageError(fmt::format("{}: the names of {}'s parameters do not say which is which", path, function.name),
+  throw UsageError(fmt::format("{}: it is not certain what the parameters of {} mean", path, function.name), lines);
+}
+
+/// Where several functions compute the product: the command line of each.
+[[noreturn]] void choose(const std::vector<Callable>& callable, const std::string& path, const LaunchOptions& options) {
+  std::string lines;
+  for (const Callable& one : callable) {
+    Words words;
+    for (const std::string& word : options.command) {
+      const std::size_t at = (words.empty() || words.back() == "--kernel" ? word : "").find(path);
+      words.push_back(at == std::string::npos ? word
+                                              : std::string(word).insert(at + path.size(), ":" + one.function.name));
+    }
+    std::ranges::transform(words, words.begin(), quoted);
+    lines += fmt::format("  {}\n", fmt::join(words, " "));
+  }
+  throw UsageError(fmt::format("{}: {} of its functions could compute the product: choose one", path, callable.size()),
                    lines);
 }
 
@@ -772,6 +871,19 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     refuse(fmt::format("there is no function '{}' in it", chosen));
   }
   const auto as_written = [&](const PlacedText& statement) {
+    static const std::regex LEFT_OPEN(R"([<(,]\s*(\?\w+))");
+    for (const std::string& open : all_matches(statement.text, LEFT_OPEN)) {
+      refuse(fmt::format("{} in the launch line has to be filled in", open));
+    }
+    static const std::regex CALL(R"((?:^|;)\s*(\w+)\s*(?:<[^<>;]*>)?\s*\()");
+    for (const std::string& called : all_matches(statement.text, CALL)) {
+      if (std::ranges::any_of(source.functions, [&](const simt::Function& function) {
+            return function.is_kernel && base_name(function.name) == called;
+          })) {
+        refuse(
+            fmt::format("{} is a kernel, and a launch line launches it as {}<<<grid, block>>>(...)", called, called));
+      }
+    }
     return UserLaunch{statement, requirement_of(source, path, options, ""), {}, true, {}};
   };
   if (options.launch) {
@@ -786,7 +898,7 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   }
   const std::vector<Callable> callable = callable_functions(source, code, chosen);
   if (callable.size() > 1) {
-    refuse(fmt::format("{} of its functions could compute the product: choose one, {}:NAME", callable.size(), path));
+    choose(callable, path, options);
   }
   if (callable.empty()) {
     refuse(why_not_callable(source, code, chosen));
@@ -887,16 +999,17 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
       matrices.push_back(function.parameters[i]);
     }
   }
-  const bool tensors = std::ranges::all_of(matrices, is_tensor);
+  const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_at(Type::size);
   const Choices of_matrices = matrices_of(matrices);
-  const Choices of_sizes = sizes.empty() && !tensors ? Choices{} : sizes_of(sizes, summed, function.is_kernel);
+  const Choices of_sizes = sizes.empty() && !with_extents ? Choices{} : sizes_of(sizes, summed, function.is_kernel);
   const Choices of_factors = factors_of(names_at(Type::scalar));
   if (of_factors.all.empty() || places[Type::stream].size() > 1) {
     return {};
   }
   const std::string requirement = requirement_without(sizes, of_factors.all.front());
-  Readings readings{{}, of_matrices.certain && of_sizes.certain};
+  const bool transposed = is_transposed_by_names(function.parameters);
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && !transposed};
   for (const Words& chosen_matrices : of_matrices.all) {
     for (const Words& chosen_sizes : of_sizes.all) {
       Reading reading;
@@ -913,13 +1026,11 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
       set(Type::stream, Words(places[Type::stream].size(), "stream"));
       set(Type::order, Words(places[Type::order].size(), "'N'"));
       reading.requirement = requirement;
-      const bool transposed = std::ranges::any_of(
-          matrices, [](const simt::Parameter& parameter) { return is_transposed_by_name(parameter.name); });
       reading.ops = transposed ? "nt" : "";
       readings.all.push_back(std::move(reading));
     }
   }
-  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !tensors) {
+  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !with_extents) {
     add_other_orders(readings.all, summed.empty());
   }
   return readings;

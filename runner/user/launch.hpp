@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgemm {
@@ -15,7 +16,9 @@ struct PlacedText {
   int line = 1;
 };
 
-/// How a file's product is started, in terms of M N K alpha beta A B C lda ldb ldc batch stream workspace.
+constexpr std::string_view NAMES_OF_PROBLEM = "M N K alpha beta A B C lda ldb ldc batch stream workspace";
+
+/// How a file's product is started, in terms of NAMES_OF_PROBLEM.
 struct UserLaunch {
   PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
   std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing

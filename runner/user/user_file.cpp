@@ -55,6 +55,9 @@ std::string source_text(const std::string& path) {
   if (simt::trimmed(*text).empty()) {
     throw UsageError(fmt::format("{} is empty: a kernel is expected in it", path));
   }
+  if (text->starts_with("%%") || text->starts_with("!")) {
+    throw UsageError(fmt::format("the first line of {} is a notebook's: it is none of CUDA, and has to go", path));
+  }
   return *text;
 }
 

@@ -38,9 +38,6 @@ __device__ void write_byte(float* out, unsigned writers) {
 }
 
 const std::vector<WrongAccess> WRONG_ACCESSES{
-    {"read_global_beyond_end",
-     [](const float* in, float* out) { out[threadIdx.x] = in[ELEMENTS - 10 + threadIdx.x]; },
-     {"thread (10,0,0)", "reads 4 bytes", "outside of all arrays"}},
     {"write_global_before_begin",
      [](const float*, float* out) { out[static_cast<int>(threadIdx.x) - 5] = 1.0F; },
      {"thread (0,0,0)", "writes 4 bytes", "outside of all"}},
@@ -72,15 +69,6 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
        out[threadIdx.x] = values[threadIdx.x];
      },
      {"thread (7,0,0)", "values, which nobody has written"}},
-    {"read_what_another_thread_wrote",
-     [](const float*, float* out) {
-       __shared__ float values[THREADS];
-       values[threadIdx.x] = 1.0F;
-       if (threadIdx.x > 0) {
-         out[threadIdx.x] = values[threadIdx.x - 1];
-       }
-     },
-     {"thread (1,0,0)", "which thread (0,0,0) wrote, and no barrier"}},
     {"overwrite_what_others_still_read",
      [](const float*, float* out) {
        __shared__ float values[THREADS];
@@ -219,14 +207,6 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
      {"thread (7,3,1)", "which thread (3,2,1) wrote"},
      1,
      dim3(8, 4, 2)},
-    {"read_copy_before_wait",
-     [](const float* in, float* out) {
-       float* const smem = dynamic_smem();
-       cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-       cp_async_commit_group();
-       out[threadIdx.x] = smem[threadIdx.x];
-     },
-     {"thread (0,0,0)", "asynchronous copy", "not been waited for"}},
     {"read_copy_of_another_thread_without_barrier",
      [](const float* in, float* out) {
        float* const smem = dynamic_smem();

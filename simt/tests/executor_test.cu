@@ -128,11 +128,6 @@ __global__ void mask_without_caller_kernel(float* out) {
   out[threadIdx.x] = 1.0F;
 }
 
-__global__ void rotate_kernel(float* out, int delta) {
-  const int lane = static_cast<int>(threadIdx.x % 16);
-  out[threadIdx.x] = __shfl_sync(0xFFFFFFFF, static_cast<float>(threadIdx.x), lane + delta, 16);
-}
-
 /// 70 threads, a last warp of six: the sum over the warp of the threads' numbers, by xor shuffles of 1, 2, 4, ...
 __global__ void sum_lanes_kernel(float* out) {
   double sum = threadIdx.x;
@@ -368,14 +363,6 @@ TEST(Executor, WorksAfterErrors) {
     std::vector<float> out = threads(96);
     run(pass_to_second_warp_kernel, 96, out.data());
     EXPECT_EQ(out[32], 31.0F);
-  }
-}
-
-TEST(Executor, ShufflesWithinGroups) {
-  std::vector<float> out = threads(96);
-  run(rotate_kernel, 96, out.data(), 3);
-  for (std::size_t thread = 0; thread < out.size(); ++thread) {
-    EXPECT_EQ(out[thread], static_cast<float>(thread - thread % 16 + (thread + 3) % 16)) << thread;
   }
 }
 

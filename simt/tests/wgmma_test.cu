@@ -105,12 +105,10 @@ enum class BulkRing {
   too_many_bytes,    ///< in the last step
   nothing_expected,  ///< an ordinary arrival before the copies
   no_arrival,
-  too_many_arrivals,  ///< while bytes are missing
   too_much_expected,  ///< for an mbarrier
   misaligned_source,
   misaligned_destination,
   misaligned_size,
-  no_init,
   beyond_source,
   beyond_shared_memory,
 };
@@ -125,8 +123,6 @@ enum class NamedArrival {
   right,
   reader_first,  ///< it has the lower thread numbers
   // Mistakes that no kernel may make:
-  never_full,
-  other_count,
   read_after_arrival,  ///< the second warp only arrives where it should wait
   release_before_read,
 };
@@ -327,9 +323,6 @@ __device__ void produce(BulkRing which, const unsigned char* tile, const TileRin
   } else {
     mbarrier_arrive_expect_tx(barrier, ring.bytes);
   }
-  if (which == BulkRing::too_many_arrivals) {
-    mbarrier_arrive(barrier);
-  }
   unsigned to = ring.tile(step);
   unsigned bytes = ring.bytes;
   if (which == BulkRing::halves) {
@@ -409,9 +402,7 @@ __global__ void bulk_kernel(BulkRing which, const unsigned char* tiles, float* d
   if (threadIdx.x == 0) {
     for (const TileRing& ring : {a, b}) {
       for (unsigned stage = 0; stage < STAGES; ++stage) {
-        if (which != BulkRing::no_init) {
-          mbarrier_init(ring.full(stage), 1);
-        }
+        mbarrier_init(ring.full(stage), 1);
         mbarrier_init(ring.empty(stage), WARPGROUP);
       }
     }
@@ -450,9 +441,7 @@ __global__ void named_kernel(NamedArrival which, const float* in, float* out) {
         bar_sync(EMPTY, BOTH);
       }
       values[lane] = in[round * LANES + lane];
-      if (which != NamedArrival::never_full || round == 0) {
-        bar_arrive(FULL, which == NamedArrival::other_count ? BOTH + LANES : BOTH);
-      }
+      bar_arrive(FULL, BOTH);
     } else {
       if (which == NamedArrival::read_after_arrival) {
         bar_arrive(FULL, BOTH);
@@ -828,13 +817,10 @@ TEST(BulkCopies, WrongUsesAreNamed) {
            {BulkRing::no_arrival,
             {"thread (0,0,0)", "wgmma_test.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
              " and 16384 bytes more than it expects so far"}},
-           {BulkRing::too_many_arrivals,
-            {"thread (160,0,0)", "wgmma_test.cu:", "produce", "one arrival more than a phase takes"}},
            {BulkRing::too_much_expected, {"thread (160,0,0)", "at most 1048575 bytes, not 1048576"}},
            {BulkRing::misaligned_source, misaligned},
            {BulkRing::misaligned_destination, misaligned},
-           {BulkRing::misaligned_size, misaligned},
-           {BulkRing::no_init, {"the mbarrier at shared address 0x", "was never initialised"}}}) {
+           {BulkRing::misaligned_size, misaligned}}) {
     SCOPED_TRACE(static_cast<int>(which));
     const RingCase ring;
     expect_parts(message_of([&, copies = which] { ring.run(copies); }), parts);
@@ -860,18 +846,6 @@ void expect_handed_over(NamedArrival which) {
 
 TEST(NamedBarriers, ArrivalsDoNotWait) {
   expect_handed_over(NamedArrival::right);
-  expect_handed_over(NamedArrival::reader_first);
-}
-
-TEST(NamedBarriers, ArrivalsThatAreMissing) {
-  expect_parts(message_of([] { hand_over(NamedArrival::never_full); }),
-               {"waits for ever at barrier ", "which 32 of 64 threads reach", "wgmma_test.cu:", "named_kernel"});
-  expect_handed_over(NamedArrival::right);
-}
-
-TEST(NamedBarriers, ArrivalsForAnotherCount) {
-  expect_parts(message_of([] { hand_over(NamedArrival::other_count); }),
-               {"thread (32,0,0)", "barrier 1 is for 64 threads here and for 96 in thread (31,0,0)"});
   expect_handed_over(NamedArrival::reader_first);
 }
 

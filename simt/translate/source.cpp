@@ -184,11 +184,10 @@ struct Item {
   std::optional<Function> function;  ///< that is defined or declared
 };
 
-std::vector<Item> items_of(Tokens tokens) {
+std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = {}) {
   constexpr std::array NO_FUNCTIONS{"typedef", "using", "static_assert"};
   std::vector<Item> items;
   std::vector<bool> scopes;  ///< that are open, and whether they have a name
-  std::vector<std::string> namespaces;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Tokens head = tokens.subspan(begin, i - begin);
@@ -235,6 +234,27 @@ std::vector<Item> items_of(Tokens tokens) {
       continue;
     }
     begin = i + 1;
+  }
+  return items;
+}
+
+/// With the static functions of classes, which are called as those of namespaces are.
+std::vector<Item> items_and_static_functions(Tokens code) {
+  std::vector<Item> items = items_of(code);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Tokens item = items[i].tokens;
+    const auto brace = std::ranges::find(item, std::string_view("{"), &Token::text);
+    if (brace == item.end() || items[i].name.empty() || !is_class_word(item[0].text)) {
+      continue;
+    }
+    const auto open = static_cast<std::size_t>(brace - item.begin());
+    for (Item& member :
+         items_of(item.subspan(open + 1, closing(item, open) - open - 1), {std::string(items[i].name)})) {
+      const auto is_static = std::ranges::find(member.tokens, std::string_view("static"), &Token::text);
+      if (member.function && is_static != member.tokens.end()) {
+        items.push_back(std::move(member));
+      }
+    }
   }
   return items;
 }
@@ -302,7 +322,7 @@ Source read_source(std::string_view text) {
       source.words.emplace_back(token.text);
     }
   }
-  for (Item& item : items_of(code)) {
+  for (Item& item : items_and_static_functions(code)) {
     const Token& last = item.tokens.back();
     if (item.function && last.text != ";") {  // or else it is a declaration
       item.function->begin = places[static_cast<std::size_t>(item.tokens.data() - code.data())];

@@ -32,6 +32,7 @@ class Case:
     arguments: tuple[str, ...] = ("--check",)
     sizes: str = "32,33x17x9"
     launch: str = ""  # that the record has
+    kernel: str = "file.cu"
 
 
 def naive(parameters: str, rows: str, columns: str, inner: str, *, a: str = "a", b: str = "b", c: str = "c") -> str:
@@ -415,6 +416,45 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
 """
 
 
+# As CUDA's guide has matrices.
+MATRICES = """
+typedef struct { int width, height; int stride; float* elements; } Matrix;
+__global__ void mm(Matrix A, Matrix B, Matrix C) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r >= C.height || c >= C.width) return;
+  float s = 0;
+  for (int k = 0; k < A.width; ++k) s += A.elements[r * A.stride + k] * B.elements[k * B.stride + c];
+  C.elements[r * C.stride + c] = s;
+}
+void MatMul(const Matrix A, const Matrix B, Matrix C) {
+  mm<<<dim3((B.width + 15) / 16, (A.height + 15) / 16), dim3(16, 16)>>>(A, B, C);
+}
+"""
+PACKED_TENSOR = """
+#include <torch/extension.h>
+#include <c10/cuda/CUDAGuard.h>
+template <class T> using Matrix = torch::PackedTensorAccessor32<T, 2, torch::RestrictPtrTraits>;
+template <class T> __global__ void mm(const Matrix<T> a, const Matrix<T> b, Matrix<T> c) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
+  if (i >= c.size(1)) return;
+  T s = 0;
+  for (int k = 0; k < a.size(1); ++k) s += a[j][k] * b[k][i];
+  c[j][i] = s;
+}
+torch::Tensor forward(torch::Tensor A, torch::Tensor B) {
+  const at::cuda::OptionalCUDAGuard guard(device_of(A));
+  auto C = torch::empty({A.size(0), B.size(1)}, A.options());
+  AT_DISPATCH_FLOATING_TYPES(A.type(), "forward", ([&] {
+    mm<scalar_t><<<dim3((C.size(1) + 63) / 64, C.size(0)), 64>>>(
+        A.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+        B.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+        C.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
+  }));
+  return C;
+}
+"""
+
+
 def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
     return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
 
@@ -454,6 +494,7 @@ CASES = [
     ),
     Case("directives_macros_and_casts_anywhere", SYNTAX, "executed"),
     Case("rows_with_a_pitch", PITCHED, "executed"),
+    Case("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "status 2", ("is a notebook's",)),
     # ---- The right function ----
     Case(
         "a_reference_beside_the_kernel",
@@ -469,12 +510,6 @@ CASES = [
         + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
         "status 2",
         ("cpuSgemm launches nothing of it", "--launch 'mm<<<"),
-    ),
-    Case(
-        "integers",
-        whole(CONST, "M N K", "M", "N", "K").replace("float", "int"),
-        "status 2",
-        ("its matrices are no float*, and products are of FP32",),
     ),
     Case(
         "a_square_that_does_not_say_which_is_which",
@@ -510,7 +545,7 @@ CASES = [
         BY_BLAS.replace("multiply", "inner") + "void outer(const float* A, const float* B, "
         "float* C, int M, int N, int K) { inner(A, B, C, M, N, K); }",
         "status 2",
-        ("2 of its functions",),
+        ("2 of its functions", "--kernel file.cu:inner --device", "--kernel file.cu:outer --device"),
     ),
     Case(
         "comments_launch_nothing",
@@ -533,12 +568,6 @@ CASES = [
         launch="solve(A, B, C, M, K, N);",
     ),
     Case(
-        "the_sum_runs_over_n_of_m_n_k",
-        whole("float *,float *,float *", "m n k", "m", "k", "n"),
-        "executed",
-        launch="multiply(A, B, C, M, K, N);",
-    ),
-    Case(
         "n_rows_of_m",
         whole(CONST, "N M K", "N", "M", "K"),
         "executed",
@@ -547,23 +576,24 @@ CASES = [
         sizes="33x17x9",
     ),
     Case(
-        "the_result_first",
-        whole("float*,const float*,const float*", "M N K", "M", "N", "K", "d_C d_A d_B")
-        .replace("d_C[r * K + i] * d_A[i * N + col]", "d_A[r * K + i] * d_B[i * N + col]")
-        .replace("d_B[r * N + col] =", "d_C[r * N + col] ="),
+        "matrices_of_a_class",
+        MATRICES,
         "executed",
-        launch="multiply(C, A, B, M, N, K);",
+        launch="MatMul(Matrix{K, M, lda, A}, Matrix{N, K, ldb, B}, Matrix{N, M, ldc, C});",
     ),
     Case(
-        "extents_without_names",
-        whole(CONST, "x y z", "x", "y", "z")
-        .replace("dim3 block", "const int rows = x, columns = y; dim3 block")
-        .replace("(y + 15)", "(columns + 15)")
-        .replace("(x + 15)", "(rows + 15)")
-        .replace("i < z", "i < depth")
-        .replace("float s = 0;", "float s = 0; const int depth = z;"),
+        "a_static_function_of_a_class",
+        launching().replace("void run(", "class Gemm { public: static void run(") + "};",
+        "executed",
+        launch="Gemm::run(A, B, C, M, N, K);",
+    ),
+    Case(
+        "a_layer_with_weights_and_bias",
+        FORWARD.split("void matmul")[0] + "void linear(const float* x, const float* W, const float* b, float* y, int "
+        "batch, int in_features, int out_features) { forward<<<dim3(batch, out_features), 1>>>(y, x, W, b, batch, "
+        "in_features, out_features); }",
         "asks",
-        ("(A, B, C, M, N, K)", "(A, B, C, M, K, N)"),
+        ("linear(A, B, nullptr, C, M, K, N)", ":nt"),
     ),
     Case(
         "aliases_of_types",
@@ -635,6 +665,7 @@ CASES = [
         launch="torch::from_blob(C, {M, N}).copy_(matmul_cuda("
         "torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N})));",
     ),
+    Case("a_tensor_that_a_kernel_indexes", PACKED_TENSOR, "executed"),
     Case(
         "orders_by_letters",
         IN_COLUMNS.replace("sgemm_v1(", "sgemm_v1(char transa, char transb, "),
@@ -681,6 +712,23 @@ CASES = [
     ),
     Case("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", sizes="20"),
     Case("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "failed", ("of shared row",), sizes="20"),
+    Case(
+        "a_turn_that_never_comes",
+        in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")),
+        "failed",
+        ("waits for ever for what another thread writes", "file.cu:17"),
+        ("--launch", "run(A, B, C, M, N, K)"),
+        sizes="20",
+    ),
+    Case("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", (), (), "20"),
+    Case(
+        "a_flag_that_nobody_raises",
+        HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"),
+        "failed",
+        ("waits for ever for what another thread writes", "file.cu:14"),
+        ("--launch", "run(A, B, C, M, N, K)"),
+        "20",
+    ),
     Case("blocks_of_a_cluster", IN_CLUSTERS, "executed", sizes="20"),
     # ---- What is proposed ----
     Case("a_kernel_in_line", IN_LINE, "status 2", (IN_LINE_LAUNCH,)),
@@ -692,21 +740,62 @@ CASES = [
         "status 2",
         ("its matrices are no float*, and products are of FP32",),
     ),
+    Case(
+        "a_tile_of_its_own",
+        launching(term="A[(bx * 4 + r) * K + k] * B[k * N + c]")
+        .replace("int r =", "int bx = blockIdx.x, r =")
+        .replace("* 16 + threadIdx", "* 4 + threadIdx")
+        .split("void run")[0],
+        "status 2",
+        ("mm<<<dim3(ceil_div(N, 4), ceil_div(M, 4)), dim3(4, 4)>>>",),
+    ),
+    Case(
+        "a_tile_that_nobody_knows",
+        naive("float* param_A, float* B_T, float* h_C, int param_m, int n, int param_k", "n", "n", "n").replace(
+            "blockDim", "gridDim"
+        ),
+        "status 2",
+        ("--sizes 32:nt,33x17x9:nt", "mm<<<?grid, ?block>>>(A, B, C, M, N, K)"),
+    ),
+    Case(
+        "names_of_a_program_in_a_launch_line",
+        BY_BLAS,
+        "status 2",
+        ("A launch line's own names: M N K alpha",),
+        ("--launch", "mm<<<grid, 256>>>(d_A, d_B, d_C, M, N, K)"),
+    ),
+    Case(
+        "a_kernel_called_as_a_function",
+        BY_BLAS,
+        "status 2",
+        ("mm is a kernel, and a launch line launches it as mm<<<grid, block>>>(...)",),
+        ("--launch", "mm(A, B, C, M, N, K)"),
+    ),
+    Case("a_proposal_as_it_is", BY_BLAS, "status 2", ("?grid in the",), ("--launch", "mm<<<?grid, 9>>>(A, B)")),
+    Case(
+        "a_kernel_by_its_name",
+        whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"),
+        "status 2",
+        ("mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, K, N)",),
+        kernel="file.cu:mm",
+    ),
     Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
     Case(
         "a_program_that_launches_in_main",
-        launching().split("void run")[0]
+        launching().split("void run")[0].replace("__global__", "template <int SIDE, bool FAST> __global__")
         + """
 int main() {
-  const int cols = 512, side = 16, height = 512, K = 512;
+  const unsigned int side{16};
+  const bool fast = false;
+  const int cols = 512, height = 512, K = 512;
   float *A, *B, *C;
   cudaMalloc(&A, height * K * 4); cudaMalloc(&B, K * cols * 4); cudaMalloc(&C, height * cols * 4);
-  dim3 threads(side, side), blocks = {(cols + threads.x - 1) / side, (height + side - 1u) / side};
-  mm<<<blocks, threads>>>(A, B, C, height, cols, K);
+  dim3 threads(side, side), blocks = {(cols + threads.x - 1) / side, ceil(height / 16.0)};
+  mm<side, fast><<<blocks, threads>>>(A, B, C, height, cols, K);
 }
 """,
         "status 2",
-        ("mm<<<dim3{(N + ", "(16), (M + (16) - 1u) / (16)}, dim3((16), (16))>>>(A, B, C, M, N, K)"),
+        ("mm<(16), false><<<dim3{(N + ", "(16), ceil(M / 16.0)}, dim3((16), (16))>>>(A, B, C, M, N, K)"),
     ),
     Case("a_sample_with_too_few_blocks", SAMPLE, "failed", ("of B",), ("--check", "--launch", TILES), "100"),
     Case(
@@ -747,6 +836,12 @@ int main() {
     wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
     wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
     wrong_factor("no_alpha", "s + beta * C[r * N + c]", "lacks the factor alpha"),
+    Case(
+        "a_factor_that_is_not_seen",
+        wrong_factor("", "alpha * s", "").text,
+        "executed",
+        ("what it does with beta is not seen: --beta 2 shows it",),
+    ),
     wrong_factor("no_beta", "alpha * s", "lacks beta * C"),
     wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
     wrong_factor("twice", "2 * alpha * s + beta * C[r * N + c]", "added twice"),

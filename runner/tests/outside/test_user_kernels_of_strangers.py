@@ -23,7 +23,7 @@ def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "file.cu").write_text(case.text, encoding="utf-8")
     where = ["--device", "cpu", "--sizes", case.sizes]
-    done = run_runner(tmp_path, "--kernel", "file.cu", *where, *case.arguments)
+    done = run_runner(tmp_path, "--kernel", case.kernel, *where, *case.arguments)
     printed = done.stdout + done.stderr
     if case.outcome in ("status 2", "asks"):
         assert done.status == 2, printed

@@ -60,6 +60,41 @@ inline std::ostream& operator<<(std::ostream& stream, const TensorOptions& optio
 
 using IntArrayRef = std::vector<std::int64_t>;
 
+template <class T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <class T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict__;
+};
+
+/// An array as a kernel indexes it.
+template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits, class Index = std::int64_t>
+struct PackedTensorAccessor {
+  typename Traits<T>::PtrType data;
+  Index sizes[Dims];
+
+  __host__ __device__ Index size(int axis) const { return sizes[axis]; }
+  __host__ __device__ decltype(auto) operator[](Index i) const {
+    if constexpr (Dims == 1) {
+      return (data[i]);
+    } else {
+      PackedTensorAccessor<T, Dims - 1, Traits, Index> row{};
+      for (std::size_t axis = 1; axis < Dims; ++axis) {
+        row.sizes[axis - 1] = sizes[axis];
+        i *= sizes[axis];
+      }
+      row.data = data + i;
+      return row;
+    }
+  }
+};
+template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = PackedTensorAccessor<T, Dims, Traits, std::int32_t>;
+template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = PackedTensorAccessor<T, Dims, Traits>;
+
 class Tensor {
  public:
   Tensor() = default;
@@ -80,6 +115,19 @@ class Tensor {
   template <class Element>
   Element* data() const {
     return data_ptr<Element>();
+  }
+
+  template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits, class Index = std::int32_t>
+  PackedTensorAccessor<T, Dims, Traits, Index> packed_accessor32() const {
+    PackedTensorAccessor<T, Dims, Traits, Index> accessor{data_ptr<T>(), {}};
+    for (std::size_t axis = 0; axis < Dims; ++axis) {
+      accessor.sizes[axis] = static_cast<Index>(sizes_.at(axis));
+    }
+    return accessor;
+  }
+  template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits>
+  auto packed_accessor64() const {
+    return packed_accessor32<T, Dims, Traits, std::int64_t>();
   }
 
   const IntArrayRef& sizes() const { return sizes_; }
@@ -113,6 +161,7 @@ class Tensor {
   TensorOptions options() const { return {}; }
   Dtype dtype() const { return kFloat32; }
   Dtype scalar_type() const { return kFloat32; }
+  Dtype type() const { return kFloat32; }
   Device device() const { return {}; }
   bool is_cuda() const { return true; }
   bool is_contiguous() const { return true; }
@@ -130,6 +179,8 @@ inline Tensor empty(const IntArrayRef& sizes, TensorOptions = {}) { return Tenso
 inline Tensor zeros(const IntArrayRef& sizes, TensorOptions = {}) { return Tensor(sizes).zero_(); }
 inline Tensor empty_like(const Tensor& other, TensorOptions = {}) { return Tensor(other.sizes()); }
 inline Tensor zeros_like(const Tensor& other, TensorOptions = {}) { return Tensor(other.sizes()).zero_(); }
+
+inline Device device_of(const Tensor&) { return {}; }
 
 namespace cuda {
 

@@ -36,6 +36,7 @@ using cudaStream_t = struct CUstream_st*;
 /// Every call is complete when it returns, so there is nothing to wait for.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }  // CUDA 12 and before
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
