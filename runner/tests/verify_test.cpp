@@ -291,58 +291,54 @@ TEST(VerifierTest, IntegersMayLoseWhatIsSmallBesideTheLargestNumbers) {
   }
 }
 
+/// The verdict on a result of plain sums, of operands that `change` has made.
+template <class Change>
+Verdict verdict_of_changed(const ProductCase& product, const Change& change) {
+  HostCase host(product);
+  std::transform(host.a.storage().begin(), host.a.storage().end(), host.a.storage().begin(), change);
+  std::transform(host.b.storage().begin(), host.b.storage().end(), host.b.storage().begin(), change);
+  Matrix c = host.c;
+  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
+  multiply(host.problem(c), unchanged);
+  return reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+}
+
 TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {
   for (const std::int64_t k : {1, 64, 4096, 65536}) {
-    const ProductCase product{8, 8, k};
-    HostCase host(product);
-    for (float& x : host.a.storage()) {
-      x = std::fabs(x);
-    }
-    for (float& x : host.b.storage()) {
-      x = std::fabs(x);
-    }
-    Matrix c = host.c;
-    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
-    multiply(host.problem(c), unchanged);
-    const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+    const Verdict verdict = verdict_of_changed({8, 8, k}, [](float x) { return std::fabs(x); });
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_LT(verdict.max_bound_ratio, 0.75);
   }
 }
 
-TEST(VerifierTest, MeasuresTheErrorOfAWrongElement) {
-  for (const Coverage& coverage : {Coverage{}, sampled()}) {
-    HostCase host({1, 2, 2});
-    host.a.assign({2.0F, -1.0F});
-    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // C = (4 2), |A| |B| = (8 18)
-    Matrix c = host.c;
-    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
-    c.assign({4.0F, 2.0F});
-    const Verdict exact = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
-    EXPECT_EQ(exact.rel_err, 0.0);
-    EXPECT_EQ(exact.componentwise_err, 0.0);
-    EXPECT_DOUBLE_EQ(*exact.condition, std::sqrt((64.0 + 324.0) / 20.0));
-    EXPECT_EQ(exact.full, reference->full());
-    c.assign({4.0F, 2.5F});
-    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
-    EXPECT_FALSE(wrong.correct());
-    EXPECT_DOUBLE_EQ(wrong.rel_err, 0.5 / std::sqrt(20.0));
-    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 18.0);
-  }
+TEST(VerifierTest, AcceptsResultsThatUnderflow) {
+  const Verdict verdict = verdict_of_changed({8, 8, 32}, [](float x) { return x * 0x1p-72F; });
+  EXPECT_TRUE(verdict.correct()) << verdict.describe();
 }
 
 TEST(VerifierTest, ErrorsAreInUnitsOfTheTermsScaledByAlphaAndBeta) {
   for (const Coverage& coverage : {Coverage{}, sampled()}) {
-    HostCase host({1, 2, 2, -0.25F, 0.5F});
-    host.a.assign({2.0F, -1.0F});
-    host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // A B = (4 2), |A| |B| = (8 18)
-    host.c.assign({4.0F, -2.0F});             // the sums of the terms' magnitudes are (4 5.5)
-    Matrix c = host.c;
-    const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
-    c.assign({1.0F, -1.0F});  // instead of (1 -1.5)
-    const Verdict wrong = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
-    EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / 5.5);
-    EXPECT_DOUBLE_EQ(*wrong.condition, std::sqrt((16.0 + 30.25) / (1.0 + 2.25)));
+    for (const bool scaled : {false, true}) {
+      HostCase host(scaled ? ProductCase{1, 2, 2, -0.25F, 0.5F} : ProductCase{1, 2, 2});
+      host.a.assign({2.0F, -1.0F});
+      host.b.assign({3.0F, 5.0F, 2.0F, 8.0F});  // A B = (4 2), |A| |B| = (8 18)
+      host.c.assign({4.0F, -2.0F});             // with it the terms' magnitudes are (4 5.5)
+      Matrix c = host.c;
+      const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1, coverage);
+      const auto check = [&](const std::vector<float>& result) {
+        c.assign(result);
+        return reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+      };
+      const Verdict exact = check(scaled ? std::vector{1.0F, -1.5F} : std::vector{4.0F, 2.0F});
+      EXPECT_EQ(exact.rel_err, 0.0);
+      EXPECT_EQ(exact.componentwise_err, 0.0);
+      EXPECT_DOUBLE_EQ(*exact.condition, scaled ? std::sqrt((16.0 + 30.25) / (1.0 + 2.25)) : std::sqrt(388.0 / 20.0));
+      EXPECT_EQ(exact.full, reference->full());
+      const Verdict wrong = check(scaled ? std::vector{1.0F, -1.0F} : std::vector{4.0F, 2.5F});
+      EXPECT_FALSE(wrong.correct());
+      EXPECT_DOUBLE_EQ(wrong.rel_err, 0.5 / std::sqrt(scaled ? 1.0 + 2.25 : 20.0));
+      EXPECT_DOUBLE_EQ(wrong.componentwise_err, 0.5 / (scaled ? 5.5 : 18.0));
+    }
   }
 }
 
@@ -518,21 +514,6 @@ TEST(VerifierTest, RejectsTf32PrecisionAsSinglePrecision) {
     const Verdict verdict = fixture.check(AccuracyClass::tf32);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
   }
-}
-
-TEST(VerifierTest, AcceptsResultsThatUnderflow) {
-  HostCase host({8, 8, 32});
-  for (float& x : host.a.storage()) {
-    x *= 0x1p-72F;
-  }
-  for (float& x : host.b.storage()) {
-    x *= 0x1p-72F;
-  }
-  Matrix c = host.c;
-  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
-  multiply(host.problem(c), unchanged);
-  const Verdict verdict = reference->check(c.data(), c.ld(), AccuracyClass::fp32);
-  EXPECT_TRUE(verdict.correct()) << verdict.describe();
 }
 
 /// Operands of a shape, the right C of all its products, and its reference.
