@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace sgemm {
 namespace {
 
@@ -89,13 +91,7 @@ Prepared Build::prepare(Configuration configuration) const {
   return {std::move(configuration), std::move(workspace), leaves_out_unused};
 }
 
-std::string Kernel::numbered_name() const {
-  if (number <= 0) {
-    return name;
-  }
-  const std::string digits = std::to_string(number);
-  return std::string(digits.size() < 2 ? "0" : "") + digits + "_" + name;
-}
+std::string Kernel::numbered_name() const { return number <= 0 ? name : fmt::format("{:02}_{}", number, name); }
 
 std::string Kernel::id() const { return variant.empty() ? numbered_name() : numbered_name() + ":" + variant; }
 

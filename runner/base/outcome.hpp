@@ -28,6 +28,10 @@ inline constexpr std::array<std::string_view, 11> OUTCOMES{"measured", "sustaine
                                                            "counted",  "profiled",      "incorrect", "implausible",
                                                            "failed",   "not_supported", "skipped"};
 
+/// Whether a case did what was asked for, and whether something is wrong with the kernel or its time.
+constexpr bool ended_well(Outcome outcome) { return outcome < Outcome::incorrect; }
+constexpr bool went_wrong(Outcome outcome) { return !ended_well(outcome) && outcome <= Outcome::failed; }
+
 constexpr std::string_view to_string(Outcome outcome) { return OUTCOMES[static_cast<std::size_t>(outcome)]; }
 
 /// Thrown to end a case with any outcome but those of cases that ended well; the message is the reason, in one line.

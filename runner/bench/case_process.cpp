@@ -2,6 +2,7 @@
 
 #include "base/outcome.hpp"
 #include "base/words.hpp"
+#include "cli/selection.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -178,12 +179,6 @@ const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
   return *item;
 }
 
-/// For which files are compiled.
-Target target_of(const Run& run) {
-  const Options& options = run.options;
-  return run.device.device ? Target::for_gpu : options.protocol.check ? Target::for_checks : Target::for_executor;
-}
-
 /// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
 void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   if (simt::is_stack_overflow(info->si_addr)) {
@@ -226,7 +221,7 @@ void serve_cases(const Run& run) {
       std::vector<Kernel> readings;
       const std::size_t reading = std::stoul(*name);
       if (item.kernel->file) {
-        readings = readings_of(*item.kernel, target_of(run));
+        readings = readings_of(*item.kernel, target_of_files(run.options.protocol, run.device));
         item.kernel = &readings.at(reading);
       }
       Record record = runner.run(item, observer);

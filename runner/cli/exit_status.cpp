@@ -4,9 +4,9 @@
 #include "base/usage_error.hpp"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <iostream>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -16,14 +16,11 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (interrupted()) {
     return INTERRUPTED;
   }
-  constexpr std::array WRONG{Outcome::incorrect, Outcome::implausible, Outcome::failed};
-  const auto ended_so = [&](Outcome outcome) { return counts.contains(outcome); };
-  if (std::any_of(WRONG.begin(), WRONG.end(), ended_so)) {
+  const auto outcomes = std::views::keys(counts);
+  if (std::ranges::any_of(outcomes, went_wrong)) {
     return CASES_WRONG;
   }
-  constexpr std::array DONE{Outcome::measured, Outcome::sustained, Outcome::executed,
-                            Outcome::compared, Outcome::counted,   Outcome::profiled};
-  return std::any_of(DONE.begin(), DONE.end(), ended_so) ? ALL_WELL : NOTHING_MEASURED;
+  return std::ranges::any_of(outcomes, ended_well) ? ALL_WELL : NOTHING_MEASURED;
 }
 
 ExitStatus without_device(std::string_view flag, std::string_view why) {

@@ -290,13 +290,15 @@ DeviceQuery device_of(const Options& options) {
 
 std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
                                      const DeviceQuery& device) {
-  const Protocol& protocol = options.protocol;
-  const Target target = protocol.check || protocol.mode == Mode::count ? Target::for_checks
-                        : device.device                                ? Target::for_gpu
-                                                                       : Target::for_executor;
   UserOptions user = options.user;
   user.compile.compute_capability = device.device ? device.device->compute_capability : 0;
-  return user_kernels(files, target, user);
+  return user_kernels(files, target_of_files(options.protocol, device), user);
+}
+
+Target target_of_files(const Protocol& protocol, const DeviceQuery& device) {
+  return protocol.check || protocol.mode == Mode::count ? Target::for_checks
+         : device.device                                ? Target::for_gpu
+                                                        : Target::for_executor;
 }
 
 void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected) {

@@ -60,6 +60,9 @@ DeviceQuery device_of(const Options& options);
 std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
                                      const DeviceQuery& device);
 
+/// That target.
+Target target_of_files(const Protocol& protocol, const DeviceQuery& device);
+
 /// Throws UsageError where the command line says how GPUs share a product, and no kernel of `selected` is for several.
 void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected);
 

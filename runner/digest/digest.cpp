@@ -21,6 +21,7 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <sstream>
 #include <utility>
 
@@ -95,13 +96,9 @@ std::vector<Way> ways(const Options& options, const DeviceQuery& device) {
   return all;
 }
 
-/// Others take the C library's exponentials, logarithms and sines, whose last digits differ.
-bool is_the_same_everywhere(Distribution data) {
-  return data != Distribution::normal && data != Distribution::lognormal1 && data != Distribution::lognormal4;
-}
-
+/// Some kinds take the C library's exponentials, logarithms and sines, whose last digits differ.
 void require_the_same_everywhere(Distribution data) {
-  if (!is_the_same_everywhere(data)) {
+  if (data == Distribution::normal || data == Distribution::lognormal1 || data == Distribution::lognormal4) {
     throw UsageError(fmt::format("--digest: operands '{}' differ between C libraries", to_string(data)));
   }
 }
@@ -215,11 +212,7 @@ ExitStatus run_digests(const Options& options) {
     std::cout << fmt::format("{} {}\n", item.text(), expected);
     records.push_back({{"case", item.text()}, {"digest", expected}, {"by", by}});
   }
-  std::vector<std::string> names;
-  names.reserve(all_ways.size());
-  for (const Way& way : all_ways) {
-    names.push_back(way.name);
-  }
+  const auto names = std::views::transform(all_ways, &Way::name);
   std::cout << fmt::format("# {} cases by {}: {}\n", cases.size(), fmt::join(names, ", "),
                            wrong == 0 ? "the same bits" : fmt::format("{} with other bits or none", wrong));
   if (file) {

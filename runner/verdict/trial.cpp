@@ -5,7 +5,6 @@
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
@@ -17,26 +16,12 @@
 namespace sgemm {
 namespace {
 
-/// How a case of a trial ends that is right.
-Outcome right_outcome(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::check:
-      return Outcome::executed;
-    case Purpose::operands:
-      return Outcome::compared;
-    case Purpose::decoy:
-    case Purpose::speed:
-      break;
-  }
-  return Outcome::measured;
-}
-
 /// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
 void refuse_foreign(Purpose purpose, Record& record) {
-  constexpr std::array NOT_WELL{Outcome::incorrect, Outcome::implausible, Outcome::failed, Outcome::not_supported,
-                                Outcome::skipped};
-  const bool well = std::find(NOT_WELL.begin(), NOT_WELL.end(), record.outcome) == NOT_WELL.end();
-  if (well && (record.outcome != right_outcome(purpose) || !record.verified)) {
+  const Outcome right = purpose == Purpose::check      ? Outcome::executed
+                        : purpose == Purpose::operands ? Outcome::compared
+                                                       : Outcome::measured;
+  if (ended_well(record.outcome) && (record.outcome != right || !record.verified)) {
     record.stop(Outcome::failed,
                 fmt::format("the case's process told that it is {}{}, as no case of this trial is",
                             to_string(record.outcome), record.verified ? "" : " without verification"));

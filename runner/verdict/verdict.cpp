@@ -14,11 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_wrong(const JudgedCase& item) {
-  const Outcome outcome = item.record.outcome;
-  return outcome == Outcome::incorrect || outcome == Outcome::implausible || outcome == Outcome::failed;
-}
-
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
 std::string circumstances(const JudgedCase& item) {
   std::string text = to_string(item.record.size);
@@ -72,7 +67,7 @@ bool ends_with_case(FileVerdict& verdict, Decision decision, const std::function
 /// Whether a case or a trial tells that the file is to be refused, or not to be decided.
 bool ends_early(const Findings& findings, FileVerdict& verdict) {
   if (ends_with_case(verdict, Decision::refused,
-                     [](const JudgedCase& item) { return is_wrong(item) && !is_weak(item); })) {
+                     [](const JudgedCase& item) { return went_wrong(item.record.outcome) && !is_weak(item); })) {
     return true;
   }
   for (const FileTrial& trial : findings.trials) {

@@ -147,70 +147,20 @@ class Suspect {
   /// Those that a computation in single precision fits.
   std::vector<Guess> guesses() const {
     std::vector<Guess> all;
-    const Problem& p = p_;
-    const auto add = [&](std::string text, const std::function<void(Guess&)>& change) {
-      all.push_back(right());
-      change(all.back());
-      all.back().text = std::move(text);
-    };
-    const auto a_in_rows = [p](Index row, Index, Index k) { return double{p.a[row * p.k + k]}; };
-    const auto a_in_columns = [p](Index row, Index, Index k) { return double{p.a[k * p.m + row]}; };
-    const auto b_in_rows = [p](Index, Index column, Index k) { return double{p.b[k * p.n + column]}; };
-    const auto b_in_columns = [p](Index, Index column, Index k) { return double{p.b[column * p.k + k]}; };
-    const auto name = [](const char* matrix, bool transposed) {
-      return fmt::format("{}{}", matrix, transposed ? "^T" : "");
-    };
-    for (const bool ta : {false, true}) {
-      for (const bool tb : {false, true}) {
-        if (ta == p.transposed_a && tb == p.transposed_b) {
-          continue;
-        }
-        const std::string advice = ta || tb
-                                       ? fmt::format("--sizes with :{}{} asks for that", ta ? 't' : 'n', tb ? 't' : 'n')
-                                       : "sizes without an ending ask for that";
-        add(fmt::format("; C is {} {} of what lies in memory: {}", name("A", ta), name("B", tb), advice),
-            [&](Guess& guess) {
-              guess.a = ta ? std::function(a_in_columns) : a_in_rows;
-              guess.b = tb ? std::function(b_in_columns) : b_in_rows;
-            });
-      }
-    }
-    add("; C is what a kernel for matrices in column-major order gives, B A of matrices in rows: exchange M with N and "
-        "A "
-        "with B in the call",
-        [&](Guess& guess) {
-          guess.a = [p](Index row, Index column, Index k) { return double{p.a[k * p.m + (row * p.n + column) % p.m]}; };
-          guess.b = [p](Index row, Index column, Index k) { return double{p.b[(row * p.n + column) / p.m * p.k + k]}; };
-        });
-    if (p.alpha != 1.0F) {
-      add("; C lacks the factor alpha", [](Guess& guess) { guess.alpha = 1.0; });
-    }
-    if (p.beta != 0.0F) {
-      add("; C lacks beta * C", [](Guess& guess) { guess.beta = 0.0; });
-      if (p.beta != 1.0F) {
-        add("; C was added without the factor beta", [](Guess& guess) { guess.beta = 1.0; });
-      }
-      if (p.alpha != 1.0F) {
-        add("; C lacks alpha and beta", [](Guess& guess) { guess.alpha = 1.0, guess.beta = 0.0; });
-      }
-      add("; the product was computed twice, the second time with the first result as C", [&](Guess& guess) {
-        guess.alpha = p.alpha * (1.0 + double{p.beta});
-        guess.beta = double{p.beta} * p.beta;
-      });
-    }
-    add("; every product was added twice", [&](Guess& guess) { guess.alpha = 2.0 * p.alpha; });
+    add_layouts(all);
+    add_factors(all);
     std::set<Index> ends;
     for (Index tile = 1; tile <= 256; tile *= 2) {
-      for (const Index end : {p.k - tile, p.k / tile * tile}) {
-        if (end >= 0 && end < p.k && ends.insert(end).second) {
-          add(fmt::format("; C lacks the last {} of the {} terms of each sum, as where the last k-tile is left out",
-                          p.k - end, p.k),
-              [&](Guess& guess) { guess.end_k = end; });
+      for (const Index end : {p_.k - tile, p_.k / tile * tile}) {
+        if (end >= 0 && end < p_.k && ends.insert(end).second) {
+          add(all,
+              fmt::format("; C lacks the last {} of the {} terms of each sum, as where the last k-tile is left out",
+                          p_.k - end, p_.k))
+              .end_k = end;
         }
       }
-      if (tile < p.k) {
-        add(fmt::format("; C lacks the first {} of the {} terms of each sum", tile, p.k),
-            [&](Guess& guess) { guess.first_k = tile; });
+      if (tile < p_.k) {
+        add(all, fmt::format("; C lacks the first {} of the {} terms of each sum", tile, p_.k)).first_k = tile;
       }
     }
     return all;
@@ -219,25 +169,80 @@ class Suspect {
   /// Those with operands of fewer bits: C is much nearer to one of them than to the right product.
   std::vector<Guess> rounded_guesses() const {
     std::vector<Guess> all;
-    const auto add = [&](const char* text, unsigned dropped) {
-      Guess guess = right();
-      guess.text = text;
-      guess.a = [exact = guess.a, dropped](Index row, Index column, Index k) {
-        return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
-      };
-      guess.b = [exact = guess.b, dropped](Index row, Index column, Index k) {
-        return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
-      };
-      all.push_back(std::move(guess));
+    const auto add_rounded = [&](const char* text, unsigned dropped) {
+      Guess& guess = add(all, text);
+      for (auto* const operand : {&guess.a, &guess.b}) {
+        *operand = [exact = *operand, dropped](Index row, Index column, Index k) {
+          return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
+        };
+      }
     };
-    add("; C looks like a product in TF32 or FP16: the operands were rounded to 10 bits behind the point, and FP32 has "
+    add_rounded(
+        "; C looks like a product in TF32 or FP16: the operands were rounded to 10 bits behind the point, and FP32 has "
         "23",
         13);
-    add("; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23", 16);
+    add_rounded(
+        "; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23", 16);
     return all;
   }
 
  private:
+  /// What is right, for a guess to be made of it.
+  Guess& add(std::vector<Guess>& all, std::string text) const {
+    all.push_back(right());
+    all.back().text = std::move(text);
+    return all.back();
+  }
+
+  /// Operands that are read in another order, or a result that is written in one.
+  void add_layouts(std::vector<Guess>& all) const {
+    const Problem& p = p_;
+    const auto a_in_rows = [p](Index row, Index, Index k) { return double{p.a[row * p.k + k]}; };
+    const auto a_in_columns = [p](Index row, Index, Index k) { return double{p.a[k * p.m + row]}; };
+    const auto b_in_rows = [p](Index, Index column, Index k) { return double{p.b[k * p.n + column]}; };
+    const auto b_in_columns = [p](Index, Index column, Index k) { return double{p.b[column * p.k + k]}; };
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        if (ta == p.transposed_a && tb == p.transposed_b) {
+          continue;
+        }
+        const std::string advice = ta || tb
+                                       ? fmt::format("--sizes with :{}{} asks for that", ta ? 't' : 'n', tb ? 't' : 'n')
+                                       : "sizes without an ending ask for that";
+        Guess& guess =
+            add(all, fmt::format("; C is A{} B{} of what lies in memory: {}", ta ? "^T" : "", tb ? "^T" : "", advice));
+        guess.a = ta ? std::function(a_in_columns) : a_in_rows;
+        guess.b = tb ? std::function(b_in_columns) : b_in_rows;
+      }
+    }
+    Guess& guess = add(all,
+                       "; C is what a kernel for matrices in column-major order gives, B A of matrices in rows: "
+                       "exchange M with N and A with B in the call");
+    guess.a = [p](Index row, Index column, Index k) { return double{p.a[k * p.m + (row * p.n + column) % p.m]}; };
+    guess.b = [p](Index row, Index column, Index k) { return double{p.b[(row * p.n + column) / p.m * p.k + k]}; };
+  }
+
+  void add_factors(std::vector<Guess>& all) const {
+    if (p_.alpha != 1.0F) {
+      add(all, "; C lacks the factor alpha").alpha = 1.0;
+    }
+    if (p_.beta != 0.0F) {
+      add(all, "; C lacks beta * C").beta = 0.0;
+      if (p_.beta != 1.0F) {
+        add(all, "; C was added without the factor beta").beta = 1.0;
+      }
+      if (p_.alpha != 1.0F) {
+        Guess& without_both = add(all, "; C lacks alpha and beta");
+        without_both.alpha = 1.0;
+        without_both.beta = 0.0;
+      }
+      Guess& twice = add(all, "; the product was computed twice, the second time with the first result as C");
+      twice.alpha = p_.alpha * (1.0 + double{p_.beta});
+      twice.beta = double{p_.beta} * p_.beta;
+    }
+    add(all, "; every product was added twice").alpha = 2.0 * p_.alpha;
+  }
+
   std::pair<double, double> value_of(const Guess& guess, Index element) const {
     const Index row = element / p_.n;
     const Index column = element % p_.n;
