@@ -53,7 +53,7 @@ ExitStatus run_plan(const Run& run) {
   OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
   const std::filesystem::path path = output.path();
   std::vector<OutputFile> others;  // their names are held from here on
-  for (const std::filesystem::path other : {options.trace ? options.trace->page : "", options.google.out}) {
+  for (const std::filesystem::path other : {options.trace.page, options.google.out}) {
     const auto is_other = [whole = weakly_canonical(other)](const OutputFile& held) {
       return weakly_canonical(held.path()) == whole;
     };
@@ -110,7 +110,7 @@ ExitStatus run_plan(const Run& run) {
   }
   file.finish(interrupted());
   if (table_shown) {
-    console.summary(path.string(), options.trace ? options.trace->page : "");
+    console.summary(path.string(), options.trace.page);
   }
   return exit_status(counts);
 }
@@ -156,7 +156,8 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   require_several_gpus(options, selected);
   const DeviceQuery device = device_of(options);
   if (const std::string_view flag = flag_that_needs_gpu(options); !flag.empty() && !device.device) {
-    return without_device(flag, device.error);
+    std::cerr << fmt::format("runner: {} needs a usable CUDA device: {}\n", flag, device.error);
+    return NOTHING_MEASURED;
   }
   catch_interrupts();
   const std::vector<Kernel> of_files = kernels_of_files(terms.files, options, device);

@@ -144,7 +144,8 @@ Record CaseRunner::run(const Case& item, const Observer& observer) {
 
 CaseRunner make_case_runner(const Run& run) {
   const Options& options = run.options;
-  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm, options.trace,
+  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm,
+                                 options.trace.page.empty() ? std::nullopt : std::optional(options.trace),
                                  options.force};
   return {options.protocol,
           run.device,

@@ -23,11 +23,6 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   return std::ranges::any_of(outcomes, ended_well) ? ALL_WELL : NOTHING_MEASURED;
 }
 
-ExitStatus without_device(std::string_view flag, std::string_view why) {
-  std::cerr << fmt::format("runner: {} needs a usable CUDA device: {}\n", flag, why);
-  return NOTHING_MEASURED;
-}
-
 int status_of_error() {
   try {
     throw;

@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 
 #include <map>
-#include <string_view>
 
 namespace sgemm {
 
@@ -19,9 +18,6 @@ enum ExitStatus {
 
 /// The status of a run with so many cases of each outcome.
 ExitStatus exit_status(const std::map<Outcome, int>& counts);
-
-/// Says that the flag needs a GPU, and returns the status for that.
-ExitStatus without_device(std::string_view flag, std::string_view why);
 
 /// The status of the error that is being handled, which is printed in one piece: mpirun writes there as well.
 int status_of_error();

@@ -1,4 +1,4 @@
-#include "cli/flags.hpp"
+#include "cli/options.hpp"
 
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
@@ -177,7 +177,7 @@ FlagGroup on_several_gpus(Options& options) {
             [&](Text text) { ranks.exchange = parse_choice("--exchange", text, GPU_EXCHANGES); }}}};
 }
 
-FlagGroup what_to_count(Options& options, TraceOptions& traced) {
+FlagGroup what_to_count(Options& options) {
   return {
       "What to count",
       {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
@@ -194,22 +194,23 @@ FlagGroup what_to_count(Options& options, TraceOptions& traced) {
           if (!text.ends_with(".html")) {
             reject("--trace", text, "a name that ends in .html");
           }
-          options.trace.emplace().page = text;
+          options.trace.page = text;
         }},
        {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
         [&](Text text) {
-          traced.launch = parse_number<std::size_t>(
+          options.trace.launch = parse_number<std::size_t>(
               "--trace-launch", text, [](std::size_t x) { return x < MOST_LAUNCHES; },
               "the number of a launch, 0 or above");
         }},
        {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
         [&](Text text) {
-          traced.warp.block = parse_number<std::uint64_t>(
+          options.trace.warp.block = parse_number<std::uint64_t>(
               "--trace-block", text, [](std::uint64_t x) { return x < MOST_BLOCKS; },
               "the number of a block, 0 or above");
         }},
-       {"--trace-warp", "N", "that warp in its block [0]", COUNT,
-        [&](Text text) { traced.warp.warp = parse_between<unsigned>("--trace-warp", text, 0U, MOST_WARPS - 1); }}}};
+       {"--trace-warp", "N", "that warp in its block [0]", COUNT, [&](Text text) {
+          options.trace.warp.warp = parse_between<unsigned>("--trace-warp", text, 0U, MOST_WARPS - 1);
+        }}}};
 }
 
 FlagGroup output(Options& options) {
@@ -249,9 +250,9 @@ FlagGroup output(Options& options) {
 
 }  // namespace
 
-std::vector<FlagGroup> all_flags(Options& options, TraceOptions& traced) {
-  return {what_to_measure(options),       of_files(options), how_to_measure(options), on_several_gpus(options),
-          what_to_count(options, traced), output(options)};
+std::vector<FlagGroup> all_flags(Options& options) {
+  return {what_to_measure(options), of_files(options),      how_to_measure(options),
+          on_several_gpus(options), what_to_count(options), output(options)};
 }
 
 namespace {

@@ -3,7 +3,6 @@
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
-#include "cli/flags.hpp"
 #include "cli/selection.hpp"
 #include "record/results_file.hpp"
 #include "user/user_file.hpp"
@@ -203,7 +202,7 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
 }
 
 /// What follows from the flags together.
-void settle(const CLI::App& app, TraceOptions traced, Options& options) {
+void settle(const CLI::App& app, Options& options) {
   Protocol& protocol = options.protocol;
   protocol.mode = mode_of(app);
   if (protocol.mode == Mode::accuracy && app.count("--data") == 0) {
@@ -213,9 +212,7 @@ void settle(const CLI::App& app, TraceOptions traced, Options& options) {
     protocol.l2 = L2State::warm;  // as each launch leaves it for the next
   }
   options.on_executor = options.on_executor || protocol.check || protocol.mode == Mode::count;
-  if (options.trace) {
-    traced.page = options.trace->page;
-    options.trace = traced;
+  if (!options.trace.page.empty()) {
     options.sizes = options.sizes.value_or(std::string(TRACED_SIZE));
   }
   RankOptions& ranks = options.ranks;
@@ -276,8 +273,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   CLI::App app(std::string(DESCRIPTION), "runner");
   app.allow_extras();
   app.get_formatter()->column_width(26);
-  TraceOptions traced;
-  const std::vector<FlagGroup> groups = all_flags(options, traced);
+  const std::vector<FlagGroup> groups = all_flags(options);
   for (const FlagGroup& group : groups) {
     app.option_defaults()->group(group.title);
     for (const Flag& flag : group.flags) {
@@ -310,7 +306,7 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
     }
   }
   store_switches(app, groups);
-  settle(app, traced, options);
+  settle(app, options);
   refuse_unknown(app);
   refuse_useless_flags(app, groups, options);
   return result;

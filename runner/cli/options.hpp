@@ -7,6 +7,7 @@
 #include "user/user_kernels.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +46,7 @@ struct Options {
   bool on_executor = false;               ///< GPU kernels run on the executor: with --device cpu, --check and --count
   std::string gpu_model = "h200";         ///< whose caches --count models: an id of simt::gpu_models()
   std::optional<int> blocks_per_sm;       ///< instead of what that GPU would hold
-  std::optional<TraceOptions> trace;      ///< the page of a warp's requests that --count writes
+  TraceOptions trace;                     ///< the page of a warp's requests that --count writes; none without a name
   RankOptions ranks;                      ///< for products on several GPUs
   std::optional<double> timeout;          ///< seconds for a case of a file, or for an order to ranks
   bool force = false;                     ///< cases that would take the executor long are run
@@ -60,6 +61,27 @@ struct Options {
 
 /// Of the size alone for --trace: small enough that a warp's whole loop is on the page.
 constexpr std::string_view TRACED_SIZE = "256";
+
+/// A flag of the command line: what --help says of it, where it has an effect, and what becomes of its value.
+struct Flag {
+  std::string name;         ///< "--kernel"
+  std::string value;        ///< "KERNELS", in brackets if it may be left out; empty for a flag without a value
+  std::string description;  ///< with its default in brackets
+  std::vector<Mode> modes;  ///< besides `list`; in all others it is an error. Empty for all
+  std::function<void(const std::string& text)> store;  ///< of a flag without a value, gets none; null for a mode
+  bool repeats = false;                                ///< given again, it adds to what it said before
+};
+
+struct FlagGroup {
+  std::string title;
+  std::vector<Flag> flags;
+};
+
+/// All flags. Their values go to `options`, which outlive them.
+std::vector<FlagGroup> all_flags(Options& options);
+
+/// What --help says after the list of flags.
+std::string more_help();
 
 /// The flag that asks for a mode, "--count"; empty for `measure`, which needs no flag.
 std::string_view flag_of(Mode mode);

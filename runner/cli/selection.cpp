@@ -340,7 +340,7 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
     throw UsageError(fmt::format("--kernel and --sizes make {} cases, more than {}", cases, MOST_CASES));
   }
   std::vector<Case> plan = choose_cases(make_plan(kernels, sizes, kinds), options.google);
-  if (options.trace && plan.size() > 1) {
+  if (!options.trace.page.empty() && plan.size() > 1) {
     throw UsageError(
         fmt::format("--trace: a page shows one kernel at one size, and these are {} cases ({}, {}, ...); run the "
                     "runner once for each page",

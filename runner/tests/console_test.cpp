@@ -3,6 +3,8 @@
 
 #include "report/console.hpp"
 
+#include "fake_device.hpp"
+#include "fake_kernels.hpp"
 #include "fake_telemetry.hpp"
 #include "page.hpp"
 #include "record_samples.hpp"
@@ -13,8 +15,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -239,6 +243,84 @@ TEST(Console, SizesWithSeveralKernelsAreSetApart) {
     starts += line.empty() ? '-' : 'x';
   }
   EXPECT_EQ(starts, "xx-xx");
+}
+
+/// The lines above a run's table on a machine without a GPU.
+std::vector<std::string> lines_of(const Options& options, bool executing) {
+  return heading(options, {std::nullopt, "no driver"}, {}, executing, "results/x.json");
+}
+
+auto lines_with(const std::vector<std::string>& lines, std::string_view part) {
+  return std::count_if(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+TEST(Heading, SaysThatNothingIsVerifiedWhereThatIsSo) {
+  Options options;
+  EXPECT_EQ(lines_with(lines_of(options, false), "NOT VERIFIED"), 0);
+  options.protocol.verify = false;
+  EXPECT_EQ(lines_with(lines_of(options, false), "NOT VERIFIED"), 1);
+}
+
+TEST(Heading, SaysOnceHowKernelsAreExecuted) {
+  Options options;
+  EXPECT_EQ(lines_with(lines_of(options, false), "executed on the CPU"), 0);
+  EXPECT_EQ(lines_with(lines_of(options, true), "memory unchecked"), 1);
+  options.protocol.check = true;
+  EXPECT_EQ(lines_with(lines_of(options, true), "every access to memory checked"), 1);
+  options = {};
+  options.protocol.mode = Mode::count;
+  EXPECT_EQ(lines_with(lines_of(options, true), "executed on the CPU"), 1);
+}
+
+TEST(Heading, NamesTheDeviceAndTheFile) {
+  Options options;
+  std::vector<std::string> lines = heading(options, {fake_device(), ""}, {"580.1", 0, 0.0, 0.0}, false, "x.json");
+  EXPECT_EQ(lines.front(),
+            "NVIDIA H200: compute capability 9.0, 132 SMs, 60 MiB L2, 141 GiB, up to 1980 MHz, driver 580.1");
+  EXPECT_EQ(lines.back(), "Results: x.json");
+}
+
+std::string listing(const std::vector<Kernel>& kernels, ListFormat mode, std::size_t width = 0) {
+  std::ostringstream out;
+  print_list(out, kernels, mode, width);
+  return out.str();
+}
+
+TEST(List, IsWhatItWas) {
+  std::vector<Kernel> wrapped{fake_kernel(7, "hilbert")};
+  wrapped[0].summary = "block tiles in the order of a Hilbert curve, four stages of asynchronous copies";
+  std::vector<Kernel> narrow{fake_kernel(1, "naive")};
+  narrow[0].summary = "one two three four five an_exceptionally_long_word_that_does_not_fit six";
+  Kernel last = fake_kernel(12, "fp16x3");
+  last.accuracy = AccuracyClass::fp16_split;
+  last.min_compute_capability = 90;
+  last.max_compute_capability = 103;
+  expect_page("list.txt", "## All\n\n" + listing(fake_kernels(), ListFormat::table) + "\n## In 60 columns\n\n" +
+                              listing(wrapped, ListFormat::table, 60) + "\n## In a terminal that is too narrow\n\n" +
+                              listing(narrow, ListFormat::table, 30) + "\n## None\n\n" +
+                              listing({}, ListFormat::table) + listing({}, ListFormat::json) + "\n## In JSON\n\n" +
+                              listing(fake_kernels(), ListFormat::json) + listing({last}, ListFormat::json));
+  for (const std::size_t width : {1U, 10U}) {
+    EXPECT_EQ(listing(narrow, ListFormat::table, width), listing(narrow, ListFormat::table, 30));
+  }
+}
+
+TEST(List, TableKeepsToTheWidth) {
+  std::vector<Kernel> kernels = fake_kernels();
+  for (Kernel& kernel : kernels) {
+    kernel.summary = "many short words that fill one line or two or even three of a common terminal and then some more";
+  }
+  for (const std::size_t width : {60U, 80U, 100U, 120U}) {
+    std::istringstream lines(listing(kernels, ListFormat::table, width));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), width) << line;
+      EXPECT_FALSE(line.ends_with(' ')) << line;
+    }
+  }
+  const std::string unlimited = listing(kernels, ListFormat::table);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(unlimited.begin(), unlimited.end(), '\n')), kernels.size() + 2)
+      << "a line for each, the heading, and the name of a kernel without a default variant";
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "cli/options.hpp"
 
-#include "cli/flags.hpp"
 #include "cli/values.hpp"
 #include "page.hpp"
 #include "usage_message.hpp"
@@ -120,8 +119,7 @@ std::string described(const Options& given) {
   found.add("executor", given.on_executor, usual.on_executor);
   found.add("GPU model", given.gpu_model, usual.gpu_model);
   found.add("blocks per SM", given.blocks_per_sm);
-  if (given.trace) {
-    const auto& [page, warp, launch] = *given.trace;
+  if (const auto& [page, warp, launch] = given.trace; !page.empty()) {
     found.add("trace", fmt::format("{}:{}:{}", page, warp.block, warp.warp), std::string());
     found.add("of launch", launch);
   }
@@ -156,9 +154,8 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
     const ParseResult result = parse(words(line));
     ASSERT_TRUE(result.text.has_value());
     Options any;
-    TraceOptions traced;
     Arguments named{"--help", "Usage: runner", "Examples:", "Exit status:", "cancelling ", "[256:8192; "};
-    for (const FlagGroup& group : all_flags(any, traced)) {
+    for (const FlagGroup& group : all_flags(any)) {
       for (const Flag& flag : group.flags) {
         named.push_back(flag.name + " " + flag.value);
       }
