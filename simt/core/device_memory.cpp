@@ -3,6 +3,7 @@
 #include "simt/global_array.hpp"
 
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
@@ -52,11 +53,16 @@ void* allocate(std::size_t bytes) {
 }
 
 bool release(void* memory) {
+  constexpr int NOT_A_NUMBER = 0xFF;  // what is read later is not to pass for what was there
   {
     const std::lock_guard lock(live().mutex);
-    if (live().all.erase(memory) == 0) {
+    const auto found = live().all.find(memory);
+    if (found == live().all.end()) {
       return false;
     }
+    std::memset(memory, NOT_A_NUMBER, found->second.bytes);
+    asm volatile("" ::"r"(memory) : "memory");  // or the compiler leaves out what nobody reads before the end
+    live().all.erase(found);
   }
   ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
   return true;
