@@ -33,24 +33,14 @@ def share(value: float | None) -> str:
     return maybe(lambda v: f"{100 * v:.1f} %", value)
 
 
-def percent(value: float) -> str:
-    return f"{value:.1f} %"
-
-
-def whole(value: float) -> str:
-    return f"{value:.0f}"
+percent = "{:.1f} %".format
+whole = "{:.0f}".format
+tenths = "{:.1f}".format
+hundredths = "{:.2f}".format
 
 
 def plain(value: float) -> str:
     return whole(value) if value == int(value) else f"{value:g}"
-
-
-def tenths(value: float) -> str:
-    return f"{value:.1f}"
-
-
-def hundredths(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def error_size(value: float) -> str:
@@ -121,7 +111,7 @@ NAMED_FORMS: dict[str, Callable] = {
     "percent": percent,
     "count": count,
     "bytes": in_bytes,
-    "MHz": lambda v: f"{v:.0f} MHz",
+    "MHz": "{:.0f} MHz".format,
     "stalls": stalls,
 }
 

@@ -59,12 +59,13 @@ PEAKS = {"fp32_peak_gflops": "fp32", "dram_peak_gbytes_s": "dram"}  # in TFLOP/s
 COUNTER_FORMS = {field: form for _, field, form in forms.COUNTER_ROWS}
 
 # The file of a quantity where a page names none.
-FILES = dict.fromkeys(("relative", "componentwise", "roundings"), results.ACCURACY_FILE)
 OF_TURNS = ("joules", "watts", "gflops_per_joule", "energy_of_cublas", "back_to_back", "clock")
-FILES |= dict.fromkeys(OF_TURNS, results.ENERGY_FILE)
-FILES |= dict.fromkeys(("sustained", "sustained_cublas", "celsius"), results.SUSTAINED_FILE)
-FILES |= dict.fromkeys(("counter", "launch"), results.COUNTERS_FILE) | {
-    "counted": counts.counts_file(counts.USUAL_SIZE)
+FILES = {
+    **dict.fromkeys(("relative", "componentwise", "roundings"), results.ACCURACY_FILE),
+    **dict.fromkeys(OF_TURNS, results.ENERGY_FILE),
+    **dict.fromkeys(("sustained", "sustained_cublas", "celsius"), results.SUSTAINED_FILE),
+    **dict.fromkeys(("counter", "launch"), results.COUNTERS_FILE),
+    "counted": counts.counts_file(counts.USUAL_SIZE),
 }
 
 
@@ -94,15 +95,15 @@ class Folders:
         return load([self.path / name])
 
     @cached_property
-    def summaries(self) -> dict[str, str]:
-        """One line about each kernel, by id."""
-        return {kernel["id"]: kernel["summary"] for chapter in self.kernels for kernel in chapter["variants"]}
-
-    @cached_property
     def kernels(self) -> list[dict]:
         """What `runner --list=json` prints."""
         path = self.path / "kernels.json"
         return read_json(path) if path.exists() else []
+
+    @cached_property
+    def summaries(self) -> dict[str, str]:
+        """One line about each kernel, by id."""
+        return {kernel["id"]: kernel["summary"] for chapter in self.kernels for kernel in chapter["variants"]}
 
     @cache  # noqa: B019 (there is one for each run)
     def comparison(self, size: int = counts.USUAL_SIZE) -> counts.Comparison:
@@ -121,20 +122,19 @@ def is_number(value: object) -> bool:
 
 def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
     """What a kernel took back to back: quantity, rest of the name, value."""
-    turn = row.sustained if row.outcome == "sustained" else row.energy
-    if not isinstance(turn, dict):
+    if not isinstance(turn := row.sustained if row.outcome == "sustained" else row.energy, dict):
         return
     own, rival = turn["kernel"], turn.get("cublas")
     if rival:
         yield "back_to_back", shape, Value(own["gflops"] / rival["gflops"], share)
     if "joules_per_product" in own:
         yield "joules", shape, Value(own["joules_per_product"], forms.joules)
-        yield "watts", shape, Value(own["watts"], lambda v: f"{v:.0f} W")
+        yield "watts", shape, Value(own["watts"], "{:.0f} W".format)
         yield "gflops_per_joule", shape, Value(own["gflops_per_watt"], significant)
         if rival and "joules_per_product" in rival:
             yield "energy_of_cublas", shape, Value(own["joules_per_product"] / rival["joules_per_product"], share)
     if (clock := own["trace"].get("mean_sm_clock_mhz")) is not None:
-        yield "clock", shape, Value(clock, lambda v: f"{v:.0f} MHz")
+        yield "clock", shape, Value(clock, "{:.0f} MHz".format)
     if row.outcome != "sustained":
         return
     flops = 2.0 * row.m * row.n * row.k
@@ -143,7 +143,7 @@ def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
             for end, speed in zip(("first", "last"), turns.ends_of(of, flops), strict=True):
                 yield quantity, f"{shape}.{end}", Value(speed, significant)
     if (celsius := turns.last_temperature(own)) is not None:
-        yield "celsius", shape, Value(celsius, lambda v: f"{v:.0f} °C")
+        yield "celsius", shape, Value(celsius, "{:.0f} °C".format)
 
 
 def of_case(row) -> Iterator[tuple[str, str, Value]]:
