@@ -47,7 +47,8 @@ import numpy as np
 import pandas as pd
 
 from tools import needs
-from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references, spreads, titles
+from tools.fleet import PRODUCT, Board, Spread, device_name, folder_name, load_boards, references, spreads, titles
+from tools.forms import table
 from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text
 
 RESAMPLES = 2000
@@ -221,24 +222,19 @@ def pair(old_path: Path, path: Path, despite: Sequence[str]) -> tuple[pd.DataFra
 
 def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
     unit = {"time": "µs", "vs_cublas": "of cuBLAS"}[metric]
-    lines = [f"| case | old, {unit} | new, {unit} | new / old speed | 95 % interval | verdict |"]
-    lines.append("| --- | ---: | ---: | ---: | :---: | --- |")
+    head = ["case", f"old, {unit}", f"new, {unit}", "new / old speed", "95 % interval", "verdict"]
+    rows = []
     for c in comparisons:
         numbers = ["", "", "", ""]
         if c.interval:
             numbers = [f"{value:.0f}" if value >= 1e4 else f"{value:.4g}" for value in (c.old, c.new)]
             few = f" (range of {c.few_samples} samples)" if c.few_samples else ""
             numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
-        lines.append(f"| {' | '.join([c.case, *numbers, f'**{c.verdict}**' if c.fails else c.verdict])} |")
-    lines += ["", f"Failing cases: {sum(c.fails for c in comparisons)}."]
+        rows.append([c.case, *numbers, f"**{c.verdict}**" if c.fails else c.verdict])
+    failing = f"Failing cases: {sum(c.fails for c in comparisons)}."
     if ratios := [c.ratio for c in comparisons if c.ratio and not c.beside]:
-        lines[-1] = f"Geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.3f}. {lines[-1]}"
-    return "\n".join(lines)
-
-
-def files_with(boards: Sequence[Board]) -> Counter:
-    """How many of the files have cases of each kernel."""
-    return Counter(kernel for board in boards for kernel in board.rows.kernel.unique())
+        failing = f"Geometric mean of {len(ratios)} ratios: {np.exp(np.mean(np.log(ratios))):.3f}. {failing}"
+    return f"{table(head, rows, text_last=True)}\n\n{failing}"
 
 
 def across(boards: Sequence[Board], metric: str) -> str:
@@ -249,30 +245,29 @@ def across(boards: Sequence[Board], metric: str) -> str:
         "vs_cublas": ("vs_cublas", "of cuBLAS", lambda value: f"{100 * value:.1f} %"),
     }[metric]
     columns = titles(boards)
-    tables: dict[str, list[str]] = {}
+    tables: dict[str, list[list[str]]] = {}
     found = spreads(boards, column)
-    alone = [] if len(boards) == 1 else [kernel for kernel, of in files_with(boards).items() if of == 1]
+    with_cases = Counter(kernel for board in boards for kernel in board.rows.kernel.unique())
+    alone = [kernel for kernel, files in with_cases.items() if files == 1 < len(boards)]
+
+    def cell(value: Spread | None) -> str:
+        if value is None:
+            return ""
+        dagger = " †" if value.throttled else ""
+        spread = f" ({form(value.low)} to {form(value.high)}, {100 * value.relative:.1f} %)" if value.boards > 1 else ""
+        return f"{form(value.median)}{dagger}{spread}"
+
     for (kernel, *shape, gpus), values in found.items():
-        if kernel in alone:
-            continue
-        title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
-        heading = [f"## {title}, {unit}", "", f"| M x N x K | {' | '.join(columns.values())} |"]
-        lines = tables.setdefault(title, [*heading, f"| --- |{' ---: |' * len(columns)}"])
-        cells = [size_text(shape).replace("x", " x ")]
-        for device in columns:
-            if (value := values.get(device)) is None:
-                cells.append("")
-                continue
-            dagger = " †" if value.throttled else ""
-            spread = (
-                f" ({form(value.low)} to {form(value.high)}, {100 * value.relative:.1f} %)" if value.boards > 1 else ""
-            )
-            cells.append(f"{form(value.median)}{dagger}{spread}")
-        lines.append(f"| {' | '.join(cells)} |")
+        if kernel not in alone:
+            title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
+            row = [size_text(shape).replace("x", " x "), *(cell(values.get(device)) for device in columns)]
+            tables.setdefault(title, []).append(row)
+    head = ["M x N x K", *columns.values()]
+    texts = [f"## {title}, {unit}\n\n{table(head, rows)}" for title, rows in tables.items()]
     note = "In parentheses the range over the boards, and its size relative to the median."
     daggers = " †: throttled on a board." if any(v.throttled for case in found.values() for v in case.values()) else ""
     rest = f" Kernels of one file alone, which have no table: {len(alone)}." * bool(alone)
-    return "\n\n".join([*("\n".join(lines) for lines in tables.values()), note + daggers + rest])
+    return "\n\n".join([*texts, note + daggers + rest])
 
 
 def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:

@@ -86,6 +86,13 @@ def shape_text(shape: tuple) -> str:
     return f"{shape[0]}" if len(set(shape)) == 1 else size_text(shape).replace("x", " x ")
 
 
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, text_last: bool = False) -> str:
+    """A Markdown table; the first `left` columns are text and, with `text_last`, the last one, the others numbers."""
+    is_text = [column < left or (text_last and column == len(head) - 1) for column in range(len(head))]
+    rule = ["---" if text else "---:" for text in is_text]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
 def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
     """[1, 2, 3, 5] as [1, 2, 3] and [5]."""
     for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):

@@ -36,7 +36,18 @@ from tools.counts import Pair
 from tools.docs import listing, pages, prose
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
-from tools.forms import Form, chapters_name, duration, error_size, hundredths, in_bytes, maybe, share, significant
+from tools.forms import (
+    Form,
+    chapters_name,
+    duration,
+    error_size,
+    hundredths,
+    in_bytes,
+    maybe,
+    share,
+    significant,
+    table,
+)
 from tools.results import NotMeasured, ResultsError, Row, beta_of, is_of_file, load, one, pick, require_measured
 
 try:
@@ -45,13 +56,6 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 Kernel = str | int
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1, text_last: bool = False) -> str:
-    """A Markdown table; the first `left` columns are text and, with `text_last`, the last one, the others numbers."""
-    is_text = [column < left or (text_last and column == len(head) - 1) for column in range(len(head))]
-    rule = ["---" if text else "---:" for text in is_text]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
 
 
 def table_of(rows: Iterable, columns: Mapping[str, Callable[..., str]], sparse: bool = False, **layout) -> str:
