@@ -188,9 +188,10 @@ def test_what_ends_it_ends_ncu_with_its_folder(installed, number):
     environment = os.environ | {"TMPDIR": str(installed / "temporary")}
     heard = partial(signal.signal, number, signal.SIG_DFL)  # whatever the tests run under
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, preexec_fn=heard) as process:
-        while not (installed / "runs").exists():
+        runs = installed / "runs"
+        while not (runs.exists() and runs.read_text(encoding="utf-8")):
             time.sleep(0.01)
-        ncu = int((installed / "runs").read_text(encoding="utf-8").split()[0])
+        ncu = int(runs.read_text(encoding="utf-8").split()[0])
         process.send_signal(number)
         assert process.communicate() == (None, b"")
     assert process.returncode == 128 + number
