@@ -25,7 +25,8 @@ from tools import ROOT
 RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
 MOST_TO_TIDY = 8  # a file takes seconds
-REACH_ALL = re.compile(r"(^|/)CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
+# Those of the runner and of tests reach their own folder: no other is compiled with what they say.
+REACH_ALL = re.compile(r"^(?!runner/|(.*/)?tests/)(.*/)?CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
 TIDIED = re.compile(r"^((many_gpus|runner)/(?!tests/)|simt/).*\.cpp$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -128,7 +129,12 @@ def objects_reached(build: Path, beside: Path) -> list[str]:
         reason = f"{of_all[0]} has changed since {commit}"
     else:
         paths = {ROOT / file for file in changed}
-        own = [each for each in own if each["files"] & paths]
+        folders = {path.parent for path in paths if path.name == "CMakeLists.txt"}
+        own = [
+            each
+            for each in own
+            if each["files"] & paths or folders & {folder for source in each["sources"] for folder in source.parents}
+        ]
         reason = f"what {len(paths)} files reach that have changed since {commit}"
     print(f"{len(own)} objects for the build with CUDA: {reason}", file=sys.stderr)
     return sorted(each["object"] for each in own)

@@ -34,24 +34,27 @@ def test_samples_rotate_with_the_commit_until_all_have_run(monkeypatch):
 
 @pytest.fixture
 def build(tmp_path, monkeypatch):
-    """A build of a.cu by nvcc, b.cpp, which another build has, and c.cpp, each with headers."""
+    """A build of a.cu and t.cu by nvcc, b.cpp, which another build has, and c.cpp, some with headers."""
     monkeypatch.setattr(testing, "ROOT", tmp_path)
     monkeypatch.setattr(testing, "RECORD", tmp_path / "record.json")
     texts = {"a.cu": '#include "x/deep.cuh"\n', "x/deep.cuh": '#include "deeper.cuh"\n', "x/deeper.cuh": ""}
-    texts |= {"b.cpp": "", "c.cpp": "#include <c.hpp>\n", "include/c.hpp": ""}
+    texts |= {"x/tests/t.cu": "", "b.cpp": "", "c.cpp": "#include <c.hpp>\n", "include/c.hpp": ""}
     for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
 
     def entry(compiler, name):
         command = f"ccache {compiler} -I{tmp_path}/include -o {name}.o -c {tmp_path / name}"
         return {"file": str(tmp_path / name), "command": command}
 
-    entries = [entry("nvcc", "a.cu"), entry("g++", "b.cpp"), entry("g++", "c.cpp")]
+    entries = [entry("nvcc", "a.cu"), entry("g++", "b.cpp"), entry("g++", "c.cpp"), entry("nvcc", "x/tests/t.cu")]
     for folder, own in (("build", entries), ("beside", entries[1:2])):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "compile_commands.json").write_text(json.dumps(own), encoding="utf-8")
     return tmp_path
+
+
+ALL = ["a.cu.o", "c.cpp.o", "x/tests/t.cu.o"]
 
 
 def on_record(root, **more):
@@ -65,9 +68,11 @@ def on_record(root, **more):
         (["x/deeper.cuh"], ["a.cu.o"]),
         (["include/c.hpp", "README.md"], ["c.cpp.o"]),
         (["b.cpp"], []),
-        (["cmake/CompileOptions.cmake"], ["a.cu.o", "c.cpp.o"]),
-        (["x/CMakeLists.txt"], ["a.cu.o", "c.cpp.o"]),
-        (None, ["a.cu.o", "c.cpp.o"]),  # a commit that the repository has not
+        (["cmake/CompileOptions.cmake"], ALL),
+        (["x/CMakeLists.txt"], ALL),
+        (["runner/CMakeLists.txt"], []),
+        (["x/tests/CMakeLists.txt"], ["x/tests/t.cu.o"]),
+        (None, ALL),  # a commit that the repository has not
     ],
 )
 def test_a_change_reaches_what_includes_it(build, monkeypatch, changed, reached):
@@ -80,9 +85,9 @@ def test_a_change_reaches_what_includes_it(build, monkeypatch, changed, reached)
 def test_another_nvcc_and_no_record_reach_everything(build, monkeypatch):
     monkeypatch.setattr(testing, "files_changed", lambda commit: None if commit is None else [])
     monkeypatch.setattr(testing, "toolchain", lambda: "13.1")
-    assert len(testing.objects_reached(build / "build", build / "beside")) == 2
+    assert len(testing.objects_reached(build / "build", build / "beside")) == len(ALL)
     on_record(build)
-    assert len(testing.objects_reached(build / "build", build / "beside")) == 2
+    assert len(testing.objects_reached(build / "build", build / "beside")) == len(ALL)
     on_record(build, toolchain="13.1")
     assert testing.objects_reached(build / "build", build / "beside") == []
 
