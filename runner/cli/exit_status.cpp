@@ -3,10 +3,8 @@
 #include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <iostream>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -16,11 +14,13 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (interrupted()) {
     return INTERRUPTED;
   }
-  const auto outcomes = std::views::keys(counts);
-  if (std::ranges::any_of(outcomes, went_wrong)) {
-    return CASES_WRONG;
+  bool wrong = false;
+  bool well = false;
+  for (const auto& [outcome, count] : counts) {
+    wrong = wrong || went_wrong(outcome);
+    well = well || ended_well(outcome);
   }
-  return std::ranges::any_of(outcomes, ended_well) ? ALL_WELL : NOTHING_MEASURED;
+  return wrong ? CASES_WRONG : well ? ALL_WELL : NOTHING_MEASURED;
 }
 
 int status_of_error() {
