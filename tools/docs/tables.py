@@ -410,15 +410,19 @@ class Blocks:
         """The machine, the build and the protocol."""
         context = self._folders.cold.context.iloc[0]
         device, build, protocol = context["device"], context["build"], context["protocol"]
+        if not device:
+            raise ResultsError(f"{self._folders.path} has no results of a GPU")
         commit = source_of(context) + " with changes" * context["git_dirty"]
         rows = {
             "measured": f"{context['date']}, {commit}, {context['library']}",
             "GPU": f"{device['name']}, compute capability {device['compute_capability']}, "
             f"{device['multiprocessors']} SMs, L2 {forms.mebibytes(device['l2_bytes'])}, "
             f"memory {forms.mebibytes(device['memory_bytes'])}",
-            "driver, CUDA, cuBLAS": f"{device['driver']}, {context['cuda_runtime']}, {context['cublas_version']} "
-            f"({context['cublas_math_mode']})",
-            "FP32 peak": f"{device['fp32_peak_gflops'] / 1e3:.1f} TFLOP/s ({device['fp32_peak_basis']})",
+            "driver, CUDA, cuBLAS": f"{device.get('driver', 'unknown')}, {context['cuda_runtime']}, "
+            f"{context['cublas_version']} ({context['cublas_math_mode']})",
+            "FP32 peak": maybe(
+                lambda peak: f"{peak / 1e3:.1f} TFLOP/s ({device['fp32_peak_basis']})", device.get("fp32_peak_gflops")
+            ),
             "DRAM peak": f"{device['dram_peak_gbytes_s'] / 1e3:.2f} TB/s ({device['dram_peak_basis']})",
             "host": f"{context['cpu']}, {context['num_cpus']} logical CPUs",
             "build": f"{build['cxx_compiler']}, nvcc {build['nvcc']}, architectures {build['cuda_architectures']}, "

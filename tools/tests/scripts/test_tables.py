@@ -269,6 +269,16 @@ def test_a_chart_that_does_not_exist_yet_is_no_mistake(text_of, synthetic):
     assert "![Errors](synthetic-gpu/charts/roofline.svg)" in text_of(block)
 
 
+def test_a_gpu_need_not_tell_its_peak_and_its_driver(text_of, edited):
+    def untold(document: dict) -> None:
+        for name in ("fp32_peak_gflops", "fp32_peak_basis", "driver"):
+            del document["context"]["device"][name]
+
+    edited("cold.json", untold)
+    text = text_of("environment()")
+    assert "| unknown, 1" in text and "FP32 peak" not in text
+
+
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
     for file in ("energy.json", "sustained.json", "accuracy.json"):
         (synthetic / file).unlink()
