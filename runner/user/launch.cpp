@@ -310,7 +310,10 @@ simt::Function in_single_precision(simt::Function function) {
     return function;
   }
   const simt::Parameter element = function.template_parameters.front();
-  if (element.type != "typename" && element.type != "class") {
+  const auto is_of_it = [&](const simt::Parameter& parameter) {
+    return std::ranges::count(split(parameter.type, ' '), element.name) > 0;
+  };
+  if ((element.type != "typename" && element.type != "class") || std::ranges::none_of(function.parameters, is_of_it)) {
     return function;
   }
   for (simt::Parameter& parameter : function.parameters) {
@@ -681,7 +684,10 @@ Start launch_to_start_from(const simt::Function& kernel, const Code& code) {
                                 : type == Type::matrix ? matrix_of(parameter.name)
                                 : type == Type::scalar ? in_lower_case(parameter.name)
                                                        : "";
-      values.push_back(value.empty() ? "?" + parameter.name : value);
+      const std::string matrix = has(parameter.type, "float4 *") ? matrix_of(parameter.name) : "";
+      values.push_back(!matrix.empty() ? fmt::format("({}){}", parameter.type, matrix)
+                       : value.empty() ? "?" + parameter.name
+                                       : value);
     }
   }
   std::string configuration = code.configuration_of(kernel);
@@ -846,7 +852,8 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
   });
   const auto has_any = [&](const auto& of_function) { return std::ranges::any_of(source.functions, of_function); };
   const auto is_other_pointer = [](const simt::Parameter& parameter) {
-    return is_pointer(parameter) && type_of(parameter) != Type::matrix && !has(parameter.type, "float (");
+    return is_pointer(parameter) && type_of(parameter) != Type::matrix && !has(parameter.type, "float (") &&
+           !has(parameter.type, "float4");
   };
   const bool of_other_types = has_any([&](const simt::Function& function) {
     const std::vector<simt::Parameter> parameters = in_single_precision(code.with_plain_types(function)).parameters;
@@ -854,8 +861,10 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
   });
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
-      : of_other_types ? "; its matrices are no float*, and products are of FP32: a host function may round them"
-                       : "";
+      : of_other_types
+          ? "; its matrices are no float*, and products are of FP32: a host function may round them, and --data "
+            "integers has operands that need no rounding"
+          : "";
   return (kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that launches one"
           : kernels > 1 ? "it is not known how to launch its kernels"
                         : "it is not known how to launch its kernel") +

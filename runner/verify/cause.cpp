@@ -179,10 +179,12 @@ class Suspect {
     };
     add_rounded(
         "; C looks like a product in TF32 or FP16: the operands were rounded to 10 bits behind the point, and FP32 has "
-        "23",
+        "23; --data integers has operands that need no rounding",
         13);
     add_rounded(
-        "; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23", 16);
+        "; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23; "
+        "--data integers has operands that need no rounding",
+        16);
     return all;
   }
 

@@ -463,6 +463,14 @@ CASES = [
     # ---- What stands beside the kernel ----
     Case("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS, "executed"),
     Case(
+        "ranges_for_a_profiler",
+        "#include <nvtx3/nvToolsExt.h>\n"
+        + BY_BLAS.replace("dim3 block", 'nvtxRangePush("mm"); dim3 block').replace(
+            "cudaDeviceSynchronize();", "cudaThreadSynchronize(); nvtxRangePop();"
+        ),
+        "executed",
+    ),
+    Case(
         "a_call_that_is_not_modelled",
         BY_BLAS.replace("dim3 block", "cudaFrobnicate(M);\n  dim3 block"),
         "status 2",
@@ -779,6 +787,19 @@ CASES = [
         ("mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, K, N)",),
         kernel="file.cu:mm",
     ),
+    Case(
+        "vectors_of_four",
+        "__global__ void mm(const float4* A, const float4* B, float4* C, int M, int N, int K) {}",
+        "status 2",
+        ("((const float4 *)A, (const float4 *)B, (float4 *)C, M, N, K)",),
+    ),
+    Case(
+        "a_template_over_tiles",
+        launching().replace("void run(", "struct Tiles {};\ntemplate <class Tiles> void run(")
+        + "void outer(const float* A, const float* B, float* C, int M, int N, int K) { run<Tiles>(A, B, C, M, N, K); }",
+        "executed",
+        launch="outer(A, B, C, M, N, K);",
+    ),
     Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
     Case(
         "a_program_that_launches_in_main",
@@ -846,7 +867,14 @@ int main() {
     wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
     wrong_factor("twice", "2 * alpha * s + beta * C[r * N + c]", "added twice"),
     wrong_factor("launched_twice", "alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
-    wrong("operands_of_10_bits", rounded("0x2000u"), "TF32 or FP16", "64x64x256"),
+    wrong("operands_of_10_bits", rounded("0x2000u"), "--data integers has operands", "64x64x256"),
+    Case(
+        "operands_of_10_bits_that_need_no_more",
+        rounded("0x2000u"),
+        "executed",
+        arguments=("--data", "integers"),
+        sizes="64x64x256",
+    ),
     wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
     wrong(
         "operands_of_8_bits", launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"

@@ -113,6 +113,8 @@ template <class Kernel>
 cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
   return cudaSuccess;
 }
+inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+#define __builtin_assume(condition) static_cast<void>(0)
 
 /// The executor has no registers: this returns cudaErrorNotSupported. A block is taken to fill a multiprocessor.
 struct cudaFuncAttributes {
@@ -133,6 +135,16 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*ke
                                                           std::size_t dynamic_smem) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
                                                        dynamic_smem);
+}
+template <class... Parameters>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* blocks, int* threads, void (*kernel)(Parameters...),
+                                               std::size_t dynamic_smem = 0, int most_threads = 0) {
+  cudaDeviceProp device;
+  cudaGetDeviceProperties(&device, 0);
+  *threads = most_threads > 0 ? most_threads : device.maxThreadsPerBlock;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, *threads, dynamic_smem);
+  *blocks *= device.multiProcessorCount;
+  return error;
 }
 
 enum cudaLaunchAttributeID {

@@ -35,11 +35,15 @@ void host_calls(const float* in, float* out) {
   CHECK(cudaMemset(to, 0, 64 * sizeof(float)));
   cudaStream_t stream;
   cudaEvent_t begin, end;
-  CHECK(cudaStreamCreate(&stream));
+  int least, greatest, blocks, threads;
+  CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamDefault, greatest));
+  CHECK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
+  CHECK(cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, add_kernel, 0, properties.warpSize * 2));
   CHECK(cudaEventCreate(&begin));
   CHECK(cudaEventCreate(&end));
   CHECK(cudaEventRecord(begin));
-  host_calls_kernel<<<1, properties.warpSize * 2, 0, stream>>>(from, to, 3);
+  host_calls_kernel<<<blocks > 0 && threads > 0 ? 1 : 0, properties.warpSize * 2, 0, stream>>>(from, to, 3);
   CHECK(cudaGetLastError());
   CHECK(cudaEventRecord(end));
   CHECK(cudaEventSynchronize(end));
