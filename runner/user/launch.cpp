@@ -96,8 +96,10 @@ std::string matrix_of(std::string_view name) {
 /// Whether names tell that B lies transposed, as the weights of a layer of a network do.
 bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
   static const Meanings OF_LAYERS{{std::regex("weights?|(b|w)t(rans(posed)?)?|out(put)?features"), "nt"}};
-  return std::ranges::any_of(
-      parameters, [](const simt::Parameter& parameter) { return !meaning_of(parameter.name, OF_LAYERS).empty(); });
+  return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
+    const bool rows = in_lower_case(parameter.name) == "bt" && !has(parameter.type, "*");  // batch * time
+    return !rows && !meaning_of(parameter.name, OF_LAYERS).empty();
+  });
 }
 
 // ---- What their types are ----
@@ -886,9 +888,12 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     }
     static const std::regex CALL(R"((?:^|;)\s*(\w+)\s*(?:<[^<>;]*>)?\s*\()");
     for (const std::string& called : all_matches(statement.text, CALL)) {
-      if (std::ranges::any_of(source.functions, [&](const simt::Function& function) {
-            return function.is_kernel && base_name(function.name) == called;
-          })) {
+      const auto is_there = [&](bool kernel) {
+        return std::ranges::any_of(source.functions, [&](const simt::Function& function) {
+          return function.is_kernel == kernel && base_name(function.name) == called;
+        });
+      };
+      if (is_there(true) && !is_there(false)) {
         refuse(
             fmt::format("{} is a kernel, and a launch line launches it as {}<<<grid, block>>>(...)", called, called));
       }

@@ -779,6 +779,13 @@ CASES = [
         ("mm is a kernel, and a launch line launches it as mm<<<grid, block>>>(...)",),
         ("--launch", "mm(A, B, C, M, N, K)"),
     ),
+    Case(
+        "a_host_function_of_the_kernels_name",
+        "namespace gpu {" + BY_BLAS.replace("void multiply", "}\nvoid mm").replace("mm<<<", "gpu::mm<<<"),
+        "executed",
+        (),
+        ("--check", "--launch", "mm(A, B, C, M, N, K)"),
+    ),
     Case("a_proposal_as_it_is", BY_BLAS, "status 2", ("?grid in the",), ("--launch", "mm<<<?grid, 9>>>(A, B)")),
     Case(
         "a_kernel_by_its_name",
