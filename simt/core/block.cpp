@@ -9,13 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace simt {
 namespace {
 
+constexpr std::uint64_t SOME_POLLS = 1U << 14U;
 constexpr std::uint64_t MANY_POLLS = 1U << 17U;  // a quarter of a second of them
-constexpr const char* POLLS = "waits for ever for what another thread writes: all blocks that run wait so";
 
 }  // namespace
 
@@ -64,7 +65,6 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   tensor_operations_.begin();
   Scheduler& scheduler = context_.scheduler;
   scheduler.run();
-  end_polling();
   if (cluster != nullptr) {
     cluster->end();
   }
@@ -101,13 +101,13 @@ void Block::run_thread() {
 }
 
 void Block::access(const Access& access, const void* code) {
-  const InExecutor in_executor;
+  const InExecutor in_executor(true);
   if (is_argument(access.address) || is_in_other_block(access.address)) {
     return;
   }
   if (access.strong && !access.write) {
     poll(access.address, code);
-  } else {
+  } else if (access.write) {
     end_polling();
   }
   if (const Complaint complaint = context_.watcher->access(context_.current(), access, code)) {
@@ -121,9 +121,8 @@ void Block::poll(const void* address, const void* code) {
   if (launch_ends()) {
     context_.scheduler.freeze(std::make_exception_ptr(Stopped("a thread polls what no other one has written")));
   }
-  if (polls_for_ever()) {
-    context_.scheduler.freeze(std::make_exception_ptr(
-        Error(context_.place_of(context_.current()) + ", " + source_line(code) + ": " + POLLS)));
+  if (const std::exception_ptr error = count_poll(source_line(code))) {
+    context_.scheduler.freeze(error);
   }
   if (polled_ == std::pair(address, code)) {
     context_.scheduler.give_way_quietly();
@@ -133,21 +132,25 @@ void Block::poll(const void* address, const void* code) {
 }
 
 void Block::poll(Site site) {
-  if (polls_for_ever()) {
-    fail(POLLS, site);
+  if (const std::exception_ptr error = count_poll(to_string(site))) {
+    std::rethrow_exception(error);
   }
   wait_for_other_blocks(context_.scheduler);
 }
 
-bool Block::polls_for_ever() {
-  if (++polls_ == MANY_POLLS) {
+std::exception_ptr Block::count_poll(const std::string& place) {
+  if (++polls_ == SOME_POLLS) {
     count_as_polling(true);
   }
-  return polls_ % MANY_POLLS == 0 && all_poll_since(changes_);
+  if (polls_ % SOME_POLLS != 0 || !all_poll_since(changes_) || begin_more_blocks() || polls_ < MANY_POLLS) {
+    return nullptr;
+  }
+  return std::make_exception_ptr(Error(context_.place_of(context_.current()) + ", " + place +
+                                       ": waits for ever: no other thread changes what it looks at"));
 }
 
 void Block::forget_polls() {
-  if (polls_ >= MANY_POLLS) {
+  if (polls_ >= SOME_POLLS) {
     count_as_polling(false);
   }
   polls_ = 0;

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,8 +98,8 @@ class Block {
   /// last time, it polls, and the other threads of the block go first.
   void poll(const void* address, const void* code);
   void forget_polls();
-  /// Counts a poll. Whether all blocks that run have done nothing else for long.
-  bool polls_for_ever();
+  /// Counts a poll, at a place in the source. An error where all blocks that run have done nothing else for long.
+  std::exception_ptr count_poll(const std::string& place);
   bool is_argument(const void* address) const;
   void sync_blocks(const char* of, Site site);
   /// Whether this block has something at the shared address; others of its cluster have it there too.
@@ -125,10 +126,16 @@ class Block {
   TensorOperations tensor_operations_;
 };
 
-/// Lasts while a thread of a kernel is in the executor's code.
+/// Lasts while a thread of a kernel is in the executor's code. `polls`: perhaps to look again for what others write.
 class InExecutor {
  public:
-  InExecutor() { Block::on_this_thread()->set_in_kernel(false); }
+  explicit InExecutor(bool polls = false) {
+    Block* const block = Block::on_this_thread();
+    block->set_in_kernel(false);
+    if (!polls) {
+      block->end_polling();
+    }
+  }
   ~InExecutor() { Block::on_this_thread()->set_in_kernel(true); }
   InExecutor(const InExecutor&) = delete;
   InExecutor& operator=(const InExecutor&) = delete;

@@ -39,10 +39,14 @@ bool asked_to_stop() {
 
 /// Counts a block among those that run.
 struct Counted {
-  Counted() { ++running, ++changes; }
-  ~Counted() { --running, ++changes; }
+  explicit Counted(Block& block) : block(block) { ++running, ++changes; }
+  ~Counted() {
+    block.end_polling();
+    --running, ++changes;
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
+  Block& block;
 };
 
 /// The OS threads that run blocks, for as long as the program lasts. They are never joined: code of a block may call
@@ -79,13 +83,25 @@ class Workers {
     clusters_ = std::vector<Cluster>(group > 1 ? blocks_ / group : 0);
     error_ = nullptr;
     failed = false;
-    busy_ = std::max(count_, group);
+    taking_part_ = busy_ = std::max(count_, group);
     ++launches_;
     wake_.notify_all();
     done_.wait(lock, [this] { return busy_ == 0; });
     if (error_ != nullptr) {
       std::rethrow_exception(std::exchange(error_, nullptr));
     }
+  }
+
+  /// Has more blocks run at once, as those that run wait for what others write. Returns whether any were left.
+  bool begin_more() {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t begun = next_block_;
+    const auto more = static_cast<unsigned>(std::min<std::uint64_t>(busy_, blocks_ - std::min(begun, blocks_)));
+    start(taking_part_ + more);
+    taking_part_ += more;
+    busy_ += more;
+    wake_.notify_all();
+    return more > 0;
   }
 
  private:
@@ -104,8 +120,7 @@ class Workers {
   void start(unsigned count) {
     while (threads_.size() < count) {
       try {
-        threads_.emplace_back(
-            [this, number = static_cast<unsigned>(threads_.size()), seen = launches_] { work(number, seen); });
+        threads_.emplace_back([this, number = static_cast<unsigned>(threads_.size())] { work(number); });
       } catch (const std::system_error&) {
         throw NotSupported("the executor runs blocks that wait for one another on a thread each, and of " +
                            std::to_string(count) + " threads the system gives " + std::to_string(threads_.size()));
@@ -113,15 +128,13 @@ class Workers {
     }
   }
 
-  void work(unsigned thread, std::uint64_t seen) {
+  void work(unsigned thread) {
     Block block;
+    std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [&] { return launches_ != seen; });
+      wake_.wait(lock, [&] { return launches_ != seen && thread < taking_part_; });
       seen = launches_;
-      if (thread >= std::max(count_, together(launch_))) {
-        continue;
-      }
       const Launch launch = launch_;
       lock.unlock();
       try {
@@ -149,7 +162,7 @@ class Workers {
         throw Stopped("interrupted");
       }
       const std::uint64_t number = numbers_ != nullptr ? (*numbers_)[position] : position;
-      const Counted counted;
+      const Counted counted(block);
       block.run(position_of_block(number, launch), number,
                 clusters_.empty() ? nullptr : &clusters_[position / together(launch)]);
       if (*block_done_) {
@@ -162,7 +175,8 @@ class Workers {
   std::condition_variable wake_;
   std::condition_variable done_;
   std::uint64_t launches_ = 0;
-  unsigned busy_ = 0;  ///< workers that have not finished the launch
+  unsigned taking_part_ = 0;  ///< workers that run blocks of the launch
+  unsigned busy_ = 0;         ///< of them, that have not finished it
   Launch launch_{};
   const std::vector<std::uint64_t>* numbers_ = nullptr;  ///< of the blocks, null for all
   const MakeWatcher* make_watcher_ = nullptr;
@@ -200,6 +214,8 @@ void count_as_polling(bool polls) {
 bool all_poll_since(std::uint64_t& before) {
   return std::exchange(before, changes.load()) == changes && polling == running;
 }
+
+bool begin_more_blocks() { return Workers::instance().begin_more(); }
 
 void wait_for_other_blocks(Scheduler& scheduler) {
   if (launch_ends()) {

@@ -39,6 +39,9 @@ bool launch_ends();
 void count_as_polling(bool polls);
 /// Whether all blocks that run poll, and did when `changes` was set, which is set again.
 bool all_poll_since(std::uint64_t& changes);
+/// Has blocks begin that would have waited until others end. Returns whether there are any. Throws NotSupported where
+/// the system gives no more threads.
+bool begin_more_blocks();
 /// While a block waits for another one: gives way to the block's other threads and to other OS threads. Throws Stopped
 /// where the launch ends.
 void wait_for_other_blocks(Scheduler& scheduler);

@@ -121,6 +121,10 @@ class Translator {
       texts_[at] = "for";
       texts_[at + 1] = "(simt::Polling simt_polling; ";
       texts_[partner(at + 1)] = "; simt_polling.again())";
+      const Position body = partner(at + 1) + 1;
+      if (const Position sleep = is(body, "{") ? body + 1 : body; is(sleep, "__nanosleep")) {
+        texts_[sleep] = "static_cast<void>";  // again() lets others run
+      }
     }
     return at;
   }

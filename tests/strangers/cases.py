@@ -367,6 +367,17 @@ TURN = """
     __syncthreads();
   }
 """
+# All blocks count themselves, the last of a grid too that is launched again.
+BY_HAND = """
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(&turns[0], 1);
+    while (*(volatile int*)&turns[0] % (int)(gridDim.y * gridDim.z) != 0) {}
+    __threadfence();
+  }
+  __syncthreads();
+"""
 COOPERATIVE = """
   void* all[] = {&A, &B, &C, &M, &N, &K};
   cudaLaunchCooperativeKernel((void*)mm, dim3(1, M, 2), dim3(64), all);
@@ -701,6 +712,7 @@ CASES = [
     Case(
         "a_barrier_of_the_grid", in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), "executed", sizes="20"
     ),
+    Case("a_barrier_of_the_grid_by_hand", in_turn(BY_HAND), "executed", sizes="6"),
     Case(
         "a_missing_barrier_of_the_grid",
         in_turn("", COOPERATIVE),
@@ -724,16 +736,26 @@ CASES = [
         "a_turn_that_never_comes",
         in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")),
         "failed",
-        ("waits for ever for what another thread writes", "file.cu:17"),
+        ("waits for ever: no other thread changes what it looks at", "file.cu:17"),
         ("--launch", "run(A, B, C, M, N, K)"),
         sizes="20",
+    ),
+    Case(
+        "a_flag_after_many_shuffles",
+        HANDED_ON.replace("FENCE", "for (int i = 0; i < 400; ++i) __shfl_sync(~0u, i, 0);\n    __threadfence_block();")
+        .replace("c += 64", "c += 992")
+        .replace("<<<M, 96>>>", "<<<M, 1024>>>"),
+        "executed",
+        (),
+        (),
+        "8",
     ),
     Case("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", (), (), "20"),
     Case(
         "a_flag_that_nobody_raises",
         HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"),
         "failed",
-        ("waits for ever for what another thread writes", "file.cu:14"),
+        ("waits for ever: no other thread changes what it looks at", "file.cu:14"),
         ("--launch", "run(A, B, C, M, N, K)"),
         "20",
     ),

@@ -197,7 +197,7 @@ def test_bad_usage_is_told_in_a_line(arguments, message):
 
 
 def test_an_interrupted_run_says_so():
-    written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) {}"))
+    written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
     written("many/b.cu", RIGHT)
     command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "-"]
     pipe = subprocess.PIPE

@@ -43,7 +43,8 @@ void host_calls(const float* in, float* out) {
   CHECK(cudaEventCreate(&begin));
   CHECK(cudaEventCreate(&end));
   CHECK(cudaEventRecord(begin));
-  host_calls_kernel<<<blocks > 0 && threads > 0 ? 1 : 0, properties.warpSize * 2, 0, stream>>>(from, to, 3);
+  const int grid = blocks > 0 && threads > 0 ? 1 : 0;
+  host_calls_kernel<<<grid, properties.warpSize * 2, 0, stream>>>(from, to, 3);
   CHECK(cudaGetLastError());
   CHECK(cudaEventRecord(end));
   CHECK(cudaEventSynchronize(end));
