@@ -15,8 +15,8 @@
 namespace simt {
 namespace {
 
-constexpr std::uint64_t SOME_POLLS = 1U << 14U;
-constexpr std::uint64_t MANY_POLLS = 1U << 17U;  // a quarter of a second of them
+constexpr std::uint64_t SOME_POLLS = 1U << 13U;
+constexpr std::uint64_t MANY_POLLS = 1U << 15U;
 
 }  // namespace
 
