@@ -142,8 +142,15 @@ std::exception_ptr Block::count_poll(const std::string& place) {
   if (++polls_ == SOME_POLLS) {
     count_as_polling(true);
   }
-  if (polls_ % SOME_POLLS != 0 || !all_poll_since(changes_) || begin_more_blocks() || polls_ < MANY_POLLS) {
+  if (polls_ % SOME_POLLS != 0 || !all_poll_since(changes_)) {
     return nullptr;
+  }
+  try {
+    if (begin_more_blocks() || polls_ < MANY_POLLS) {
+      return nullptr;
+    }
+  } catch (const NotSupported&) {
+    return std::current_exception();
   }
   return std::make_exception_ptr(Error(context_.place_of(context_.current()) + ", " + place +
                                        ": waits for ever: no other thread changes what it looks at"));

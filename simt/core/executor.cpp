@@ -23,6 +23,8 @@
 namespace simt {
 namespace {
 
+constexpr unsigned MOST_BLOCKS = 1024;  ///< at once: each takes an OS thread, and megabytes of stacks
+
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
 
@@ -97,6 +99,10 @@ class Workers {
     const std::lock_guard lock(mutex_);
     const std::uint64_t begun = next_block_;
     const auto more = static_cast<unsigned>(std::min<std::uint64_t>(busy_, blocks_ - std::min(begun, blocks_)));
+    if (busy_ + more > MOST_BLOCKS) {
+      throw NotSupported("the executor runs at most " + std::to_string(MOST_BLOCKS) +
+                         " blocks that wait for one another");
+    }
     start(taking_part_ + more);
     taking_part_ += more;
     busy_ += more;
