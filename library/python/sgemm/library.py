@@ -183,6 +183,12 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
     library.sgemm_get_repeatable.argtypes = [c_void_p, POINTER(c_int)]
     library.sgemm_plan.argtypes = [c_void_p, POINTER(Product), POINTER(Plan)]
     library.sgemm_run.argtypes = [c_void_p, POINTER(Product)]
+    # Of version 0.3, whose programs call these with Python's numbers. They go with the next version.
+    scalar, matrix, layout = POINTER(c_float), [c_void_p, c_int64, c_int64], [c_int] * 3 + [c_int64] * 3
+    library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
+    library.sgemm_gemm_strided_batched.argtypes = [
+        c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,
+    ]  # fmt: skip
     return library
 
 

@@ -91,6 +91,26 @@ sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_
   return SGEMM_STATUS_SUCCESS;
 }
 
+/* Two functions of version 0.3, whose programs declare no types: what arrives is noted. */
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
+                               int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
+                               int64_t batch_count, sgemm_plan_t* plan) {
+  (void)order, (void)transa, (void)transb, (void)lda, (void)ldb, (void)ldc, (void)batch_count;
+  const sgemm_product_t product = {.size = sizeof product, .m = m, .n = n, .k = k, .batch_count = 1};
+  return sgemm_plan(handle, &product, plan);
+}
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
+                                          sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
+                                          const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
+                                          int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
+                                          int64_t batch_count) {
+  (void)handle, (void)order, (void)transa, (void)transb, (void)alpha, (void)a, (void)b, (void)beta, (void)c;
+  fake.m = m, fake.n = n, fake.k = k, fake.lda = lda, fake.ldb = ldb, fake.ldc = ldc;
+  fake.stride_a = stride_a, fake.stride_b = stride_b, fake.stride_c = stride_c, fake.batch_count = batch_count;
+  return SGEMM_STATUS_SUCCESS;
+}
+
 static int64_t at(sgemm_order_t order, sgemm_op_t op, int64_t row, int64_t column, int64_t ld) {
   const int by_rows = (order == SGEMM_ORDER_ROW_MAJOR) == (op == SGEMM_OP_N);
   return by_rows ? row * ld + column : row + column * ld;

@@ -336,6 +336,17 @@ def test_errors_of_the_library(fake):
     assert caught.value.status == 3
 
 
+def test_programs_of_version_0_3_call_with_pythons_numbers(fake):
+    numbers = [(7 << 40) + i for i in range(10)]  # none fits into the 32 bits that ctypes takes where it knows no types
+    (m, n, k), (lda, stride_a, ldb, stride_b, ldc, stride_c, count) = numbers[:3], numbers[3:]
+    one = sgemm.library.byref(ctypes.c_float(1))
+    a, b, c = (None, lda, stride_a), (None, ldb, stride_b), (None, ldc, stride_c)
+    multiply = sgemm.library.load().sgemm_gemm_strided_batched
+    assert multiply(None, 101, 0, 0, m, n, k, one, *a, *b, one, *c, count) == 0
+    found = (fake.m, fake.n, fake.k, fake.lda, fake.stride_a, fake.ldb, fake.stride_b, fake.ldc, fake.stride_c)
+    assert [*found, fake.batch_count] == numbers
+
+
 def test_the_library_is_found(fake, fake_library):
     assert sgemm.library_path() == fake_library
     assert sgemm.version() == VERSION

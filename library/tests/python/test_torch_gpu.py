@@ -83,7 +83,7 @@ def kinds() -> list[str]:
 @pytest.mark.parametrize("accuracy", ["componentwise", "normwise", "rowwise", "cublas"])
 def test_the_accuracy_counts(accuracy):
     sgemm.torch.enable(accuracy)
-    torch.mm(normal(2048, 2048), normal(2048, 2048))
+    torch.mm(wide(), wide())
     assert kinds() == ([] if accuracy == "cublas" else [INTEGERS if accuracy == "rowwise" else FLOATS])
 
 
@@ -272,7 +272,8 @@ def test_data_parallel(tmp_path):
 
 
 def wide():
-    return normal(2048, 2048, requires_grad=True)
+    """From this size on, six products of INT8 are faster than three of FP16 on an H100."""
+    return normal(4096, 4096, requires_grad=True)
 
 
 def test_backward_has_the_accuracy_of_its_caller():
@@ -321,12 +322,12 @@ def test_gradients_of_gradients_have_the_accuracy_of_the_module():
             return {"gradient": gradient}
 
     a = wide()
-    layer = sgemm.torch.module(torch.nn.Linear(2048, 2048, bias=False, device="cuda"), "rowwise")
+    layer = sgemm.torch.module(torch.nn.Linear(4096, 4096, bias=False, device="cuda"), "rowwise")
     [gradient] = torch.autograd.grad(layer(a).tanh().sum(), a, create_graph=True)
     gradient.square().sum().backward()
     assert len(found := kinds()) >= 6
     assert set(found) == {INTEGERS}
-    inside = sgemm.torch.module(Inside(2048, 2048, bias=False, device="cuda"), "rowwise")
+    inside = sgemm.torch.module(Inside(4096, 4096, bias=False, device="cuda"), "rowwise")
     inside(a)["gradient"].square().sum().backward()
     assert len(found := kinds()) >= 6
     assert set(found) == {INTEGERS}

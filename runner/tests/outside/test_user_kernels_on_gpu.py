@@ -79,8 +79,8 @@ def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "outcome", "reason"),
     [
-        ("keeps_a_counter", "incorrect", "elements wrong"),  # which the executor can not see
-        ("block_too_large", "failed", "invalid configuration argument"),
+        ("keeps_a_counter", "incorrect", "rows of C wrong"),  # which the executor can not see
+        ("block_too_large", "failed", "invalid (configuration )?argument"),
         ("launch_bounds_exceeded", "failed", "invalid argument|too many resources|invalid configuration"),
         ("mbarrier_expects_one", "incorrect|failed", "."),
     ],
@@ -94,6 +94,7 @@ def test_a_wrong_kernel_is_found(run, name, outcome, reason):
 
 def test_too_much_static_shared_memory_does_not_compile(run):
     name = "shared_memory_too_large.cu"
-    done = run({name: TEXTS[name]}, "--sizes", "100")
+    too_large = TEXTS[name].replace("TILE * 48", "TILE * 256")  # nvcc 13 takes 48 KiB and more for an H100
+    done = run({name: too_large}, "--sizes", "100")
     assert done.status == 2
     assert "too much shared data" in done.stderr
