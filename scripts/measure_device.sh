@@ -4,6 +4,9 @@
 #   cold.json, warm.json   all kernels over 256:8192
 #   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
 #   shapes_tensor.json     the same for the chapters on tensor cores and 18, apart because they heat the chip
+#   large.json             09 and 18 from 16384 to 32768, where the memory holds it
+#   levels.json            18 with each number of levels, to the same size, and on operands that are all positive
+#   levels_uniform01.json
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
@@ -36,7 +39,7 @@ set -euo pipefail
 export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
-all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,accuracy,end-to-end,counters,energy,sustained,
+all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,levels,accuracy,end-to-end,counters,energy,sustained,
 all+=calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
@@ -95,6 +98,8 @@ shapes=(256 512 768 1000 1024 1500 2000 2048 3001 3072 4096 5120 6144 8192 12288
 # What the executor counts, for pages that compare counts with counters; and the default variants of the others.
 counted=(1:\* 2:\* 3:\* 4:\* 5:\* 6:\* 7:\*)
 others=(8 9 10 11 12 13)
+
+levels='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
 
 list_kernels() {
   "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"
@@ -161,6 +166,11 @@ run_step() {
       ;;
     shapes-tensor)
       measure shapes_tensor.json --kernel cublas,10-13,15-18 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      ;;
+    levels)
+      measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
+        measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&
+        measure levels_uniform01.json --kernel "$levels" --l2 cold --data uniform01 --sizes 24576 
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)

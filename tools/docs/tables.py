@@ -320,15 +320,20 @@ class Blocks:
         head, *rows = zip(*columns, strict=True)
         return table(head, rows)
 
-    def sweep(self, *kernels: Kernel) -> str:
-        """TFLOP/s of the kernels over the sizes, of every kernel where none are named."""
-        cold = self._folders.cold
-        names = self._ids(kernels) if kernels else list(cold.kernel.unique())
-        sides = sorted(cold.side.unique())
-        cases = {(row.kernel, row.side): row for row in cold.itertuples()}
-        rows = [[self._linked(name), *(speed(cases.get((name, side))) for side in sides)] for name in names]
-        marked = [row for row in cases.values() if row.kernel in names]
-        return with_notes(table(["TFLOP/s", *map(str, sides)], rows), marked)
+    def sweep(self, *kernels: Kernel, file: str = "", errors: bool = False) -> str:
+        """TFLOP/s, or relative errors, of the kernels over the sizes, of every kernel where none are named: of the cold
+        sweep, or of squares in a file, which may be another device's ("../FOLDER/FILE")."""
+        found = self._file(file).dropna(subset="side").astype({"side": int}) if file else self._folders.cold
+        names = kernels if file and kernels else self._ids(kernels) if kernels else list(found.kernel.unique())
+        sides = sorted(found.side.unique())
+        cases = {(row.kernel, row.side): row for row in found.itertuples()}
+        written = (lambda row: maybe(error_size, row and row.rel_err)) if errors else speed
+        rows = [[self._linked(name), *(written(cases.get((name, side))) for side in sides)] for name in names]
+        marked = [row for row in cases.values() if row.kernel in names and not errors]
+        context = found.context.iloc[0]
+        source = [f"{context['device']['name']}, cold L2, {source_of(context)}."] if file else []
+        text = table(["relative error" if errors else "TFLOP/s", *map(str, sides)], rows)
+        return with_notes(text, marked, *source)
 
     def shapes(self, kernel: str, *others: str, file: str = results.SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
