@@ -105,6 +105,7 @@ enum class BulkRing {
   too_many_bytes,    ///< in the last step
   nothing_expected,  ///< an ordinary arrival before the copies
   no_arrival,
+  too_many_arrivals,  ///< while bytes are missing
   too_much_expected,  ///< for an mbarrier
   misaligned_source,
   misaligned_destination,
@@ -322,6 +323,9 @@ __device__ void produce(BulkRing which, const unsigned char* tile, const TileRin
     mbarrier_arrive_expect_tx(barrier, 1U << 20U);
   } else {
     mbarrier_arrive_expect_tx(barrier, ring.bytes);
+  }
+  if (which == BulkRing::too_many_arrivals) {
+    mbarrier_arrive(barrier);
   }
   unsigned to = ring.tile(step);
   unsigned bytes = ring.bytes;
@@ -817,6 +821,8 @@ TEST(BulkCopies, WrongUsesAreNamed) {
            {BulkRing::no_arrival,
             {"thread (0,0,0)", "wgmma_test.cu:", "consume", "waits for ever", "phase 0 only 0 of 1 arrivals have",
              " and 16384 bytes more than it expects so far"}},
+           {BulkRing::too_many_arrivals,
+            {"thread (160,0,0)", "wgmma_test.cu:", "produce", "one arrival more than a phase takes"}},
            {BulkRing::too_much_expected, {"thread (160,0,0)", "at most 1048575 bytes, not 1048576"}},
            {BulkRing::misaligned_source, misaligned},
            {BulkRing::misaligned_destination, misaligned},

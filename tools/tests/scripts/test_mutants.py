@@ -44,6 +44,24 @@ def test_every_patch_applies():
     assert stale == []
 
 
+def test_every_test_of_the_table_is_there():
+    """A test that has gone finds nothing, and the short run applies no mutant that would tell."""
+    folders = [ROOT / room / "tests" for room in ("kernels", "library", "runner", "simt", "tools")]
+    files = [path for folder in folders for path in folder.rglob("*.*") if path.suffix in (".cpp", ".cu", ".py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    gone = []
+    for mutant in TABLE.values():
+        program, _, only = mutant.test.partition(" ")
+        if "::" in program:
+            there = f"def {program.rpartition('::')[2]}(" in text
+        else:
+            suites, _, name = only.partition(":")[0].partition(".")
+            suite, name = suites.rpartition("/")[2].rstrip("*"), name.partition("/")[0].rstrip("*")
+            there = not only or bool(re.search(rf"TEST(_F|_P)?\({suite}\w*, {name}\w*\)", text))
+        gone += [] if there else [mutant.test]
+    assert gone == []
+
+
 PATCH = "--- a/sum.py\n+++ b/sum.py\n@@ -1,2 +1,2 @@\n def sum_of(a, b):\n-    return {old}\n+    return {new}\n"
 TEST = "from sum import sum_of\n\ndef test_sum():\n    assert sum_of(2, 2) == 4\n"
 
