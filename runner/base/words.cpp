@@ -1,10 +1,37 @@
 #include "base/words.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
+#include <regex>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace sgemm {
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower;
+  for (const char c : text) {
+    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
+std::string quoted(const std::string& word) {
+  const bool plain =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%") ==
+      std::string::npos;
+  return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    line += (line.empty() ? "" : " ") + quoted(word);
+  }
+  return line;
+}
 
 bool Pace::shows(std::string_view text) {
   constexpr auto PERIOD = std::chrono::milliseconds(100);

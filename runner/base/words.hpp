@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -18,6 +19,20 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
   parts.push_back(text);
   return parts;
 }
+
+inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+inline bool contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string in_lower_case(std::string_view text);
+
+/// A shell's word, in quotes where it needs them.
+std::string quoted(const std::string& word);
+
+/// A shell's command line.
+std::string quoted(const std::vector<std::string>& words);
 
 /// Which texts a line on progress shows: all that say something new, and of those that differ in numbers ten a second.
 class Pace {

@@ -1,6 +1,7 @@
 #include "record/results_file.hpp"
 
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -255,11 +256,7 @@ OutputFile results_file(const std::optional<std::string>& asked, std::string_vie
   return OutputFile::unused(folder, fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr))), ".json");
 }
 
-bool is_csv(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension == ".csv";
-}
+bool is_csv(const std::filesystem::path& path) { return in_lower_case(path.extension().string()) == ".csv"; }
 
 ResultsFile::ResultsFile(OutputFile file, const nlohmann::ordered_json& context)
     : file_(std::move(file)), csv_(is_csv(file_.path())), context_(dump_json(context, 1)) {

@@ -2,6 +2,7 @@
 
 #include "page.hpp"
 #include "usage_message.hpp"
+#include "user/readings.hpp"
 #include "user/user_file.hpp"
 
 #include <gtest/gtest.h>

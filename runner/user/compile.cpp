@@ -2,6 +2,7 @@
 
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 #include "record/results_file.hpp"
 #include "simt/plain_cuda.hpp"
 #include "simt/source.hpp"
@@ -25,7 +26,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace sgemm {
 namespace {
@@ -42,15 +42,10 @@ fs::path compiler_for(Target target) {
     return *found;
   }
   throw UsageError(gpu ? "a .cu file is compiled by nvcc for a GPU, and there is none: put the CUDA Toolkit's nvcc on "
-                         "PATH or name it "
-                         "in $NVCC, or run on the CPU with --device cpu"
+                         "PATH or name it in $NVCC, or run on the CPU with --device cpu"
                        : "a .cu file is compiled by g++ for the CPU, and there is none: install g++ (apt-get install "
-                         "g++) or name it "
-                         "in $CXX");
+                         "g++) or name it in $CXX");
 }
-
-/// "does not compile for the GPU".
-std::string_view machine_of(Target target) { return target == Target::for_gpu ? "the GPU" : "the CPU"; }
 
 /// "sm_90a": with the instructions that a GPU has and its successors lack, where there are such.
 std::string architecture(int compute_capability) {
@@ -86,13 +81,6 @@ fs::path cache_folder() {
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// A shell's words, for people.
-std::string command_text(const Words& words) {
-  Words all;
-  std::transform(words.begin(), words.end(), std::back_inserter(all), quoted);
-  return fmt::format("{}", fmt::join(all, " "));
 }
 
 /// The files of one compilation, in the cache's folder.
@@ -211,7 +199,7 @@ UsageError does_not_compile(const std::string& compiler, const std::string& path
                             const std::string& messages) {
   const char* const variable = std::getenv("CXX");
   const bool chosen = target != Target::for_gpu && variable != nullptr && *variable != '\0';
-  return UsageError(fmt::format("{} does not compile for {}{}", path, machine_of(target),
+  return UsageError(fmt::format("{} does not compile for {}{}", path, target == Target::for_gpu ? "the GPU" : "the CPU",
                                 chosen ? fmt::format(" by $CXX ({}), which has to be a GCC", compiler) : ""),
                     with_names(messages));
 }
@@ -246,7 +234,7 @@ fs::path precompiled_headers(const fs::path& compiler, Target target) {
   Words words{compiler.string()};
   append(words, simt::unit_flags(target == Target::for_checks));
   const std::string recipe =
-      fmt::format("{}\n{}\n{}", command_text(words), state_of(compiler), state_of_files(simt::include_folder()));
+      fmt::format("{}\n{}\n{}", quoted(words), state_of(compiler), state_of_files(simt::include_folder()));
   fs::path folder =
       cache_folder() / fmt::format("headers-{}-{:016x}", word_for(target), std::hash<std::string>()(recipe));
   const fs::path header = fs::path("simt") / "plain_kernels.hpp";
@@ -367,11 +355,11 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
   append(anywhere.words, flags.definitions);
   const std::string recipe =
-      fmt::format("{}\n{}\n{}\n{}{}{}", command_text(anywhere.all()), state_of(words.front()),
+      fmt::format("{}\n{}\n{}\n{}{}{}", quoted(anywhere.all()), state_of(words.front()),
                   target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_files(simt::include_folder()),
                   "", state_of_text(file, options), wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
-  CompiledFile compiled{files.library, command_text(anywhere.words)};
+  CompiledFile compiled{files.library, quoted(anywhere.words)};
   std::error_code error;
   if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
     return compiled;

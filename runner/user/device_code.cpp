@@ -124,13 +124,6 @@ struct FrozenLaunch {
   std::vector<AddressArgument> addresses;
 };
 
-/// The shape of a problem, whatever its addresses are.
-UserProblem without_addresses(UserProblem problem) {
-  problem.a = problem.b = problem.c = nullptr;
-  problem.workspace = nullptr;
-  return problem;
-}
-
 class DeviceCode final : public UserCode {
  public:
   explicit DeviceCode(const std::filesystem::path& path) {
@@ -145,7 +138,9 @@ class DeviceCode final : public UserCode {
   DeviceCode& operator=(const DeviceCode&) = delete;
 
   bool meets_requirement(const Problem& problem) const override { return facts_of(problem).meets != 0; }
-  std::size_t workspace_bytes(const Problem& problem) const override;
+  std::size_t workspace_bytes(const Problem& problem) const override {
+    return checked_bytes(facts_of(problem).workspace_bytes);
+  }
   std::optional<Resources> resources() const override;
   void launch(const Problem& problem, void* workspace, cudaStream_t stream) const override;
 
@@ -162,9 +157,8 @@ class DeviceCode final : public UserCode {
     std::vector<Result> result(1);
     DeviceBuffer<Result> on_device(1);
     on_device.copy_from_host(result);
-    const UserProblem* const given = &problem;
     Result* address = on_device.data();
-    std::array<void*, 2> parameters{const_cast<UserProblem*>(given), &address};
+    std::array<void*, 2> parameters{const_cast<UserProblem*>(&problem), &address};
     require(SGEMM_DRIVER(cuLaunchKernel)(function(name), 1, 1, 1, 1, 1, 1, 0, nullptr, parameters.data(), nullptr),
             "the launch line can not be evaluated");
     if (const cudaError_t error = cudaDeviceSynchronize(); error != cudaSuccess) {
@@ -242,7 +236,9 @@ FrozenLaunch DeviceCode::freeze(std::size_t index, UserProblem problem) const {
 }
 
 const std::vector<FrozenLaunch>& DeviceCode::launches_of(const UserProblem& problem) const {
-  const UserProblem wanted = without_addresses(problem);
+  UserProblem wanted = problem;  // whatever its addresses are
+  wanted.a = wanted.b = wanted.c = nullptr;
+  wanted.workspace = nullptr;
   if (shape_ != wanted) {
     shape_.reset();
     launches_.clear();
@@ -253,14 +249,6 @@ const std::vector<FrozenLaunch>& DeviceCode::launches_of(const UserProblem& prob
     shape_ = wanted;
   }
   return launches_;
-}
-
-std::size_t DeviceCode::workspace_bytes(const Problem& problem) const {
-  const long long bytes = facts_of(problem).workspace_bytes;
-  if (bytes < 0) {
-    throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
-  }
-  return static_cast<std::size_t>(bytes);
 }
 
 std::optional<Resources> DeviceCode::resources() const {

@@ -22,9 +22,9 @@ constexpr std::string_view NAMES_OF_PROBLEM = "M N K alpha beta A B C lda ldb ld
 struct UserLaunch {
   PlacedText statement;                   ///< "sgemm<<<grid, block>>>(M, N, K, A, B, C)", or a call of a host function
   std::optional<PlacedText> requirement;  ///< a condition on the problem, or nothing
-  std::optional<PlacedText> workspace;    ///< its bytes, present exactly where the statement names it
-  bool as_written = false;                ///< by a person, who knows the layout of the operands
-  std::vector<UserLaunch> others;         ///< of the same function, to try before its product is called wrong
+  std::optional<PlacedText> workspace = {};  ///< its bytes, present exactly where the statement names it
+  bool as_written = false;                   ///< by a person, who knows the layout of the operands
+  std::vector<UserLaunch> others = {};       ///< of the same function, to try before its product is called wrong
 
   /// Whether the distance between rows is taken from lda, ldb and ldc. A launch without them knows no padding.
   bool uses_leading_dimensions() const;
@@ -38,27 +38,6 @@ struct LaunchOptions {
   std::optional<std::string> workspace;    ///< --workspace
   std::vector<std::string> command;        ///< the whole command line, which proposals begin with
 };
-
-/// The arguments of a product that a function's parameters may stand for.
-struct Reading {
-  std::vector<std::string> values;  ///< "M", "lda", "&alpha", "torch::from_blob(A, {M, K})", one for each parameter
-  std::string requirement;          ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
-  std::string ops;                  ///< "nt" where B lies transposed; empty for plain operands
-};
-
-/// Most likely first. Where names do not tell, none is `certain`. Where they do, others than the first are to be tried
-/// before a product is called wrong.
-struct Readings {
-  std::vector<Reading> all;
-  bool certain = false;
-};
-
-/// Nothing where the parameters are not those of a product in single precision. `summed` is the name of the parameter
-/// over which the product is known to be summed, or empty.
-Readings readings_of(const simt::Function& function, const std::string& summed = "");
-
-/// A shell's word, in quotes where it needs them.
-std::string quoted(const std::string& word);
 
 /// The kernels with a launch line and the host functions that launch, with parameters of a product, in the order of the
 /// file `path`, which `source` has with all that it includes.

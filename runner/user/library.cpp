@@ -11,21 +11,16 @@ namespace sgemm {
 
 UserProblem problem_of(const Problem& p, void* workspace) {
   const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };  // below 2^31, as Shape says
-  UserProblem problem{};
-  problem.m = narrow(p.m);
-  problem.n = narrow(p.n);
-  problem.k = narrow(p.k);
-  problem.lda = narrow(p.lda);
-  problem.ldb = narrow(p.ldb);
-  problem.ldc = narrow(p.ldc);
-  problem.batch = narrow(p.batch);
-  problem.alpha = p.alpha;
-  problem.beta = p.beta;
-  problem.a = const_cast<float*>(p.a);
-  problem.b = const_cast<float*>(p.b);
-  problem.c = p.c;
-  problem.workspace = workspace;
-  return problem;
+  return {narrow(p.m),     narrow(p.n), narrow(p.k), narrow(p.lda),           narrow(p.ldb),           narrow(p.ldc),
+          narrow(p.batch), p.alpha,     p.beta,      const_cast<float*>(p.a), const_cast<float*>(p.b), p.c,
+          workspace};
+}
+
+std::size_t checked_bytes(long long bytes) {
+  if (bytes < 0) {
+    throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
+  }
+  return static_cast<std::size_t>(bytes);
 }
 
 UserLibrary::UserLibrary(const std::filesystem::path& path) {
@@ -52,11 +47,7 @@ bool UserLibrary::meets_requirement(const Problem& problem) const {
 
 std::size_t UserLibrary::workspace_bytes(const Problem& problem) const {
   const UserProblem p = problem_of(problem);
-  const long long bytes = workspace_(&p);
-  if (bytes < 0) {
-    throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
-  }
-  return static_cast<std::size_t>(bytes);
+  return checked_bytes(workspace_(&p));
 }
 
 std::optional<Resources> UserLibrary::resources() const {

@@ -16,6 +16,9 @@ namespace sgemm {
 /// The problem as a file's code takes it.
 UserProblem problem_of(const Problem& problem, void* workspace = nullptr);
 
+/// The bytes of a workspace. Throws std::runtime_error where they are below 0.
+std::size_t checked_bytes(long long bytes);
+
 /// A compiled file, loaded.
 class UserCode {
  public:

@@ -150,13 +150,11 @@ void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files, Target t
 /// The file's name; where two files have the same name, the whole path, with hyphens for what separates folders.
 std::string name_of(const std::string& path, const std::set<std::string>& paths) {
   const auto last_part = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
-  const auto same = std::count_if(paths.begin(), paths.end(),
-                                  [&](const std::string& other) { return last_part(other) == last_part(path); });
-  if (same == 1) {
-    return last_part(path);
+  std::string name = last_part(path);
+  if (std::ranges::count(paths, name, last_part) > 1) {
+    name = path;
+    std::ranges::replace(name, '/', '-');
   }
-  std::string name = path;
-  std::replace(name.begin(), name.end(), '/', '-');
   return name;
 }
 
@@ -190,11 +188,10 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
   std::vector<std::shared_ptr<LoadedFile>> files;
   for (const std::string& text : terms) {
     for (const FileTerm& term : single_functions(parse_file_term(text), options.launch, target, options.compile)) {
-      if (!known.emplace(term.path, term.function).second) {
-        continue;
+      if (known.emplace(term.path, term.function).second) {
+        files.push_back(std::make_shared<LoadedFile>(read_user_file(term, options.launch, target, options.compile),
+                                                     options.compile));
       }
-      files.push_back(
-          std::make_shared<LoadedFile>(read_user_file(term, options.launch, target, options.compile), options.compile));
     }
   }
   compile_all(files, target);

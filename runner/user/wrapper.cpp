@@ -1,6 +1,7 @@
 #include "user/wrapper.hpp"
 
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -129,22 +130,8 @@ std::string check_of(const simt::LaunchParts& launch) {
   return fmt::format("  if (false) {}{};\n", launch.kernel, launch.arguments);
 }
 
-/// Names of the problem that a file may have as macros, and what a launch line may use.
+/// What a launch line may use.
 constexpr std::string_view NAMES = R"(
-#undef M
-#undef N
-#undef K
-#undef alpha
-#undef beta
-#undef A
-#undef B
-#undef C
-#undef lda
-#undef ldb
-#undef ldc
-#undef batch
-#undef stream
-#undef workspace
 #ifndef CEIL_DIV
 #define CEIL_DIV(x, y) (((x) + (y) - 1) / (y))
 #endif
@@ -155,6 +142,15 @@ struct sgemm_user_problem {
   void* workspace;
 };
 )";
+
+/// The begin of what follows the user's text. A file may have names of the problem as macros.
+std::string begin_of_wrapper() {
+  std::string text = "\n#line 1 \"the runner's part\"\n";
+  for (const std::string_view name : split(NAMES_OF_PROBLEM, ' ')) {
+    text += fmt::format("#undef {}\n", name);
+  }
+  return text.append(NAMES.substr(1));
+}
 
 /// What evaluates a launch line on the GPU. Kernels take their parameters one behind the other, each at a multiple of
 /// its alignment.
@@ -330,7 +326,7 @@ class PlanKernels {
  public:
   explicit PlanKernels(const UserFile& file)
       : maps_(names_tensor_map(file.launch.statement.text)), ceil_div_(ceil_div_for(file.source)) {
-    text_ = fmt::format("\n#line 1 \"the runner's part\"{}{}{}", NAMES, PLANS, maps_ ? TENSOR_MAPS : "");
+    text_ = fmt::format("{}{}{}", begin_of_wrapper(), PLANS, maps_ ? TENSOR_MAPS : "");
     PlacedText part = file.launch.statement;
     for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
       part.text = statement;
@@ -426,7 +422,7 @@ std::string line_directive(const PlacedText& text) {
 
 std::string wrapper_of(const UserFile& file, Target target) {
   const simt::Source& all = file.source;
-  std::string text = fmt::format("\n#line 1 \"the runner's part\"{}", NAMES);
+  std::string text = begin_of_wrapper();
   text += target == Target::for_gpu ? RESOURCES : "";
   const std::string_view ceil_div = ceil_div_for(all);
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);

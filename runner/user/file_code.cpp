@@ -1,0 +1,302 @@
+#include "user/file_code.hpp"
+
+#include "base/words.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+const std::regex WORD(R"((\b[A-Za-z_]\w*))");
+
+/// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
+/// take no memory: they warm something up.
+bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
+  static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu)(Launch|GraphLaunch))");
+  static const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
+  const Words launched = all_matches(code, LAUNCH);
+  return std::ranges::any_of(launched, [&](const std::string& kernel) { return !idle.contains(kernel); }) ||
+         (libraries && std::regex_search(code, LIBRARY));
+}
+
+/// The words of the first group of every match.
+Words words_within(const std::string& text, const std::regex& pattern) {
+  Words words;
+  for (const std::string& part : all_matches(text, pattern)) {
+    std::ranges::copy(all_matches(part, WORD), std::back_inserter(words));
+  }
+  return words;
+}
+
+/// Puts others in place of some words of the types of its parameters.
+void replace_words(simt::Function& function, const std::map<std::string, std::string>& others) {
+  for (simt::Parameter& parameter : function.parameters) {
+    Words words;
+    for (const std::string_view word : split(parameter.type, ' ')) {
+      const auto other = others.find(std::string(word));
+      words.push_back(other == others.end() ? std::string(word) : other->second);
+    }
+    parameter.type = fmt::format("{}", fmt::join(words, " "));
+  }
+}
+
+/// The function with `float` for the type that it is a template over; the function itself where it is no such template.
+simt::Function in_single_precision(simt::Function function) {
+  if (function.template_parameters.size() != 1) {
+    return function;
+  }
+  const simt::Parameter element = function.template_parameters.front();
+  const auto is_of_it = [&](const simt::Parameter& parameter) {
+    return std::ranges::count(split(parameter.type, ' '), element.name) > 0;
+  };
+  if ((element.type != "typename" && element.type != "class") || std::ranges::none_of(function.parameters, is_of_it)) {
+    return function;
+  }
+  replace_words(function, {{element.name, "float"}});
+  function.template_parameters.clear();
+  function.name += "<float>";
+  return function;
+}
+
+/// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
+std::string members_of_matrix(const std::string& declarations) {
+  static const std::regex DECLARED(R"(\s*(int|unsigned(?: int)?|size_t|float)\b([^;]*);)");
+  std::string members;
+  std::size_t pointers = 0;
+  std::string rest = declarations;
+  for (std::smatch match; std::regex_search(rest, match, DECLARED, std::regex_constants::match_continuous);
+       rest = match.suffix()) {
+    for (const std::string& name : simt::split_arguments(match.str(2))) {
+      const bool memory = match.str(1) == "float" && std::ranges::count(name, '*') == 1;
+      const std::string meaning = memory ? "memory" : match.str(1) == "float" ? "" : meaning_of(name, Names::members);
+      if (meaning.empty()) {
+        return "";
+      }
+      pointers += memory ? 1 : 0;
+      members += " " + meaning;
+    }
+  }
+  return pointers == 1 && simt::trimmed(rest).empty() && has(members, "rows") && has(members, "columns") ? members : "";
+}
+
+/// What a local variable is declared to be, as an expression; empty where no declaration was found.
+std::string local_of(const std::string& name, const std::string& body) {
+  static const std::regex DECLARATION(
+      R"(\b(dim3|int|uint|unsigned(?:\s+int)?|bool|auto|size_t)(?:\s+const)?\s+([^;]*);)");
+  for (std::sregex_iterator at(body.begin(), body.end(), DECLARATION), end; at != end; ++at) {
+    for (const std::string& part : simt::split_arguments(at->str(2))) {
+      std::string rest = part.starts_with(name) ? simt::trimmed(std::string_view(part).substr(name.size())) : "";
+      const bool assigned = rest.starts_with('=');
+      rest = assigned ? simt::trimmed(std::string_view(rest).substr(1)) : rest;
+      if (rest.starts_with('{') || (!assigned && rest.starts_with('('))) {
+        return at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
+      }
+      if (assigned) {
+        static const std::regex PLAIN(R"([\w.]+)");
+        return std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string base_name(const std::string& name) { return name.substr(name.rfind(':') + 1); }
+
+Words all_matches(const std::string& text, const std::regex& pattern) {
+  Words found;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    found.push_back(at->str(1));
+  }
+  return found;
+}
+
+Code::Code(const simt::Source& source) : functions_(source.functions), text_(source.code) {
+  // Beside a kernel, what calls a library is what the kernel is compared with.
+  const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+  std::set<std::string> idle;
+  for (const simt::Function& function : functions_) {
+    const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
+      const std::optional<Type> type = type_of(parameter);
+      return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
+    });
+    if (function.is_kernel && numbers_alone) {
+      idle.insert(base_name(function.name));
+    }
+  }
+  std::string rest = text_;
+  for (const simt::Function& function : functions_) {
+    const std::string body = body_of(function);
+    if (launches_itself(body, libraries, idle)) {
+      launching_.insert(base_name(function.name));
+    }
+    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
+  }
+  const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
+  constants_.insert(at_file_scope.begin(), at_file_scope.end());
+  if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
+    for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
+      launching_.insert(name);
+    }
+  }
+  for (std::size_t known = 0; known != launching_.size();) {
+    known = launching_.size();
+    for (const simt::Function& function : functions_) {
+      if (!function.is_kernel && std::ranges::any_of(all_matches(body_of(function), WORD),
+                                                     [&](const auto& word) { return launching_.contains(word); })) {
+        launching_.insert(base_name(function.name));
+      }
+    }
+  }
+}
+
+bool Code::returns_tensor(const simt::Function& function) const {
+  static const std::regex RESULT(R"(^\s*(static\s+|inline\s+)*(torch|at)\s*::\s*Tensor\s+\w+\s*\()");
+  return std::regex_search(body_of(function), RESULT);
+}
+
+bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
+
+std::string Code::configuration_of(const simt::Function& kernel) const {
+  const std::string body = body_of(kernel);
+  const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
+  if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
+    return "ceil_div(M * N, 256), 256";
+  }
+  Words sides;
+  for (const char* const axis : {"x", "y"}) {
+    std::smatch side;
+    const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{0}\s*\*\s*(\w+)\s*\+\s*threadIdx\s*\.\s*{0})", axis));
+    const bool found = std::regex_search(body, side, tile);
+    const std::string name = found ? side.str(1) : "";
+    sides.push_back(found && (std::isdigit(name.front()) != 0 || constants_.contains(name)) ? name : "32");
+  }
+  if (asks_for("blockIdx") && !asks_for(R"(blockDim\s*\.\s*y)") && kernel.template_parameters.size() != 1 &&
+      sides == Words{"32", "32"}) {
+    return "?grid, ?block";
+  }
+  return fmt::format("dim3(ceil_div(N, {0}), ceil_div(M, {1})), dim3({0}, {1})", sides[0], sides[1]);
+}
+
+std::string Code::summed_extent(const simt::Function& function) const {
+  const Words names = names_of(function, Type::size);
+  const std::string body = body_of(function);
+  const simt::Function* kernel = function.is_kernel ? &function : nullptr;
+  Words arguments = names_of(function);
+  static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
+  if (std::smatch launch; !function.is_kernel && std::regex_search(body, launch, LAUNCH)) {
+    const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
+      return other.is_kernel && base_name(other.name) == launch.str(1);
+    });
+    kernel = found == functions_.end() ? nullptr : &*found;
+    arguments = simt::split_arguments(launch.str(2));
+  }
+  std::set<std::string> by_loop;
+  if (kernel != nullptr && arguments.size() == kernel->parameters.size()) {
+    const Words own = names_of(*kernel);
+    static const std::regex BOUND(R"(\bfor\s*\([^;]*;([^;]*);)");
+    for (const std::string& word : words_within(body_of(*kernel), BOUND)) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(own, word) - own.begin());
+      if (at < own.size() && contains(names, arguments[at])) {
+        by_loop.insert(arguments[at]);
+      }
+    }
+  }
+  std::set<std::string> outside_of_grid(names.begin(), names.end());
+  static const std::regex GRID(R"(\bdim3([^;]*);)");
+  for (const std::string& word : words_within(body, GRID)) {
+    outside_of_grid.erase(word);
+  }
+  return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
+}
+
+Words Code::own_launch(const simt::Function& kernel) const {
+  const std::regex launch(fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", base_name(kernel.name)));
+  for (const simt::Function& function : functions_) {
+    const std::string body = body_of(function);
+    std::smatch match;
+    if (function.is_kernel || !std::regex_search(body, match, launch)) {
+      continue;
+    }
+    Words parts = simt::split_arguments(match.str(2));
+    parts.insert(parts.begin(), match.str(1));
+    std::map<std::string, std::string> extents;
+    if (const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
+        !readings.all.empty()) {
+      for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+        extents[function.parameters[i].name] = readings.all.front().values[i];
+      }
+    }
+    for (std::string& part : parts) {
+      part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
+    }
+    static const std::regex OF_C(R"(\b[MN]\b)");
+    return contains(parts, "") || parts.size() < 3 || !std::regex_search(parts[1], OF_C) ? Words() : parts;
+  }
+  return {};
+}
+
+simt::Function Code::instance_of(const simt::Function& function) const {
+  return in_single_precision(with_plain_types(function));
+}
+
+simt::Function Code::with_plain_types(simt::Function function) const {
+  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w ]*);)"
+                                R"(|\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w ]*?)\s+(\w+)\s*;)");
+  std::map<std::string, std::string> types;
+  for (std::sregex_iterator at(text_.begin(), text_.end(), ALIAS), end; at != end; ++at) {
+    types[at->str(1) + at->str(4)] = at->str(2) + at->str(3);
+  }
+  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
+  for (std::sregex_iterator at(text_.begin(), text_.end(), CLASS), end; at != end; ++at) {
+    const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
+    if (const std::string members = members_of_matrix(at->str(2)); !members.empty()) {
+      types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
+    }
+  }
+  replace_words(function, types);
+  return function;
+}
+
+/// The expression of a function's body with extents by their names in launch lines, and its locals by what they are
+/// made of, so many deep; empty where that does not go.
+std::string Code::in_words_of_problem(const std::string& expression, const std::string& body,
+                                      const std::map<std::string, std::string>& extents, int depth) const {
+  static const std::set<std::string> KNOWN{"dim3",  "int",      "unsigned", "uint",  "size_t",     "sizeof",
+                                           "float", "ceil_div", "stream",   "ceil",  "min",        "max",
+                                           "true",  "false",    "std",      "ceilf", "static_cast"};
+  std::string result;
+  std::string rest = expression;
+  for (std::smatch match; std::regex_search(rest, match, WORD); rest = match.suffix()) {
+    const std::string word = match.str();
+    const auto known = extents.find(word);
+    const std::string extent = known != extents.end() ? known->second : meaning_of(word, Names::sizes);
+    const bool is_member = match.prefix().str().ends_with('.');
+    std::string value = is_member || KNOWN.contains(word) || constants_.contains(word) ||
+                                std::ranges::find(functions_, word, &simt::Function::name) != functions_.end()
+                            ? word
+                        : extent.size() == 1 ? extent
+                                             : "";
+    if (value.empty() && depth > 0) {
+      value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
+    }
+    if (value.empty()) {
+      return "";
+    }
+    result += match.prefix().str() + value;
+  }
+  return result + rest;
+}
+
+std::string Code::body_of(const simt::Function& function) const {
+  return text_.substr(function.begin, function.end - function.begin);
+}
+
+}  // namespace sgemm

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "user/readings.hpp"
+
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace sgemm {
+
+/// "saxpy" of "mine::saxpy".
+std::string base_name(const std::string& name);
+
+/// The first group of every match.
+Words all_matches(const std::string& text, const std::regex& pattern);
+
+/// A file's text with all that it includes, for questions about what its functions do.
+class Code {
+ public:
+  explicit Code(const simt::Source& source);
+
+  /// Whether it makes a tensor for its result.
+  bool returns_tensor(const simt::Function& function) const;
+
+  /// Whether it launches a kernel, or calls what does.
+  bool launches(const simt::Function& function) const;
+
+  /// The grid and the block of a kernel that computes an element a thread, or with question marks those of another.
+  std::string configuration_of(const simt::Function& kernel) const;
+
+  /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it
+  /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
+  std::string summed_extent(const simt::Function& function) const;
+
+  /// The kernel with its template arguments and its configuration, as the file's own launch of it has them, in words of
+  /// a launch line; nothing where the file has no such launch, or one that depends on more than the problem's extents.
+  Words own_launch(const simt::Function& kernel) const;
+
+  /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
+  /// a template over, where that is all that it is a template over.
+  simt::Function instance_of(const simt::Function& function) const;
+
+ private:
+  simt::Function with_plain_types(simt::Function function) const;
+  std::string in_words_of_problem(const std::string& expression, const std::string& body,
+                                  const std::map<std::string, std::string>& extents, int depth) const;
+  std::string body_of(const simt::Function& function) const;
+
+  const std::vector<simt::Function> functions_;
+  const std::string text_;
+  std::set<std::string> launching_;  ///< functions, macros and classes
+  std::set<std::string> constants_;  ///< and other variables outside of functions
+};
+
+}  // namespace sgemm

@@ -1,0 +1,366 @@
+#include "user/readings.hpp"
+
+#include "base/words.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sgemm {
+namespace {
+
+// ---- What parameters are by their names and types ----
+
+/// A row of the table of names: the groups of the pattern may stand in the meaning.
+struct Row {
+  Row(Names row_of, const std::string& row_pattern, std::string row_meaning)
+      : of(row_of), pattern(row_pattern), meaning(std::move(row_meaning)) {}
+
+  Names of;
+  std::regex pattern;
+  std::string meaning;
+};
+
+/// The first pattern that a whole name has tells its meaning. "K N M" of "rows of B" are as the matrices lie in
+/// C = A * B.
+const std::vector<Row>& table_of_names() {
+  const auto of = [](const char* matrices, const char* extents) {
+    return fmt::format("(num|n|nr|no)?(mat|matrix)?{0}{1}|(num|n|nr|no)?{1}(of|in)?(mat|matrix)?{0}", matrices,
+                       extents);
+  };
+  constexpr const char* ROWS = "(rows?|height|h)";
+  constexpr const char* COLUMNS = "(columns?|cols?|width|w)";
+  using enum Names;
+  static const std::vector<Row> TABLE{
+      {sizes, "(dim|size|num)?m(dim|size)?|rows?|(num|n)rows|height|bt", "M"},
+      {sizes, "(dim|size|num)?n(dim|size)?|cols?|columns?|(num|n)(cols|columns)|width", "N"},
+      {sizes, "out(features|dim|size|channels)|oc", "N"},
+      {sizes, "(dim|size|num)?k(dim|size)?|inner(dim)?|depth|common(dim)?|in(features|dim|channels)", "K"},
+      {sizes, of("[ac]", ROWS), "M"},
+      {sizes, of("[bc]", COLUMNS), "N"},
+      {sizes, of("a", COLUMNS) + "|" + of("b", ROWS), "K"},
+      {sizes, "(?:ld|stride|pitch|lead|leading)(?:dim)?([abc])|([abc])(?:ld|stride|pitch)", "ld$1$2"},
+      {sizes, "batch(es|count|size)?|numbatch(es)?", "batch"},
+      {sizes, ".*(block|tile|threads?).*", "16"},
+      {matrices, "(d|dev|device|mat|matrix|gpu|in)?a|inp(ut)?|lhs|left|mat1|data1\\d*|x", "A"},
+      {matrices, "(d|dev|device|mat|matrix|gpu|in)?b|weights?|rhs|right|mat2|data2\\d*|w", "B"},
+      {matrices, "(d|dev|device|mat|matrix|gpu|out)?c|out(put)?|res(ult)?s?|dst|dest|ans(wer)?", "C"},
+      {matrices, "prod(uct)?|data0\\d*|y", "C"},
+      {matrices, "bias", "nullptr"},
+      {of_book, "md?", "A"},
+      {of_book, "nd?", "B"},
+      {of_book, "pd?", "C"},
+      {of_layers, "weights?|(b|w)t(rans(posed)?)?|out(put)?features", "nt"},
+      {members, "rows?|height|h|m", "rows"},
+      {members, "col(umn)?s?|width|w|n", "columns"},
+      {members, "(row)?stride|ld|pitch|lda", "ld"},
+  };
+  return TABLE;
+}
+
+}  // namespace
+
+std::string meaning_of(std::string_view name, Names names) {
+  // What stands before and behind a name for the memory that it is in.
+  static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in|num|n)_");
+  static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
+  const std::string whole = in_lower_case(name);
+  const std::string plain = std::regex_replace(std::regex_replace(whole, BEFORE, ""), BEHIND, "");
+  for (std::string form : {whole, plain}) {
+    std::erase(form, '_');
+    for (const Row& row : table_of_names()) {
+      if (std::smatch match; row.of == names && std::regex_match(form, match, row.pattern)) {
+        return match.format(row.meaning);
+      }
+    }
+  }
+  return "";
+}
+
+bool is_tensor(const simt::Parameter& parameter) {
+  static const std::regex TENSOR("(torch|at) :: Tensor|const (torch|at) :: Tensor( &)?");
+  return std::regex_match(parameter.type, TENSOR);
+}
+
+bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
+
+bool is_pointer(const simt::Parameter& parameter) { return has(parameter.type, "*"); }
+
+bool is_input(const simt::Parameter& parameter) {
+  return is_pointer(parameter) && parameter.type.find("const") < parameter.type.find('*');
+}
+
+std::optional<Type> type_of(const simt::Parameter& parameter) {
+  const std::string& type = parameter.type;
+  if (has(type, "cudaStream_t")) {
+    return Type::stream;
+  }
+  if (has_extents(parameter)) {
+    return Type::matrix;
+  }
+  const auto stars = std::count(type.begin(), type.end(), '*');
+  if (has(type, "char") && !has(type, "unsigned") && stars == 0 && in_lower_case(parameter.name).starts_with("t")) {
+    return Type::order;
+  }
+  const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
+  if (is_float && stars == 1 && !has(type, "&")) {
+    // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
+    const std::string name = in_lower_case(parameter.name);
+    return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
+  }
+  if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
+    return std::nullopt;
+  }
+  if (is_float || has(type, "double")) {
+    return Type::scalar;
+  }
+  static const std::regex SIZE("(?!.*int[24]).*(int|unsigned|long|size_t).*");
+  return std::regex_match(type, SIZE) ? std::optional(Type::size) : std::nullopt;
+}
+
+Words names_of(const simt::Function& function, std::optional<Type> type) {
+  Words names;
+  for (const simt::Parameter& parameter : function.parameters) {
+    if (!type || type_of(parameter) == type) {
+      names.push_back(parameter.name);
+    }
+  }
+  return names;
+}
+
+// ---- From parameters to arguments ----
+
+namespace {
+
+/// What the function makes of every element.
+template <class Elements, class Function>
+Words each(const Elements& elements, Function function) {
+  Words made;
+  std::ranges::transform(elements, std::back_inserter(made), function);
+  return made;
+}
+
+/// What parameters of one type may stand for, most likely first; empty for nothing. One is certain.
+struct Choices {
+  std::vector<Words> all;
+  bool certain = true;
+
+  static Choices of(Words only) { return {{std::move(only)}, true}; }
+};
+
+Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) {
+  Words values = each(names, [](const std::string& name) { return meaning_of(name, Names::sizes); });
+  if (names.size() == 1) {
+    return Choices::of({"N"});
+  }
+  const bool twice = names.size() == 3 && (values[0] == values[1] || values[1] == values[2] || values[0] == values[2]);
+  if (names.size() == 3 && !summed.empty()) {
+    const bool letters = std::ranges::all_of(names, [](const std::string& name) { return name.size() == 1; });
+    const auto at = static_cast<std::size_t>(std::ranges::find(names, summed) - names.begin());
+    // The sum may as well run over the width of A.
+    const bool either = letters || in_lower_case(summed).ends_with("width");
+    if (contains(values, "") || twice || (either && values[at] != "K")) {
+      // Files have it that say "A is M x N, B is N x K": the others are rows and columns of C, in their order.
+      bool rows = true;
+      return Choices::of(each(names, [&](const std::string& name) {
+        return name == summed ? "K" : std::exchange(rows, false) ? "M" : "N";
+      }));
+    }
+  }
+  const Words lower = each(names, in_lower_case);
+  if (contains(lower, "c") && contains(lower, "oc")) {  // channels, as in networks: M = batch * time
+    for (std::size_t i = 0; i < lower.size(); ++i) {
+      values[i] = lower[i] == "c" ? "K" : lower[i] == "b" ? "1" : lower[i] == "t" ? "M" : values[i];
+    }
+    return {{values}, false};
+  }
+  for (std::size_t i = 0; i < lower.size(); ++i) {  // beside M, N and K the b of bmm() is no matrix
+    values[i] = names.size() > 3 && values[i].empty() && (lower[i] == "b" || lower[i] == "bs") ? "batch" : values[i];
+  }
+  if (contains(values, "batch") && !contains(values, "M")) {  // of rows
+    std::ranges::replace(values, std::string("batch"), std::string("M"));
+  }
+  if (!contains(values, "") && !twice) {
+    const bool complete = contains(values, "N") && contains(values, "K") && (is_kernel || contains(values, "M"));
+    return complete || names.empty() ? Choices{{values}, !contains(values, "16")} : Choices{};
+  }
+  const bool square_tiles = contains(values, "16");
+  if (names.size() == 3 && !square_tiles) {
+    return {{{"M", "N", "K"}, {"M", "K", "N"}}, false};
+  }
+  return names.size() == 6 && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
+}
+
+Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
+  const auto named_as = [&](Names names) {
+    return each(parameters, [&](const simt::Parameter& parameter) { return meaning_of(parameter.name, names); });
+  };
+  Words values = named_as(Names::matrices);
+  std::vector<std::size_t> outputs;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_input(parameters[i])) {
+      outputs.push_back(i);
+    }
+  }
+  if (values.size() == 4 && std::ranges::count(values, "B") == 2) {  // W and b
+    if (const auto b = std::ranges::find(parameters, "b", &simt::Parameter::name); b != parameters.end()) {
+      values[static_cast<std::size_t>(b - parameters.begin())] = "nullptr";
+    }
+  }
+  const bool with_bias = values.size() == 4 && contains(values, "nullptr");  // which a product has none of
+  if (values.size() != 3 && !with_bias) {
+    return {};
+  }
+  const auto are_all = [](const Words& words) {
+    return contains(words, "A") && contains(words, "B") && contains(words, "C");
+  };
+  if (are_all(values)) {
+    return {{values}, !with_bias};
+  }
+  if (with_bias) {
+    return {};
+  }
+  if (const Words of_book = named_as(Names::of_book); are_all(of_book)) {
+    return Choices::of(of_book);
+  }
+  const auto named = std::ranges::find(values, "C");
+  if (outputs.size() == 1 || (named != values.end() && std::ranges::count(values, "C") == 1)) {
+    // One that is written beside two that are only read is C, whatever its name.
+    const std::size_t c = outputs.size() == 1 ? outputs.front() : static_cast<std::size_t>(named - values.begin());
+    Words by_order{"A", "B"};
+    by_order.insert(by_order.begin() + static_cast<std::ptrdiff_t>(c), "C");
+    if (outputs.size() != 1 && by_order.back() != "C" && in_lower_case(parameters[c].name) == "y") {
+      return {{{"A", "B", "C"}, by_order}, false};  // x, y and z may be three letters in their order
+    }
+    return Choices::of(by_order);
+  }
+  return {{{"A", "B", "C"}, {"C", "A", "B"}}, false};
+}
+
+Choices factors_of(const Words& names) {
+  Words values = each(names, in_lower_case);
+  std::ranges::replace_if(
+      values, [](const std::string& name) { return name != "alpha" && name != "beta"; }, "");
+  if (names.size() == 2 && (contains(values, "") || values[0] == values[1])) {
+    values = {"alpha", "beta"};
+  }
+  return contains(values, "") ? Choices{} : Choices::of(values);
+}
+
+/// The argument for a parameter that stands for `name` of the problem.
+std::string argument_for(const simt::Parameter& parameter, const std::string& name) {
+  const std::string_view rows = name == "B" ? "K" : "M";
+  const std::string_view columns = name == "A" ? "K" : "N";
+  if (is_tensor(parameter)) {
+    return fmt::format("torch::from_blob({}, {{{}, {}}})", name, rows, columns);
+  }
+  if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
+    const std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
+    Words members;
+    for (const std::string_view word : std::span(words).subspan(3)) {
+      members.emplace_back(word == "rows"      ? rows
+                           : word == "columns" ? columns
+                           : word == "ld"      ? "ld" + in_lower_case(name)
+                                               : name);
+    }
+    return fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
+  }
+  return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
+}
+
+/// Whether names tell that B lies transposed, as the weights of a layer of a network do.
+bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
+  return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
+    const bool rows = in_lower_case(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
+    return !rows && !meaning_of(parameter.name, Names::of_layers).empty();
+  });
+}
+
+/// The same call with each of these pairs of names swapped.
+Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (std::string& value : reading.values) {
+    for (const auto& [one, other] : pairs) {
+      value = value == one ? other : value == other ? one : value;
+    }
+  }
+  return reading;
+}
+
+/// Readings of a call for matrices in other orders.
+void add_other_orders(std::vector<Reading>& all, bool any_sum) {
+  const Reading first = all.front();
+  all.push_back(with_swapped(first, {{"M", "N"}}));                              // C is N x M
+  all.push_back(with_swapped(first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}}));  // columns: C^T = B^T A^T
+  if (any_sum) {
+    all.push_back(with_swapped(first, {{"N", "K"}}));
+  }
+}
+
+/// What a function can not do that has no more sizes and factors than these.
+std::string requirement_without(const Words& sizes, const Words& factors) {
+  Words conditions;
+  if (sizes.size() == 1) {
+    conditions.emplace_back("M == N && N == K");
+  }
+  for (const auto& [factor, condition] : {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", "beta == 0"}}) {
+    if (!contains(factors, factor)) {
+      conditions.emplace_back(condition);
+    }
+  }
+  return fmt::format("{}", fmt::join(conditions, " && "));
+}
+
+}  // namespace
+
+Readings readings_of(const simt::Function& function, const std::string& summed) {
+  std::vector<simt::Parameter> matrices;
+  std::size_t streams = 0;
+  for (const simt::Parameter& parameter : function.parameters) {
+    const std::optional<Type> type = type_of(parameter);
+    if (!type || (function.is_kernel && type == Type::scalar && is_pointer(parameter))) {
+      return {};  // a kernel can not read a factor in the host's memory
+    }
+    if (type == Type::matrix) {
+      matrices.push_back(parameter);
+    }
+    streams += type == Type::stream ? 1 : 0;
+  }
+  const bool with_extents = std::ranges::all_of(matrices, has_extents);
+  const Words sizes = names_of(function, Type::size);
+  const Choices of_matrices = matrices_of(matrices);
+  const Choices of_sizes = sizes.empty() && !with_extents ? Choices{} : sizes_of(sizes, summed, function.is_kernel);
+  const Choices of_factors = factors_of(names_of(function, Type::scalar));
+  if (of_factors.all.empty() || streams > 1) {
+    return {};
+  }
+  const bool transposed = is_transposed_by_names(function.parameters);
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && !transposed};
+  for (const Words& chosen_matrices : of_matrices.all) {
+    for (const Words& chosen_sizes : of_sizes.all) {
+      const std::map<Type, Words> chosen{
+          {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, of_factors.all.front()}};
+      std::map<Type, std::size_t> taken;
+      readings.all.push_back({each(function.parameters,
+                                   [&](const simt::Parameter& parameter) {
+                                     const Type type = *type_of(parameter);
+                                     return type == Type::stream ? "stream"
+                                            : type == Type::order
+                                                ? "'N'"
+                                                : argument_for(parameter, chosen.at(type)[taken[type]++]);
+                                   }),
+                              requirement_without(sizes, of_factors.all.front()), transposed ? "nt" : ""});
+    }
+  }
+  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !with_extents) {
+    add_other_orders(readings.all, summed.empty());
+  }
+  return readings;
+}
+
+}  // namespace sgemm

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "simt/source.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgemm {
+
+using Words = std::vector<std::string>;
+
+/// What a name is asked for: an extent of the problem, a distance between rows or the number of products; a matrix; a
+/// matrix of the product P = M * N, as Kirk and Hwu have it; whether B lies transposed; a member of a class of extents
+/// and a pointer.
+enum class Names { sizes, matrices, of_book, of_layers, members };
+
+/// "M", "lda", "A", "nt", "rows", as names of this kind mean; empty where the name means nothing of it.
+std::string meaning_of(std::string_view name, Names names);
+
+/// What a parameter may be by its type. An order is "transa" or "tb", as in BLAS.
+enum class Type { size, scalar, matrix, stream, order };
+
+/// Nothing for what no product takes.
+std::optional<Type> type_of(const simt::Parameter& parameter);
+
+/// What Code::instance_of() makes of the type of a class of extents and a pointer: "matrix Name : rows memory".
+constexpr std::string_view OF_CLASS = "matrix ";
+
+bool is_tensor(const simt::Parameter& parameter);
+bool has_extents(const simt::Parameter& parameter);
+bool is_pointer(const simt::Parameter& parameter);
+bool is_input(const simt::Parameter& parameter);  ///< a pointer to const
+
+/// Of the function's parameters, those of a type where one is given.
+Words names_of(const simt::Function& function, std::optional<Type> type = {});
+
+/// The arguments of a product that a function's parameters may stand for.
+struct Reading {
+  Words values;             ///< "M", "lda", "&alpha", "torch::from_blob(A, {M, K})", one for each parameter
+  std::string requirement;  ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
+  std::string ops;          ///< "nt" where B lies transposed; empty for plain operands
+};
+
+/// Most likely first. Where names do not tell, none is `certain`. Where they do, others than the first are to be tried
+/// before a product is called wrong.
+struct Readings {
+  std::vector<Reading> all;
+  bool certain = false;
+};
+
+/// Nothing where the parameters are not those of a product in single precision. `summed` is the name of the parameter
+/// over which the product is known to be summed, or empty.
+Readings readings_of(const simt::Function& function, const std::string& summed = "");
+
+}  // namespace sgemm
