@@ -256,8 +256,9 @@ def write_record(folder: Path) -> None:
             "processor_s": round(user + system),
         }
     builds = [path.parent for path in sorted(ROOT.glob("build-test*/ran"))]
-    counts = {name: dict(sorted(count.items())) for name, count in ran(builds, True)[0].items()}
-    text = json.dumps({"steps": dict(sorted(steps.items())), "counts": counts}, indent=2) + "\n"
+    counts = record().get("counts", {})  # of programs that did not run here, from before
+    counts |= {name: dict(sorted(count.items())) for name, count in ran(builds, True)[0].items()}
+    text = json.dumps({"steps": dict(sorted(steps.items())), "counts": dict(sorted(counts.items()))}, indent=2) + "\n"
     unfinished = RECORD.with_suffix(".unfinished")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(RECORD)
