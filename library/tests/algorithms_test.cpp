@@ -23,18 +23,13 @@ constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONEN
 /// Also for so few multiprocessors that they have several tiles.
 std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
   constexpr int FEW = 3;
-  std::vector<Algorithm> all = every_layout_algorithms(batch, MULTIPROCESSORS);
-  const std::vector<Algorithm> more = every_layout_algorithms(batch, FEW);
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, FEW));
 }
 
 /// So few multiprocessors divide the tiles of small products along k.
 std::vector<Algorithm> componentwise_algorithms_of(const GemmBatch& batch) {
-  std::vector<Algorithm> all = bf16x6_algorithms(batch, MULTIPROCESSORS);
-  const std::vector<Algorithm> more = lines_algorithms(batch, 5);
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  constexpr int FEW = 5;
+  return joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, FEW));
 }
 
 /// The algorithms of the accuracy's own chapter, one product after the other.
@@ -69,8 +64,7 @@ void expect_right_in(
     GemmOperands operands(product);
     change(operands);
     operands.upload();
-    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    launch(algorithm, batch_of(operands));
     expected.check(operands);
     look(operands, before);
   }
@@ -98,42 +92,12 @@ void expect_right_stacked(
   expect_right_in(algorithms, product, change);
 }
 
-/// Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the four are of each order,
-/// so that kernels see all four.
-sgemm_order_t order_with(sgemm_op_t transa, sgemm_op_t transb) {
-  return transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
-}
-
-GemmCase laid_out(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa, sgemm_op_t transb,
-                  sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE) {
-  GemmCase product{m, n, k, order_with(transa, transb), transa, transb};
-  product.accuracy = accuracy;
-  return product;
-}
-
 /// The same with alpha and beta on the device.
 template <class ExpectRight>
-void expect_right_with_scalars_on_device(GemmCase product, const ExpectRight& expect_right) {
-  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
+void expect_right_with_scalars_on_device(const GemmCase& product, const ExpectRight& expect_right) {
   for (const auto& [alpha, beta] : {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {0.0F, 0.0F}}) {
-    product.alpha = alpha;
-    product.beta = beta;
-    expect_right(product);
+    expect_right(product.with(SGEMM_POINTER_MODE_DEVICE).scaled(alpha, beta));
   }
-}
-
-/// The same with scalars other than 1 and 0.
-GemmCase scaled(GemmCase product, float alpha = -1.5F, float beta = 0.5F) {
-  product.alpha = alpha;
-  product.beta = beta;
-  return product;
-}
-
-/// The same with numbers between lines, and before the first one.
-GemmCase padded(GemmCase product, std::int64_t padding, std::int64_t offset = 0) {
-  product.padding = padding;
-  product.offset = offset;
-  return product;
 }
 
 class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_op_t, sgemm_op_t>> {
@@ -144,11 +108,11 @@ class LayoutTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sg
   }
 };
 
-TEST_P(LayoutTest, SizesOnBothSidesOfTiles) { expect_right_in_every_algorithm(scaled(with(131, 259, 67))); }
+TEST_P(LayoutTest, SizesOnBothSidesOfTiles) { expect_right_in_every_algorithm(with(131, 259, 67).scaled(-1.5F, 0.5F)); }
 
 TEST_P(LayoutTest, AlignedLinesAndLinesWithPadding) {
   expect_right_in_every_algorithm(with(128, 64, 128));
-  expect_right_in_every_algorithm(padded(with(129, 66, 132), 3, 1));
+  expect_right_in_every_algorithm(with(129, 66, 132).padded(3, 1));
 }
 
 TEST_P(LayoutTest, ScalarsOnTheDevice) {
@@ -161,10 +125,8 @@ TEST_P(LayoutTest, InfNanAndScalesThatAreFarApart) {
     operands.op_a(0, 3, 7) = INF;
     operands.op_a(0, 11, 100) = NAN_FLOAT;
     operands.op_b(0, 20, 9) = -INF;
-    for (std::int64_t k = 0; k < operands.of.k; ++k) {
-      operands.op_a(0, 30, k) *= 0x1p-60F;  // beyond what tensor cores are used for
-      operands.op_b(0, k, 41) *= 0x1p70F;
-    }
+    operands.scale_row(0, 30, 0x1p-60F);  // beyond what tensor cores are used for
+    operands.scale_column(0, 41, 0x1p70F);
   });
 }
 
@@ -182,8 +144,7 @@ void expect_plain_sum(GemmOperands& operands, const std::vector<float>& before, 
 /// rows, with many, with a column, and with both.
 using RecomputedTest = LayoutTest;
 TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
-  GemmCase product = with(150, 270, 170);
-  product.beta = 0.5F;
+  const GemmCase product = with(150, 270, 170).scaled(1.0F, 0.5F);
   std::vector<std::int64_t> rows{130};
   for (std::int64_t row = 0; row < 128; row += 3) {
     if (row / 16 != 3) {
@@ -197,13 +158,11 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
                                                        : fp16x3_algorithms(batch_of(measure), MULTIPROCESSORS),
       product,
       [&](GemmOperands& operands) {
-        for (std::int64_t k = 0; k < product.k; ++k) {
-          for (const std::int64_t row : rows) {
-            operands.op_a(0, row, k) *= 0x1p-60F;
-          }
-          for (const std::int64_t column : columns) {
-            operands.op_b(0, k, column) *= 0x1p-70F;
-          }
+        for (const std::int64_t row : rows) {
+          operands.scale_row(0, row, 0x1p-60F);
+        }
+        for (const std::int64_t column : columns) {
+          operands.scale_column(0, column, 0x1p-70F);
         }
       },
       [&](GemmOperands& operands, const std::vector<float>& before) {
@@ -240,9 +199,7 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
                          layout_name);
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
-  GemmCase product{200, 150, 1000};
-  product.accuracy = SGEMM_ACCURACY_FP32;
-  expect_right_in_every_algorithm(product);
+  expect_right_in_every_algorithm(GemmCase{200, 150, 1000}.with(SGEMM_ACCURACY_FP32));
 }
 
 // With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself, and
@@ -275,22 +232,13 @@ class LinesTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
 /// Shrinks the numbers of lines from `first` on, every `step`th, in some k-tiles, and makes the other operand 0 where
 /// they are not small. So elements of C are made of small numbers alone.
 void shrink(GemmOperands& operands, std::int64_t k_from, std::int64_t k_to, float factor_a, float factor_b) {
-  const GemmCase& of = operands.of;
-  for (std::int64_t k = 0; k < of.k; ++k) {
-    const bool small = k >= k_from && k < k_to;
-    for (std::int64_t row = 1; row < of.m; row += 40) {
-      operands.op_a(0, row, k) *= small ? factor_a : 1.0F;
-    }
-    for (std::int64_t column = 2; column < of.n; column += 50) {
-      operands.op_b(0, k, column) *= small ? factor_b : 1.0F;
-    }
-    for (std::int64_t column = 3; column < of.n; column += 50) {
-      operands.op_b(0, k, column) *= small ? 1.0F : 0.0F;
-    }
-    for (std::int64_t row = 5; row < of.m; row += 40) {
-      operands.op_a(0, row, k) *= small ? 1.0F : 0.0F;
-    }
-  }
+  const auto is_small = [&](std::int64_t k) { return k >= k_from && k < k_to; };
+  operands.scale_a([&](std::int64_t row, std::int64_t k) {
+    return row % 40 == 1 && is_small(k) ? factor_a : row % 40 == 5 && !is_small(k) ? 0.0F : 1.0F;
+  });
+  operands.scale_b([&](std::int64_t k, std::int64_t column) {
+    return column % 50 == 2 && is_small(k) ? factor_b : column % 50 == 3 && !is_small(k) ? 0.0F : 1.0F;
+  });
 }
 
 TEST_P(LinesTest, SmallNumbersOfAnyOperandHaveAllTheirDigits) {
@@ -304,7 +252,7 @@ TEST_P(LinesTest, SmallNumbersOfAnyOperandHaveAllTheirDigits) {
 
 /// A and B have flags at different k.
 TEST_P(LinesTest, FlagsOfBothOperandsMayLieApart) {
-  expect_right(scaled(padded(product(), 1)), [](GemmOperands& operands) {
+  expect_right(product().padded(1).scaled(-1.5F, 0.5F), [](GemmOperands& operands) {
     shrink(operands, 10, 20, 0x1p-28F, 1.0F);
     shrink(operands, 290, 300, 1.0F, 0x1p-33F);
   });
@@ -312,14 +260,10 @@ TEST_P(LinesTest, FlagsOfBothOperandsMayLieApart) {
 
 TEST_P(LinesTest, LinesMayHaveAnyScale) {
   expect_right(product(), [](GemmOperands& operands) {
-    for (std::int64_t k = 0; k < operands.of.k; ++k) {
-      for (std::int64_t row = 0; row < operands.of.m; ++row) {
-        operands.op_a(0, row, k) *= row % 3 == 0 ? 0x1p-127F : row % 3 == 1 ? 0x1p60F : row == 50 ? 0.0F : 1.0F;
-      }
-      for (std::int64_t column = 0; column < operands.of.n; ++column) {
-        operands.op_b(0, k, column) *= column % 2 == 0 ? 0x1p40F : 0x1p-90F;
-      }
-    }
+    operands.scale_a([](std::int64_t row, std::int64_t) {
+      return row % 3 == 0 ? 0x1p-127F : row % 3 == 1 ? 0x1p60F : row == 50 ? 0.0F : 1.0F;
+    });
+    operands.scale_b([](std::int64_t, std::int64_t column) { return column % 2 == 0 ? 0x1p40F : 0x1p-90F; });
     operands.op_a(0, 100, 3) = INF;
     operands.op_b(0, 200, 280) = NAN_FLOAT;
   });
@@ -336,9 +280,7 @@ TEST_P(LinesTest, OfEveryLength) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest,
-                         testing::Combine(testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(OPS, OPS));
 
 /// The results of an algorithm in 128x256 tiles that are not divided, as lines_algorithms() and bf16x6_algorithms()
 /// have them.
@@ -349,8 +291,7 @@ std::vector<float> result_in_whole_tiles(const GemmCase& product, const Change& 
   operands.upload();
   for (const Algorithm& algorithm : algorithms(batch_of(operands), MULTIPROCESSORS)) {
     if (algorithm.configuration == "128x256") {
-      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+      launch(algorithm, batch_of(operands));
     }
   }
   return operands.c.memory().download();
@@ -376,22 +317,16 @@ TEST(LengthyAlgorithmsTest, LinesTakeSixProductsWhereThreeDoNotPay) {
   EXPECT_TRUE(takes_six(small_in(32, 0x1p-25F, true))) << "flags of nearly all tiles";
   EXPECT_TRUE(takes_six([](GemmOperands& operands) { operands.op_b(0, 13, 5) = 0x1p-59F; })) << "too small";
   EXPECT_TRUE(takes_six([](GemmOperands& operands) {  // by samples
-    for (std::int64_t k = 0; k < operands.of.k; ++k) {
-      for (std::int64_t row = 0; row < operands.of.m; ++row) {
-        operands.op_a(0, row, k) *= (row + k) % 64 == 0 ? 0x1p-25F : 1.0F;
-      }
-    }
+    operands.scale_a([](std::int64_t row, std::int64_t k) { return (row + k) % 64 == 0 ? 0x1p-25F : 1.0F; });
   }));
 }
 
 /// Batches with strides and with addresses.
 class BatchTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, bool>> {
  protected:
-  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) const {
-    GemmCase product{m, n, k};
-    std::tie(product.accuracy, product.by_address) = GetParam();
-    product.batch = batch;
-    return product;
+  static GemmCase with(const GemmCase& product, std::int64_t batch) {
+    const auto& [accuracy, by_address] = GetParam();
+    return product.with(accuracy).batched(batch, by_address);
   }
 };
 
@@ -401,50 +336,42 @@ using LengthyBatchTest = BatchTest;
 TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
   for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-      GemmCase product = padded(scaled(with(131, 259, 67, 2)), 1);
-      product.order = order_with(transa, transb);
-      product.transa = transa;
-      product.transb = transb;
-      expect_right_stacked(product);
+      expect_right_stacked(with(laid_out(131, 259, 67, transa, transb), 2).padded(1).scaled(-1.5F, 0.5F));
     }
   }
 }
 
 TEST_P(LengthyBatchTest, AlignedLines) {
   for (const std::int64_t padding : {0, 4}) {
-    GemmCase product = padded(with(20, 12, 64, 5), padding);
-    expect_right_stacked(product);
-    product.transa = product.transb = SGEMM_OP_T;
-    expect_right_stacked(product);
+    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+      expect_right_stacked(with(laid_out(20, 12, 64, op, op), 5).padded(padding));
+    }
   }
 }
 
 TEST_P(LengthyBatchTest, ScalarsOnTheDevice) {
-  expect_right_with_scalars_on_device(with(33, 35, 70, 2),
+  expect_right_with_scalars_on_device(with({33, 35, 70}, 2),
                                       [](const GemmCase& product) { expect_right_stacked(product); });
 }
 
 /// Each product has rows, columns and numbers of its own that tensor cores can not multiply.
 TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
-  expect_right_stacked(scaled(with(140, 270, 70, 3), 1.0F, 0.5F), [](GemmOperands& operands) {
+  expect_right_stacked(with({140, 270, 70}, 3).scaled(1.0F, 0.5F), [](GemmOperands& operands) {
     operands.op_a(0, 3, 7) = INF;
     operands.op_b(1, 50, 200) = NAN_FLOAT;
-    for (std::int64_t k = 0; k < operands.of.k; ++k) {
-      operands.op_a(1, 130, k) *= 0x1p-60F;
-      operands.op_b(2, k, 269) *= 0x1p-70F;
-    }
+    operands.scale_row(1, 130, 0x1p-60F);
+    operands.scale_column(2, 269, 0x1p-70F);
   });
 }
 
-TEST_P(BatchTest, OfOne) { expect_right_stacked(with(30, 140, 65, 1)); }
+TEST_P(BatchTest, OfOne) { expect_right_stacked(with({30, 140, 65}, 1)); }
 
 std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
   const auto& [accuracy, by_address] = info.param;
   return accuracy_name(accuracy) + (by_address ? "_addresses" : "_strides");
 }
 
-const auto BATCHES = testing::Combine(
-    testing::Values(SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), testing::Bool());
+const auto BATCHES = testing::Combine(testing::ValuesIn(OWN), testing::Bool());
 INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, BATCHES, batch_name);
 INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest, BATCHES, batch_name);
 
@@ -464,17 +391,13 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   batch.stride_c = STRIDE_C;
   Mirrored<float> a(BATCH * STRIDE_A, 1.0F);
   Mirrored<float> b(BATCH * 8 * 6, 2.0F);
-  std::vector<Algorithm> algorithms = stacked_bf16x6_algorithms(batch, MULTIPROCESSORS);
-  for (Algorithm& each : every_layout_algorithms(batch, MULTIPROCESSORS)) {
-    algorithms.push_back(std::move(each));
-  }
-  for (const Algorithm& algorithm : algorithms) {
+  for (const Algorithm& algorithm :
+       joined(stacked_bf16x6_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, MULTIPROCESSORS))) {
     Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
-    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
     p.a = a.device();
     p.b = b.device();
     p.c = c.device();
-    algorithm.launch(batch, workspace.device(), nullptr);
+    launch(algorithm, batch);
     const std::vector<float>& result = c.download();
     for (std::size_t i = 0; i < result.size(); ++i) {
       ASSERT_EQ(result[i], i % STRIDE_C < 30 ? 16.0F : OUTSIDE) << algorithm.configuration << ' ' << i;
@@ -484,16 +407,12 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
 
 TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
   for (const sgemm_accuracy_t accuracy : OWN) {
-    GemmCase product{30, 20, 70};
-    product.accuracy = accuracy;
-    product.batch = 3;
-    product.padding = 1;
-    product.beta = 1.0F;
-    expect_right_in_every_algorithm(product);
-    product.by_address = true;
-    GemmOperands operands(product);
+    const GemmCase product = GemmCase{30, 20, 70}.with(accuracy).padded(1).scaled(1.0F, 1.0F);
+    expect_right_in_every_algorithm(product.batched(3));
+    GemmOperands operands(product.batched(3, true));
     const bool in_one_launch = accuracy == SGEMM_ACCURACY_FP32;
-    EXPECT_EQ(algorithms_of(product, batch_of(operands)).empty(), !in_one_launch) << "addresses are not on the host";
+    EXPECT_EQ(algorithms_of(operands.of, batch_of(operands)).empty(), !in_one_launch)
+        << "addresses are not on the host";
   }
 }
 
@@ -517,12 +436,10 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
 /// Sums are added in a fixed order, so that a second launch gives the same bits.
 TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
   for (const sgemm_accuracy_t accuracy : OWN) {
-    GemmCase product{130, 130, 200};
-    product.accuracy = accuracy;
-    GemmOperands operands(product);
+    GemmOperands operands(GemmCase{130, 130, 200}.with(accuracy));
     const GemmBatch batch = batch_of(operands);
-    for (const Algorithm& algorithm : algorithms_of(product, batch)) {
-      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
+    for (const Algorithm& algorithm : algorithms_of(operands.of, batch)) {
+      Mirrored<float> workspace = workspace_of(algorithm);
       algorithm.launch(batch, workspace.device(), nullptr);
       const std::vector<float> first = operands.c.memory().download();
       algorithm.launch(batch, workspace.device(), nullptr);
@@ -534,17 +451,12 @@ TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
 /// Tensor cores add up 64 products at a time, and elements that are computed again one by one. Roundings of equal
 /// products all go the same way there.
 TEST(LengthyAlgorithmsTest, EqualProductsThatAreComputedAgainHaveTheBoundOfSuchSums) {
-  GemmCase product{40, 20, 2500};
-  product.one_way = true;
-  expect_right_in_every_algorithm(product, [](GemmOperands& operands) {
-    for (std::int64_t k = 0; k < operands.of.k; ++k) {
-      for (std::int64_t row = 0; row < operands.of.m; ++row) {
-        operands.op_a(0, row, k) = row == 7 ? 0x1p-60F * 0.9F : 0.9F;
-      }
-      for (std::int64_t column = 0; column < operands.of.n; ++column) {
-        operands.op_b(0, k, column) = 0.9F;
-      }
+  expect_right_in_every_algorithm(GemmCase{40, 20, 2500}.with(&GemmCase::one_way, true), [](GemmOperands& operands) {
+    for (StoredMatrix* const matrix : {&operands.a, &operands.b}) {
+      matrix->for_each(
+          [&](std::int64_t item, std::int64_t row, std::int64_t column) { matrix->at(item, row, column) = 0.9F; });
     }
+    operands.scale_row(0, 7, 0x1p-60F);
   });
 }
 
@@ -552,16 +464,9 @@ TEST(LengthyAlgorithmsTest, EqualProductsThatAreComputedAgainHaveTheBoundOfSuchS
 TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
   for (const int below : {90, 110, 130}) {
     expect_right_in_every_algorithm({140, 40, 200}, [&](GemmOperands& operands) {
-      const GemmCase& of = operands.of;
-      for (std::int64_t k = 0; k < of.k; ++k) {
-        const bool large = k % 2 == 0;  // in A, and 0 in B
-        for (std::int64_t row = 0; row < of.m; ++row) {
-          operands.op_a(0, row, k) *= large ? 0x1p60F : std::ldexp(1.0F, 60 - below);
-        }
-        for (std::int64_t column = 0; column < of.n; ++column) {
-          operands.op_b(0, k, column) *= large ? 0.0F : 0x1p60F;
-        }
-      }
+      // Every second number is large in A, and 0 in B.
+      operands.scale_a([&](std::int64_t, std::int64_t k) { return std::ldexp(1.0F, k % 2 == 0 ? 60 : 60 - below); });
+      operands.scale_b([](std::int64_t k, std::int64_t) { return k % 2 == 0 ? 0.0F : 0x1p60F; });
     });
   }
 }
@@ -573,19 +478,14 @@ TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const auto& [tiles, growth_of_a, growth_of_b] :
          {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
-      GemmCase product{140, 40, 64 * tiles};
-      product.accuracy = accuracy;
-      product.far_apart = tiles == 6;
+      const auto grown = [](std::int64_t k, int growth, int from) {
+        return std::ldexp(1.0F, static_cast<int>(k / 64) * growth - from);
+      };
+      const GemmCase product = GemmCase{140, 40, 64 * tiles}.with(accuracy).with(&GemmCase::far_apart, tiles == 6);
       expect_right_in_every_algorithm(product, [&, a = growth_of_a, b = growth_of_b](GemmOperands& operands) {
-        for (std::int64_t k = 0; k < product.k; ++k) {
-          const auto tile = static_cast<int>(k / 64);
-          for (std::int64_t row = 0; row < product.m; ++row) {
-            operands.op_a(0, row, k) *= row % 5 == 2 && tile > 0 ? 0.0F : std::ldexp(1.0F, tile * a - 60);
-          }
-          for (std::int64_t column = 0; column < product.n; ++column) {
-            operands.op_b(0, k, column) *= std::ldexp(1.0F, tile * b - 40);
-          }
-        }
+        operands.scale_a(
+            [&](std::int64_t row, std::int64_t k) { return row % 5 == 2 && k >= 64 ? 0.0F : grown(k, a, 60); });
+        operands.scale_b([&](std::int64_t k, std::int64_t) { return grown(k, b, 40); });
       });
     }
   }
@@ -615,19 +515,19 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
 
 TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
-    expect_right_tall(scaled(with(275, width, 67)));
+    expect_right_tall(with(275, width, 67).scaled(-1.5F, 0.5F));
   }
 }
 
 TEST_P(LengthyTallTest, LongSums) {
-  expect_right_tall(with(140, 20, 900));
-  expect_right_tall(with(140, 33, 900));
-  expect_right_tall(with(140, 70, 900));
+  for (const std::int64_t width : {20, 33, 70}) {
+    expect_right_tall(with(140, width, 900));
+  }
 }
 
 TEST_P(LengthyTallTest, AlignedLinesAndLinesWithPadding) {
   expect_right_tall(with(256, 64, 128));
-  expect_right_tall(padded(with(132, 68, 132), 3, 1));
+  expect_right_tall(with(132, 68, 132).padded(3, 1));
 }
 
 TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
@@ -639,16 +539,12 @@ TEST_P(LengthyTallTest, ScalarsOnTheDevice) {
 TEST_P(LengthyTallTest, NumbersOfAnySize) {
   for (const std::int64_t width : {21, 40, 100}) {
     expect_right_tall(with(150, width, 200), [](GemmOperands& operands) {
-      const GemmCase& of = operands.of;
-      for (std::int64_t k = 0; k < of.k; ++k) {
-        for (std::int64_t row = 0; row < of.m; row += 5) {
-          operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
-        }
-        for (std::int64_t column = 0; column < of.n; ++column) {
-          operands.op_b(0, k, column) *= column % 7 == 3 && k < 140 ? 0x1p-20F : 0x1p40F;
-        }
-        operands.op_a(0, 1, k) *= 0x1p-130F;
-      }
+      operands.scale_a([](std::int64_t row, std::int64_t k) {
+        return row % 5 != 0 ? 1.0F : k < 70 ? 0x1p-60F : 0x1p40F;
+      });
+      operands.scale_b(
+          [](std::int64_t k, std::int64_t column) { return column % 7 == 3 && k < 140 ? 0x1p-20F : 0x1p40F; });
+      operands.scale_row(0, 1, 0x1p-130F);
       operands.op_a(0, 2, 100) = 0x1p86F;
       operands.op_a(0, 3, 7) = INF;
       operands.op_a(0, 11, 100) = NAN_FLOAT;
@@ -661,24 +557,16 @@ TEST_P(LengthyTallTest, NumbersOfAnySize) {
 /// others: along k, and from column to column.
 TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   expect_right_tall(with(140, 40, 200), [](GemmOperands& operands) {
-    const GemmCase& of = operands.of;
-    const bool tall = of.m > of.n;
-    const auto scale_long = [&](std::int64_t line, std::int64_t k, float factor) {
-      (tall ? operands.op_a(0, line, k) : operands.op_b(0, k, line)) *= factor;
-    };
-    const auto scale_narrow = [&](std::int64_t line, std::int64_t k, float factor) {
-      (tall ? operands.op_b(0, k, line) : operands.op_a(0, line, k)) *= factor;
-    };
-    for (std::int64_t k = 0; k < of.k; ++k) {
-      for (std::int64_t line = 0; line < std::max(of.m, of.n); ++line) {
-        scale_long(line, k, line % 3 == 0 ? 0x1p-130F : 0x1p-110F);
-      }
+    const auto factor = [](bool of_long, std::int64_t line, std::int64_t k) {
       const bool odd_tile = k / 64 % 2 == 1;
-      for (std::int64_t line = 0; line < std::min(of.m, of.n); ++line) {
-        const bool odd = line % 2 == 1;
-        scale_narrow(line, k, odd_tile ? (odd ? 0x1p10F : 0x1p50F) : odd ? 0.0F : 0x1p90F);
-      }
-    }
+      const bool odd = line % 2 == 1;
+      return of_long    ? (line % 3 == 0 ? 0x1p-130F : 0x1p-110F)
+             : odd_tile ? (odd ? 0x1p10F : 0x1p50F)
+                        : (odd ? 0.0F : 0x1p90F);
+    };
+    const bool tall = operands.of.m > operands.of.n;
+    operands.scale_a([&](std::int64_t row, std::int64_t k) { return factor(tall, row, k); });
+    operands.scale_b([&](std::int64_t k, std::int64_t column) { return factor(!tall, column, k); });
   });
 }
 
@@ -687,16 +575,11 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Boo
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   for (const bool flat : {false, true}) {
-    GemmCase product{flat ? 60 : 300, flat ? 300 : 60, 170};
-    product.beta = 0.5F;
+    const GemmCase product = GemmCase{flat ? 60 : 300, flat ? 300 : 60, 170}.scaled(1.0F, 0.5F);
     GemmOperands measure(product);
     expect_right_in(
         tall_bf16x6_algorithms(batch_of(measure), 5), product,
-        [](GemmOperands& operands) {
-          for (std::int64_t k = 0; k < operands.of.k; ++k) {
-            operands.op_a(0, 50, k) *= 0x1p95F;
-          }
-        },
+        [](GemmOperands& operands) { operands.scale_row(0, 50, 0x1p95F); },
         [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
   }
 }
@@ -706,10 +589,9 @@ TEST(LengthyTallAlgorithmsTest, Batches) {
     for (const bool flat : {false, true}) {
       for (const std::int64_t width : {30, 50, 120}) {
         for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
-          GemmCase product{flat ? width : 200, flat ? 200 : width, 140, SGEMM_ORDER_ROW_MAJOR, transa, transb};
-          product.batch = 3;
-          product.by_address = by_address;
-          product.beta = 1.0F;
+          const GemmCase product = laid_out(flat ? width : 200, flat ? 200 : width, 140, transa, transb)
+                                       .batched(3, by_address)
+                                       .scaled(1.0F, 1.0F);
           GemmOperands measure(product);
           const auto change = [](GemmOperands& operands) {
             operands.op_a(1, 3, 7) = INF;
@@ -728,9 +610,7 @@ TEST(LengthyTallAlgorithmsTest, Batches) {
 TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
   for (const std::int64_t width : {32, 64, 128}) {
     GemmOperands operands({130, width, 500});
-    const Algorithm algorithm = tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front();
-    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+    launch(tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front(), batch_of(operands));
     operands.c.memory().download();
     double error = 0.0;
     double size = 0.0;
@@ -777,11 +657,11 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
 
 using LengthySmallTest = SmallTest;
 
-TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) { expect_right_small(scaled(with(132, 260, 68)), 2); }
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) { expect_right_small(with(132, 260, 68).scaled(-1.5F, 0.5F), 2); }
 
 TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
 
-TEST_P(LengthySmallTest, LinesWithPadding) { expect_right_small(padded(with(20, 136, 132), 4), 3); }
+TEST_P(LengthySmallTest, LinesWithPadding) { expect_right_small(with(20, 136, 132).padded(4), 3); }
 
 TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
   expect_right_with_scalars_on_device(with(132, 36, 72),
@@ -792,17 +672,14 @@ TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
 /// all have, or sums of them, are computed again.
 TEST_P(SmallTest, NumbersOfAnySize) {
   expect_right_small(with(152, 132, 200), 4, [](GemmOperands& operands) {
-    const GemmCase& of = operands.of;
-    for (std::int64_t k = 0; k < of.k; ++k) {
-      for (std::int64_t row = 0; row < of.m; row += 5) {
-        operands.op_a(0, row, k) *= k < 70 ? 0x1p-60F : 0x1p40F;
-      }
-      for (std::int64_t column = 0; column < of.n; column += 3) {
-        operands.op_b(0, k, column) *= column % 2 == 1 && k < 140 ? 0x1p-20F : 0x1p45F;
-      }
-      operands.op_a(0, 1, k) *= 0x1p-130F;
-      operands.op_b(0, k, 1) *= 0x1p-128F;
-    }
+    operands.scale_a([](std::int64_t row, std::int64_t k) {
+      return row % 5 != 0 ? 1.0F : k < 70 ? 0x1p-60F : 0x1p40F;
+    });
+    operands.scale_b([](std::int64_t k, std::int64_t column) {
+      return column % 3 != 0 ? 1.0F : column % 2 == 1 && k < 140 ? 0x1p-20F : 0x1p45F;
+    });
+    operands.scale_row(0, 1, 0x1p-130F);
+    operands.scale_column(0, 1, 0x1p-128F);
     operands.op_b(0, 30, 130) = 0x1p106F;
     operands.op_a(0, 3, 7) = INF;
     operands.op_a(0, 11, 100) = NAN_FLOAT;
@@ -812,10 +689,7 @@ TEST_P(SmallTest, NumbersOfAnySize) {
 }
 
 TEST_P(LengthySmallTest, Batches) {
-  GemmCase product = with(140, 132, 132);
-  product.batch = 3;
-  product.beta = 1.0F;
-  expect_right_small(product, 3, [](GemmOperands& operands) {
+  expect_right_small(with(140, 132, 132).batched(3).scaled(1.0F, 1.0F), 3, [](GemmOperands& operands) {
     operands.op_a(1, 3, 7) = INF;
     operands.op_b(2, 5, 1) = NAN_FLOAT;
   });
@@ -830,8 +704,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(OPS, OPS));
 
 TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   const auto count = [](std::int64_t size, std::int64_t products) {
-    GemmCase product{size, size, 64};
-    GemmOperands measure(product);
+    GemmOperands measure({size, size, 64});
     GemmBatch batch = batch_of(measure);
     batch.count = products;
     return small_bf16x6_algorithms(batch, 4).size();
@@ -845,10 +718,7 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
 
 /// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
 TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
-  GemmCase product{132, 20, 72};
-  product.batch = 3;
-  product.alpha = 0.5F;
-  product.beta = 1.0F;
+  const GemmCase product = GemmCase{132, 20, 72}.batched(3).scaled(0.5F, 1.0F);
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
   ASSERT_EQ(algorithms.size(), 1);

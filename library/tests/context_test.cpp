@@ -98,9 +98,7 @@ TEST(ContextTest, AWorkspaceMayBeTooSmallForACopyOfC) {
   alignas(SGEMM_WORKSPACE_ALIGNMENT) static char workspace[16384];
   constexpr std::size_t SMALL = 256;
   ASSERT_EQ(sgemm_set_workspace(handle, workspace, SMALL), SGEMM_STATUS_SUCCESS);
-  GemmCase scaled{20, 30, 10};
-  scaled.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-  EXPECT_EQ(GemmOperands(scaled).call(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(GemmOperands(GemmCase{20, 30, 10}.with(SGEMM_POINTER_MODE_DEVICE)).call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().workspace, workspace);
   EXPECT_EQ(blas_calls().workspace_bytes, SMALL);
 }

@@ -70,13 +70,11 @@ class EpilogueOperands {
     }
     bias.upload();
     if (of.is_gradient()) {
-      for (std::int64_t row = 0; row < product.m; ++row) {
-        for (std::int64_t column = 0; column < product.n; ++column) {
-          const std::int64_t place = row * product.n + column;  // some beyond what a cube holds
-          argument.at(0, row, column) =
-              uniform(random) * (place % 7 == 3 ? std::pow(10.0F, static_cast<float>(3 + place % 35)) : 1.0F);
-        }
-      }
+      argument.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
+        const std::int64_t place = row * product.n + column;  // some beyond what a cube holds
+        argument.at(item, row, column) =
+            uniform(random) * (place % 7 == 3 ? std::pow(10.0F, static_cast<float>(3 + place % 35)) : 1.0F);
+      });
       for (unsigned& word : mask.host()) {
         word = static_cast<unsigned>(random());
       }

@@ -21,10 +21,8 @@ TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
       for (const sgemm_order_t order : ORDERS) {
         for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
           for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-            GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
-            product.accuracy = accuracy;
-            product.pointer_mode = mode;
-            expect_right(handle, product, kind);
+            const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
+            expect_right(handle, product.with(accuracy).with(mode), kind);
           }
         }
       }

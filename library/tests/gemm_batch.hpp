@@ -2,14 +2,17 @@
 
 // A case as the library's kernels get it.
 
+#include "algorithm.hpp"
 #include "gemm_call.hpp"
 #include "gemm_case.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace sgemm::test {
 
 inline GemmBatch batch_of(GemmOperands& operands) {
   const GemmCase& of = operands.of;
-  const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
   const auto matrix = [&](StoredMatrix& stored) {
     return of.by_address ? CallMatrix{nullptr, stored.ld(), 0, stored.addresses()}
                          : CallMatrix{stored.data(), stored.ld(), stored.stride()};
@@ -20,14 +23,37 @@ inline GemmBatch batch_of(GemmOperands& operands) {
                 of.m,
                 of.n,
                 of.k,
-                on_device ? operands.scalars.device() : &of.alpha,
+                operands.alpha(),
                 matrix(operands.a),
                 matrix(operands.b),
-                on_device ? operands.scalars.device() + 1 : &of.beta,
+                operands.beta(),
                 matrix(operands.c),
                 of.batch,
                 of.by_address};
   return row_major(call, of.pointer_mode);
+}
+
+/// A case of a layout. Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the
+/// four layouts are of each order, so that kernels see all four.
+inline GemmCase laid_out(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa, sgemm_op_t transb,
+                         sgemm_accuracy_t accuracy = SGEMM_ACCURACY_COMPONENTWISE) {
+  const sgemm_order_t order = transa == transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+  return GemmCase{m, n, k, order, transa, transb}.with(accuracy);
+}
+
+inline std::vector<Algorithm> joined(std::vector<Algorithm> all, const std::vector<Algorithm>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// Memory for an algorithm to work in, which holds anything before.
+inline Mirrored<float> workspace_of(const Algorithm& algorithm) {
+  return {algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT};
+}
+
+/// Enqueues the products of a batch.
+inline void launch(const Algorithm& algorithm, const GemmBatch& batch) {
+  algorithm.launch(batch, workspace_of(algorithm).device(), nullptr);
 }
 
 }  // namespace sgemm::test

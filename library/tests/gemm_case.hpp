@@ -13,11 +13,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <random>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace sgemm::test {
@@ -71,7 +73,35 @@ struct GemmCase {
          << " pointer mode=" << pointer_mode;
     return text.str();
   }
+
+  /// The same case, but for a member or some of them.
+  template <class Value>
+  GemmCase with(Value GemmCase::*member, std::type_identity_t<Value> value) const {
+    GemmCase changed = *this;
+    changed.*member = value;
+    return changed;
+  }
+  GemmCase with(sgemm_accuracy_t other) const { return with(&GemmCase::accuracy, other); }
+  GemmCase with(sgemm_pointer_mode_t other) const { return with(&GemmCase::pointer_mode, other); }
+  GemmCase scaled(float by_alpha, float by_beta) const {
+    return with(&GemmCase::alpha, by_alpha).with(&GemmCase::beta, by_beta);
+  }
+  GemmCase padded(std::int64_t by, std::int64_t from = 0) const {
+    return with(&GemmCase::padding, by).with(&GemmCase::offset, from);
+  }
+  GemmCase batched(std::int64_t count, bool has_addresses = false) const {
+    return with(&GemmCase::batch, count).with(&GemmCase::by_address, has_addresses);
+  }
 };
+
+/// What a function such as sgemm_get_accuracy() says.
+template <class Value>
+Value setting(sgemm_status_t (*get)(sgemm_handle_t, Value*), sgemm_handle_t handle) {
+  Value value;
+  std::memset(&value, 0x55, sizeof value);  // which no setting is
+  EXPECT_EQ(get(handle, &value), SGEMM_STATUS_SUCCESS);
+  return value;
+}
 
 /// Gives a handle the settings of a case.
 inline void set(sgemm_handle_t handle, const GemmCase& of) {
@@ -83,25 +113,17 @@ inline void set(sgemm_handle_t handle, const GemmCase& of) {
 inline sgemm_product_t product_of(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa = SGEMM_OP_N,
                                   sgemm_op_t transb = SGEMM_OP_N, std::int64_t batch = 1) {
   const auto distance = [](std::int64_t length) { return std::max<std::int64_t>(length, 1); };
-  const sgemm_operand_t a{nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
-  const sgemm_operand_t b{nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
-  return {sizeof(sgemm_product_t),
-          SGEMM_ORDER_ROW_MAJOR,
-          m,
-          n,
-          k,
-          nullptr,
-          a,
-          b,
-          nullptr,
-          nullptr,
-          0,
-          nullptr,
-          distance(n),
-          distance(n),
-          nullptr,
-          batch,
-          nullptr};
+  sgemm_product_t product{};
+  product.size = sizeof product;
+  product.order = SGEMM_ORDER_ROW_MAJOR;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.a = {nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
+  product.b = {nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
+  product.ldd = product.stride_of_d = distance(n);
+  product.batch_count = batch;
+  return product;
 }
 
 /// The same with addresses, which nobody reads.
@@ -149,9 +171,18 @@ class StoredMatrix {
   float& at(std::int64_t item, std::int64_t row, std::int64_t column) {
     return memory_.host()[index(item, row, column)];
   }
-  std::int64_t rows() const { return rows_; }
-  std::int64_t columns() const { return columns_; }
   Mirrored<float>& memory() { return memory_; }
+  /// Calls `visit(item, row, column)` for every element.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (std::int64_t item = 0; item < static_cast<std::int64_t>(addresses_.host().size()); ++item) {
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        for (std::int64_t column = 0; column < columns_; ++column) {
+          visit(item, row, column);
+        }
+      }
+    }
+  }
 
  private:
   static constexpr std::int64_t GUARD = 64;
@@ -183,13 +214,9 @@ class GemmOperands {
     std::mt19937 random(20240229);
     std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
     const auto fill = [&](StoredMatrix& matrix, bool known) {
-      for (std::int64_t item = 0; item < product.batch; ++item) {
-        for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-          for (std::int64_t column = 0; column < matrix.columns(); ++column) {
-            matrix.at(item, row, column) = known ? uniform(random) : NAN_FLOAT;
-          }
-        }
-      }
+      matrix.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
+        matrix.at(item, row, column) = known ? uniform(random) : NAN_FLOAT;
+      });
     };
     fill(a, product.alpha != 0.0F);
     fill(b, product.alpha != 0.0F);
@@ -212,29 +239,53 @@ class GemmOperands {
     return of.transb == SGEMM_OP_N ? b.at(item, k, column) : b.at(item, column, k);
   }
 
+  /// Multiplies all numbers of op(A), or of op(B), of the first product by `factor(row, column)`.
+  template <class Factor>
+  void scale_a(const Factor& factor) {
+    for (std::int64_t row = 0; row < of.m; ++row) {
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        op_a(0, row, k) *= factor(row, k);
+      }
+    }
+  }
+  template <class Factor>
+  void scale_b(const Factor& factor) {
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      for (std::int64_t column = 0; column < of.n; ++column) {
+        op_b(0, k, column) *= factor(k, column);
+      }
+    }
+  }
+  /// Multiplies all numbers in a row of op(A), or in a column of op(B).
+  void scale_row(std::int64_t item, std::int64_t row, float factor) {
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      op_a(item, row, k) *= factor;
+    }
+  }
+  void scale_column(std::int64_t item, std::int64_t column, float factor) {
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      op_b(item, k, column) *= factor;
+    }
+  }
+
+  /// Alpha and beta, where the pointer mode wants them.
+  const float* alpha() { return of.pointer_mode == SGEMM_POINTER_MODE_DEVICE ? scalars.device() : &of.alpha; }
+  const float* beta() { return of.pointer_mode == SGEMM_POINTER_MODE_DEVICE ? scalars.device() + 1 : &of.beta; }
+
   /// The case as the library takes it.
   sgemm_product_t product() {
-    const bool on_device = of.pointer_mode == SGEMM_POINTER_MODE_DEVICE;
     const auto addresses = [&](StoredMatrix& matrix) { return of.by_address ? matrix.addresses() : nullptr; };
-    const sgemm_operand_t of_a{nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
-    const sgemm_operand_t of_b{nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
-    return {sizeof(sgemm_product_t),
-            of.order,
-            of.m,
-            of.n,
-            of.k,
-            on_device ? scalars.device() : &of.alpha,
-            of_a,
-            of_b,
-            on_device ? scalars.device() + 1 : &of.beta,
-            nullptr,
-            0,
-            c.data(),
-            c.ld(),
-            c.stride(),
-            addresses(c),
-            of.batch,
-            nullptr};
+    sgemm_product_t product = product_of(of.m, of.n, of.k, of.transa, of.transb, of.batch);
+    product.order = of.order;
+    product.alpha = alpha();
+    product.a = {nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
+    product.b = {nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
+    product.beta = beta();
+    product.d = c.data();
+    product.ldd = c.ld();
+    product.stride_of_d = c.stride();
+    product.addresses_of_d = addresses(c);
+    return product;
   }
 
   /// Calls the library. The result is in the device's `c` when the GPU is done.
@@ -258,13 +309,9 @@ class GemmOperands {
 /// Checks on the host that nothing was written around the elements of a matrix that was made with OUTSIDE.
 inline void expect_nothing_around(StoredMatrix& matrix, const GemmCase& of) {
   std::vector<float> untouched = matrix.memory().host();
-  for (std::int64_t item = 0; item < of.batch; ++item) {
-    for (std::int64_t row = 0; row < matrix.rows(); ++row) {
-      for (std::int64_t column = 0; column < matrix.columns(); ++column) {
-        untouched[matrix.index(item, row, column)] = OUTSIDE;
-      }
-    }
-  }
+  matrix.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
+    untouched[matrix.index(item, row, column)] = OUTSIDE;
+  });
   EXPECT_EQ(std::count(untouched.begin(), untouched.end(), OUTSIDE), static_cast<std::int64_t>(untouched.size()))
       << "something around a matrix was written: " << of.describe();
 }
@@ -291,8 +338,7 @@ class Expected {
     const GemmCase& of = operands.of;
     const std::int64_t count = std::min(of.m, most_rows);
     if (of.far_apart) {
-      largest_product_ = largest(of.m, of.k, [&](auto i, auto k) { return operands.op_a(0, i, k); }) *
-                         largest(of.k, of.n, [&](auto k, auto j) { return operands.op_b(0, k, j); });
+      largest_product_ = largest(operands.a) * largest(operands.b);
     }
     for (std::int64_t item = 0; item < of.batch; ++item) {
       for (std::int64_t i = 0; i < count; ++i) {
@@ -330,14 +376,11 @@ class Expected {
   const std::vector<Element>& elements() const { return elements_; }
 
  private:
-  template <class At>
-  static double largest(std::int64_t rows, std::int64_t columns, const At& at) {
+  static double largest(StoredMatrix& matrix) {
     double most = 0.0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t column = 0; column < columns; ++column) {
-        most = std::max(most, std::fabs(static_cast<double>(at(row, column))));
-      }
-    }
+    matrix.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
+      most = std::max(most, std::fabs(static_cast<double>(matrix.at(item, row, column))));
+    });
     return most;
   }
 

@@ -22,15 +22,21 @@ namespace {
 
 /// A product that chapter 12 gets, and little for the executor to do: 419 million multiplications.
 GemmCase chapter_12_product() {
-  GemmCase product{1280, 1280, 256, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-  product.accuracy = SGEMM_ACCURACY_NORMWISE;
-  return product;
+  return GemmCase{1280, 1280, 256, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_T}.with(SGEMM_ACCURACY_NORMWISE);
 }
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, const GemmCase& product) {
   GemmOperands operands(product);
   set(handle, product);
   return planned(handle, operands.product());
+}
+
+/// A call that has this status, and writes nothing.
+void expect_unchanged(sgemm_handle_t handle, const GemmCase& product, sgemm_status_t status) {
+  GemmOperands operands(product);
+  const Expected expected(operands, 1);
+  EXPECT_EQ(operands.call(handle), status);
+  expected.check_unchanged(operands);
 }
 
 class HandleTest : public testing::Test {
@@ -59,10 +65,8 @@ TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
 TEST_F(LengthyHandleTest, WhereThePoolIsFullChapter09GetsTheCall) {
   const Handle handle;
   pool_state().full = true;
-  GemmCase product = chapter_12_product();
-  expect_right(handle, product);
-  product.k = 100;  // it is not predicted to be faster than cuBLAS
-  expect_right(handle, product);
+  expect_right(handle, chapter_12_product());
+  expect_right(handle, chapter_12_product().with(&GemmCase::k, 100));  // it is not predicted to be faster than cuBLAS
   EXPECT_EQ(blas_calls().products, 0);
 }
 
@@ -106,9 +110,8 @@ TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
 
 /// The kernel in one launch takes aligned operands alone. A choice for them is none for others of the same shape.
 TEST_F(LengthyHandleTest, AlignmentIsAPartOfWhatAChoiceIsFor) {
-  GemmCase aligned{640, 640, 640, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-  GemmCase unaligned = aligned;
-  unaligned.offset = 1;
+  const GemmCase aligned{640, 640, 640, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+  const GemmCase unaligned = aligned.padded(0, 1);
   const sgemm_plan_t plan = plan_of(Handle(), aligned);
   ASSERT_NE(std::string(plan.configuration).find("one launch"), std::string::npos) << plan.reason;
   for (const bool aligned_first : {true, false}) {
@@ -122,11 +125,8 @@ TEST_F(LengthyHandleTest, AlignmentIsAPartOfWhatAChoiceIsFor) {
 
 /// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
 GemmCase product_by_cublas_of_zero_on_the_gpu() {
-  GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 0.0F, 0.5F};
-  product.batch = 3;
-  product.padding = 2;
-  product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-  return product;
+  const GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 0.0F, 0.5F, 2};
+  return product.batched(3).with(SGEMM_POINTER_MODE_DEVICE);
 }
 
 TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
@@ -149,9 +149,7 @@ TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
   EXPECT_EQ(pool_state().allocations, 1);
 
   // It has all of it during others.
-  GemmCase other = product;
-  other.pointer_mode = SGEMM_POINTER_MODE_HOST;
-  expect_right(handle, other);
+  expect_right(handle, product.with(SGEMM_POINTER_MODE_HOST));
   EXPECT_EQ(blas_calls().workspace, workspace);
   EXPECT_EQ(blas_calls().workspace_bytes, sizeof workspace);
 }
@@ -167,42 +165,25 @@ TEST_F(HandleTest, WithoutRoomForTheCopyChapter09GetsTheCall) {
 TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
   const Handle handle;
   blas_calls().refuses = true;
-  GemmOperands operands({5, 6, 7});
-  const Expected expected(operands, 1);
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  expect_unchanged(handle, {5, 6, 7}, SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 1);
-  expected.check_unchanged(operands);
-
-  GemmOperands saved(product_by_cublas_of_zero_on_the_gpu());
-  const Expected expected_saved(saved);
-  EXPECT_EQ(saved.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
+  expect_unchanged(handle, product_by_cublas_of_zero_on_the_gpu(), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(pool_state().allocations, 1);
   EXPECT_EQ(pool_state().live, 0);
-  expected_saved.check_unchanged(saved);
 }
 
 /// A caller with cuBLAS of its own goes there itself.
 TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
   const Handle handle;
-  sgemm_fallback_t fallback = SGEMM_FALLBACK_NONE;
-  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(fallback, SGEMM_FALLBACK_CUBLAS);
+  EXPECT_EQ(setting(sgemm_get_fallback, handle), SGEMM_FALLBACK_CUBLAS);
   ASSERT_EQ(sgemm_set_fallback(handle, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(sgemm_get_fallback(handle, &fallback), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(fallback, SGEMM_FALLBACK_NONE);
-
-  GemmOperands small({5, 6, 7});
-  const Expected expected_small(small, 1);
-  EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
-  expected_small.check_unchanged(small);
-
+  EXPECT_EQ(setting(sgemm_get_fallback, handle), SGEMM_FALLBACK_NONE);
+  expect_unchanged(handle, {5, 6, 7}, SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 0);
 }
 
 /// A handle of cuBLAS takes 64 MiB, and making one would break a capture.
 TEST_F(HandleTest, CublasHasAHandleFromItsFirstCallOrPlanOn) {
-  GemmOperands small({5, 6, 7});
-  const Expected unchanged(small, 1);
   const Handle planned;
   const Handle handle;
   ASSERT_EQ(sgemm_set_fallback(planned, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
@@ -213,8 +194,7 @@ TEST_F(HandleTest, CublasHasAHandleFromItsFirstCallOrPlanOn) {
   EXPECT_EQ(blas_calls().handles, 1);
 
   blas_calls().captured = true;
-  EXPECT_EQ(small.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
-  unchanged.check_unchanged(small);
+  expect_unchanged(handle, {5, 6, 7}, SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_STREQ(plan_of(handle, {5, 6, 7}).kernel, "cublas");
   expect_right(planned, {5, 6, 7});
   blas_calls().captured = false;
@@ -231,17 +211,14 @@ TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
   GemmOperands operands({5, 6, 7});
   ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().stream, stream);
-  sgemm_stream_t got = nullptr;
-  ASSERT_EQ(sgemm_get_stream(handle, &got), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(got, stream);
+  EXPECT_EQ(setting(sgemm_get_stream, handle), stream);
   ASSERT_EQ(sgemm_set_multiprocessors(handle, 100), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(blas_calls().multiprocessors, 100);
 }
 
 TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
   const Handle handle;
-  GemmCase product{2048, 2048, 2048};
-  product.accuracy = SGEMM_ACCURACY_FP32;
+  const GemmCase product = GemmCase{2048, 2048, 2048}.with(SGEMM_ACCURACY_FP32);
   EXPECT_STREQ(plan_of(handle, product).configuration, "128x256") << plan_of(handle, product).reason;
   const double predicted_us = plan_of(handle, product).predicted_us;
   ASSERT_EQ(sgemm_set_multiprocessors(handle, 66), SGEMM_STATUS_SUCCESS);
@@ -251,8 +228,7 @@ TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
 
 TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
   const Handle handle;
-  GemmCase product{2048, 2048, 127};
-  product.accuracy = SGEMM_ACCURACY_FP32;
+  const GemmCase product = GemmCase{2048, 2048, 127}.with(SGEMM_ACCURACY_FP32);
   EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 takes no sums of fewer than 128 products");
 
   const std::int64_t beyond = std::int64_t{1} << 31U;
@@ -272,9 +248,7 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
 
 TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
   const Handle handle;
-  GemmCase product{20, 30, 10};
-  product.batch = 5;
-  expect_right(handle, product);
+  expect_right(handle, GemmCase{20, 30, 10}.batched(5));
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(blas_calls().batch_count, 5);
 }
@@ -308,16 +282,11 @@ TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
   ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
   pool_state().full = true;
   for (const GemmCase& product : {chapter_12_product(), product_by_cublas_of_zero_on_the_gpu()}) {
-    GemmOperands operands(product);
-    const Expected expected(operands, 1);
-    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ALLOC_FAILED);
-    expected.check_unchanged(operands);
+    expect_unchanged(handle, product, SGEMM_STATUS_ALLOC_FAILED);
   }
   EXPECT_EQ(blas_calls().products, 0);
   EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
-  int repeatable = 0;
-  EXPECT_EQ(sgemm_get_repeatable(handle, &repeatable), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(repeatable, 1);
+  EXPECT_EQ(setting(sgemm_get_repeatable, handle), 1);
 }
 
 TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
@@ -325,15 +294,12 @@ TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
   const Handle handle;
   unsetenv("SGEMM_MEMORY");
   const Handle unlimited;
-  std::size_t bytes = 0;
-  ASSERT_EQ(sgemm_get_memory_limit(unlimited, &bytes), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(bytes, std::numeric_limits<std::size_t>::max());
+  EXPECT_EQ(setting(sgemm_get_memory_limit, unlimited), std::numeric_limits<std::size_t>::max());
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(unlimited, product).kernel, "12_fp16x3");
   ASSERT_EQ(sgemm_set_memory_limit(unlimited, 1000), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(unlimited, product).kernel, "cublas");
-  ASSERT_EQ(sgemm_get_memory_limit(handle, &bytes), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(bytes, std::size_t{512} << 20U);
+  EXPECT_EQ(setting(sgemm_get_memory_limit, handle), std::size_t{512} << 20U);
 }
 
 /// cudaDeviceReset() has destroyed what the handle has of CUDA's.

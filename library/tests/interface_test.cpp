@@ -21,10 +21,8 @@ TEST(InterfaceTest, AllLayoutsScalarsAndPaddings) {
         for (const std::int64_t padding : {0, 5}) {
           for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}, {0.0F, 0.0F}}) {
             for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-              GemmCase product{13, 7, 29, order, transa, transb, alpha, beta, padding};
-              product.offset = padding;
-              product.pointer_mode = mode;
-              expect_right(handle, product);
+              const GemmCase product{13, 7, 29, order, transa, transb, alpha, beta};
+              expect_right(handle, product.padded(padding, padding).with(mode));
             }
           }
         }
@@ -37,10 +35,7 @@ TEST(InterfaceTest, EveryAccuracyOnSmallSizes) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {1, 300, 17}, {255, 1, 3}, {64, 65, 300}, {127, 128, 129}}) {
-      GemmCase product{m, n, k};
-      product.accuracy = accuracy;
-      product.beta = 1.0F;
-      expect_right(handle, product);
+      expect_right(handle, GemmCase{m, n, k}.with(accuracy).scaled(1.0F, 1.0F));
     }
   }
 }
@@ -56,39 +51,55 @@ TEST(InterfaceTest, EmptySumsScaleC) {
 TEST(InterfaceTest, BatchesGoOnFromStrideToStride) {
   const Handle handle;
   for (const sgemm_order_t order : ORDERS) {
-    GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
-    product.batch = 4;
-    expect_right(handle, product);
+    const GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
+    expect_right(handle, product.batched(4));
   }
 }
 
 TEST(InterfaceTest, BatchesByAddress) {
   const Handle handle;
   for (const sgemm_order_t order : ORDERS) {
-    GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
-    product.batch = 4;
-    product.by_address = true;
-    expect_right(handle, product);
-    product.batch = 1;
-    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-    product.alpha = 0.0F;
-    expect_right(handle, product);
+    const GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
+    expect_right(handle, product.batched(4, true));
+    expect_right(handle, product.batched(1, true).with(SGEMM_POINTER_MODE_DEVICE).scaled(0.0F, 0.5F));
   }
 }
 
-const float* misaligned(const float* pointer) {
-  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(pointer) + 2);
+template <class T>
+T* misaligned(T* pointer) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(pointer) + sizeof(T) / 2);
 }
 
 /// A number of floats whose bytes are more than 64 bits hold.
 constexpr std::int64_t FAR = (std::int64_t{1} << 61U) + 1024;
 
+struct Spoiler {
+  const char* name;
+  void (*spoil)(sgemm_product_t&);
+};
+
+/// That a call which each of these has spoilt is refused, and writes nothing.
+void expect_refused(GemmOperands& operands, const std::vector<Spoiler>& spoilers) {
+  const Handle handle;
+  const Expected expected(operands);
+  for (const Spoiler& spoiler : spoilers) {
+    SCOPED_TRACE(spoiler.name);
+    sgemm_product_t call = operands.product();
+    spoiler.spoil(call);
+    EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE);
+  }
+  const sgemm_product_t unspoilt = operands.product();
+  EXPECT_EQ(sgemm_run(nullptr, &unspoilt), SGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(sgemm_run(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check_unchanged(operands);
+  EXPECT_EQ(sgemm_run(handle, &unspoilt), SGEMM_STATUS_SUCCESS);  // so that it was the spoilers that were refused
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check(operands);
+}
+
 TEST(InterfaceTest, BadArgumentsWriteNothing) {
-  struct Spoiler {
-    const char* name;
-    void (*spoil)(sgemm_product_t&);
-  };
-  const Spoiler spoilers[] = {
+  const std::vector<Spoiler> spoilers{
       {"size", [](sgemm_product_t& call) { --call.size; }},
       {"order", [](sgemm_product_t& call) { call.order = static_cast<sgemm_order_t>(103); }},
       {"transa", [](sgemm_product_t& call) { call.a.op = static_cast<sgemm_op_t>(3); }},
@@ -119,70 +130,33 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
       {"c", [](sgemm_product_t& call) { call.d = nullptr; }},
       {"misaligned a", [](sgemm_product_t& call) { call.a.x = misaligned(call.a.x); }},
       {"misaligned b", [](sgemm_product_t& call) { call.b.x = misaligned(call.b.x); }},
-      {"misaligned c", [](sgemm_product_t& call) { call.d = const_cast<float*>(misaligned(call.d)); }},
+      {"misaligned c", [](sgemm_product_t& call) { call.d = misaligned(call.d); }},
   };
-  const Handle handle;
   for (const sgemm_order_t order : ORDERS) {
-    GemmCase product{5, 6, 7, order, SGEMM_OP_T, SGEMM_OP_N, 1.0F, 1.0F};
-    product.batch = 2;
-    GemmOperands operands(product);
-    const Expected expected(operands);
-    for (const Spoiler& spoiler : spoilers) {
-      SCOPED_TRACE(spoiler.name);
-      sgemm_product_t call = operands.product();
-      spoiler.spoil(call);
-      EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE);
-    }
-    const sgemm_product_t unspoilt = operands.product();
-    EXPECT_EQ(sgemm_run(nullptr, &unspoilt), SGEMM_STATUS_NOT_INITIALIZED);
-    EXPECT_EQ(sgemm_run(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expected.check_unchanged(operands);
-    EXPECT_EQ(sgemm_run(handle, &unspoilt), SGEMM_STATUS_SUCCESS);  // so that it was the spoilers that were refused
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expected.check(operands);
+    GemmOperands operands(GemmCase{5, 6, 7, order, SGEMM_OP_T, SGEMM_OP_N, 1.0F, 1.0F}.batched(2));
+    expect_refused(operands, spoilers);
   }
 }
 
 TEST(InterfaceTest, BadAddressesWriteNothing) {
-  GemmCase product{5, 6, 7};
-  product.beta = 1.0F;
-  product.batch = 2;
-  product.by_address = true;
-  GemmOperands operands(product);
-  const Expected expected(operands);
+  const std::vector<Spoiler> spoilers{
+      {"a", [](sgemm_product_t& call) { call.a.addresses = nullptr; }},
+      {"b", [](sgemm_product_t& call) { call.b.addresses = nullptr; }},
+      {"c", [](sgemm_product_t& call) { call.addresses_of_d = nullptr; }},
+      {"misaligned a", [](sgemm_product_t& call) { call.a.addresses = misaligned(call.a.addresses); }},
+      {"misaligned b", [](sgemm_product_t& call) { call.b.addresses = misaligned(call.b.addresses); }},
+      {"misaligned c", [](sgemm_product_t& call) { call.addresses_of_d = misaligned(call.addresses_of_d); }},
+      {"lda", [](sgemm_product_t& call) { --call.a.ld; }},
+      {"batch", [](sgemm_product_t& call) { call.batch_count = -1; }},
+  };
+  GemmOperands operands(GemmCase{5, 6, 7}.batched(2, true).scaled(1.0F, 1.0F));
+  sgemm_product_t nothing = operands.product();
+  nothing.a.addresses = nothing.b.addresses = nullptr;
+  nothing.addresses_of_d = nullptr;
+  nothing.batch_count = 0;
   const Handle handle;
-  const auto run = [&](const float* const* a, const float* const* b, float* const* c, std::int64_t lda,
-                       std::int64_t batch) {
-    sgemm_product_t call = operands.product();
-    call.a.addresses = a;
-    call.b.addresses = b;
-    call.addresses_of_d = c;
-    call.a.ld = lda;
-    call.batch_count = batch;
-    return sgemm_run(handle, &call);
-  };
-  const auto off = [](float* const* addresses) {
-    return reinterpret_cast<float* const*>(reinterpret_cast<const char*>(addresses) + 4);
-  };
-  float* const* const a = operands.a.addresses();
-  float* const* const b = operands.b.addresses();
-  float* const* const c = operands.c.addresses();
-  const std::int64_t lda = operands.a.ld();
-  EXPECT_EQ(run(nullptr, b, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, nullptr, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, b, nullptr, lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(off(a), b, c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, off(b), c, lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, b, off(c), lda, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, b, c, lda - 1, 2), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(a, b, c, lda, -1), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(run(nullptr, nullptr, nullptr, lda, 0), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  expected.check_unchanged(operands);
-  EXPECT_EQ(run(a, b, c, lda, 2), SGEMM_STATUS_SUCCESS);  // so that it was the arguments that were refused
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  expected.check(operands);
+  EXPECT_EQ(sgemm_run(handle, &nothing), SGEMM_STATUS_SUCCESS);
+  expect_refused(operands, spoilers);
 }
 
 TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
@@ -192,19 +166,18 @@ TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   call.a.x = call.b.x = nullptr;
   const float zero = 0.0F;
   call.alpha = &zero;
-  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  operands.c.memory().download();
-  EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
-
-  operands.c.at(0, 4, 5) = 3.0F;
-  operands.upload();
+  const auto expect_zero = [&] {
+    operands.c.at(0, 4, 5) = 3.0F;
+    operands.upload();
+    EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    operands.c.memory().download();
+    EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
+  };
+  expect_zero();
   call.k = 0;
   call.addresses_of_d = operands.c.addresses();
-  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  operands.c.memory().download();
-  EXPECT_EQ(operands.c.at(0, 4, 5), 0.0F);
+  expect_zero();
   call.m = 0;
   call.d = nullptr;
   call.addresses_of_d = nullptr;
@@ -213,27 +186,18 @@ TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
 
 TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   const Handle handle;
-  sgemm_accuracy_t accuracy{};
-  EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(accuracy, SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_EQ(setting(sgemm_get_accuracy, handle), SGEMM_ACCURACY_COMPONENTWISE);
   EXPECT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_ROWWISE), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_get_accuracy(handle, &accuracy), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(accuracy, SGEMM_ACCURACY_ROWWISE);
+  EXPECT_EQ(setting(sgemm_get_accuracy, handle), SGEMM_ACCURACY_ROWWISE);
 
-  sgemm_pointer_mode_t mode{};
   EXPECT_EQ(sgemm_set_pointer_mode(handle, SGEMM_POINTER_MODE_DEVICE), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sgemm_get_pointer_mode(handle, &mode), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(mode, SGEMM_POINTER_MODE_DEVICE);
+  EXPECT_EQ(setting(sgemm_get_pointer_mode, handle), SGEMM_POINTER_MODE_DEVICE);
 
-  int device = -1;
-  EXPECT_EQ(sgemm_get_device(handle, &device), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(device, 0);
-  int multiprocessors = -1;
+  EXPECT_EQ(setting(sgemm_get_device, handle), 0);
   EXPECT_EQ(sgemm_set_multiprocessors(handle, 4), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(sgemm_set_multiprocessors(handle, -1), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_set_multiprocessors(handle, 1 << 20), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_get_multiprocessors(handle, &multiprocessors), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(multiprocessors, 4);
+  EXPECT_EQ(setting(sgemm_get_multiprocessors, handle), 4);
 
   Mirrored<float> memory(1024, 0.0F);
   EXPECT_EQ(sgemm_set_workspace(handle, memory.device() + 1, 256), SGEMM_STATUS_INVALID_VALUE);

@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 namespace sgemm::test {
 
@@ -52,6 +54,10 @@ inline sgemm_product_t product_of(GemmOperands& operands, const PackedOperand* a
   product.a = a != nullptr ? a->operand() : product.a;
   product.b = b != nullptr ? b->operand() : product.b;
   return product;
+}
+
+inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 }  // namespace sgemm::test

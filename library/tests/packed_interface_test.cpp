@@ -29,9 +29,7 @@ TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
     for (const sgemm_op_t transa : OPS) {
       for (const sgemm_op_t transb : OPS) {
         for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-          GemmCase product{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5};
-          product.pointer_mode = mode;
-          GemmOperands operands(product);
+          GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
           const Expected expected(operands);
           const std::vector<float> before = operands.c.memory().host();
           const PackedOperand a(handle_, operands, SGEMM_SIDE_A);

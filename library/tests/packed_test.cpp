@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -75,18 +74,11 @@ class Tiles {
   std::unique_ptr<Mirrored<float>> b_;
 };
 
-bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
-
 /// Numbers of which tensor cores can not multiply all.
 void spread(GemmOperands& operands) {
   const GemmCase& of = operands.of;
-  constexpr float FACTOR = 0x1p-60F;
-  for (std::int64_t k = 0; k < of.k; ++k) {
-    operands.op_a(0, of.m / 2, k) *= FACTOR;
-    operands.op_b(0, k, of.n - 1) *= FACTOR;
-  }
+  operands.scale_row(0, of.m / 2, 0x1p-60F);
+  operands.scale_column(0, of.n - 1, 0x1p-60F);
   operands.op_a(0, 0, of.k / 2) = INF;
   operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
   operands.upload();
@@ -100,8 +92,7 @@ void expect_same_bits(const GemmCase& product) {
   for (std::size_t i = 0; i < plain.size(); ++i) {
     GemmOperands expected(product);
     spread(expected);
-    Mirrored<float> workspace(plain[i].workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    plain[i].launch(batch_of(expected), workspace.device(), nullptr);
+    launch(plain[i], batch_of(expected));
     const std::vector<float>& bits = expected.c.memory().download();
     for (const Sides& sides : ALL_SIDES) {
       GemmOperands operands(product);
@@ -115,8 +106,7 @@ void expect_same_bits(const GemmCase& product) {
                                                                    : !sides.a ? " packed B"
                                                                               : " packed A and B"));
       EXPECT_LT(algorithm.workspace_bytes, plain[i].workspace_bytes);
-      Mirrored<float> memory(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch, memory.device(), nullptr);
+      launch(algorithm, batch);
       EXPECT_TRUE(same_bits(operands.c.memory().download(), bits));
     }
   }
@@ -124,14 +114,9 @@ void expect_same_bits(const GemmCase& product) {
 
 class PackedTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_op_t, sgemm_op_t>> {
  protected:
-  /// Kernels see products of rows alone: two of the four layouts are of each order.
-  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) const {
-    GemmCase product{m, n, k};
-    std::tie(product.accuracy, product.transa, product.transb) = GetParam();
-    product.order = product.transa == product.transb ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
-    product.alpha = -1.5F;
-    product.beta = 0.5F;
-    return product;
+  static GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto& [accuracy, transa, transb] = GetParam();
+    return laid_out(m, n, k, transa, transb, accuracy).scaled(-1.5F, 0.5F);
   }
 };
 
@@ -139,10 +124,7 @@ TEST_P(PackedTest, SizesOnBothSidesOfTiles) { expect_same_bits(with(131, 259, 67
 
 TEST_P(PackedTest, AlignedLinesAndLinesWithPadding) {
   expect_same_bits(with(128, 64, 128));
-  GemmCase padded = with(9, 130, 132);
-  padded.padding = 3;
-  padded.offset = 1;
-  expect_same_bits(padded);
+  expect_same_bits(with(9, 130, 132).padded(3, 1));
 }
 
 std::string name_of(const testing::TestParamInfo<PackedTest::ParamType>& info) {
@@ -160,20 +142,17 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest,
 TEST(PackedEpilogueTest, HasTheSameBits) {
   constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    GemmCase product{33, 140, 70};
-    product.accuracy = accuracy;
+    const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
     const Method method = method_of(accuracy);
     EpilogueOperands expected(product, KIND);
     const Algorithm plain = algorithms_of(method, batch_of(expected.gemm)).front();
-    Mirrored<float> workspace(plain.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    launch_with_epilogue(plain, expected, workspace.device());
+    launch_with_epilogue(plain, expected, workspace_of(plain).device());
     EpilogueOperands operands(product, KIND);
     GemmBatch batch = batch_of(operands.gemm);
     const Tiles tiles(method, batch.first, {false, true});
     batch.first.packed = tiles.get();
     const Algorithm algorithm = algorithms_of(method, batch).front();
-    Mirrored<float> memory(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    launch_with_epilogue(algorithm, operands, memory.device(), tiles.get());
+    launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device(), tiles.get());
     EXPECT_TRUE(same_bits(operands.d().memory().download(), expected.d().memory().download()));
     EXPECT_EQ(operands.mask.download(), expected.mask.download());
   }
@@ -203,8 +182,7 @@ TEST(PackedObjectTest, OfAnotherLayoutOrDeviceIsRefused) {
 /// stay the same.
 TEST(LengthyPackedTest, ALargeProductReadsTheTerms) {
   const Handle handle;
-  GemmCase product{1280, 1280, 256, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-  product.accuracy = SGEMM_ACCURACY_NORMWISE;
+  const GemmCase product = laid_out(1280, 1280, 256, SGEMM_OP_N, SGEMM_OP_T, SGEMM_ACCURACY_NORMWISE);
   GemmOperands expected(product);
   ASSERT_EQ(expected.call(handle), SGEMM_STATUS_SUCCESS);
   GemmOperands operands(product);

@@ -60,12 +60,12 @@ inline void put_numbers_of_every_kind(GemmOperands& operands) {
   operands.op_b(0, 149, 10) = -FLT_MAX;
   operands.c.at(0, 2, 2) = -0.0F;
   operands.c.at(0, 2, 3) = INF;
+  operands.scale_row(0, last, 0x1p-60F);
+  operands.scale_column(0, 30, 0x1p100F);
   for (std::int64_t k = 0; k < operands.of.k; ++k) {
-    operands.op_a(0, last, k) *= 0x1p-60F;
     operands.op_a(0, last - 1, k) = 0.0F;
     operands.op_a(0, last - 2, k) = 0x1p-140F * static_cast<float>(k);   // denormal numbers alone
     operands.op_a(0, last - 3, k) = k == 77 ? 0x1.FFFFFEp7F : 0x1p-30F;  // the largest one rounds up
-    operands.op_b(0, k, 30) *= 0x1p100F;
     operands.op_b(0, k, 31) = -0.0F;
     operands.op_b(0, k, 33) *= k % 2 == 0 ? 0x1p-126F : 0x1p-149F;
   }
@@ -84,14 +84,10 @@ inline void expect_bits_of_reference(GemmCase product, const ChangeOperands& cha
     expected.push_back(reference_of(operands, item));
   }
   std::vector<float> all = operands.c.memory().host();
-  for (std::int64_t item = 0; item < product.batch; ++item) {
-    for (std::int64_t row = 0; row < product.m; ++row) {
-      for (std::int64_t column = 0; column < product.n; ++column) {
-        all[operands.c.index(item, row, column)] =
-            expected[static_cast<std::size_t>(item)][static_cast<std::size_t>(row * product.n + column)];
-      }
-    }
-  }
+  operands.c.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
+    all[operands.c.index(item, row, column)] =
+        expected[static_cast<std::size_t>(item)][static_cast<std::size_t>(row * product.n + column)];
+  });
   run(operands);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << product.describe();
   const std::vector<float>& got = operands.c.memory().download();

@@ -44,17 +44,12 @@ void expect_bits_of_reference(
 #endif
   const std::size_t of_few_rows = algorithms.size();
   if (product.k > 0 && (product.alpha != 0.0F || product.pointer_mode == SGEMM_POINTER_MODE_DEVICE)) {
-    for (Algorithm& algorithm : reproducible_algorithms(batch_of(measure), multiprocessors)) {
-      algorithms.push_back(std::move(algorithm));
-    }
+    algorithms = joined(algorithms, reproducible_algorithms(batch_of(measure), multiprocessors));
     EXPECT_EQ(algorithms.size() - of_few_rows, product.by_address || !has_wgmma() ? 0 : 2);
   }
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
-    expect_bits_of_reference(product, change, [&](GemmOperands& operands) {
-      Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-      algorithm.launch(batch_of(operands), workspace.device(), nullptr);
-    });
+    expect_bits_of_reference(product, change, [&](GemmOperands& operands) { launch(algorithm, batch_of(operands)); });
   }
 }
 
@@ -69,13 +64,9 @@ class ReproducibleTest : public testing::TestWithParam<std::tuple<sgemm_order_t,
 
 TEST_P(ReproducibleTest, FewRowsOrColumns) {
   for (const auto& [m, n, k] : {std::tuple{1, 70, 300}, {70, 1, 64}, {9, 40, 132}, {33, 17, 1000}, {5, 3, 1}}) {
-    GemmCase product = with(m, n, k);
+    const GemmCase product = with(m, n, k);
     expect_bits_of_reference(product);
-    product.alpha = -1.7F;
-    product.beta = 0.3F;
-    product.padding = k % 4 == 0 ? 4 : 3;
-    product.offset = k % 4 == 0 ? 0 : 1;
-    expect_bits_of_reference(product);
+    expect_bits_of_reference((k % 4 == 0 ? product.padded(4) : product.padded(3, 1)).scaled(-1.7F, 0.3F));
   }
 }
 
@@ -92,40 +83,26 @@ TEST_P(ReproducibleTest, LinesOfEveryLength) {
   }
 }
 
-TEST_P(ReproducibleTest, ColumnsInSeveralGroups) {
-  GemmCase product = with(135, 139, 70);
-  product.beta = 1.0F;
-  expect_bits_of_reference(product);
-}
+TEST_P(ReproducibleTest, ColumnsInSeveralGroups) { expect_bits_of_reference(with(135, 139, 70).scaled(1.0F, 1.0F)); }
 
 TEST_P(ReproducibleTest, ScalarsOnTheDeviceAndNothingToMultiply) {
   for (const std::int64_t k : {0, 50}) {
     for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
       for (const auto& [alpha, beta] :
            {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {-0.0F, 0.0F}, {INF, -0.0F}}) {
-        GemmCase product = with(20, 30, k);
-        product.pointer_mode = mode;
-        product.alpha = alpha;
-        product.beta = beta;
-        expect_bits_of_reference(product);
+        expect_bits_of_reference(with(20, 30, k).with(mode).scaled(alpha, beta));
       }
     }
   }
 }
 
 TEST_P(ReproducibleTest, NumbersOfEveryKind) {
-  GemmCase product = with(19, 35, 150);
-  product.beta = 0.5F;
-  expect_bits_of_reference(product, put_numbers_of_every_kind);
+  expect_bits_of_reference(with(19, 35, 150).scaled(1.0F, 0.5F), put_numbers_of_every_kind);
 }
 
 TEST_P(ReproducibleTest, Batches) {
   for (const bool by_address : {false, true}) {
-    GemmCase product = with(3, 37, 90);
-    product.batch = 5;
-    product.by_address = by_address;
-    product.beta = -1.0F;
-    expect_bits_of_reference(product);
+    expect_bits_of_reference(with(3, 37, 90).batched(5, by_address).scaled(1.0F, -1.0F));
   }
 }
 
@@ -136,9 +113,8 @@ TEST(LengthyReproducibleTest, SumsThatInt32CouldNotHold) {
 TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   const Handle handle;
   sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
-  for (const auto& [m, n, kernel] :
-       {std::tuple{1, 1, "15_reproducible"}, {1, 4096, "15_reproducible"}, {4096, 4096, "15_reproducible"}}) {
-    EXPECT_STREQ(planned(handle, product_of(m, n, 4096, SGEMM_OP_N, SGEMM_OP_T)).kernel, kernel);
+  for (const auto& [m, n] : {std::pair{1, 1}, {1, 4096}, {4096, 4096}}) {
+    EXPECT_STREQ(planned(handle, product_of(m, n, 4096, SGEMM_OP_N, SGEMM_OP_T)).kernel, "15_reproducible");
   }
   expect_bits_of_reference(handle, GemmCase{3, 40, 100});
   alignas(SGEMM_WORKSPACE_ALIGNMENT) float small[64];
@@ -146,9 +122,7 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   const sgemm_plan_t plan = planned(handle, product_of(3, 40, 100, SGEMM_OP_N, SGEMM_OP_T));
   EXPECT_STREQ(plan.kernel, "none");
   EXPECT_STREQ(plan.reason, "the workspace is too small for the library's own kernels");
-  GemmCase product{3, 40, 100};
-  product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
-  GemmOperands operands(product);
+  GemmOperands operands(GemmCase{3, 40, 100}.with(SGEMM_ACCURACY_REPRODUCIBLE));
   EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
 }
 
@@ -163,13 +137,9 @@ TEST(ReproducibleInterfaceTest, EqualRowsGiveEqualRowsAndAMatrixByItsTransposeIs
     }
   }
   operands.upload();
-  std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(operands), 132);
-  for (Algorithm& algorithm : reproducible_algorithms(batch_of(operands), 132)) {
-    algorithms.push_back(std::move(algorithm));
-  }
-  for (const Algorithm& algorithm : algorithms) {
-    Mirrored<float> workspace(algorithm.workspace_bytes / sizeof(float) + 1, NAN_FLOAT);
-    algorithm.launch(batch_of(operands), workspace.device(), nullptr);
+  for (const Algorithm& algorithm : joined(thin_reproducible_algorithms(batch_of(operands), 132),
+                                           reproducible_algorithms(batch_of(operands), 132))) {
+    launch(algorithm, batch_of(operands));
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     operands.c.memory().download();
     const auto bits = [&](std::int64_t row, std::int64_t column) {
@@ -186,82 +156,45 @@ TEST(ReproducibleInterfaceTest, EqualRowsGiveEqualRowsAndAMatrixByItsTransposeIs
   }
 }
 
-/// Scalars of a call, where a pointer mode wants them. A GPU can not read those of the host.
-class ScalarsOf {
- public:
-  ScalarsOf(sgemm_pointer_mode_t mode, std::vector<float> values) : mode_(mode), scalars_(values.size(), 0.0F) {
-    scalars_.host() = std::move(values);
-    scalars_.upload();
-  }
-  const float* data() const { return mode_ == SGEMM_POINTER_MODE_DEVICE ? scalars_.device() : scalars_.host().data(); }
-
- private:
-  sgemm_pointer_mode_t mode_;
-  Mirrored<float> scalars_;
-};
-
 /// A framework gives the bias of a layer as an epilogue, and for one row as C with a beta of 1.
 TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
   const Handle handle;
-  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
-  constexpr std::int64_t M = 5;
-  constexpr std::int64_t N = 37;
-  constexpr std::int64_t K = 90;
-  GemmCase product{M, N, K, SGEMM_ORDER_ROW_MAJOR};
-  for (const auto& [bias_of, mode] : {std::tuple{SGEMM_BIAS_OF_ROWS, SGEMM_POINTER_MODE_HOST},
-                                      {SGEMM_BIAS_OF_ROWS, SGEMM_POINTER_MODE_DEVICE},
-                                      {SGEMM_BIAS_OF_COLUMNS, SGEMM_POINTER_MODE_HOST},
-                                      {SGEMM_BIAS_OF_COLUMNS, SGEMM_POINTER_MODE_DEVICE}}) {
-    ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
-    GemmOperands with_c(product);
-    GemmOperands with_bias(product);
-    Mirrored<float> bias(std::max(M, N), 0.0F);
-    for (std::size_t i = 0; i < bias.host().size(); ++i) {
-      bias.host()[i] = 1.0F / static_cast<float>(i + 3);
-    }
-    bias.upload();
-    for (std::int64_t row = 0; row < M; ++row) {
-      for (std::int64_t column = 0; column < N; ++column) {
+  Mirrored<float> bias(37, 0.0F);
+  for (std::size_t i = 0; i < bias.host().size(); ++i) {
+    bias.host()[i] = 1.0F / static_cast<float>(i + 3);
+  }
+  bias.upload();
+  for (const sgemm_bias_t bias_of : {SGEMM_BIAS_OF_ROWS, SGEMM_BIAS_OF_COLUMNS}) {
+    for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+      const GemmCase product = GemmCase{5, 37, 90}.with(SGEMM_ACCURACY_REPRODUCIBLE).with(mode);
+      GemmOperands with_c(product.scaled(0.7F, 1.0F));
+      GemmOperands with_bias(product.scaled(0.7F, 0.0F));
+      with_c.c.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
         const std::int64_t number = bias_of == SGEMM_BIAS_OF_ROWS ? row : column;
-        with_c.c.at(0, row, column) = bias.host()[static_cast<std::size_t>(number)];
-      }
+        with_c.c.at(item, row, column) = bias.host()[static_cast<std::size_t>(number)];
+      });
+      with_c.upload();
+      ASSERT_EQ(with_c.call(handle), SGEMM_STATUS_SUCCESS);
+      const sgemm_epilogue_t epilogue{SGEMM_ACTIVATION_NONE, bias_of, bias.device(), nullptr, 0};
+      sgemm_product_t biased = with_bias.product();
+      biased.epilogue = &epilogue;
+      ASSERT_EQ(with_bias.call(handle, biased), SGEMM_STATUS_SUCCESS);
+      EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
     }
-    with_c.upload();
-    const ScalarsOf scalars(mode, {0.7F, 1.0F, 0.0F});
-    const auto [alpha, one, zero] = std::tuple{scalars.data(), scalars.data() + 1, scalars.data() + 2};
-    sgemm_epilogue_t epilogue{};
-    epilogue.bias_of = bias_of;
-    epilogue.bias = bias.device();
-    ASSERT_EQ(sgemm_gemm(handle, product.order, product.transa, product.transb, M, N, K, alpha, with_c.a.data(),
-                         with_c.a.ld(), with_c.b.data(), with_c.b.ld(), one, with_c.c.data(), with_c.c.ld()),
-              SGEMM_STATUS_SUCCESS);
-    sgemm_product_t biased = with_bias.product();
-    biased.alpha = alpha;
-    biased.beta = zero;
-    biased.epilogue = &epilogue;
-    ASSERT_EQ(sgemm_run(handle, &biased), SGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
   }
 }
 
 /// With another beta the product is rounded before the bias is added, wherever beta is.
 TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
   const Handle handle;
-  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   Mirrored<float> bias(37, 0.1F);
-  sgemm_epilogue_t epilogue{};
-  epilogue.bias_of = SGEMM_BIAS_OF_COLUMNS;
-  epilogue.bias = bias.device();
+  const sgemm_epilogue_t epilogue{SGEMM_ACTIVATION_NONE, SGEMM_BIAS_OF_COLUMNS, bias.device(), nullptr, 0};
   std::vector<std::vector<float>> results;
   for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-    ASSERT_EQ(sgemm_set_pointer_mode(handle, mode), SGEMM_STATUS_SUCCESS);
-    const ScalarsOf scalars(mode, {0.7F, 0.3F});
-    GemmOperands operands({5, 37, 90, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 0.7F, 0.3F});
+    GemmOperands operands(GemmCase{5, 37, 90}.with(SGEMM_ACCURACY_REPRODUCIBLE).with(mode).scaled(0.7F, 0.3F));
     sgemm_product_t product = operands.product();
-    product.alpha = scalars.data();
-    product.beta = scalars.data() + 1;
     product.epilogue = &epilogue;
-    ASSERT_EQ(sgemm_run(handle, &product), SGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(operands.call(handle, product), SGEMM_STATUS_SUCCESS);
     results.push_back(operands.c.memory().download());
   }
   EXPECT_EQ(results[0], results[1]);

@@ -30,11 +30,8 @@ TEST_P(LargeEpilogueTest, IsRight) {
       GemmCase product{m, n, k};
       std::tie(product.accuracy, product.order) = GetParam();
       (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = transposed ? SGEMM_OP_T : SGEMM_OP_N;
-      product.alpha = -1.5F;
-      product.beta = m == 1024 ? 0.0F : 0.5F;
-      product.padding = m == 1027 ? 5 : 0;
-      product.offset = m == 1027 ? 1 : 0;
-      expect_right(handle, product, kind, 6);
+      product = product.scaled(-1.5F, m == 1024 ? 0.0F : 0.5F);
+      expect_right(handle, m == 1027 ? product.padded(5, 1) : product, kind, 6);
       transposed = !transposed;
     }
   }
@@ -67,10 +64,8 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
       gemm.op_a(0, 21, 7) = INF;
       gemm.op_a(0, 1029, 1000) = NAN_FLOAT;
       gemm.op_b(0, 20, 899) = -INF;
-      for (std::int64_t k = 0; k < product.k; ++k) {
-        for (std::int64_t row = 0; row < 128; row += 3) {
-          gemm.op_a(0, row, k) *= product.accuracy == SGEMM_ACCURACY_ROWWISE ? 0x1p-127F : 0x1p-60F;
-        }
+      for (std::int64_t row = 0; row < 128; row += 3) {
+        gemm.scale_row(0, row, product.accuracy == SGEMM_ACCURACY_ROWWISE ? 0x1p-127F : 0x1p-60F);
       }
       gemm.upload();
       const ExpectedEpilogue expected(operands, run == 0 ? 50 : 1);
@@ -99,10 +94,8 @@ TEST(EpilogueTest, LargeProductsTakeNoPass) {
   const Handle handle;
   for (const auto& [accuracy, kernel, launches] :
        {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
-    GemmCase product{4096, 4096, 2048};
-    product.transb = SGEMM_OP_T;
-    product.accuracy = accuracy;
-    EpilogueOperands operands(product, EPILOGUES[0]);
+    const GemmCase product{4096, 4096, 2048, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+    EpilogueOperands operands(product.with(accuracy), EPILOGUES[0]);
     const sgemm_plan_t plan = plan_of(handle, operands);
     EXPECT_STREQ(plan.kernel, kernel);
     EXPECT_EQ(plan.launches, launches) << plan.configuration;

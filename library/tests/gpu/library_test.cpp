@@ -31,21 +31,12 @@ class LargeProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy
 
 TEST_P(LargeProductTest, IsRightForBothLayoutsOfB) {
   const Handle handle;
-  GemmCase product;
-  std::tie(product.accuracy, product.order, product.transa) = GetParam();
+  const auto& [accuracy, order, transa] = GetParam();
   for (const sgemm_op_t transb : OPS) {
     for (const auto& [m, n, k] : {std::tuple{1024, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 1000}}) {
       for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-        product.m = m;
-        product.n = n;
-        product.k = k;
-        product.transb = transb;
-        product.pointer_mode = mode;
-        product.alpha = -1.5F;
-        product.beta = m == 1024 ? 0.0F : 0.5F;
-        product.padding = m == 2051 ? 5 : 0;
-        product.offset = m == 2051 ? 1 : 0;
-        expect_right(handle, product);
+        const GemmCase product{m, n, k, order, transa, transb, -1.5F, m == 1024 ? 0.0F : 0.5F};
+        expect_right(handle, (m == 2051 ? product.padded(5, 1) : product).with(accuracy).with(mode));
       }
     }
   }
@@ -60,13 +51,8 @@ TEST(LibraryTest, SmallSizesOfAllKinds) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     for (std::int64_t m = 1; m <= 300; m += 23) {
       for (std::int64_t n = 1; n <= 300; n += 59) {
-        GemmCase product{m, n, (m * 7 + n * 13) % 300 + 1};
-        product.accuracy = accuracy;
-        product.transa = OPS[m % 3];
-        product.transb = OPS[n % 3];
-        product.order = ORDERS[(m + n) % 2];
-        product.beta = m % 2 == 0 ? 0.0F : 1.0F;
-        expect_right(handle, product);
+        const GemmCase product{m, n, (m * 7 + n * 13) % 300 + 1, ORDERS[(m + n) % 2], OPS[m % 3], OPS[n % 3]};
+        expect_right(handle, product.with(accuracy).scaled(1.0F, m % 2 == 0 ? 0.0F : 1.0F));
       }
     }
   }
@@ -78,12 +64,10 @@ TEST(LibraryTest, LargeProductsAreNotCublass) {
   }
   const Handle handle;
   for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-    GemmCase product{1024, 1024, 1024};
-    product.transa = product.transb = op;
+    const GemmCase product{1024, 1024, 1024, SGEMM_ORDER_ROW_MAJOR, op, op};
     GemmOperands componentwise(product);
     EXPECT_EQ(kernel_of(handle, componentwise), "11_bf16x6");
-    product.accuracy = SGEMM_ACCURACY_NORMWISE;
-    GemmOperands normwise(product);
+    GemmOperands normwise(product.with(SGEMM_ACCURACY_NORMWISE));
     EXPECT_EQ(kernel_of(handle, normwise), "12_fp16x3");
   }
 }
@@ -108,8 +92,8 @@ TEST(LibraryTest, ThinProductsInEveryLayout) {
           operands.op_a(0, 0, 7) = INF;
           operands.op_b(0, 11, of_n - 1) = NAN_FLOAT;
           operands.op_a(0, of_m / 2, 4000) = 0x1p90F;
+          operands.scale_row(0, of_m - 1, 0x1p-100F);
           for (std::int64_t k = 0; k < of_k; ++k) {
-            operands.op_a(0, of_m - 1, k) *= 0x1p-100F;
             operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
           }
         };
@@ -122,18 +106,15 @@ TEST(LibraryTest, ThinProductsInEveryLayout) {
 TEST(LibraryTest, InfNanAndDenormals) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-    GemmCase product{1030, 900, 1100, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-    product.accuracy = accuracy;
+    const GemmCase product{1030, 900, 1100, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
     const auto change = [](GemmOperands& operands) {
       operands.op_a(0, 3, 7) = INF;
       operands.op_a(0, 1029, 1000) = NAN_FLOAT;
       operands.op_b(0, 20, 899) = -INF;
-      for (std::int64_t k = 0; k < operands.of.k; ++k) {
-        operands.op_a(0, 500, k) *= 0x1p-130F;  // denormals
-        operands.op_b(0, k, 41) *= 0x1p100F;
-      }
+      operands.scale_row(0, 500, 0x1p-130F);  // denormals
+      operands.scale_column(0, 41, 0x1p100F);
     };
-    expect_right(handle, product, change, 1030);
+    expect_right(handle, product.with(accuracy), change, 1030);
   }
 }
 
@@ -144,16 +125,13 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
        {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
     for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
       for (const bool everywhere : {false, true}) {
-        GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
-        product.accuracy = accuracy;
-        GemmOperands operands(product);
-        for (std::int64_t k = 0; k < product.k; ++k) {
-          for (std::int64_t row = 0; row < product.m; ++row) {
-            const bool far = everywhere ? k < 64 : row == 1000 || (row < 128 && row % 3 == 0);
-            operands.op_a(0, row, k) *= far ? 0x1p60F : 1.0F;
-          }
-          operands.op_b(0, k, 41) *= everywhere ? 1.0F : 0x1p-60F;
-        }
+        const GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
+        GemmOperands operands(product.with(accuracy));
+        operands.scale_a([&](std::int64_t row, std::int64_t k) {
+          const bool far = everywhere ? k < 64 : row == 1000 || (row < 128 && row % 3 == 0);
+          return far ? 0x1p60F : 1.0F;
+        });
+        operands.scale_column(0, 41, everywhere ? 1.0F : 0x1p-60F);
         operands.upload();
         const Expected expected(operands);
         std::vector<float> first;
@@ -165,7 +143,7 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
             expected.check(operands);
             first = operands.c.memory().download();
           }
-          EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
+          EXPECT_EQ(operands.c.memory().download(), first) << operands.of.describe();
         }
       }
     }
@@ -175,12 +153,10 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
 TEST(LibraryTest, BatchesOfLargeProducts) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-    GemmCase product{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-    product.batch = 3;
-    product.accuracy = accuracy;
-    expect_right(handle, product);
-    product.by_address = true;
-    expect_right(handle, product);
+    const GemmCase product{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+    for (const bool by_address : {false, true}) {
+      expect_right(handle, product.with(accuracy).batched(3, by_address));
+    }
   }
 }
 
@@ -189,12 +165,9 @@ TEST(LibraryTest, BatchesOfSeveralLaunches) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const bool by_address : {false, true}) {
-      GemmCase product{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-      product.batch = 11;
-      product.accuracy = accuracy;
-      product.by_address = by_address;
+      const GemmCase product{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
       expect_right(
-          handle, product, [](auto&) {}, 2);
+          handle, product.with(accuracy).batched(11, by_address), [](auto&) {}, 2);
     }
   }
 }
@@ -204,17 +177,13 @@ TEST(LibraryTest, ManyProductsInALaunch) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
     for (const bool by_address : {false, true}) {
       for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-        GemmCase product{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
-        product.batch = 200;
-        product.accuracy = accuracy;
-        product.by_address = by_address;
-        product.padding = by_address ? 1 : 0;
+        const GemmCase product{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
         const auto change = [](GemmOperands& operands) {
           for (std::int64_t item = 0; item < operands.of.batch; item += 7) {
             operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
           }
         };
-        expect_right(handle, product, change, 4);
+        expect_right(handle, product.with(accuracy).batched(200, by_address).padded(by_address ? 1 : 0), change, 4);
       }
     }
   }
@@ -231,9 +200,7 @@ TEST(LibraryTest, AWorkspaceServesProductsOfDifferentShapesInTurn) {
     for (const sgemm_accuracy_t accuracy : ACCURACIES) {
       for (const auto& [m, n, k] :
            {std::tuple{1500, 1500, 1500}, {1024, 1024, 3000}, {700, 3000, 1024}, {1500, 1500, 1500}}) {
-        GemmCase product{m, n, k};
-        product.accuracy = accuracy;
-        expect_right(handle, product);
+        expect_right(handle, GemmCase{m, n, k}.with(accuracy));
       }
     }
   }
@@ -244,9 +211,7 @@ TEST(LibraryTest, TheSameCallGivesTheSameBits) {
   const Handle handle;
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     for (const auto& [m, n, k] : {std::tuple{1500, 1400, 3000}, {512, 512, 512}, {100, 100, 100}}) {
-      GemmCase product{m, n, k};
-      product.accuracy = accuracy;
-      GemmOperands operands(product);
+      GemmOperands operands(GemmCase{m, n, k}.with(accuracy));
       std::vector<float> first;
       for (int run = 0; run < 10; ++run) {
         ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
@@ -254,7 +219,7 @@ TEST(LibraryTest, TheSameCallGivesTheSameBits) {
         if (run == 0) {
           first = operands.c.memory().download();
         }
-        EXPECT_EQ(operands.c.memory().download(), first) << product.describe();
+        EXPECT_EQ(operands.c.memory().download(), first) << operands.of.describe();
       }
     }
   }
@@ -290,17 +255,11 @@ void expect_right_in_a_graph(const GemmCase& product) {
 
 TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-    GemmCase product{1500, 1500, 1500};
-    product.accuracy = accuracy;
+    const GemmCase product = GemmCase{1500, 1500, 1500}.with(accuracy);
     expect_right_in_a_graph(product);
-    product.transa = SGEMM_OP_T;
-    product.pointer_mode = SGEMM_POINTER_MODE_DEVICE;
-    expect_right_in_a_graph(product);
+    expect_right_in_a_graph(product.with(&GemmCase::transa, SGEMM_OP_T).with(SGEMM_POINTER_MODE_DEVICE));
   }
-  GemmCase batch{500, 500, 500};
-  batch.batch = 8;
-  batch.by_address = true;
-  expect_right_in_a_graph(batch);
+  expect_right_in_a_graph(GemmCase{500, 500, 500}.batched(8, true));
 }
 
 TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {

@@ -6,17 +6,12 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
 
 namespace sgemm::test {
 namespace {
-
-bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
 
 class PackedProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t>> {
  protected:
@@ -30,19 +25,12 @@ class PackedProductTest : public testing::TestWithParam<std::tuple<sgemm_accurac
 /// A call that takes the same kernel has the same bits. Another kernel's are right as well.
 TEST_P(PackedProductTest, HasTheSameBits) {
   const Handle handle;
-  GemmCase product;
-  std::tie(product.accuracy, product.order, product.transa) = GetParam();
+  const auto& [accuracy, order, transa] = GetParam();
   int compared = 0;
   for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
     for (const auto& [m, n, k] : {std::tuple{2048, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 4100}}) {
-      product.m = m;
-      product.n = n;
-      product.k = k;
-      product.transb = transb;
-      product.alpha = -1.5F;
-      product.beta = m == 2048 ? 0.0F : 0.5F;
-      product.padding = m == 2051 ? 5 : 0;
-      product.offset = m == 2051 ? 1 : 0;
+      const GemmCase contiguous{m, n, k, order, transa, transb, -1.5F, m == 2048 ? 0.0F : 0.5F};
+      const GemmCase product = (m == 2051 ? contiguous.padded(5, 1) : contiguous).with(accuracy);
       GemmOperands operands(product);
       const Expected expected(operands, 16);
       const std::vector<float> before = operands.c.memory().host();
@@ -76,7 +64,7 @@ TEST_P(PackedProductTest, HasTheSameBits) {
     }
   }
   // In how many of 18 the kernel stays the same depends on predictions. COMPONENTWISE may take lines in all of them.
-  EXPECT_TRUE(compared > 0 || product.accuracy == SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_TRUE(compared > 0 || accuracy == SGEMM_ACCURACY_COMPONENTWISE);
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
@@ -89,9 +77,8 @@ TEST(PackedTest, GraphsHoldPackedCalls) {
     GTEST_SKIP() << "packed operands need wgmma";
   }
   const Handle handle;
-  GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-  product.accuracy = SGEMM_ACCURACY_NORMWISE;
-  GemmOperands operands(product);
+  const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+  GemmOperands operands(product.with(SGEMM_ACCURACY_NORMWISE));
   const Expected expected(operands, 16);
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);

@@ -39,44 +39,26 @@ class ReproducibleLibraryTest : public testing::TestWithParam<std::tuple<sgemm_o
 
 TEST_P(ReproducibleLibraryTest, HasTheBitsOfTheDefinition) {
   const Handle handle;
-  GemmCase product;
-  std::tie(product.order, product.transa, product.transb) = GetParam();
+  const auto& [order, transa, transb] = GetParam();
   for (const auto& [m, n, k] :
        {std::tuple{1, 200, 4096}, {130, 9, 1000}, {17, 33, 9001}, {3, 40, 33000}, {300, 270, 515}, {5, 7, 0}}) {
-    product.m = m;
-    product.n = n;
-    product.k = k;
-    product.alpha = 1.0F;
-    product.beta = 0.0F;
-    product.padding = product.offset = 0;
+    const GemmCase product{m, n, k, order, transa, transb};
     expect_bits_of_reference(handle, product);
-    product.alpha = -1.7F;
-    product.beta = 0.3F;
-    product.padding = 3;
-    product.offset = 1;
-    expect_bits_of_reference(handle, product);
+    expect_bits_of_reference(handle, product.scaled(-1.7F, 0.3F).padded(3, 1));
   }
   for (const bool by_address : {false, true}) {
-    GemmCase batch{7, 50, 300, product.order, product.transa, product.transb};
-    batch.batch = 9;
-    batch.by_address = by_address;
-    batch.beta = 2.0F;
-    expect_bits_of_reference(handle, batch);
+    const GemmCase product{7, 50, 300, order, transa, transb, 1.0F, 2.0F};
+    expect_bits_of_reference(handle, product.batched(9, by_address));
   }
 }
 
 TEST_P(ReproducibleLibraryTest, NumbersOfEveryKind) {
   const Handle handle;
-  GemmCase product;
-  std::tie(product.order, product.transa, product.transb) = GetParam();
-  product.beta = 0.5F;
+  const auto& [order, transa, transb] = GetParam();
   for (const std::int64_t m : {12, 400}) {
-    product.m = m;
-    product.n = 300;
-    product.k = 700;
+    const GemmCase product{m, 300, 700, order, transa, transb, 1.0F, 0.5F};
     for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-      product.pointer_mode = mode;
-      expect_bits_of_reference(handle, product, put_numbers_of_every_kind);
+      expect_bits_of_reference(handle, product.with(mode), put_numbers_of_every_kind);
     }
   }
 }
