@@ -323,8 +323,14 @@ class Blocks:
     def sweep(self, *kernels: Kernel, file: str = "", errors: bool = False) -> str:
         """TFLOP/s, or relative errors, of the kernels over the sizes, of every kernel where none are named: of the cold
         sweep, or of squares in a file, which may be another device's ("../FOLDER/FILE")."""
-        found = self._file(file).dropna(subset="side").astype({"side": int}) if file else self._folders.cold
-        names = kernels if file and kernels else self._ids(kernels) if kernels else list(found.kernel.unique())
+        if file:
+            found = self._file(file).dropna(subset="side").astype({"side": int})
+            self._demand([str(kernel) for kernel in kernels], list(found.kernel.unique()), file)
+            names = list(kernels)
+        else:
+            found = self._folders.cold
+            names = self._ids(kernels) if kernels else []
+        names = names or list(found.kernel.unique())
         sides = sorted(found.side.unique())
         cases = {(row.kernel, row.side): row for row in found.itertuples()}
         written = (lambda row: maybe(error_size, row and row.rel_err)) if errors else speed
