@@ -5,8 +5,9 @@
 #   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
 #   shapes_tensor.json     the same for the chapters on tensor cores and 18, apart because they heat the chip
 #   large.json             09 and 18 from 16384 to 32768, where the memory holds it
-#   levels.json            18 with each number of levels, to the same size, and on operands that are all positive
-#   levels_uniform01.json
+#   levels.json            18 with each number of levels, to the same size, on operands that are all positive, and 09 and
+#   levels_uniform01.json  18 back to back for 20 s
+#   levels_sustained.json
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
@@ -170,7 +171,8 @@ run_step() {
     levels)
       measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
         measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&
-        measure levels_uniform01.json --kernel "$levels" --l2 cold --data uniform01 --sizes 24576 
+        measure levels_uniform01.json --kernel "$levels" --l2 cold --data uniform01 --sizes 24576 &&
+        measure levels_sustained.json --kernel 9,18 --sizes 24576 --sustain 20
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)
