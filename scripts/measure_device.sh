@@ -8,6 +8,9 @@
 #   levels.json            18 with each number of levels, to the same size, on operands that are all positive, and 09 and
 #   levels_uniform01.json  18 back to back for 20 s
 #   levels_sustained.json
+#   int8.json              13 and 19 beside each other up to 24576, their errors on all kinds of operands at 4096, and both
+#   int8_accuracy.json     back to back for 20 s at 8192
+#   int8_sustained.json
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
@@ -40,7 +43,7 @@ set -euo pipefail
 export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
-all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,levels,accuracy,end-to-end,counters,energy,sustained,
+all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,levels,int8,accuracy,end-to-end,counters,energy,sustained,
 all+=calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
@@ -166,13 +169,18 @@ run_step() {
       measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     shapes-tensor)
-      measure shapes_tensor.json --kernel cublas,10-13,15-18 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
+      measure shapes_tensor.json --kernel cublas,10-13,15-19 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
       ;;
     levels)
       measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
         measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&
         measure levels_uniform01.json --kernel "$levels" --l2 cold --data uniform01 --sizes 24576 &&
         measure levels_sustained.json --kernel 9,18 --sizes 24576 --sustain 20
+      ;;
+    int8)
+      measure int8.json --kernel cublas,13,19 --l2 cold --sizes 1024,2048,3072,4096,6144,8192,12288,16384,24576 &&
+        measure int8_accuracy.json --kernel cublas,13,19 --accuracy --sizes 4096 &&
+        measure int8_sustained.json --kernel 13,19 --sizes 8192 --sustain 20
       ;;
     accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
     end-to-end)

@@ -51,6 +51,25 @@ inline void cp_async_bulk(unsigned destination, const void* source, unsigned byt
   simt::bulk_copy(destination, source, bytes, barrier, site);
 }
 
+inline void cp_async_bulk_multicast(unsigned destination, const void* source, unsigned bytes, unsigned barrier,
+                                    unsigned /*ranks*/, simt::Site site = simt::Site::current()) {
+  simt::bulk_copy(destination, source, bytes, barrier, site);
+}
+
+inline unsigned cluster_rank() { return simt::cluster_rank(); }
+inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+inline void cluster_sync_blocks(bool, simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+inline void cluster_sync_relaxed(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
+
+inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
+  const std::array<float, 4> four = simt::load_four_in_cluster(address, rank, site);
+  return {four[0], four[1], four[2], four[3]};
+}
+
+inline void mbarrier_arrive_at(unsigned barrier, unsigned /*rank*/, simt::Site site = simt::Site::current()) {
+  simt::mbarrier_arrive(barrier, site);
+}
+
 inline void mbarrier_init(unsigned barrier, unsigned arrivals, simt::Site site = simt::Site::current()) {
   simt::mbarrier_init(barrier, arrivals, site);
 }
@@ -148,7 +167,11 @@ void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool acc
 }
 inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                              simt::Site site = simt::Site::current()) {
-  simt::wgmma(d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  simt::wgmma(d, 128, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+}
+inline void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool accumulate,
+                            simt::Site site = simt::Site::current()) {
+  simt::wgmma(d, 96, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 
 inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }

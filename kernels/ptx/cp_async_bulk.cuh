@@ -18,6 +18,9 @@ inline namespace SGEMM_TARGET {
 // memory to the shared address `destination`, both aligned to 16 bytes. The bytes count for the current phase of
 // `barrier`, whose number of bytes mbarrier_arrive_expect_tx has set. Threads that have waited for that phase may read
 // them.
+//
+// cp_async_bulk_multicast(destination, source, bytes, barrier, ranks): the same to the blocks of the cluster whose ranks
+// are the bits of `ranks`: to these addresses in each of them, where the bytes count for that block's barrier.
 
 #ifdef __CUDACC__
 
@@ -27,6 +30,19 @@ __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* 
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(destination),
       "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void cp_async_bulk_multicast(unsigned destination, const void* source, unsigned bytes,
+                                                        unsigned barrier, unsigned ranks) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+      "%4;" ::"r"(destination),
+      "l"(source), "r"(bytes), "r"(barrier), "h"(static_cast<unsigned short>(ranks))
       : "memory");
 #else
   __trap();

@@ -54,9 +54,9 @@ SGEMM_HOST_DEVICE constexpr unsigned swizzled(unsigned offset) { return offset ^
 //   d[4j], d[4j + 1] row 16w + r, columns 8j + 2q and 8j + 2q + 1; d[4j + 2], d[4j + 3] the same of row 16w + r + 8
 //
 // wgmma_m64n128k32(d, a, b, accumulate): the same for signed integers of 8 bits, A 64 x 32 and B 32 x 128, and D in
-// INT32. Everything is exact as long as no sum leaves the range of 32 bits.
+// INT32. Everything is exact as long as no sum leaves the range of 32 bits. wgmma_m64n96k32 has 96 columns of B and D.
 //
-// Both start the product and do not wait for it. The rules:
+// All start the product and do not wait for it. The rules:
 // wgmma_fence(): has to come before the first product that takes registers of D which the thread has written or read
 // since.
 // wgmma_commit_group(): makes a group of the products started since the last commit.
@@ -130,6 +130,15 @@ __device__ __forceinline__ void wgmma_m64n128k16<Bf16>(float (&d)[64], std::uint
 __device__ __forceinline__ void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate) {
   SGEMM_WGMMA("m64n128k32.s32.s8.s8", "+r", "");
 }
+__device__ __forceinline__ void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool accumulate) {
+  asm volatile(
+      "{\n .reg .pred add;\n setp.ne.b32 add, %50, 0;\n wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8"
+      " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
+      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
+      "%42, %43, %44, %45, %46, %47}, %48, %49, add;\n}"
+      : SGEMM_WGMMA_16("+r", 0), SGEMM_WGMMA_16("+r", 16), SGEMM_WGMMA_16("+r", 32)
+      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
 
 #undef SGEMM_WGMMA
 #undef SGEMM_WGMMA_16
@@ -147,6 +156,7 @@ __device__ __forceinline__ void wgmma_m64n128k16(float (&)[64], std::uint64_t, s
   __trap();
 }
 __device__ __forceinline__ void wgmma_m64n128k32(int (&)[64], std::uint64_t, std::uint64_t, bool) { __trap(); }
+__device__ __forceinline__ void wgmma_m64n96k32(int (&)[48], std::uint64_t, std::uint64_t, bool) { __trap(); }
 
 #endif
 

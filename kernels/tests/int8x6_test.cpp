@@ -1,5 +1,5 @@
-// Chapters 13 and 17 on the executor against the exact sums of the same digits, how large the errors are, and sums that
-// are too long for INT32.
+// Chapters 13, 17 and 19 on the executor against the exact sums of the same digits, how large the errors are, and sums
+// that are too long for INT32.
 
 #include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -27,11 +28,17 @@ const Kernel& int8x6_mma() {
   return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "17_int8x6_mma"; });
 }
 
+const Kernel& int8x5() {
+  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "19_int8x5"; });
+}
+
 class Int8x6Test : public testing::Test {
  protected:
   void SetUp() override {
-    if (!int8x6().build(Target::for_executor) || !int8x6_mma().build(Target::for_executor)) {
-      GTEST_SKIP() << "this build has no chapter 13 or 17 for the executor";
+    for (const Kernel* const kernel : {&int8x6(), &int8x6_mma(), &int8x5()}) {
+      if (!kernel->build(Target::for_executor)) {
+        GTEST_SKIP() << "this build has no " << kernel->id() << " for the executor";
+      }
     }
   }
 };
@@ -79,28 +86,89 @@ TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
   }
 }
 
+/// A line's digits as the page of chapter 19 defines them.
+class FiveDigits {
+ public:
+  FiveDigits(const float* first, std::int64_t stride, std::int64_t k) {
+    float largest = 0.0F;
+    for (std::int64_t p = 0; p < k; ++p) {
+      largest = std::max(largest, std::fabs(first[p * stride]));
+    }
+    unit = largest / 127.0F;
+    const float scale = 0x1p15F / unit;
+    for (std::int64_t p = 0; p < k; ++p) {
+      const double x = first[p * stride];
+      const auto all = static_cast<std::int64_t>(std::nearbyint(x * scale));
+      const auto d1 = static_cast<std::int64_t>(std::nearbyint(x * (scale / (127.5F * 256))));
+      const std::int64_t d3 = ((all + 128) & 255) - 128;
+      const std::int64_t d2 = (all - d3) / 256 - 128 * d1;
+      for (const std::int64_t digit : {d1, d2, d3, d1 + d2}) {
+        EXPECT_TRUE(-128 <= digit && digit <= 127) << x;
+      }
+      digits.push_back({d1, d2, d3});
+    }
+  }
+
+  float unit = 0.0F;
+  std::vector<std::array<std::int64_t, 3>> digits;
+};
+
+TEST_P(Int8x6LinesTest, IsTheSumOfFiveProductsOfDigits) {
+  ProductCase product = GetParam();
+  product.change = {"scaled", scale_lines};
+  const HostCase host(product);
+  Matrix c = host.c;
+  int8x5().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  std::vector<FiveDigits> columns;
+  for (std::int64_t col = 0; col < product.n; ++col) {
+    columns.emplace_back(host.b.data() + col, host.b.ld(), product.k);
+  }
+  for (std::int64_t row = 0; row < product.m; ++row) {
+    const FiveDigits a(host.a.data() + row * host.a.ld(), 1, product.k);
+    for (std::int64_t col = 0; col < product.n; ++col) {
+      const FiveDigits& b = columns[static_cast<std::size_t>(col)];
+      std::int64_t sum = 0;
+      for (std::size_t p = 0; p < a.digits.size(); ++p) {
+        const auto& [d1, d2, d3] = a.digits[p];
+        const auto& [e1, e2, e3] = b.digits[p];
+        sum += ((d1 * 128 + d2) * (e1 * 128 + e2) * 2) + d1 * e3 + d3 * e1;
+      }
+      const double units = double{a.unit} * b.unit;
+      const double defined = 0x1p-15 * static_cast<double>(sum) * units;
+      ASSERT_NEAR(c.at(row, col), defined, 0x1p-21 * std::fabs(defined) + 0x1p-15 * units) << row << ' ' << col;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(LinesOfABlock, Int8x6LinesTest,
                          testing::Values(ProductCase{70, 140, 300}, ProductCase{20, 26, 1100},
                                          ProductCase{20, 26, 2048}, ProductCase{20, 26, 4300},
                                          ProductCase{5, 7, 16500}),
                          k_of);
 
-/// Simulated errors, with a tenth more for chance. Products of five, or digits of 7 bits, have far larger ones.
+/// Simulated errors, with a tenth more for chance. Products of fewer digits, or digits of 7 bits, have far larger ones.
 TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
-  for (const auto& [data, largest] :
-       {std::pair(Distribution::uniform, 3.2e-7), std::pair(Distribution::uniform01, 4.2e-8),
-        std::pair(Distribution::normal, 6.5e-7), std::pair(Distribution::lognormal1, 8.0e-7)}) {
+  struct Case {
+    const Kernel& kernel;
+    Distribution data;
+    double largest;
+  };
+  for (const Case& of :
+       {Case{int8x6(), Distribution::uniform, 3.2e-7}, Case{int8x6(), Distribution::uniform01, 4.2e-8},
+        Case{int8x6(), Distribution::normal, 6.5e-7}, Case{int8x6(), Distribution::lognormal1, 8.0e-7},
+        Case{int8x5(), Distribution::uniform, 3.3e-7}, Case{int8x5(), Distribution::uniform01, 8.0e-8},
+        Case{int8x5(), Distribution::normal, 7.6e-7}, Case{int8x5(), Distribution::lognormal1, 8.0e-7}}) {
     HostCase host({130, 140, 256});
-    const HostOperands operands = make_operands(host.shape, data, HostCase::SEED);
+    const HostOperands operands = make_operands(host.shape, of.data, HostCase::SEED);
     host.a.assign(operands.a);
     host.b.assign(operands.b);
     Matrix c = host.c;
     const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED);
-    int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
-    const Verdict verdict = reference->check(c.data(), c.ld(), int8x6().accuracy);
+    of.kernel.build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+    const Verdict verdict = reference->check(c.data(), c.ld(), of.kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
-    EXPECT_LT(verdict.rel_err, largest) << to_string(data);
-    EXPECT_GT(verdict.rel_err, 0.4 * largest) << to_string(data);
+    EXPECT_LT(verdict.rel_err, of.largest) << of.kernel.id() << ' ' << to_string(of.data);
+    EXPECT_GT(verdict.rel_err, 0.4 * of.largest) << of.kernel.id() << ' ' << to_string(of.data);
   }
 }
 
@@ -125,6 +193,27 @@ TEST_F(LengthyInt8x6Test, SumsThatInt32CouldNotHoldAreCut) {
         EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
       }
     }
+  }
+}
+
+/// Where the largest number is 127, the digits of the others are 127, -127 and 127, so that the sum of the smaller ones
+/// passes 2^31 at k = 66573.
+TEST_F(LengthyInt8x6Test, SumsOf19ThatInt32CouldNotHoldAreCut) {
+  constexpr float NUMBER = (16129.0F * 256 + 127) / 32768;
+  ProductCase product{1, 2, 66700};
+  product.change = {"largest_sums", [](HostCase& host) {
+                      host.a.fill(NUMBER);
+                      host.b.fill(NUMBER);
+                      for (const std::int64_t k : {0, 66000}) {  // in both pieces
+                        host.a.at(0, k) = host.b.at(k, 0) = host.b.at(k, 1) = 127.0F;
+                      }
+                    }};
+  const HostCase host(product);
+  const double expected = 66698.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0;
+  Matrix c = host.c;
+  int8x5().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  for (std::int64_t col = 0; col < product.n; ++col) {
+    EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
   }
 }
 

@@ -268,6 +268,7 @@ TEST_F(ExecutedChapters, AMisalignedCCostsWhatAMisalignedBCosts) {
 TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
   const FewMultiprocessors two(2);
   expect_right(ReferenceCase({257, 130, 300}), kernel_named("13_int8x6"), "");
+  expect_right(ReferenceCase({257, 130, 300}), kernel_named("19_int8x5"), "");
 }
 
 // Six tiles of 128x256 for five multiprocessors, of three k-tiles each, so three blocks with two tiles: rings of two

@@ -57,11 +57,17 @@ Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::ve
   });
 }
 
+Parts::Parts(SecretNumbers& numbers) { shuffle(parts_.begin(), parts_.end(), numbers); }
+
+void Parts::reverse() {
+  for (std::int64_t& part : parts_) {
+    part = 96 - part;
+  }
+}
+
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
-                   SecretNumbers& numbers) {
+                   const Parts& parts, SecretNumbers& numbers) {
   constexpr std::int64_t WHOLE = 64;
-  std::array<std::int64_t, 3> parts{32, 48, 64};
-  shuffle(parts.begin(), parts.end(), numbers);
   return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t place, std::int64_t attempt) {
     const std::int64_t part = grain.square ? WHOLE / 2 : parts[place];
     const std::int64_t off = numbers.below(WHOLE / 8 + attempt);

@@ -69,10 +69,21 @@ inline constexpr std::array GRAINS{Grain{1},       Grain{2},        Grain{4},   
 Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
                SecretNumbers& numbers);
 
-/// Likewise one whose extents are different parts of those of `asked`, about a half, three quarters and the whole. Of
-/// squares it is a smaller one.
+/// Of each extent, in 64ths: a half, three quarters and the whole in some order.
+class Parts {
+ public:
+  explicit Parts(SecretNumbers& numbers);
+  std::int64_t operator[](std::size_t place) const { return parts_[place]; }
+  /// The other way round: of any two extents the other one is now the longer one.
+  void reverse();
+
+ private:
+  std::array<std::int64_t, 3> parts_{32, 48, 64};
+};
+
+/// Likewise one whose extents are about these parts of those of `asked`. Of squares it is a smaller one.
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
-                   SecretNumbers& numbers);
+                   const Parts& parts, SecretNumbers& numbers);
 
 /// Whether a file has to keep the bound of FP32 on such operands. A kernel may make FP32 products of several products
 /// on tensor cores. It loses denormal numbers then, or numbers far smaller than their neighbours, and infinities become

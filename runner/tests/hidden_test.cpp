@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,7 @@ std::vector<Size> drawn(const Secret& secret, const Grain& grain, std::int64_t m
   std::vector<Size> sizes;
   for (const Size& asked : ASKED) {
     sizes.push_back(near_size(asked, grain, most, taken, numbers));
-    sizes.push_back(lopsided_size(asked, grain, most, taken, numbers));
+    sizes.push_back(lopsided_size(asked, grain, most, taken, Parts(numbers), numbers));
   }
   return sizes;
 }
@@ -57,7 +58,13 @@ TEST(HiddenSizes, AreNearWhatWasAskedForAndVaryInAllExtents) {
     SecretNumbers numbers(secret_of(number));
     std::vector<Size> taken{ASKED[0]};
     const Size near = near_size(ASKED[0], {}, MOST, taken, numbers);
-    const Size lopsided = lopsided_size(ASKED[0], {}, MOST, taken, numbers);
+    Parts parts(numbers);
+    const Size lopsided = lopsided_size(ASKED[0], {}, MOST, taken, parts, numbers);
+    parts.reverse();
+    const Size other = lopsided_size(ASKED[0], {}, MOST, taken, parts, numbers);
+    EXPECT_EQ(std::tuple(lopsided.m < lopsided.n, lopsided.n < lopsided.k, lopsided.m < lopsided.k),
+              std::tuple(other.m > other.n, other.n > other.k, other.m > other.k))
+        << to_string(lopsided) << ' ' << to_string(other);
     const Size bounded = near_size({8192, 8192, 8192}, {}, MOST, taken, numbers);
     for (const auto& [place, extent] : {std::pair(0U, near.m), {1U, near.n}, {2U, near.k}}) {
       EXPECT_LE(std::abs(extent - 1024), 16);
@@ -78,7 +85,8 @@ TEST(HiddenSizes, KeepOperationsAndBatches) {
   SecretNumbers numbers(secret_of(1));
   const Size asked{64, 96, 128, true, false, 5};
   std::vector<Size> taken{asked};
-  for (const Size& size : {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, numbers)}) {
+  for (const Size& size :
+       {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, Parts(numbers), numbers)}) {
     EXPECT_TRUE(size.transposed_a);
     EXPECT_FALSE(size.transposed_b);
     EXPECT_EQ(size.batch, 5);

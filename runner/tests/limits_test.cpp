@@ -73,7 +73,7 @@ TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
   EXPECT_NEAR(tflops(AccuracyClass::fp32_split), 178.4, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::bf16_split), 178.4, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::fp16_split), 356.8, 0.1);
-  EXPECT_NEAR(tflops(AccuracyClass::int8_split), 356.8, 0.1);
+  EXPECT_NEAR(tflops(AccuracyClass::int8_split), 428.2, 0.1);
   EXPECT_NEAR(tflops(AccuracyClass::tf32), 535.2, 0.1);
 }
 

@@ -66,6 +66,7 @@ class FileTrials {
         term_(std::move(term)),
         file_(file),
         numbers_(run.secret, first_number(file.hash)),
+        parts_(numbers_),
         base_(smallest(run.asked)),
         taken_(run.asked) {
     findings_.asked = run.asked;
@@ -205,7 +206,8 @@ class FileTrials {
     }
     std::vector<Size> sizes{near_size(base_, *grain_, std::max(most, least_), taken_, numbers_)};
     if (lopsided && least_ == 0) {
-      sizes.push_back(lopsided_size(base_, *grain_, most, taken_, numbers_));
+      sizes.push_back(lopsided_size(base_, *grain_, most, taken_, parts_, numbers_));
+      parts_.reverse();  // a kernel that is wrong where one extent is longer than another meets both
     }
     return sizes;
   }
@@ -279,6 +281,7 @@ class FileTrials {
   const std::string term_;
   const UserFile& file_;
   SecretNumbers numbers_;
+  Parts parts_;
   Size base_;                ///< beside which hidden sizes are drawn
   std::int64_t least_ = 0;   ///< extents that they may have at least, whatever a trial takes
   std::vector<Size> taken_;  ///< what was asked for, and hidden sizes so far

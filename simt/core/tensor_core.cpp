@@ -60,8 +60,8 @@ void read_operand(HalfFormat format, unsigned address, unsigned count, const std
 }
 
 template <std::size_t COUNT>
-void read_operand(unsigned address, const std::byte* shared, IntegerOperand<COUNT>& operand) {
-  for (unsigned piece = 0; piece < COUNT * WGMMA_PIECES_OF_ROW; ++piece) {
+void read_operand(unsigned address, unsigned count, const std::byte* shared, IntegerOperand<COUNT>& operand) {
+  for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
     std::array<std::int8_t, WGMMA_PIECE> integers;
     std::memcpy(integers.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof integers);
     for (unsigned k = 0; k < WGMMA_PIECE; ++k) {
@@ -93,10 +93,10 @@ void add_product(const Operand<WGMMA_ROWS_OF_WARP>& rows, unsigned columns, Wgmm
 }
 
 SIMT_FOR_EACH_PROCESSOR
-void add_product(const IntegerOperand<WGMMA_ROWS_OF_WARP>& rows, WgmmaRows<std::int32_t>& d) {
+void add_product(const IntegerOperand<WGMMA_ROWS_OF_WARP>& rows, unsigned columns, WgmmaRows<std::int32_t>& d) {
   for (unsigned row = 0; row < WGMMA_ROWS_OF_WARP; ++row) {
     constexpr unsigned AT_A_TIME = 16;
-    for (unsigned begin = 0; begin < WGMMA_COLUMNS; begin += AT_A_TIME) {
+    for (unsigned begin = 0; begin < columns; begin += AT_A_TIME) {
       std::array<float, AT_A_TIME> sums{};
       for (unsigned k = 0; k < WGMMA_INTEGER_K; ++k) {
         for (unsigned i = 0; i < AT_A_TIME; ++i) {
@@ -231,11 +231,11 @@ void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, u
   add_product(rows, columns, d);
 }
 
-void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d) {
+void multiply_integers(unsigned a, unsigned b, unsigned columns, const std::byte* shared, WgmmaRows<std::int32_t>& d) {
   IntegerOperand<WGMMA_ROWS_OF_WARP> rows;
-  read_operand(a, shared, rows);
-  read_operand(b, shared, integer_columns);
-  add_product(rows, d);
+  read_operand(a, WGMMA_ROWS_OF_WARP, shared, rows);
+  read_operand(b, columns, shared, integer_columns);
+  add_product(rows, columns, d);
 }
 
 }  // namespace simt

@@ -1,7 +1,7 @@
 #pragma once
 
 // The arithmetic of tensor cores: mma.sync.m16n8 with operands of 8 to 32 bits, and a warp's share of wgmma.m64 with up
-// to 128 columns and operands of 16 bits, and of wgmma.m64n128 with integers of 8 bits.
+// to 128 columns and operands of 8 or 16 bits.
 
 #include "simt/executor.hpp"
 #include "simt/half_floats.hpp"
@@ -70,8 +70,8 @@ void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* s
 /// The same for the first columns of B alone, and with the warp's rows in registers, as mma.sync.m16n8k16 has them.
 void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
                    const std::byte* shared, WgmmaRows<float>& d);
-/// The first of them with integers of 8 bits. Everything is exact, and a sum beyond 32 bits wraps around.
-void multiply_integers(unsigned a, unsigned b, const std::byte* shared, WgmmaRows<std::int32_t>& d);
+/// Integers of 8 bits in shared memory. Everything is exact, and a sum beyond 32 bits wraps around.
+void multiply_integers(unsigned a, unsigned b, unsigned columns, const std::byte* shared, WgmmaRows<std::int32_t>& d);
 
 /// The elements that a lane has of a product's D.
 constexpr unsigned elements_of_part(unsigned columns) { return WGMMA_ROWS_OF_WARP * columns / WARP; }

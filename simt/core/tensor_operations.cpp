@@ -18,7 +18,6 @@ constexpr auto UNTOUCHED = [] {
   bits.fill(~0U);
   return bits;
 }();
-static_assert(sizeof(WgmmaD) == sizeof(WgmmaIntegers));
 std::size_t bytes_of_part(unsigned columns) { return elements_of_part(columns) * sizeof(float); }
 
 }  // namespace
@@ -110,8 +109,8 @@ void TensorOperations::wgmma(HalfFormat format, float* d, unsigned columns, cons
   start({false, format, columns, {}, b, accumulate}, d, WGMMA_K, site);
 }
 
-void TensorOperations::wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  start({true, {}, WGMMA_COLUMNS, a, b, accumulate}, &d, WGMMA_INTEGER_K, site);
+void TensorOperations::wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {
+  start({true, {}, columns, a, b, accumulate}, d, WGMMA_INTEGER_K, site);
 }
 
 void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
@@ -158,7 +157,7 @@ void TensorOperations::multiply(Warp& warp, Site site) {
     if (!given.accumulate) {
       sum.integer_rows = {};
     }
-    multiply_integers(*given.a + rows_of_warp, given.b, in_shared_memory(0), sum.integer_rows);
+    multiply_integers(*given.a + rows_of_warp, given.b, given.columns, in_shared_memory(0), sum.integer_rows);
   } else {
     if (!given.accumulate) {
       sum.rows = {};

@@ -27,7 +27,7 @@ class TensorOperations {
   void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
-  void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site);
+  void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
   void wgmma_wait(unsigned pending, void* part, Site site);
 

@@ -135,8 +135,8 @@ void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsig
   InExecutor()->tensor_operations().wgmma(format, d, columns, a, b, accumulate, site);
 }
 
-void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  InExecutor()->tensor_operations().wgmma(d, a, b, accumulate, site);
+void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma(d, columns, a, b, accumulate, site);
 }
 
 void wgmma_fence(Site) {}

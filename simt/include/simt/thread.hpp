@@ -103,8 +103,6 @@ void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, co
 
 /// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];
-/// The same (64 x 128) in wgmma.m64n128k32 with integers.
-using WgmmaIntegers = int[64];
 /// A thread's part of A (64 x 16) where it lies in registers, two numbers of 16 bits in each.
 using WgmmaA = unsigned[4];
 
@@ -115,9 +113,9 @@ void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate
 /// The same with A in registers, whose numbers are those of the time when the product is started, and with the first
 /// `columns` of B, a multiple of 8 up to 128. `d` are the thread's `columns` / 2 elements.
 void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
-/// wgmma.mma_async.m64n128k32.s32.s8.s8: the same for signed integers of 8 bits. Sums beyond 32 bits wrap around. Until
-/// a wait for `d` it holds -1.
-void wgmma(WgmmaIntegers& d, unsigned a, unsigned b, bool accumulate, Site site);
+/// wgmma.mma_async.m64nNk32.s32.s8.s8: the same for signed integers of 8 bits, with both operands in shared memory. Sums
+/// beyond 32 bits wrap around. Until a wait for `d` it holds -1.
+void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site);
 /// wgmma.fence: does nothing, because registers are handed over when a product starts.
 void wgmma_fence(Site site);
 /// wgmma.commit_group: the products since the last commit are a group.

@@ -1,18 +1,21 @@
 #pragma once
 
-// Blocks of a cluster, which run at the same time and read each other's shared memory (sm_90 and later).
-// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster", "Data Movement and
-// Conversion Instructions: mapa, ld".
+// Blocks of a cluster, which run at the same time and reach each other's shared memory (sm_90 and later).
+// PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster, mbarrier.arrive", "Data
+// Movement and Conversion Instructions: mapa, ld".
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-
-#include <array>
+#ifndef __CUDACC__
+#include "executor/ptx.hpp"
+#endif
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
+// cluster_rank(): the number of this block in its cluster. Ranks count from 0, in the order of blockIdx.x.
+//
 // cluster_sync(): a barrier of all threads of the cluster's blocks. What they have done to memory before it, all of
 // them see after it.
 //
@@ -23,10 +26,19 @@ inline namespace SGEMM_TARGET {
 // block may end, or write to its shared memory, while others still read it.
 //
 // ld_cluster_v4_f32(address, rank): loads four floats from this shared address, aligned to 16 bytes, in the block of
-// that rank. Ranks count the blocks of a cluster from 0, in the order of blockIdx.x.
+// that rank.
+//
+// mbarrier_arrive_at(barrier, rank): mbarrier_arrive() at what lies at this shared address in the block of that rank.
+// On the executor it has to be the own block.
 
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900
+
+__device__ __forceinline__ unsigned cluster_rank() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
 
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -55,8 +67,17 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned address, unsigned r
   return value;
 }
 
+__device__ __forceinline__ void mbarrier_arrive_at(unsigned barrier, unsigned rank) {
+  asm volatile(
+      "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
+      " mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+
 #else  // other GPUs have no clusters: kernels that use them are not launched there
 
+__device__ __forceinline__ unsigned cluster_rank() { return 0; }
 __device__ __forceinline__ void cluster_sync() { __trap(); }
 __device__ __forceinline__ void cluster_sync_blocks(bool) { __trap(); }
 __device__ __forceinline__ void cluster_sync_relaxed() { __trap(); }
@@ -64,19 +85,9 @@ __device__ __forceinline__ float4 ld_cluster_v4_f32(unsigned, unsigned) {
   __trap();
   return {};
 }
+__device__ __forceinline__ void mbarrier_arrive_at(unsigned, unsigned) { __trap(); }
 
 #endif
-
-#else  // the executor's
-
-inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_sync_blocks(bool, simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_sync_relaxed(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-
-inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
-  const std::array<float, 4> four = simt::load_four_in_cluster(address, rank, site);
-  return {four[0], four[1], four[2], four[3]};
-}
 
 #endif
 

@@ -1,0 +1,369 @@
+// Chapter 19: each FP32 product becomes five INT8 products, with the error of 13's six
+//
+// Against 13: the two leading digits of A and of B take three products instead of four (Karatsuba 1962). The mixed ones
+// follow from the product of the digits' sums, and digits are chosen so that a sum is a byte, too:
+//
+//   127 a / largest of the row = d1 + d2 / 2^7 + d3 / 2^15, rounded; d1 is rounded from 128 / 127.5 of it, so that d2
+//                                is -d1 / 2 give or take 64
+//
+//   (d1 + d2 / 2^7 + d3 / 2^15) (e1 + e2 / 2^7 + e3 / 2^15)
+//       = d1 e1 + ((d1 + d2) (e1 + e2) - d1 e1 - d2 e2) / 2^7 + d2 e2 / 2^14 + (d1 e3 + d3 e1) / 2^15 + what is left
+//
+//   split      As in 13, but a line may have any scale, not powers of two alone, and a number becomes four bytes:
+//
+//                128 rows of A, or 96 columns of B, by 64 k    | d1, d2 | d1 + d2, d3 |    256 bytes a line
+//
+//   multiply   A persistent block has 128 x 96 of C at a time, and four stages of 64 k. Two blocks that are neighbours
+//              along N form a cluster. Each of them copies one half of their tile of A into the shared memory of both:
+//
+//                block 0   | A upper  A lower | B |      10 wgmma of 64 x 96 x 32 for each stage and warpgroup, into
+//                             |         ^                four sums: 192 of a thread's registers
+//                             v         |
+//                block 1   | A upper  A lower | B |
+//
+// Elements in lines with Inf, NaN or nothing but numbers below 2^-104 take no tensor cores.
+//
+// Traffic per element of C: k / 192 numbers of A and k / 128 of B from global memory, four bytes each.
+// Limit: tensor cores, five products instead of 13's six.
+
+#include "common/ceil_div.hpp"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
+#include "common/split_lines.cuh"
+#include "common/stage.cuh"
+#include "common/store_accumulators.cuh"
+#include "common/target.hpp"
+#include "host/launch.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/cp_async_bulk.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/shared_memory.cuh"
+#include "ptx/wgmma.cuh"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace sgemm {
+namespace {
+
+constexpr int WARP = 32;
+constexpr int CLUSTER = TARGET == Target::for_gpu ? 2 : 1;  // blocks; the executor's clusters have one
+constexpr int BK = 64;                                      // of a stage
+constexpr int A_LINES = 128;                                // rows of A in an operand tile
+constexpr int B_LINES = 96;                                 // columns of B
+constexpr int A_HALF = A_LINES * WGMMA_ROW_BYTES;           // bytes of the first two digits of an operand tile
+constexpr int B_HALF = B_LINES * WGMMA_ROW_BYTES;
+constexpr int A_BYTES = 2 * A_HALF;
+constexpr int B_BYTES = 2 * B_HALF;
+
+/// The operand tiles. Those of the same lines follow one another along k. Behind them each line has its unit, the value
+/// of 1 in the first digit. Last comes how often all clusters together have looked at their pace.
+struct Operands {
+  int a_tiles;
+  int b_tiles;  ///< a multiple of CLUSTER
+  int k_steps;  ///< of BK numbers
+  unsigned char* memory;
+
+  static Operands of(const Problem& p, void* memory) {
+    const auto tiles = [](std::int64_t size, int of) { return static_cast<int>(ceil_div<std::int64_t>(size, of)); };
+    return {tiles(p.m, A_LINES), CLUSTER * tiles(p.n, CLUSTER * B_LINES), 2 * std::max(tiles(p.k, 2 * BK), 1),
+            static_cast<unsigned char*>(memory)};
+  }
+  __host__ __device__ std::int64_t b_at() const { return std::int64_t{a_tiles} * k_steps * A_BYTES; }
+  __host__ __device__ std::int64_t units_at() const { return b_at() + std::int64_t{b_tiles} * k_steps * B_BYTES; }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(units_at()) + sizeof(float) * (a_tiles * A_LINES + b_tiles * B_LINES + 1);
+  }
+  __device__ unsigned char* a(int tile) const { return memory + std::int64_t{tile} * k_steps * A_BYTES; }
+  __device__ unsigned char* b(int tile) const { return memory + b_at() + std::int64_t{tile} * k_steps * B_BYTES; }
+  __device__ float* units_of_a() const { return reinterpret_cast<float*>(memory + units_at()); }
+  __device__ float* units_of_b() const { return units_of_a() + a_tiles * A_LINES; }
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(units_of_b() + b_tiles * B_LINES); }
+  /// Tiles of C that a cluster has at a time: CLUSTER of them, side by side.
+  __host__ __device__ int rows() const { return a_tiles; }
+  __host__ __device__ int columns() const { return b_tiles / CLUSTER; }
+};
+
+// ---- The kernel that splits ----
+
+/// For split_lines(). The code of a line is its unit.
+struct Digits {
+  static constexpr int BK = 128;  // of two stages
+  static constexpr int GROUP = 16;
+  static constexpr int TERMS = 4;  // d1, d2, d1 + d2, d3
+
+  /// The largest number becomes 127 units. Lines of small numbers alone have no unit whose reciprocal is a float.
+  __device__ __forceinline__ static unsigned scale_code(unsigned largest) {
+    const float magnitude = __uint_as_float(largest);
+    return __float_as_uint(largest == 0 ? 1.0F : magnitude >= 0x1p-104F ? magnitude / 127.0F : NAN);
+  }
+
+  /// Only the lowest byte of a digit counts, so that four numbers' digits lie in one register.
+  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, uint4 (&digits)[TERMS]) {
+    constexpr float MANTISSA = 0x1.8p23F;  // the sum with it has a rounded integer in its lowest bits
+    const float scale = 0x1p15F / __uint_as_float(code);
+    const float scale_of_first = scale / (127.5F * 256);
+    unsigned words[TERMS][4];
+#pragma unroll
+    for (int i = 0; i < GROUP; i += 4) {
+      unsigned all[4];  // digits, as one integer
+      unsigned first[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        all[j] = __float_as_uint(fmaf(x[i + j], scale, MANTISSA));
+        first[j] = __float_as_uint(fmaf(x[i + j], scale_of_first, MANTISSA));
+      }
+      const auto bytes = [](const unsigned(&of)[4], unsigned number) {
+        const unsigned of_both = (4 + number) << 4U | number;
+        return __byte_perm(__byte_perm(of[0], of[1], of_both), __byte_perm(of[2], of[3], of_both), 0x5410);
+      };
+      const unsigned d1 = bytes(first, 0);
+      const unsigned d3 = bytes(all, 0);
+#pragma unroll
+      for (unsigned& each : all) {
+        each += 128;  // a third digit from 128 on is a negative one, and carries
+      }
+      const unsigned d2 = bytes(all, 1) ^ (d1 & 0x01010101U) << 7U;  // without 128 d1, whose lowest byte is 0 or 128
+      const unsigned sum = ((d1 & 0x7F7F7F7FU) + (d2 & 0x7F7F7F7FU)) ^ ((d1 ^ d2) & 0x80808080U);  // byte by byte
+      words[0][i / 4] = d1;
+      words[1][i / 4] = d2;
+      words[2][i / 4] = sum;
+      words[3][i / 4] = d3;
+    }
+#pragma unroll
+    for (int term = 0; term < TERMS; ++term) {
+      digits[term] = uint4{words[term][0], words[term][1], words[term][2], words[term][3]};
+    }
+  }
+};
+
+/// A block for each eight lines. Lines of B beyond those of its tiles have no place.
+__global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x5_split_kernel(Problem p, Operands operands) {
+  griddepcontrol_launch_dependents();
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *operands.progress() = 0;
+  }
+  const auto store = [&](const Group& at, unsigned code, const uint4(&digits)[Digits::TERMS]) {
+    const int line = (at.of_a ? at.tile : at.tile - operands.a_tiles) * TILE_LINES + at.row;
+    const int lines = at.of_a ? A_LINES : B_LINES;
+    if (line >= (at.of_a ? operands.a_tiles * A_LINES : operands.b_tiles * B_LINES)) {
+      return;
+    }
+    const int half = lines * WGMMA_ROW_BYTES;
+    unsigned char* const to = (at.of_a ? operands.a(line / lines) : operands.b(line / lines)) +
+                              std::int64_t{at.k_tile * 2 + at.number / 4} * (2 * half);
+    const unsigned place = line % lines * WGMMA_ROW_BYTES + at.number % 4 * 16;
+#pragma unroll
+    for (int term = 0; term < Digits::TERMS; ++term) {
+      *reinterpret_cast<uint4*>(to + term / 2 * half + swizzled(place + term % 2 * BK)) = digits[term];
+    }
+    if (at.k_tile == 0 && at.number == 0) {
+      (at.of_a ? operands.units_of_a() : operands.units_of_b())[line] = __uint_as_float(code);
+    }
+  };
+  split_lines<Digits>(p, operands.a_tiles, operands.k_steps / 2, dynamic_smem(), store);
+}
+
+// ---- The kernel that multiplies ----
+
+constexpr int CONSUMERS = 2 * WARPGROUP;
+constexpr int THREADS = CONSUMERS + WARPGROUP;
+constexpr int PRODUCER_REGISTERS = 40;  // as in 13
+constexpr int CONSUMER_REGISTERS = 232;
+using Ring = Stage<4, A_BYTES + B_BYTES>;
+
+/// The producer thread. A stage is full when this block's part of A, the others' parts and its B have arrived, and is
+/// empty when the consumers of all blocks have read theirs. Every other round of tiles goes back along k, as in 13.
+__device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
+  constexpr int PART = A_BYTES / CLUSTER;
+  const auto rank = static_cast<int>(cluster_rank());
+  const int tiles = operands.rows() * operands.columns();
+  const auto clusters = static_cast<int>(gridDim.x / CLUSTER);
+  // Clusters wait while they are more than a look ahead of the average, as in 13. A look costs time, so that there is
+  // one for eight stages. The executor's blocks take turns.
+  constexpr int LOOK = 8;
+  const int rounds = TARGET == Target::for_gpu && rank == 0 ? tiles / clusters : 0;
+  int in_window = rounds < 16 ? 0 : rounds * operands.k_steps;
+  unsigned even = 0;
+  bool back = false;
+  griddepcontrol_wait();
+  for (int i = static_cast<int>(blockIdx.x) / CLUSTER; i < tiles; i += clusters, back = !back) {
+    const TileIndex tile = hilbert_tile(i, operands.rows(), operands.columns());
+    const unsigned char* const a = operands.a(tile.row) + rank * PART;
+    const unsigned char* const b = operands.b(tile.col * CLUSTER + rank);
+    for (int step = 0; step < operands.k_steps; ++step) {
+      if (in_window > 0 && in_window-- % LOOK == 0) {
+        even += gridDim.x / CLUSTER;
+        int looks = 128;  // a block gives up at last: another kernel may have the SM of the one that it waits for
+        for (unsigned all = atomicAdd(operands.progress(), 1U); looks > 0 && all + gridDim.x / CLUSTER < even;
+             --looks) {
+          all = atomicAdd(operands.progress(), 0U);
+        }
+        in_window = looks > 0 ? in_window : 0;
+      }
+      const std::int64_t at = back ? operands.k_steps - 1 - step : step;
+      mbarrier_wait(stage.empty(), stage.parity ^ 1U);
+      mbarrier_arrive_expect_tx(stage.full(), A_BYTES + B_BYTES);
+      cp_async_bulk_multicast(stage.data() + rank * PART, a + at * A_BYTES, PART, stage.full(), (1U << CLUSTER) - 1);
+      cp_async_bulk(stage.data() + A_BYTES, b + at * B_BYTES, B_BYTES, stage.full());
+      stage.advance();
+    }
+  }
+}
+
+/// Gives a stage, which this warp has read, back to all blocks of the cluster.
+__device__ __forceinline__ void release(Ring& stage) {
+  __syncwarp();
+  if (threadIdx.x % WARP < CLUSTER) {
+    mbarrier_arrive_at(stage.empty(), threadIdx.x % WARP);
+  }
+  stage.advance();
+}
+
+enum Sum { LEADING, SUMS, SECOND, THIRD };
+
+/// Starts the products of 64 rows of a tile of A by a tile of B.
+__device__ __forceinline__ void start_products(int (&sums)[4][48], unsigned a_tile, unsigned b_tile) {
+  struct Product {
+    Sum sum;
+    int of_a, of_b;  // places of digits in the tiles
+  };
+  constexpr int D1 = 0;
+  constexpr int D2 = BK;
+  constexpr Product PRODUCTS[] = {
+      {THIRD, D1, B_HALF + BK}, {THIRD, A_HALF + BK, D1}, {SUMS, A_HALF, B_HALF}, {SECOND, D2, D2}, {LEADING, D1, D1}};
+  const std::uint64_t a = wgmma_descriptor(a_tile);
+  const std::uint64_t b = wgmma_descriptor(b_tile);
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < 5; ++i) {
+#pragma unroll
+    for (int k = 0; k < BK; k += WGMMA_INTEGER_K) {
+      wgmma_m64n96k32(sums[PRODUCTS[i].sum], wgmma_descriptor_at(a, PRODUCTS[i].of_a + k),
+                      wgmma_descriptor_at(b, PRODUCTS[i].of_b + k), true);
+    }
+  }
+  wgmma_commit_group();
+}
+
+/// The four sums of each element become one, times the units of its lines. Where their product is no normal float, NaN
+/// says that the element has to be computed again.
+__device__ __forceinline__ void add_up(const int (&sums)[4][48], const float* of_a, const float* of_b,
+                                       float (&totals)[48]) {
+  const float of_rows[2] = {of_a[0], of_a[8]};
+#pragma unroll
+  for (int i = 0; i < 48; ++i) {
+    const int mixed = sums[SUMS][i] - sums[LEADING][i] - sums[SECOND][i];
+    const int low = sums[SECOND][i] + (sums[THIRD][i] >> 1);
+    const float unit = of_rows[i / 2 % 2] * of_b[i / 4 * 8 + i % 2];
+    totals[i] = fmaf(static_cast<float>(low), 0x1p-14F,
+                     fmaf(static_cast<float>(mixed), 0x1p-7F, static_cast<float>(sums[LEADING][i])));
+    totals[i] *= unit >= 0x1p-126F ? unit : NAN;
+  }
+}
+
+__global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands operands) {
+  Ring stage{shared_address(dynamic_smem())};
+  if (threadIdx.x == 0) {
+    stage.init(1, CLUSTER * CONSUMERS / WARP);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  cluster_sync();
+  const auto thread = static_cast<int>(threadIdx.x);
+  if (thread >= CONSUMERS) {
+    setmaxnreg_dec<PRODUCER_REGISTERS>();
+    if (thread == CONSUMERS) {
+      produce(operands, stage);
+    }
+    return;
+  }
+
+  setmaxnreg_inc<CONSUMER_REGISTERS>();
+  griddepcontrol_wait();
+  const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
+  Ring read = stage;  // the oldest stage that products may still read
+#pragma unroll 1
+  for (int i = static_cast<int>(blockIdx.x) / CLUSTER; i < operands.rows() * operands.columns();
+       i += static_cast<int>(gridDim.x) / CLUSTER) {
+    int sums[4][48] = {};
+#pragma unroll 1
+    for (int step = 0; step < operands.k_steps; ++step) {
+      mbarrier_wait(stage.full(), stage.parity);
+      start_products(sums, stage.data() + rows_of_group, stage.data() + A_BYTES);
+      stage.advance();
+      wgmma_wait_group<1>(sums);
+      if (step > 0) {
+        release(read);
+      }
+    }
+    wgmma_wait_group<0>(sums);
+    release(read);
+
+    const TileIndex tile = hilbert_tile(i, operands.rows(), operands.columns());
+    const int row = tile.row * A_LINES + thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element
+    const int col = (tile.col * CLUSTER + static_cast<int>(cluster_rank())) * B_LINES + thread % 4 * 2;
+    float totals[48];
+    add_up(sums, operands.units_of_a() + row, operands.units_of_b() + col, totals);
+    store_or_recompute(p, row, col, totals);
+  }
+  cluster_sync_relaxed();  // no block ends before the others have read what it copies, and given back what they have read
+}
+
+// ---- The launch ----
+
+/// How many k can be summed before d2 e2 + (d1 e3 + d3 e1) / 2, or a smaller sum, might leave INT32's range.
+constexpr std::int64_t MOST_K = std::int64_t{INT32_MAX} / (127 * 127 + 127 * 128) / (2 * BK) * (2 * BK);
+
+/// Longer sums are sums of pieces, which C adds up.
+void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
+  std::int64_t left = p.k;
+  do {
+    p.k = std::min(left, MOST_K);
+    const Operands operands = Operands::of(p, memory);
+    const int tiles_of_split = operands.a_tiles + ceil_div(operands.b_tiles * B_LINES, TILE_LINES);
+    launch(int8x5_split_kernel, tiles_of_split * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
+           operands.k_steps / 2 > SPLIT_CHUNK<Digits> ? KEPT_BYTES : 0, stream, p, operands);
+
+    const int clusters = operands.rows() * operands.columns();
+    const int rounds = ceil_div(clusters, std::max(current_device().multiprocessors / CLUSTER, 1));
+    cudaLaunchConfig_t config =
+        launch_config(CLUSTER * ceil_div(clusters, rounds), dim3(THREADS), Ring::SMEM_BYTES, stream);
+#ifdef __CUDACC__
+    std::array<cudaLaunchAttribute, 2> attributes{};
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim.x = CLUSTER;
+    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;  // as launch_dependent()
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = attributes.data();
+    config.numAttrs = attributes.size();
+#endif
+    launch(config, int8x5_kernel, p, operands);
+    left -= p.k;
+    p.a += p.k;
+    p.b += p.k * p.ldb;
+    p.beta = 1.0F;
+  } while (left > 0);
+}
+
+Configuration configuration(Problem p) {
+  p.k = std::min(p.k, MOST_K);
+  return {"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
+}
+
+const Registration registered =
+    Chapter(19, "int8x5", "Karatsuba; Ootomo, Ozaki and Yokota")
+        .summary("five INT8 products by wgmma for each FP32 product, the two leading digits by Karatsuba's three")
+        .needs_code_for_sm_90a()
+        .accuracy(AccuracyClass::int8_split)
+        .block(int8x5_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .configuration(configuration);
+
+}  // namespace
+}  // namespace sgemm
