@@ -14,20 +14,19 @@
 //                128 rows of A, or 96 columns of B, by 64 k    | d1, d2 | d1 + d2, d3 |    256 bytes a line
 //
 //   multiply   A persistent block has 128 x 96 of C at a time, and four stages of 64 k. Two blocks that are neighbours
-//              along N form a cluster. Each of them copies one half of their tile of A into the shared memory of both:
+//              along N form a cluster. Each copies one half of their tile of A into the shared memory of both:
 //
-//                block 0   | A upper  A lower | B |      10 wgmma of 64 x 96 x 32 for each stage and warpgroup, into
-//                             |         ^                four sums: 192 of a thread's registers
-//                             v         |
-//                block 1   | A upper  A lower | B |
+//                block 0   | d1, d2 of A | d1 + d2, d3 of A | B |      10 wgmma of 64 x 96 x 32 for each stage and
+//                                 v               ^                    warpgroup, into four sums: 192 of a thread's
+//                block 1   | d1, d2 of A | d1 + d2, d3 of A | B |      registers
 //
-// Elements in lines with Inf, NaN or nothing but numbers below 2^-104 take no tensor cores.
+// Elements take no tensor cores in lines with Inf, NaN or nothing but numbers below 2^-104, or where the largest
+// numbers of both lines have a product below 2^-112.
 //
 // Traffic per element of C: k / 192 numbers of A and k / 128 of B from global memory, four bytes each.
 // Limit: tensor cores, five products instead of 13's six.
 
 #include "common/ceil_div.hpp"
-#include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
 #include "common/stage.cuh"
@@ -43,7 +42,6 @@
 #include "ptx/wgmma.cuh"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -77,16 +75,24 @@ struct Operands {
   __host__ __device__ std::int64_t b_at() const { return std::int64_t{a_tiles} * k_steps * A_BYTES; }
   __host__ __device__ std::int64_t units_at() const { return b_at() + std::int64_t{b_tiles} * k_steps * B_BYTES; }
   std::size_t bytes() const {
-    return static_cast<std::size_t>(units_at()) + sizeof(float) * (a_tiles * A_LINES + b_tiles * B_LINES + 1);
+    return units_at() + sizeof(float) * (std::size_t{A_LINES} * a_tiles + std::size_t{B_LINES} * b_tiles + 1);
   }
   __device__ unsigned char* a(int tile) const { return memory + std::int64_t{tile} * k_steps * A_BYTES; }
   __device__ unsigned char* b(int tile) const { return memory + b_at() + std::int64_t{tile} * k_steps * B_BYTES; }
   __device__ float* units_of_a() const { return reinterpret_cast<float*>(memory + units_at()); }
   __device__ float* units_of_b() const { return units_of_a() + a_tiles * A_LINES; }
   __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(units_of_b() + b_tiles * B_LINES); }
-  /// Tiles of C that a cluster has at a time: CLUSTER of them, side by side.
-  __host__ __device__ int rows() const { return a_tiles; }
-  __host__ __device__ int columns() const { return b_tiles / CLUSTER; }
+  /// A cluster has CLUSTER tiles of C at a time, side by side. They go down a band of BAND tiles, then to the right, so
+  /// that those of a round share rows and columns.
+  __host__ __device__ int clusters() const { return a_tiles * (b_tiles / CLUSTER); }
+  __device__ int2 place(int i, unsigned rank) const {  // the tile of A, and that of B
+    constexpr int BAND = 8;
+    const int of_band = BAND * (b_tiles / CLUSTER);
+    const int first = i / of_band * BAND;
+    const int height = min(BAND, a_tiles - first);
+    const int in_band = i % of_band;
+    return {first + in_band % height, in_band / height * CLUSTER + static_cast<int>(rank)};
+  }
 };
 
 // ---- The kernel that splits ----
@@ -97,7 +103,7 @@ struct Digits {
   static constexpr int GROUP = 16;
   static constexpr int TERMS = 4;  // d1, d2, d1 + d2, d3
 
-  /// The largest number becomes 127 units. Lines of small numbers alone have no unit whose reciprocal is a float.
+  /// The largest number becomes 127 units. Below 2^-104 a third digit's reciprocal might be no float.
   __device__ __forceinline__ static unsigned scale_code(unsigned largest) {
     const float magnitude = __uint_as_float(largest);
     return __float_as_uint(largest == 0 ? 1.0F : magnitude >= 0x1p-104F ? magnitude / 127.0F : NAN);
@@ -123,17 +129,15 @@ struct Digits {
         return __byte_perm(__byte_perm(of[0], of[1], of_both), __byte_perm(of[2], of[3], of_both), 0x5410);
       };
       const unsigned d1 = bytes(first, 0);
-      const unsigned d3 = bytes(all, 0);
+      words[3][i / 4] = bytes(all, 0);
 #pragma unroll
       for (unsigned& each : all) {
         each += 128;  // a third digit from 128 on is a negative one, and carries
       }
       const unsigned d2 = bytes(all, 1) ^ (d1 & 0x01010101U) << 7U;  // without 128 d1, whose lowest byte is 0 or 128
-      const unsigned sum = ((d1 & 0x7F7F7F7FU) + (d2 & 0x7F7F7F7FU)) ^ ((d1 ^ d2) & 0x80808080U);  // byte by byte
+      words[2][i / 4] = ((d1 & 0x7F7F7F7FU) + (d2 & 0x7F7F7F7FU)) ^ ((d1 ^ d2) & 0x80808080U);  // byte by byte
       words[0][i / 4] = d1;
       words[1][i / 4] = d2;
-      words[2][i / 4] = sum;
-      words[3][i / 4] = d3;
     }
 #pragma unroll
     for (int term = 0; term < TERMS; ++term) {
@@ -151,7 +155,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x5_split_kernel(Problem 
   const auto store = [&](const Group& at, unsigned code, const uint4(&digits)[Digits::TERMS]) {
     const int line = (at.of_a ? at.tile : at.tile - operands.a_tiles) * TILE_LINES + at.row;
     const int lines = at.of_a ? A_LINES : B_LINES;
-    if (line >= (at.of_a ? operands.a_tiles * A_LINES : operands.b_tiles * B_LINES)) {
+    if (!at.of_a && line >= operands.b_tiles * B_LINES) {
       return;
     }
     const int half = lines * WGMMA_ROW_BYTES;
@@ -181,11 +185,11 @@ using Ring = Stage<4, A_BYTES + B_BYTES>;
 /// empty when the consumers of all blocks have read theirs. Every other round of tiles goes back along k, as in 13.
 __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
   constexpr int PART = A_BYTES / CLUSTER;
-  const auto rank = static_cast<int>(cluster_rank());
-  const int tiles = operands.rows() * operands.columns();
+  const unsigned rank = cluster_rank();
+  const int tiles = operands.clusters();
   const auto clusters = static_cast<int>(gridDim.x / CLUSTER);
-  // Clusters wait while they are more than a look ahead of the average, as in 13. A look costs time, so that there is
-  // one for eight stages. The executor's blocks take turns.
+  // Clusters wait while they are more than a look ahead of the average, as blocks do in 13. A look takes as long as two
+  // stages, so that there is one for eight. It pays where blocks have time to drift apart. The executor's take turns.
   constexpr int LOOK = 8;
   const int rounds = TARGET == Target::for_gpu && rank == 0 ? tiles / clusters : 0;
   int in_window = rounds < 16 ? 0 : rounds * operands.k_steps;
@@ -193,9 +197,9 @@ __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
   bool back = false;
   griddepcontrol_wait();
   for (int i = static_cast<int>(blockIdx.x) / CLUSTER; i < tiles; i += clusters, back = !back) {
-    const TileIndex tile = hilbert_tile(i, operands.rows(), operands.columns());
-    const unsigned char* const a = operands.a(tile.row) + rank * PART;
-    const unsigned char* const b = operands.b(tile.col * CLUSTER + rank);
+    const int2 tile = operands.place(i, rank);
+    const unsigned char* const a = operands.a(tile.x) + rank * PART;
+    const unsigned char* const b = operands.b(tile.y);
     for (int step = 0; step < operands.k_steps; ++step) {
       if (in_window > 0 && in_window-- % LOOK == 0) {
         even += gridDim.x / CLUSTER;
@@ -229,14 +233,11 @@ enum Sum { LEADING, SUMS, SECOND, THIRD };
 
 /// Starts the products of 64 rows of a tile of A by a tile of B.
 __device__ __forceinline__ void start_products(int (&sums)[4][48], unsigned a_tile, unsigned b_tile) {
-  struct Product {
-    Sum sum;
-    int of_a, of_b;  // places of digits in the tiles
-  };
-  constexpr int D1 = 0;
-  constexpr int D2 = BK;
-  constexpr Product PRODUCTS[] = {
-      {THIRD, D1, B_HALF + BK}, {THIRD, A_HALF + BK, D1}, {SUMS, A_HALF, B_HALF}, {SECOND, D2, D2}, {LEADING, D1, D1}};
+  constexpr int PRODUCTS[5][3] = {{THIRD, 0, B_HALF + BK},
+                                  {THIRD, A_HALF + BK, 0},
+                                  {SUMS, A_HALF, B_HALF},
+                                  {SECOND, BK, BK},
+                                  {LEADING, 0, 0}};  // a sum, places of digits of A and of B
   const std::uint64_t a = wgmma_descriptor(a_tile);
   const std::uint64_t b = wgmma_descriptor(b_tile);
   wgmma_fence();
@@ -244,15 +245,15 @@ __device__ __forceinline__ void start_products(int (&sums)[4][48], unsigned a_ti
   for (int i = 0; i < 5; ++i) {
 #pragma unroll
     for (int k = 0; k < BK; k += WGMMA_INTEGER_K) {
-      wgmma_m64n96k32(sums[PRODUCTS[i].sum], wgmma_descriptor_at(a, PRODUCTS[i].of_a + k),
-                      wgmma_descriptor_at(b, PRODUCTS[i].of_b + k), true);
+      wgmma_m64n96k32(sums[PRODUCTS[i][0]], wgmma_descriptor_at(a, PRODUCTS[i][1] + k),
+                      wgmma_descriptor_at(b, PRODUCTS[i][2] + k), true);
     }
   }
   wgmma_commit_group();
 }
 
-/// The four sums of each element become one, times the units of its lines. Where their product is no normal float, NaN
-/// says that the element has to be computed again.
+/// The four sums of each element become one, times the units of its lines. It is not finite where it has to be computed
+/// again, as their product is no normal float.
 __device__ __forceinline__ void add_up(const int (&sums)[4][48], const float* of_a, const float* of_b,
                                        float (&totals)[48]) {
   const float of_rows[2] = {of_a[0], of_a[8]};
@@ -273,7 +274,6 @@ __global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands 
     stage.init(1, CLUSTER * CONSUMERS / WARP);
     fence_mbarrier_init();
   }
-  __syncthreads();
   cluster_sync();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
@@ -289,8 +289,8 @@ __global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands 
   const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
   Ring read = stage;  // the oldest stage that products may still read
 #pragma unroll 1
-  for (int i = static_cast<int>(blockIdx.x) / CLUSTER; i < operands.rows() * operands.columns();
-       i += static_cast<int>(gridDim.x) / CLUSTER) {
+  for (auto i = static_cast<int>(blockIdx.x / CLUSTER); i < operands.clusters();
+       i += static_cast<int>(gridDim.x / CLUSTER)) {
     int sums[4][48] = {};
 #pragma unroll 1
     for (int step = 0; step < operands.k_steps; ++step) {
@@ -305,20 +305,20 @@ __global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands 
     wgmma_wait_group<0>(sums);
     release(read);
 
-    const TileIndex tile = hilbert_tile(i, operands.rows(), operands.columns());
-    const int row = tile.row * A_LINES + thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element
-    const int col = (tile.col * CLUSTER + static_cast<int>(cluster_rank())) * B_LINES + thread % 4 * 2;
+    const int2 tile = operands.place(i, cluster_rank());
+    const int row = tile.x * A_LINES + thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element
+    const int col = tile.y * B_LINES + thread % 4 * 2;
     float totals[48];
     add_up(sums, operands.units_of_a() + row, operands.units_of_b() + col, totals);
     store_or_recompute(p, row, col, totals);
   }
-  cluster_sync_relaxed();  // no block ends before the others have read what it copies, and given back what they have read
+  cluster_sync();  // no block ends before the others have given back what they have read
 }
 
 // ---- The launch ----
 
-/// How many k can be summed before d2 e2 + (d1 e3 + d3 e1) / 2, or a smaller sum, might leave INT32's range.
-constexpr std::int64_t MOST_K = std::int64_t{INT32_MAX} / (127 * 127 + 127 * 128) / (2 * BK) * (2 * BK);
+/// How many k can be summed before d1 e3 + d3 e1, or a smaller sum, might leave INT32's range.
+constexpr std::int64_t MOST_K = std::int64_t{INT32_MAX} / (2 * 127 * 128) / (2 * BK) * (2 * BK);
 
 /// Longer sums are sums of pieces, which C adds up.
 void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
@@ -330,21 +330,9 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
     launch(int8x5_split_kernel, tiles_of_split * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
            operands.k_steps / 2 > SPLIT_CHUNK<Digits> ? KEPT_BYTES : 0, stream, p, operands);
 
-    const int clusters = operands.rows() * operands.columns();
-    const int rounds = ceil_div(clusters, std::max(current_device().multiprocessors / CLUSTER, 1));
-    cudaLaunchConfig_t config =
-        launch_config(CLUSTER * ceil_div(clusters, rounds), dim3(THREADS), Ring::SMEM_BYTES, stream);
-#ifdef __CUDACC__
-    std::array<cudaLaunchAttribute, 2> attributes{};
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim.x = CLUSTER;
-    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;  // as launch_dependent()
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = attributes.data();
-    config.numAttrs = attributes.size();
-#endif
-    launch(config, int8x5_kernel, p, operands);
+    const int rounds = ceil_div(operands.clusters(), std::max(current_device().multiprocessors / CLUSTER, 1));
+    launch_dependent<CLUSTER>(int8x5_kernel, CLUSTER * ceil_div(operands.clusters(), rounds), dim3(THREADS),
+                              Ring::SMEM_BYTES, stream, p, operands);
     left -= p.k;
     p.a += p.k;
     p.b += p.k * p.ldb;

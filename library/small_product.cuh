@@ -29,7 +29,7 @@
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/bar.cuh"
-#include "ptx/cluster.cuh"
+#include "ptx/cluster_reads.cuh"
 #include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"

@@ -281,7 +281,7 @@ def main() -> None:
     parser.add_argument("what", choices=["age", "seed", "folder", "reached", "host-tests", "tidy", "ran", "record"])
     parser.add_argument("--all", action="store_true", dest="everything", help="as the long run does")
     parser.add_argument("names", nargs="*", help="builds' folders, presets or the folder of steps")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     paths = [Path(name).resolve() for name in options.names]
     if options.what == "age":
         print(age(), file=sys.stderr)

@@ -1,7 +1,7 @@
 #pragma once
 
-// How chapters 13, 15, 16 and 17 split operands into terms of 16 or 8 bits: one power of two for a whole line, which is
-// a row of A or a column of B. The page of chapter 13 explains the steps.
+// How chapters 13, 15 to 17 and 19 split operands into terms of 16 or 8 bits: one scale for a whole line, which is a
+// row of A or a column of B, and a power of two but in 19. The page of chapter 13 explains the steps.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"

@@ -58,13 +58,6 @@ inline void cp_async_bulk_multicast(unsigned destination, const void* source, un
 
 inline unsigned cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_sync_blocks(bool, simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-inline void cluster_sync_relaxed(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
-
-inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site = simt::Site::current()) {
-  const std::array<float, 4> four = simt::load_four_in_cluster(address, rank, site);
-  return {four[0], four[1], four[2], four[3]};
-}
 
 inline void mbarrier_arrive_at(unsigned barrier, unsigned /*rank*/, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive(barrier, site);

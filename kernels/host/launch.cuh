@@ -41,8 +41,7 @@ inline Device current_device() {
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
 }
 
-/// Persistent blocks for so many tiles of C, no more than finish in the same time: these have the power that others
-/// would take.
+/// Persistent blocks for so many tiles of C, no more than finish in the same time: more would take their power.
 inline int persistent_blocks(int tiles) { return ceil_div(tiles, ceil_div(tiles, current_device().multiprocessors)); }
 
 /// The dynamic shared memory that kernels have been allowed on devices, until cudaDeviceReset().
@@ -87,17 +86,19 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, st
 }
 
 /// Enqueues `kernel` as launch() does, but lets it start before the previous kernel on the stream has ended: see
-/// ptx/griddepcontrol.cuh. The executor runs one kernel after the other.
-template <class... Parameters, class... Arguments>
+/// ptx/griddepcontrol.cuh, and in clusters of so many blocks. The executor has neither.
+template <unsigned CLUSTER = 1, class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
                       cudaStream_t stream, Arguments... arguments) {
   cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
 #ifdef __CUDACC__
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &early;
-  config.numAttrs = 1;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {CLUSTER, 1, 1};
+  config.attrs = attributes;
+  config.numAttrs = CLUSTER == 1 ? 1 : 2;
 #endif
   launch(config, kernel, arguments...);
 }

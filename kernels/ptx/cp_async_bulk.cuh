@@ -19,8 +19,8 @@ inline namespace SGEMM_TARGET {
 // `barrier`, whose number of bytes mbarrier_arrive_expect_tx has set. Threads that have waited for that phase may read
 // them.
 //
-// cp_async_bulk_multicast(destination, source, bytes, barrier, ranks): the same to the blocks of the cluster whose ranks
-// are the bits of `ranks`: to these addresses in each of them, where the bytes count for that block's barrier.
+// cp_async_bulk_multicast(destination, source, bytes, barrier, ranks): the same to the blocks of the cluster whose
+// ranks are the bits of `ranks`: to these addresses in each of them, where the bytes count for that block's barrier.
 
 #ifdef __CUDACC__
 

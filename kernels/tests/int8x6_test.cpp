@@ -196,20 +196,20 @@ TEST_F(LengthyInt8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   }
 }
 
-/// Where the largest number is 127, the digits of the others are 127, -127 and 127, so that the sum of the smaller ones
-/// passes 2^31 at k = 66573.
+/// Where the largest number is 127, the digits of the others are -127, 1 and -128, so that the sum of products of a
+/// first and a third digit passes 2^31 at k = 66053.
 TEST_F(LengthyInt8x6Test, SumsOf19ThatInt32CouldNotHoldAreCut) {
-  constexpr float NUMBER = (16129.0F * 256 + 127) / 32768;
-  ProductCase product{1, 2, 66700};
+  constexpr float NUMBER = -4161408.0F / 32768;
+  ProductCase product{1, 2, 66304};
   product.change = {"largest_sums", [](HostCase& host) {
                       host.a.fill(NUMBER);
                       host.b.fill(NUMBER);
-                      for (const std::int64_t k : {0, 66000}) {  // in both pieces
+                      for (const std::int64_t k : {0, 66300}) {  // in both pieces
                         host.a.at(0, k) = host.b.at(k, 0) = host.b.at(k, 1) = 127.0F;
                       }
                     }};
   const HostCase host(product);
-  const double expected = 66698.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0;
+  const double expected = 66302.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0;
   Matrix c = host.c;
   int8x5().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
   for (std::int64_t col = 0; col < product.n; ++col) {

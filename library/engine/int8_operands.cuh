@@ -11,7 +11,7 @@
 #include "engine/split_operands.cuh"
 #include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
-#include "ptx/cluster.cuh"
+#include "ptx/cluster_reads.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"

@@ -33,6 +33,9 @@ constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 /// A process that was asked to end has so long for it.
 constexpr auto GRACE = std::chrono::seconds(2);
 
+/// A process has at least so long for reading all files of users, which is no case.
+constexpr double SECONDS_TO_START = 60.0;
+
 /// The reason of cases that a stop has ended.
 constexpr const char* INTERRUPTED = "interrupted";
 
@@ -63,7 +66,8 @@ CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<doubl
 void CaseProcess::start() {
   process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, silent_);
   try {
-    const Json hello = receive();
+    const Json hello =
+        receive(seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt);
     hello.at("gpu_error").get_to(gpu_error_);
     const Json& facts = hello.at("gpu_facts");
     gpu_facts_ = {facts.at("driver"), facts.at("flush_bytes"), facts.at("empty_kernel_us"), facts.at("resolution_us")};
@@ -72,7 +76,7 @@ void CaseProcess::start() {
   }
 }
 
-Json CaseProcess::receive(bool checkable) {
+Json CaseProcess::receive(std::optional<double> seconds, bool checkable) {
   const Clock::time_point begin = Clock::now();
   std::optional<Clock::time_point> stopped;
   while (true) {
@@ -90,11 +94,10 @@ Json CaseProcess::receive(bool checkable) {
     }
     if (stopped && now - *stopped > GRACE) {
       process_.signal(SIGKILL);
-    } else if (seconds_per_case_ && !stopped &&
-               std::chrono::duration<double>(now - begin).count() > *seconds_per_case_) {
+    } else if (seconds && !stopped && std::chrono::duration<double>(now - begin).count() > *seconds) {
       process_.signal(SIGKILL);
       process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *seconds_per_case_, LIMIT_NAMED));
+      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *seconds, LIMIT_NAMED));
     }
   }
 }
@@ -136,7 +139,7 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
   const std::optional<KernelFile>& file = item.kernel->file;
   process_.connection().send(fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
   while (true) {
-    const Json message = receive(checkable_ && file);
+    const Json message = receive(seconds_per_case_, checkable_ && file);
     if (message.contains("progress")) {
       observer(message.at("progress").get<std::string>());
       continue;

@@ -33,8 +33,9 @@ class CaseProcess final : public Runner {
  private:
   /// Throws std::runtime_error where the process does not come up.
   void start();
-  /// The next message of the process. Throws CaseStopped where it ends, takes too long, or is stopped instead.
-  nlohmann::ordered_json receive(bool checkable = false);
+  /// The next message of the process. Throws CaseStopped where it ends, takes longer than so many seconds, or is
+  /// stopped instead.
+  nlohmann::ordered_json receive(std::optional<double> seconds, bool checkable = false);
   /// Throws CaseStopped where the process gives no record.
   Record ask_for(const Case& item, std::size_t reading, const Observer& observer);
   /// Runs a file's function as its parameters were read first, or in another way. Never throws.
