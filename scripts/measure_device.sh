@@ -187,8 +187,8 @@ run_step() {
       measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
-    energy) measure energy.json --kernel 0-13,15-18 --sizes 512:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 9,11-13,15-18 --sizes 8192 --sustain 20 ;;
+    energy) measure energy.json --kernel 0-13,15-19 --sizes 512:8192 --l2 cold --energy ;;
+    sustained) measure sustained.json --kernel 9,11-13,15-19 --sizes 8192 --sustain 20 ;;
     calibrate) calibrate ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;

@@ -92,10 +92,9 @@ void launch_dependent(void (*kernel)(Parameters...), std::int64_t blocks, dim3 t
                       cudaStream_t stream, Arguments... arguments) {
   cudaLaunchConfig_t config = launch_config(blocks, threads, dynamic_smem, stream);
 #ifdef __CUDACC__
-  cudaLaunchAttribute attributes[2]{};
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  cudaLaunchAttribute attributes[2] = {{cudaLaunchAttributeProgrammaticStreamSerialization, {}, {}},
+                                       {cudaLaunchAttributeClusterDimension, {}, {}}};
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
   attributes[1].val.clusterDim = {CLUSTER, 1, 1};
   config.attrs = attributes;
   config.numAttrs = CLUSTER == 1 ? 1 : 2;
