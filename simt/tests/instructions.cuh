@@ -116,7 +116,7 @@ void wgmma_m64n128k16(float (&d)[64], unsigned a, unsigned b, bool accumulate, S
   wgmma(Format::FORMAT, d, a, b, accumulate, site);
 }
 inline void wgmma_m64n128k32(int (&d)[64], unsigned a, unsigned b, bool accumulate, Site site = Site::current()) {
-  wgmma(d, a, b, accumulate, site);
+  wgmma(d, 128, a, b, accumulate, site);
 }
 template <class Format, int RESULTS>
 void wgmma_m64k16(float (&d)[RESULTS], const unsigned (&a)[4], unsigned b, bool accumulate,
