@@ -29,6 +29,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 namespace sgemm {
 namespace {
@@ -132,12 +133,24 @@ bool printed(const ParseResult& parsed) {
   return true;
 }
 
+/// Threads that execute kernels take more than the least that a shell may allow.
+void require_stack() {
+  constexpr rlim_t KIB = 1024;
+  constexpr rlim_t LEAST = 1024;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur / KIB < LEAST) {
+    throw UsageError(fmt::format("a stack may have {} KiB here, and {} are needed: ulimit -s allows more",
+                                 stack.rlim_cur / KIB, LEAST));
+  }
+}
+
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   const ParseResult parsed = parse_options(argc, argv, version_line());
   if (printed(parsed)) {
     return ALL_WELL;
   }
+  require_stack();
   const Options& options = parsed.options;
   if (options.protocol.mode == Mode::judge) {
     catch_interrupts();

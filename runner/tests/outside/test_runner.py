@@ -243,10 +243,11 @@ def test_status_2_where_standard_output_can_not_be_written():
     ("limit", "kernel", "message"),
     [
         ("ulimit -f 1", "cpu_naive", "can not write a.json: File too large"),
+        ("ulimit -s 64", "cpu_naive", "a stack may have 64 KiB here, and 1024 are needed"),
         ("export TMPDIR=/no/such", "my.cu", "can not make a folder for temporary files: "),
     ],
 )
-def test_status_2_of_a_shell_that_leaves_no_room_for_files(tmp_path, limit, kernel, message):
+def test_status_2_of_a_shell_that_leaves_no_room(tmp_path, limit, kernel, message):
     (tmp_path / "my.cu").write_text("// launch: k<<<1, 1>>>()\n__global__ void k() {}\n", encoding="utf-8")
     words = f"{limit}; exec {RUNNER} --kernel {kernel} --device cpu --sizes 16:64 --max-seconds 0.02 --out a.json"
     done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
