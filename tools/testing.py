@@ -278,7 +278,8 @@ def age() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["age", "seed", "folder", "reached", "host-tests", "tidy", "ran", "record"])
+    what = ["age", "seed", "folder", "reached", "host-tests", "tidy", "some", "ran", "record"]
+    parser.add_argument("what", choices=what)
     parser.add_argument("--all", action="store_true", dest="everything", help="as the long run does")
     parser.add_argument("names", nargs="*", help="builds' folders, presets or the folder of steps")
     options = parser.parse_intermixed_args()
@@ -290,6 +291,9 @@ def main() -> None:
         print(next(p["binaryDir"] for p in presets if p["name"] == options.names[0]).replace("${sourceDir}/", ""))
     elif options.what == "record":
         write_record(paths[0])
+    elif options.what == "some":
+        if set(ran_in(paths[0]).values()) <= {"skipped"}:
+            sys.exit(f"{paths[0].stem}: all tests were skipped")
     elif options.what == "ran":
         counts, missing = ran(paths, options.everything)
         for name, count in counts.items():

@@ -143,6 +143,29 @@ def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
     assert (missing, counts["ctest build"]) == ([], {"passed": 2})
 
 
+def test_builds_may_follow_a_flag(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(testing, "ran", lambda *arguments: asked.append(arguments) or ({}, []))
+    monkeypatch.setattr("sys.argv", ["testing", "ran", "--all", str(tmp_path), str(tmp_path / "other")])
+    with pytest.raises(SystemExit, match="0"):
+        testing.main()
+    assert asked == [([tmp_path, tmp_path / "other"], True)]
+
+
+@pytest.mark.parametrize("passed", [0, 1])
+def test_a_step_whose_tests_are_all_skipped_fails(monkeypatch, tmp_path, passed):
+    skipped = '<testcase name="a"><skipped message="there is no build"/></testcase>'
+    file = tmp_path / "schemas.xml"
+    cases = skipped + '<testcase name="b"/>' * passed
+    file.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["testing", "some", str(file)])
+    if passed:
+        testing.main()
+    else:
+        with pytest.raises(SystemExit, match="schemas: all tests were skipped"):
+            testing.main()
+
+
 @pytest.mark.parametrize(("message", "count"), [("SKIP_RETURN_CODE=77", 0), ("Unable to find executable", 2)])
 def test_a_program_that_skips_itself_is_not_missing(results, tmp_path, message, count):
     results("tests.a.test_one.test_x", "tests.a.test_two.test_x")
