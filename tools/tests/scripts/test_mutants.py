@@ -14,6 +14,7 @@ ROOMS = (
     "simt/core",
     "simt/check",
     "simt/count",
+    "runner/judge",
     "runner/verify",
     "runner/timing",
     "runner/problem",
