@@ -113,8 +113,8 @@ void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate
 /// The same with A in registers, whose numbers are those of the time when the product is started, and with the first
 /// `columns` of B, a multiple of 8 up to 128. `d` are the thread's `columns` / 2 elements.
 void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
-/// wgmma.mma_async.m64nNk32.s32.s8.s8: the same for signed integers of 8 bits, with both operands in shared memory. Sums
-/// beyond 32 bits wrap around. Until a wait for `d` it holds -1.
+/// wgmma.mma_async.m64nNk32.s32.s8.s8: the same for signed integers of 8 bits, with both operands in shared memory.
+/// Sums beyond 32 bits wrap around. Until a wait for `d` it holds -1.
 void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site);
 /// wgmma.fence: does nothing, because registers are handed over when a product starts.
 void wgmma_fence(Site site);
