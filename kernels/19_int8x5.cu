@@ -103,7 +103,7 @@ struct Digits {
   static constexpr int GROUP = 16;
   static constexpr int TERMS = 4;  // d1, d2, d1 + d2, d3
 
-  /// The largest number becomes 127 units. Below 2^-104 a third digit's reciprocal might be no float.
+  /// The largest number becomes 127 units. Below 2^-104 the scale that makes third digits might be no float.
   __device__ __forceinline__ static unsigned scale_code(unsigned largest) {
     const float magnitude = __uint_as_float(largest);
     return __float_as_uint(largest == 0 ? 1.0F : magnitude >= 0x1p-104F ? magnitude / 127.0F : NAN);
@@ -188,8 +188,8 @@ __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
   const unsigned rank = cluster_rank();
   const int tiles = operands.clusters();
   const auto clusters = static_cast<int>(gridDim.x / CLUSTER);
-  // Clusters wait while they are more than a look ahead of the average, as blocks do in 13. A look takes as long as two
-  // stages, so that there is one for eight. It pays where blocks have time to drift apart. The executor's take turns.
+  // Clusters wait while they are more than a look ahead of the average, as blocks do in 13. A look is a trip to the L2,
+  // so that there is one for eight stages. It pays where blocks have time to drift apart. The executor's take turns.
   constexpr int LOOK = 8;
   const int rounds = TARGET == Target::for_gpu && rank == 0 ? tiles / clusters : 0;
   int in_window = rounds < 16 ? 0 : rounds * operands.k_steps;

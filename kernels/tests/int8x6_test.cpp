@@ -172,6 +172,29 @@ TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
   }
 }
 
+/// Numbers of 2^-62 have products that are normal floats, and units whose product is none.
+TEST_F(Int8x6Test, ProductsOfSmallNumbersKeepTheirDigits) {
+  const auto product_of = [](const Kernel& kernel, int exponent) {
+    HostCase host({9, 11, 70});
+    for (Matrix* const operand : {&host.a, &host.b}) {
+      for (float& x : operand->storage()) {
+        x = std::ldexp(x, exponent);
+      }
+    }
+    Matrix c = host.c;
+    kernel.build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+    return c;
+  };
+  for (const Kernel* const kernel : {&int8x6(), &int8x5()}) {
+    Matrix small = product_of(*kernel, -62);
+    Matrix large = product_of(*kernel, 0);
+    for (std::int64_t i = 0; i < 9 * 11; ++i) {
+      EXPECT_NEAR(small.at(i / 11, i % 11), std::ldexp(static_cast<double>(large.at(i / 11, i % 11)), -124), 0x1p-140)
+          << kernel->id() << ' ' << i;
+    }
+  }
+}
+
 using LengthyInt8x6Test = Int8x6Test;
 
 /// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151.

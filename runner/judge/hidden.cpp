@@ -61,7 +61,7 @@ Parts::Parts(SecretNumbers& numbers) { shuffle(parts_.begin(), parts_.end(), num
 
 void Parts::reverse() {
   for (std::int64_t& part : parts_) {
-    part = 96 - part;
+    part = 32 + 64 - part;
   }
 }
 
