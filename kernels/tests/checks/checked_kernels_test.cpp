@@ -31,17 +31,21 @@ TEST_P(CheckedKernelTest, MakesNoWrongAccess) {
   }
 }
 
-/// Groups small enough for checks, which slow kernels down tenfold.
-std::vector<KernelAndGroup> checked_kernels_and_groups() {
+/// Groups small enough for checks, which slow kernels down tenfold. Ragged products alone are not lengthy.
+std::vector<KernelAndGroup> checked_kernels_and_groups(bool lengthy) {
   constexpr std::int64_t FEWER_PRODUCTS = 1'000'000;
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEWER_PRODUCTS);
-  all.erase(
-      std::remove_if(all.begin(), all.end(), [](const auto& item) { return !item.kernel->build(Target::for_checks); }),
-      all.end());
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const auto& item) {
+                             return !item.kernel->build(Target::for_checks) || (item.group.name != "primes") != lengthy;
+                           }),
+            all.end());
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups()),
+INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(false)),
+                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Lengthy, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(true)),
                          [](const auto& info) { return test_name(info.param); });
 
 /// Two operand tiles of B for one of A, and more k-tiles than a ring has stages: a stage of A is read twice before it

@@ -101,7 +101,7 @@ std::vector<const Kernel*> counted_kernels() {
   return counted;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, CountedKernelTest, testing::ValuesIn(counted_kernels()),
+INSTANTIATE_TEST_SUITE_P(Lengthy, CountedKernelTest, testing::ValuesIn(counted_kernels()),
                          [](const auto& info) { return test_name(info.param->id()); });
 
 TEST(Counting, ElementsOfTheFirstWave) {
