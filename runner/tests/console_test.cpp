@@ -296,11 +296,18 @@ TEST(List, IsWhatItWas) {
   last.accuracy = AccuracyClass::fp16_split;
   last.min_compute_capability = 90;
   last.max_compute_capability = 103;
+  // With a variant, without a default one, and without a number.
+  const std::vector<Kernel> in_json{fake_kernel(0, "cublas"),
+                                    fake_cpu_kernel("cpu_blas"),
+                                    fake_kernel(1, "naive"),
+                                    fake_kernel(1, "naive", "uncoalesced"),
+                                    fake_kernel(10, "split_k", "atomic"),
+                                    last};
   expect_page("list.txt", "## All\n\n" + listing(fake_kernels(), ListFormat::table) + "\n## In 60 columns\n\n" +
                               listing(wrapped, ListFormat::table, 60) + "\n## In a terminal that is too narrow\n\n" +
                               listing(narrow, ListFormat::table, 30) + "\n## None\n\n" +
                               listing({}, ListFormat::table) + listing({}, ListFormat::json) + "\n## In JSON\n\n" +
-                              listing(fake_kernels(), ListFormat::json) + listing({last}, ListFormat::json));
+                              listing(in_json, ListFormat::json));
   for (const std::size_t width : {1U, 10U}) {
     EXPECT_EQ(listing(narrow, ListFormat::table, width), listing(narrow, ListFormat::table, 30));
   }
