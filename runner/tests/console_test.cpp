@@ -108,8 +108,11 @@ std::string page() {
   const std::vector<Record> cases{
       measured_record(), of_three_samples(), throttled_for_half_of_the_time(), executed_record(),
       stopped_record(Outcome::not_supported, "needs compute capability 9.0, this device has 8.0")};
-  for (const std::size_t width : {0U, 140U, 120U, 100U, 80U, 60U}) {
+  for (const std::size_t width : {0U, 80U}) {
     show(fmt::format("Cases in {} columns", width), table(width), cases);
+  }
+  for (const std::size_t width : {140U, 120U, 100U, 60U}) {
+    show(fmt::format("A case in {} columns", width), table(width), {cases.front()});
   }
   Protocol protocol;
   show("Cases without times", table(80, protocol, {false, false}), {executed_record()});
