@@ -281,8 +281,8 @@ inline std::vector<std::pair<std::string, Record>> sample_records() {
           {"profiled", profiled_record()},
           {"three samples", of_three_samples()},
           {"measured", measured_record()},
-          {"with unknown energy", with_unknown_energy()},
-          {"with energy", record_with_energy()}};
+          {"with energy", record_with_energy()},
+          {"with unknown energy", with_unknown_energy()}};
 }
 
 }  // namespace sgemm
