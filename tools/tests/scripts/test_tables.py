@@ -1,4 +1,4 @@
-"""The blocks of pages. What they write where nothing is to be noted stands on the pages of the repository. In fixtures/,
+"""The blocks of pages. The pages of the repository show what they write where nothing is to be noted. In fixtures/,
 notable_page.txt has the other cases, and synthetic_page.txt has numbers in prose. With SGEMM_WRITE_PAGE set, the tests
 write both anew: the difference shows what a change does.
 """
@@ -154,7 +154,7 @@ def make_notable(folder: Path) -> None:
     other_board = folder / "other_board" / "cold.json"
     edit(folder / "cold.json", on("05_coarse_1d", 4096, vs_cublas=vs_cublas), new=other_board)
     for name, *changes in (
-        ("cold", protocol(confidence=0.9), throttled, few, on("05_coarse_1d", percent_of_peak=None)),
+        ("cold", protocol(confidence=0.9), throttled, few, on("06_coarse_2d", percent_of_peak=None)),
         ("kernels", other_gpus),
         ("accuracy", wrong_errors),
         ("counts_4096", on("01_naive", 4096, more_dram)),
