@@ -279,6 +279,11 @@ def test_a_gpu_need_not_tell_its_peak_and_its_driver(text_of, edited):
     assert "| unknown, 1" in text and "FP32 peak" not in text
 
 
+def test_energies_that_are_unknown_are_blank(text_of, edited):
+    edited("energy.json", on("05_coarse_1d", 4096, without_energy("the turn was too short", "kernel")))
+    assert re.search(r"05_coarse_1d\.md\) \| 50\.4\s\(138\s%\) \|  \|\n", text_of("energies()"))
+
+
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
     for file in ("energy.json", "sustained.json", "accuracy.json"):
         (synthetic / file).unlink()
