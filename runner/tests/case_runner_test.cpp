@@ -50,6 +50,30 @@ Kernel running(void (*thread)(const void*)) {
   return with_launch([thread](const Problem&, cudaStream_t) { simt::run({{1, 1, 1}, {64, 1, 1}, 0, thread}); });
 }
 
+/// One that takes so long where the estimate launches it.
+Kernel slow_at_the_estimate(std::chrono::milliseconds time) {
+  return with_launch([time](const Problem& p, cudaStream_t) {
+    if (p.k == 64) {
+      std::this_thread::sleep_for(time);
+    }
+  });
+}
+
+/// One that has no code for the executor.
+Kernel of_a_library() {
+  Kernel kernel = with_launch({});
+  kernel.build(Target::for_executor) = {};
+  return kernel;
+}
+
+void do_nothing(const Problem&, cudaStream_t) {}
+
+/// Expects how a case ended, and `part` in its reason.
+void expect_end(const Record& record, Outcome outcome, std::string_view part) {
+  EXPECT_EQ(record.outcome, outcome) << record.reason;
+  EXPECT_NE(record.reason.find(part), std::string::npos) << record.reason;
+}
+
 class ExecutedCaseTest : public testing::Test {
  protected:
   Record run(const Kernel& kernel, const Size& size = SMALL) {
@@ -67,19 +91,6 @@ class ExecutedCaseTest : public testing::Test {
   CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}, false};
 };
 
-TEST_F(ExecutedCaseTest, IsVerifiedAndNotTimed) {
-  for (const float beta : {0.0F, -2.5F}) {
-    protocol_.beta = beta;
-    const Record record = run(chapter("02_smem_tiled"));
-    EXPECT_EQ(record.outcome, Outcome::executed);
-    EXPECT_EQ(record.reason, "");
-    EXPECT_TRUE(record.verified);
-    EXPECT_LT(*record.rel_err, 1e-6);
-    EXPECT_FALSE(record.measurement);
-    EXPECT_FALSE(record.resources);
-  }
-}
-
 TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
   protocol_.check = true;
   const Record record = run(chapter("07_warptile_hilbert"));
@@ -92,8 +103,7 @@ TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
   protocol_.mode = Mode::count;
   const Record record = run(chapter("07_warptile_hilbert"));
   if (!chapter("07_warptile_hilbert").build(Target::for_checks)) {
-    EXPECT_EQ(record.outcome, Outcome::not_supported);
-    EXPECT_NE(record.reason.find("GCC without sanitizers"), std::string::npos) << record.reason;
+    expect_end(record, Outcome::not_supported, "GCC without sanitizers");
     return;
   }
   EXPECT_EQ(record.outcome, Outcome::counted) << record.reason;
@@ -116,21 +126,14 @@ TEST_F(ExecutedCaseTest, IsCountedAndVerifiedWhereItIsSmall) {
 
 TEST_F(ExecutedCaseTest, WhatCanNotBeCountedSaysWhy) {
   protocol_.mode = Mode::count;
-  Kernel library = with_launch({});
-  library.build(Target::for_executor) = {};
-  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
-  EXPECT_NE(run(library).reason.find("library"), std::string::npos) << run(library).reason;
+  Kernel library = of_a_library();
+  expect_end(run(library), Outcome::not_supported, "library");
   library.platform = Platform::cpu;
-  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
-  EXPECT_NE(run(library).reason.find("only GPU kernels"), std::string::npos) << run(library).reason;
-  const Record unobserved = run(with_launch([](const Problem&, cudaStream_t) {}));
-  EXPECT_EQ(unobserved.outcome, Outcome::not_supported);
-  EXPECT_NE(unobserved.reason.find("GCC without sanitizers"), std::string::npos) << unobserved.reason;
+  expect_end(run(library), Outcome::not_supported, "only GPU kernels");
+  expect_end(run(with_launch(do_nothing)), Outcome::not_supported, "GCC without sanitizers");
   if (chapter("07_warptile_hilbert").build(Target::for_checks)) {
     settings_.counting.gpu = simt::find_gpu_model("t4");
-    const Record too_large = run(chapter("07_warptile_hilbert"));
-    EXPECT_EQ(too_large.outcome, Outcome::not_supported);
-    EXPECT_NE(too_large.reason.find("does not fit on an SM of NVIDIA T4"), std::string::npos) << too_large.reason;
+    expect_end(run(chapter("07_warptile_hilbert")), Outcome::not_supported, "does not fit on an SM of NVIDIA T4");
   }
 }
 
@@ -192,7 +195,7 @@ TEST_F(ExecutedCaseTest, ErrorsBeyondTheBoundAreIncorrectWhereTheClassPromisesIt
     EXPECT_EQ(record.outcome, accuracy == AccuracyClass::fp32 ? Outcome::incorrect : Outcome::compared);
     EXPECT_EQ(compare(kernel, Distribution::uniform).outcome, Outcome::incorrect);
   }
-  const Record unwritten = compare(with_launch([](const Problem&, cudaStream_t) {}), Distribution::zeros);
+  const Record unwritten = compare(with_launch(do_nothing), Distribution::zeros);
   EXPECT_EQ(unwritten.outcome, Outcome::incorrect);
   EXPECT_EQ(unwritten.errors->verdict.non_finite_wrong, SMALL.m * SMALL.n);
 }
@@ -212,20 +215,19 @@ TEST_F(ExecutedCaseTest, WorkspaceThatTheHostHasNoRoomForIsSkipped) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer ends the program instead of throwing std::bad_alloc";
 #endif
-  Kernel kernel = with_launch([](const Problem&, cudaStream_t) {});
+  Kernel kernel = with_launch(do_nothing);
   kernel.build(Target::for_executor) =
       kernel_of(test::configured_chapter_for_executor({test::Way::two_sums})).build(Target::for_executor);
   kernel.build(Target::for_executor).configurations = [](const Problem&) {
     return std::vector{Configuration{"", std::size_t{1} << 56U, {}}};
   };
   for (const Record& record : {run(kernel), compare(kernel, Distribution::uniform)}) {
-    EXPECT_EQ(record.outcome, Outcome::skipped) << record.reason;
-    EXPECT_EQ(record.reason, "not enough host memory");
+    expect_end(record, Outcome::skipped, "not enough host memory");
   }
 }
 
 TEST_F(ExecutedCaseTest, WhatIsNeverWrittenIsIncorrectWhereItIsVerified) {
-  const Kernel idle = with_launch([](const Problem&, cudaStream_t) {});
+  const Kernel idle = with_launch(do_nothing);
   for (const bool verify : {true, false}) {
     protocol_.verify = verify;
     const Record record = run(idle);
@@ -237,37 +239,24 @@ TEST_F(ExecutedCaseTest, WhatIsNeverWrittenIsIncorrectWhereItIsVerified) {
 
 TEST_F(ExecutedCaseTest, WhatNoKernelMayDoFails) {
   const Record record = run(running([](const void*) { simt::barrier(0, 96, simt::Site::current()); }));
-  EXPECT_EQ(record.outcome, Outcome::failed);
-  EXPECT_NE(record.reason.find("waits for ever at barrier 0"), std::string::npos) << record.reason;
+  expect_end(record, Outcome::failed, "waits for ever at barrier 0");
 }
 
 TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
   const Record unmodelled = run(running([](const void*) { simt::not_supported("thread block clusters"); }));
-  EXPECT_EQ(unmodelled.outcome, Outcome::not_supported);
-  EXPECT_NE(unmodelled.reason.find("thread block clusters"), std::string::npos) << unmodelled.reason;
-
-  Kernel library = with_launch({});
-  library.build(Target::for_executor) = {};
-  EXPECT_EQ(run(library).outcome, Outcome::not_supported);
-  EXPECT_EQ(run(library).reason, "needs a CUDA device");
-
+  expect_end(unmodelled, Outcome::not_supported, "thread block clusters");
+  expect_end(run(of_a_library()), Outcome::not_supported, "needs a CUDA device");
   Kernel picky = chapter("01_naive");
   picky.unsupported = [](const Problem&) { return "not this shape"; };
-  EXPECT_EQ(run(picky).outcome, Outcome::not_supported);
-  EXPECT_EQ(run(picky).reason, "not this shape");
+  expect_end(run(picky), Outcome::not_supported, "not this shape");
 }
 
 TEST_F(ExecutedCaseTest, WholeBlocksOfThreadsTakeTimeAsWell) {
   protocol_.verify = false;
-  const Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
-    if (p.k == 64) {  // the estimate's
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-  });
+  const Kernel kernel = slow_at_the_estimate(std::chrono::milliseconds(200));
   const Record record = run(kernel, {1 << 22, 1, 1});
-  EXPECT_EQ(record.outcome, Outcome::skipped);
-  EXPECT_NE(record.reason.find("would take about"), std::string::npos) << record.reason;
-  EXPECT_NE(record.reason.find("--force"), std::string::npos) << record.reason;
+  expect_end(record, Outcome::skipped, "would take about");
+  expect_end(record, Outcome::skipped, "--force");
   EXPECT_EQ(run(kernel, {1 << 10, 1, 1}).outcome, Outcome::executed);
 }
 
@@ -284,11 +273,7 @@ TEST_F(ExecutedCaseTest, FirstRunOfAKernelIsNotItsSpeed) {
 
 TEST_F(ExecutedCaseTest, SaysHowLongItWillTake) {
   protocol_.verify = false;
-  const Kernel kernel = with_launch([](const Problem& p, cudaStream_t) {
-    if (p.k == 64) {  // the estimate's
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  });
+  const Kernel kernel = slow_at_the_estimate(std::chrono::milliseconds(50));
   CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
   std::string told;
   runner.run({&kernel, {1 << 20, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });

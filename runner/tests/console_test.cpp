@@ -108,8 +108,11 @@ std::string page() {
   const std::vector<Record> cases{
       measured_record(), of_three_samples(), throttled_for_half_of_the_time(), executed_record(),
       stopped_record(Outcome::not_supported, "needs compute capability 9.0, this device has 8.0")};
-  for (const std::size_t width : {0U, 140U, 120U, 100U, 80U, 60U}) {
+  for (const std::size_t width : {0U, 80U}) {
     show(fmt::format("Cases in {} columns", width), table(width), cases);
+  }
+  for (const std::size_t width : {140U, 120U, 100U, 60U}) {
+    show(fmt::format("A case in {} columns", width), table(width), {cases.front()});
   }
   Protocol protocol;
   show("Cases without times", table(80, protocol, {false, false}), {executed_record()});
@@ -128,14 +131,15 @@ std::string page() {
   show("Sustained speed", table(0, protocol),
        {sustained_record(), stopped_record(Outcome::not_supported, "on the CPU")});
   protocol.mode = Mode::accuracy;
-  for (const std::size_t width : {0U, 100U, 40U}) {
+  for (const std::size_t width : {0U, 40U}) {
     show(fmt::format("Errors in {} columns", width), table(width, protocol), compared_records());
   }
+  show("An error in 100 columns", table(100, protocol), {compared_record()});
   show("Errors without a GPU", table(0, protocol, {false, false}), {compared_record()});
-  for (const auto& [title, record, width] : {std::tuple{"Counts", counted_record(), 0U},
-                                             {"Counts in 60 columns", counted_record(), 60U},
-                                             {"Counts without operations", counted_without_flops(), 0U},
-                                             {"Counts of two launches", record_of_two_counted_launches(), 80U}}) {
+  for (const auto& [title, record, width] :
+       {std::tuple{"Counts", counted_record(), 0U},
+        {"Counts without operations", counted_without_flops(), 0U},
+        {"Counts of two launches in 60 columns", record_of_two_counted_launches(), 60U}}) {
     text += fmt::format("## {}\n\n{}\n\n", title, fmt::join(count_report(record, width), "\n"));
   }
   std::ostringstream out;
@@ -255,22 +259,20 @@ auto lines_with(const std::vector<std::string>& lines, std::string_view part) {
                        [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
-TEST(Heading, SaysThatNothingIsVerifiedWhereThatIsSo) {
-  Options options;
-  EXPECT_EQ(lines_with(lines_of(options, false), "NOT VERIFIED"), 0);
-  options.protocol.verify = false;
-  EXPECT_EQ(lines_with(lines_of(options, false), "NOT VERIFIED"), 1);
-}
-
-TEST(Heading, SaysOnceHowKernelsAreExecuted) {
-  Options options;
-  EXPECT_EQ(lines_with(lines_of(options, false), "executed on the CPU"), 0);
-  EXPECT_EQ(lines_with(lines_of(options, true), "memory unchecked"), 1);
-  options.protocol.check = true;
-  EXPECT_EQ(lines_with(lines_of(options, true), "every access to memory checked"), 1);
-  options = {};
-  options.protocol.mode = Mode::count;
-  EXPECT_EQ(lines_with(lines_of(options, true), "executed on the CPU"), 1);
+TEST(Heading, SaysOnceWhatIsNotVerifiedAndHowKernelsAreExecuted) {
+  Options usual;
+  Options unverified;
+  unverified.protocol.verify = false;
+  Options checked;
+  checked.protocol.check = true;
+  Options counting;
+  counting.protocol.mode = Mode::count;
+  EXPECT_EQ(lines_with(lines_of(usual, false), "NOT VERIFIED"), 0);
+  EXPECT_EQ(lines_with(lines_of(unverified, false), "NOT VERIFIED"), 1);
+  EXPECT_EQ(lines_with(lines_of(usual, false), "executed on the CPU"), 0);
+  EXPECT_EQ(lines_with(lines_of(usual, true), "memory unchecked"), 1);
+  EXPECT_EQ(lines_with(lines_of(checked, true), "every access to memory checked"), 1);
+  EXPECT_EQ(lines_with(lines_of(counting, true), "executed on the CPU"), 1);
 }
 
 TEST(Heading, NamesTheDeviceAndTheFile) {
@@ -296,11 +298,18 @@ TEST(List, IsWhatItWas) {
   last.accuracy = AccuracyClass::fp16_split;
   last.min_compute_capability = 90;
   last.max_compute_capability = 103;
+  // With a variant, without a default one, and without a number.
+  const std::vector<Kernel> in_json{fake_kernel(0, "cublas"),
+                                    fake_cpu_kernel("cpu_blas"),
+                                    fake_kernel(1, "naive"),
+                                    fake_kernel(1, "naive", "uncoalesced"),
+                                    fake_kernel(10, "split_k", "atomic"),
+                                    last};
   expect_page("list.txt", "## All\n\n" + listing(fake_kernels(), ListFormat::table) + "\n## In 60 columns\n\n" +
                               listing(wrapped, ListFormat::table, 60) + "\n## In a terminal that is too narrow\n\n" +
                               listing(narrow, ListFormat::table, 30) + "\n## None\n\n" +
                               listing({}, ListFormat::table) + listing({}, ListFormat::json) + "\n## In JSON\n\n" +
-                              listing(fake_kernels(), ListFormat::json) + listing({last}, ListFormat::json));
+                              listing(in_json, ListFormat::json));
   for (const std::size_t width : {1U, 10U}) {
     EXPECT_EQ(listing(narrow, ListFormat::table, width), listing(narrow, ListFormat::table, 30));
   }

@@ -97,11 +97,6 @@ TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
             "my.cu: there is no kernel in it: no __global__ function, and no host function that launches one");
 }
 
-TEST(FindLaunch, KnowsWhetherRowsMayHaveGaps) {
-  EXPECT_TRUE(launch_of(KERNEL, {"k<<<1, 1>>>(M, lda)", {}, {}, {}}).uses_leading_dimensions());
-  EXPECT_FALSE(launch_of(KERNEL, {"k<<<1, 1>>>(M, K)", {}, {}, {}}).uses_leading_dimensions());
-}
-
 TEST(FindLaunch, OneOfSeveralIsChosenByName) {
   const std::string two =
       "__global__ void a(float* C) {}\n__global__ void b(float* C) {}\n// launch: a<<<1, 1>>>(C)\n"

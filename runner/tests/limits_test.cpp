@@ -57,11 +57,6 @@ TEST(Limits, AnFp32ProductTakesTwoUnitsOfFp16) {
   EXPECT_NEAR(halved, 7.0 / 8.0 * 7.0 / 8.0, 1e-9) << "Strassen";
 }
 
-TEST(Limits, LittleIsToleratedForTheClock) {
-  EXPECT_EQ(refusal(1.01 * least_us(CUBE_4096), CUBE_4096), "");
-  EXPECT_NE(refusal(0.9 * least_us(CUBE_4096), CUBE_4096), "");
-}
-
 TEST(Limits, AChapterMultipliesNumbersOfOneKind) {
   const auto tflops = [](AccuracyClass accuracy) {
     Kernel chapter = file_of(accuracy);
@@ -114,6 +109,7 @@ TEST(Limits, ASampleHoldsALaunch) {
 TEST(Limits, WhatIsFasterIsImplausibleAndTheReasonHasTheFormula) {
   EXPECT_EQ(refusal(256.9, CUBE_4096), "");
   EXPECT_EQ(refusal(256.8 / 1.04, CUBE_4096), "");  // clocks may be a little faster
+  EXPECT_NE(refusal(256.8 * 0.9, CUBE_4096), "");
   const std::string reason = refusal(100.0, CUBE_4096);
   EXPECT_NE(reason.find("took 100 us, and at least 256.8 us are needed: 137.4 GFLOP at 535.3 TFLOP/s = 132 SMs x 2048 "
                         "multiply-adds of fp16 x 2 x 1980 MHz / 2 for each product"),
@@ -166,17 +162,8 @@ TEST(Device, PeaksAreThoseOfTheDatasheet) {
   a100.multiprocessors = 108;
   a100.max_sm_clock_mhz = 1410;
   EXPECT_NEAR(*a100.fp32_peak_gflops(), 19.5e3, 50.0);
-}
-
-TEST(Device, PeakOfAnUnknownArchitectureIsAbsent) {
-  Device device = fake_device();
-  device.compute_capability = 250;
-  EXPECT_FALSE(device.fp32_peak_gflops());
-}
-
-TEST(Device, CapabilityText) {
-  EXPECT_EQ(capability_text(90), "9.0");
-  EXPECT_EQ(capability_text(121), "12.1");
+  a100.compute_capability = 250;
+  EXPECT_FALSE(a100.fp32_peak_gflops()) << "of an unknown architecture";
 }
 
 TEST(FlushBytes, AreNeverFewerThanAColdCacheTakes) {

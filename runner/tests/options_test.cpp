@@ -154,7 +154,7 @@ TEST(Options, HelpNamesEveryFlagAndTheExitStatuses) {
     const ParseResult result = parse(words(line));
     ASSERT_TRUE(result.text.has_value());
     Options any;
-    Arguments named{"--help", "Usage: runner", "Examples:", "Exit status:", "cancelling ", "[256:8192; "};
+    Arguments named{"--help", "Usage: runner", "Examples:", "Exit status:", "cancelling ", "[256:8192; ", "\n  130 "};
     for (const FlagGroup& group : all_flags(any)) {
       for (const Flag& flag : group.flags) {
         named.push_back(flag.name + " " + flag.value);

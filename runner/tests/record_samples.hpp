@@ -262,27 +262,27 @@ inline std::vector<std::pair<std::string, Record>> sample_records() {
   of_file.file = KernelFile{"dir/my.cu", std::string(64, 'a'), "g++ -O2"};
   Record of_ranks = executed_record();
   of_ranks.spread = to_json(spread_over_two());
-  return {{"measured", measured_record()},
-          {"three samples", of_three_samples()},
-          {"with energy", record_with_energy()},
-          {"with unknown energy", with_unknown_energy()},
-          {"sustained", sustained_record()},
-          {"sustained without cuBLAS", sustained_without_cublas()},
-          {"sustained, and wrong", stopped(sustained_record())},
-          {"executed", executed_record()},
-          {"of a file", of_file},
-          {"on several GPUs", of_ranks},
+  return {{"on the CPU", on_the_cpu({512, 256, 64})},
+          {"a batch", on_the_cpu({512, 256, 64, true, false, 96})},
+          {"stopped", stopped_record(Outcome::failed, "out of order")},
           {"compared", compared_record()},
           {"infinite errors", with_infinite_errors()},
           {"compared, and wrong", stopped(compared_record())},
+          {"counted, and wrong", stopped(counted_record())},
           {"counted", counted_record()},
           {"counted without operations", without_flops()},
-          {"counted, and wrong", stopped(counted_record())},
           {"two launches", record_of_two_counted_launches()},
+          {"executed", executed_record()},
+          {"of a file", of_file},
+          {"on several GPUs", of_ranks},
+          {"sustained", sustained_record()},
+          {"sustained without cuBLAS", sustained_without_cublas()},
+          {"sustained, and wrong", stopped(sustained_record())},
           {"profiled", profiled_record()},
-          {"on the CPU", on_the_cpu({512, 256, 64})},
-          {"a batch", on_the_cpu({512, 256, 64, true, false, 96})},
-          {"stopped", stopped_record(Outcome::failed, "out of order")}};
+          {"three samples", of_three_samples()},
+          {"measured", measured_record()},
+          {"with energy", record_with_energy()},
+          {"with unknown energy", with_unknown_energy()}};
 }
 
 }  // namespace sgemm

@@ -1,5 +1,6 @@
-// What a results file has of a case. records.txt has the records of samples, a line for each entry. With
-// SGEMM_WRITE_PAGE set the test writes it anew: the difference shows what a change does.
+// What a results file has of a case. records.txt has the records of samples, a line for each entry in which a sample
+// differs from the one above it. With SGEMM_WRITE_PAGE set the test writes it anew: the difference shows what a change
+// does.
 
 #include "record/record.hpp"
 
@@ -33,13 +34,20 @@ Json rounded(Json json) {
 
 TEST(Record, IsWhatItWas) {
   std::string page;
+  Json above = Json::object();
   for (const auto& [title, record] : sample_records()) {
     page += "## " + title + "\n\n";
-    const Json json = rounded(to_json(record, 1));
+    Json json = rounded(to_json(record, 1));
     for (const auto& [name, entry] : json.items()) {
-      page += name + ": " + entry.dump() + '\n';
+      if (!above.contains(name) || above[name].dump() != entry.dump()) {
+        page += name + ": " + entry.dump() + '\n';
+      }
+    }
+    for (const auto& [name, entry] : above.items()) {
+      page += json.contains(name) ? "" : "no " + name + '\n';
     }
     page += '\n';
+    above = std::move(json);
   }
   expect_page("records.txt", page);
 }

@@ -199,20 +199,6 @@ TEST_F(ResultsFileTest, IsReadableByEveryone) {
   EXPECT_EQ(fs::status("out").permissions(), READABLE);
 }
 
-TEST_F(ResultsFileTest, RepetitionsAreNumbered) {
-  ResultsFile file(OutputFile("out.json"), context_without_device());
-  for (int i = 0; i < 3; ++i) {
-    file.add(measured_record());
-  }
-  file.add(stopped_record(Outcome::skipped, "another case"));
-  const nlohmann::json cases = nlohmann::json::parse(read("out.json")).at("benchmarks");
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetition_index"), i);
-    EXPECT_EQ(cases[static_cast<std::size_t>(i)].at("repetitions"), 3);
-  }
-  EXPECT_EQ(cases[3].at("repetitions"), 1);
-}
-
 /// Every kind of record that there is; runner/tests/outside compares these files with the schema.
 TEST_F(ResultsFileTest, Samples) {
   for (const auto& [name, context] : {std::pair("results_with_device.json", context_with_device()),

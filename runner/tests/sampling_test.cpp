@@ -75,37 +75,34 @@ TEST(Sampling, SteadyTimesEndAfterTheFewestSamplesThatAreTrusted) {
   EXPECT_EQ(rounds.orders.size(), 2U + MIN_SAMPLES) << "two rounds of warm-up";
 }
 
+/// Rounds whose last time is between 50 and 150 us, behind those that are given.
+Round noisy(const std::vector<double>& before) {
+  return [before, random = std::mt19937(3)](const std::vector<int>&, int) mutable {
+    std::vector<double> times = before;
+    times.push_back(std::uniform_real_distribution<double>(50.0, 150.0)(random));
+    return times;
+  };
+}
+
 TEST(Sampling, NoisyTimesGoOnUntilTheMostSamples) {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<double> noise(50.0, 150.0);
-  const Timings timings = take_samples([&](const std::vector<int>&, int) { return std::vector<double>{noise(random)}; },
-                                       timeless(1, false), ignore);
+  const Timings timings = take_samples(noisy({}), timeless(1, false), ignore);
   EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
   EXPECT_TRUE(timings.rival_us.empty());
   EXPECT_TRUE(timings.ratios().empty());
 }
 
 TEST(Sampling, NoiseOfTheRatioAloneKeepsSampling) {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<double> noise(50.0, 150.0);
-  const Timings timings = take_samples(
-      [&](const std::vector<int>&, int) {
-        return std::vector<double>{100.0, noise(random)};
-      },
-      timeless(2, true), ignore);
+  const Timings timings = take_samples(noisy({100.0}), timeless(2, true), ignore);
   EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
 }
 
-TEST(Sampling, BudgetEndsSampling) {
-  FakeClock clock;
-  const Timings timings = take_samples(unsteady(clock, 0.5), on_clock(clock, 5.0), ignore);
-  EXPECT_EQ(timings.kernel_us.size(), 10U) << "and the round of warm-up does not count";
-}
-
-TEST(Sampling, BudgetEndsAfterTheFewestSamples) {
-  FakeClock clock;
-  const Timings timings = take_samples(unsteady(clock, 0.5), on_clock(clock, 0.001), ignore);
-  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(FEWEST_SAMPLES));
+TEST(Sampling, BudgetEndsSamplingAfterTheFewestSamples) {
+  const auto samples_in = [](double seconds) {
+    FakeClock clock;
+    return take_samples(unsteady(clock, 0.5), on_clock(clock, seconds), ignore).kernel_us.size();
+  };
+  EXPECT_EQ(samples_in(5.0), 10U) << "and the round of warm-up does not count";
+  EXPECT_EQ(samples_in(0.001), static_cast<std::size_t>(FEWEST_SAMPLES));
 }
 
 TEST(Sampling, SlowKernelsWarmUpOnce) {

@@ -169,13 +169,6 @@ TEST(Trace, ThrottlingHasItsShareOfTheTimeAndItsReasons) {
   EXPECT_NEAR(shares[1].second, 0.5, 0.01);
 }
 
-TEST(Trace, ATraceOfNothingHasNoMeans) {
-  const Trace nothing;
-  EXPECT_FALSE(nothing.mean_sm_clock_mhz());
-  EXPECT_EQ(nothing.throttled_share(), 0.0);
-  EXPECT_FALSE(energy_of(nothing).use);
-}
-
 TEST(Energy, IsThatBetweenTheFirstAndTheLastStepOfTheCounter) {
   const EnergyAnswer answer = energy_of(FakeBoard{}.watch(1.0));
   ASSERT_TRUE(answer.use);
@@ -209,10 +202,12 @@ TEST(Watch, SamplesWhileSomethingElseRuns) {
   EXPECT_EQ(trace.points.front().sample.sm_clock_mhz, 1500);
 }
 
-TEST(Watch, WithoutNvmlThereIsAReason) {
+TEST(Watch, WithoutNvmlThereIsAReasonAndNoMean) {
   Watch watch(nullptr);
   const Trace trace = watch.stop();
   EXPECT_TRUE(trace.points.empty());
+  EXPECT_FALSE(trace.mean_sm_clock_mhz());
+  EXPECT_EQ(trace.throttled_share(), 0.0);
   EXPECT_EQ(energy_of(trace).reason, "NVML is missing or does not know this GPU");
 }
 

@@ -112,9 +112,8 @@ TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
   EXPECT_TRUE(is_wrong(NAN_DOUBLE, 1.0, 0.5));
   EXPECT_TRUE(is_wrong(INF, 1.0, 0.5));
   EXPECT_TRUE(is_wrong(-INF, 1.0, 0.5));
+  EXPECT_TRUE(is_wrong(1.0, 1.0, NAN_DOUBLE));
 }
-
-TEST(ElementTest, BoundThatIsNanAcceptsNothingFinite) { EXPECT_TRUE(is_wrong(1.0, 1.0, NAN_DOUBLE)); }
 
 TEST(ElementTest, NonFiniteExpectationNeedsTheSame) {
   EXPECT_FALSE(is_wrong(NAN_DOUBLE, NAN_DOUBLE, NAN_DOUBLE));
@@ -138,28 +137,36 @@ TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
   EXPECT_TRUE(is_wrong(INF, 0.9 * FLOAT_MAX, 1e32));
 }
 
-TEST(TallyTest, MeasuresErrorsOfFiniteElements) {
+TEST(TallyTest, MeasuresErrorsOfFiniteElementsAndMergesInAnyOrder) {
   const ErrorBound bound{0.25, 0.0};
   Tally one;
   one.add(3.0, 4.0, {8.0}, bound, 0);
-  one.add(NAN_DOUBLE, 1.0, {1.0}, bound, 1);
   one.add(INF, INF, {INF}, bound, 2);
+  one.add(-INF, INF, {INF}, bound, 7);
   Tally two;
-  two.add(-INF, INF, {INF}, bound, 3);
+  two.add(NAN_DOUBLE, 1.0, {1.0}, bound, 3);
   two.add(-3.0, -3.0, {6.0}, bound, 4);
-  Tally merged = two;
-  merged.merge(one);
-  EXPECT_EQ(merged.compared, 5);
-  EXPECT_EQ(merged.wrong, 2);
-  EXPECT_EQ(merged.non_finite, 2);
-  EXPECT_EQ(merged.non_finite_wrong, 2);
-  EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 0.5);
-  EXPECT_DOUBLE_EQ(merged.max_scaled_error, 0.125);
-  const Verdict verdict = to_verdict(merged, 5, true);
-  EXPECT_DOUBLE_EQ(verdict.rel_err, 0.2);
-  EXPECT_DOUBLE_EQ(verdict.componentwise_err, 0.125);
-  EXPECT_DOUBLE_EQ(*verdict.condition, 2.0);
-  EXPECT_TRUE(verdict.full);
+  Tally forward = one;
+  forward.merge(two);
+  Tally backward = two;
+  backward.merge(one);
+  for (const Tally& merged : {forward, backward}) {
+    EXPECT_EQ(merged.compared, 5);
+    EXPECT_EQ(merged.wrong, 2);
+    EXPECT_EQ(merged.non_finite, 2);
+    EXPECT_EQ(merged.non_finite_wrong, 2);
+    EXPECT_EQ(merged.first_wrong, 3);
+    EXPECT_TRUE(std::isnan(merged.first_wrong_value));
+    EXPECT_DOUBLE_EQ(merged.first_wrong_expected, 1.0);
+    EXPECT_DOUBLE_EQ(merged.first_wrong_bound, 0.25);
+    EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 0.5);
+    EXPECT_DOUBLE_EQ(merged.max_scaled_error, 0.125);
+    const Verdict verdict = to_verdict(merged, 5, true);
+    EXPECT_DOUBLE_EQ(verdict.rel_err, 0.2);
+    EXPECT_DOUBLE_EQ(verdict.componentwise_err, 0.125);
+    EXPECT_DOUBLE_EQ(*verdict.condition, 2.0);
+    EXPECT_TRUE(verdict.full);
+  }
 }
 
 TEST(TallyTest, BoundLooksAtTheLargestNumbersWhereItsClassDoes) {
@@ -181,30 +188,6 @@ TEST(TallyTest, WhereAllTermsAreZeroAnElementMustBeExact) {
   off.add(0x1p-149, 0.0, {0.0}, bound, 0);
   EXPECT_EQ(off.wrong, 1);
   EXPECT_EQ(off.max_scaled_error, INF);
-}
-
-TEST(TallyTest, MergesInAnyOrder) {
-  Tally one;
-  one.add(1.0, 1.0, {1.0}, {0.1, 0.0}, 0);
-  one.add(2.0, 1.0, {1.0}, {0.5, 0.0}, 7);
-  Tally two;
-  two.add(NAN_DOUBLE, 3.0, {1.0}, {0.25, 0.0}, 3);
-  two.add(INF, INF, {INF}, {0.25, 0.0}, 4);
-  Tally forward = one;
-  forward.merge(two);
-  Tally backward = two;
-  backward.merge(one);
-  for (const Tally& merged : {forward, backward}) {
-    EXPECT_EQ(merged.compared, 4);
-    EXPECT_EQ(merged.wrong, 2);
-    EXPECT_EQ(merged.first_wrong, 3);
-    EXPECT_TRUE(std::isnan(merged.first_wrong_value));
-    EXPECT_DOUBLE_EQ(merged.first_wrong_expected, 3.0);
-    EXPECT_DOUBLE_EQ(merged.first_wrong_bound, 0.25);
-    EXPECT_DOUBLE_EQ(merged.max_bound_ratio, 2.0);
-    EXPECT_DOUBLE_EQ(merged.error_squares, 1.0);
-    EXPECT_DOUBLE_EQ(merged.reference_squares, 2.0);
-  }
 }
 
 TEST(SamplesTest, HaveOneLineInEveryBandAndTheEdges) {

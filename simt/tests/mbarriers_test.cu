@@ -292,6 +292,7 @@ std::string complaint(Which which) {
 
 template <class Which>
 void expect_complaint(Which which, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(static_cast<int>(which));
   expect_message(complaint(which), "mbarriers_test.cu", parts);
   EXPECT_EQ(complaint(Which::right), "");
 }
@@ -305,50 +306,26 @@ TEST(CheckedMbarriers, RightUses) {
   }
 }
 
-TEST(CheckedMbarriers, StageThatIsReadTooEarly) {
+TEST(CheckedMbarriers, WrongUsesAreNamed) {
   expect_complaint(Ring::read_before_wait, {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
-}
-
-TEST(CheckedMbarriers, StageThatIsOverwrittenTooEarly) {
   expect_complaint(Ring::overwrite_unreleased, {"thread (0,0,0)", "an asynchronous copy writes 4 bytes",
                                                 "shared stages, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Ring::release_before_read,
                    {"an asynchronous copy writes 4 bytes", "shared stages, which thread (", "read, and no barrier"});
-}
-
-TEST(CheckedMbarriers, WaitForTheWrongParity) {
   expect_complaint(Ring::wrong_parity, {"an asynchronous copy writes 4 bytes", "shared stages, which thread (",
                                         "read, and no barrier lies in between; it read at "});
-}
-
-TEST(CheckedMbarriers, InitialisedWithoutABarrier) {
   expect_complaint(Ring::no_barrier_after_init, {"thread (1,0,0)", "an operation on an mbarrier reads 8 bytes",
                                                  "shared empty, which thread (0,0,0) wrote, and no barrier"});
-}
-
-TEST(CheckedMbarriers, CopiesAreThereForThoseWhoWait) {
   expect_complaint(Handover::own_copy_before_wait,
                    {"thread (0,0,0)", "shared values, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Handover::other_barrier_instead,
                    {"reads 4 bytes", "shared values, which thread (", "wrote, and no barrier"});
-}
-
-TEST(CheckedMbarriers, CopiesAnnounceNothingElse) {
   expect_complaint(Handover::store_announced_as_copy,
                    {"thread (32,0,0)", "shared values, which thread (31,0,0) wrote, and no barrier"});
-}
-
-TEST(CheckedMbarriers, WhoArrivesAndDoesNotWaitLearnsNothing) {
   expect_complaint(Handover::arriver_does_not_wait,
                    {"thread (0,0,0)", "reads 4 bytes", "shared values, which thread (63,0,0) wrote, and no barrier"});
-}
-
-TEST(CheckedMbarriers, WhatFollowsAnArrivalIsNotPassedOn) {
   expect_complaint(Handover::arriver_reads_on,
                    {"thread (32,0,0)", "writes 4 bytes", "shared values, which thread (0,0,0) read, and no barrier"});
-}
-
-TEST(CheckedMbarriers, NothingElseUsesTheirMemory) {
   expect_complaint(Handover::overwrite_mbarrier,
                    {"thread (0,0,0)", "writes 8 bytes", "shared barrier, which an mbarrier is kept in"});
 }

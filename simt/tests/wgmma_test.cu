@@ -591,29 +591,6 @@ TEST(WgmmaTest, AddsProducts) {
   }
 }
 
-TEST(WgmmaTest, RegistersOfAGiveWhatItsTileGives) {
-  for (const Half format : {Half::fp16, Half::bf16}) {
-    const Product tile(format);
-    const std::vector<float> expected = tile.run(Wgmma::right);
-    for (const WgmmaForm form : {WgmmaForm::registers_128, WgmmaForm::registers_64, WgmmaForm::registers_32}) {
-      SCOPED_TRACE(testing::Message() << static_cast<int>(form) << ' ' << static_cast<int>(format));
-      Product product(format, form);
-      const auto first_columns = [&](const std::vector<float>& wide, std::vector<float>& narrow) {
-        for (std::size_t place = 0; place < narrow.size(); ++place) {
-          narrow[place] = wide[place / product.columns * tile.columns + place % product.columns];
-        }
-      };
-      first_columns(tile.b, product.b);
-      first_columns(tile.c, product.c);
-      std::vector<float> expected_here(2 * product.elements);
-      first_columns(expected, expected_here);
-      const std::vector<float> d = product.run(Wgmma::right);
-      EXPECT_TRUE(
-          std::equal(d.begin(), d.begin() + static_cast<std::ptrdiff_t>(product.elements), expected_here.begin()));
-    }
-  }
-}
-
 TEST(WgmmaTest, CutsOffEachSum) {
   for (const WgmmaForm form : FORMS) {
     Product product(Half::bf16, form);
@@ -901,6 +878,7 @@ simt::LaunchCounts counts_of(const std::vector<simt::GlobalArray>& described, co
 
 template <class Which>
 void expect_complaint(Which which, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(static_cast<int>(which));
   expect_message(complaint(which), "wgmma_test.cu", parts);
   EXPECT_EQ(complaint(Which::right), "");
 }
@@ -909,9 +887,6 @@ TEST(CheckedWgmma, RightUses) {
   for (const BulkRing which : {BulkRing::right, BulkRing::one_group_behind, BulkRing::halves}) {
     EXPECT_EQ(complaint(which), "") << static_cast<int>(which);
   }
-}
-
-TEST(CheckedWgmma, RightProducts) {
   for (const WgmmaForm form : FORMS) {
     for (const Wgmma which : {Wgmma::right, Wgmma::two_at_once, Wgmma::store_behind_b}) {
       EXPECT_EQ(complaint(which, form), "") << static_cast<int>(form) << ' ' << static_cast<int>(which);
@@ -928,51 +903,35 @@ TEST(CheckedWgmma, TileOfBThatIsOverwrittenBeforeTheWait) {
   }
 }
 
-TEST(CheckedWgmma, StageThatIsReleasedBeforeTheWait) {
+TEST(CheckedBulkCopies, WrongUsesAreNamed) {
+  const std::vector<std::string> overwrites{"thread (0,0,0)", "writes 1 bytes", "which wgmma reads in warp ",
+                                            "no wait for it lies in between"};
+  const std::vector<std::string> reads_too_early{"wgmma reads 16 bytes", "of dynamic shared memory, which "};
+  const std::vector<std::string> reads_other_stage{
+      "wgmma reads 16 bytes", "of dynamic shared memory, which a bulk copy wrote, and no wait for"};
   expect_complaint(BulkRing::release_before_wait,
                    {"thread (160,0,0)", "a bulk copy writes 16384 bytes",
                     "of dynamic shared memory, which wgmma reads in warp ", ", and no wait for it lies in between"});
   expect_complaint(BulkRing::release_one_group_too_early,
                    {"a bulk copy writes ", "which wgmma reads in warp ", ", and no wait for it lies in between"});
-}
-
-TEST(CheckedWgmma, StageThatIsOverwrittenUnreleased) {
   expect_complaint(BulkRing::overwrite_unreleased,
                    {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "which a bulk copy wrote, and no wait for"});
-  for (const BulkRing which : {BulkRing::store_to_a_while_read, BulkRing::store_to_b_while_read}) {
-    expect_complaint(
-        which, {"thread (0,0,0)", "writes 1 bytes", "which wgmma reads in warp ", "no wait for it lies in between"});
-  }
-}
-
-TEST(CheckedWgmma, CopiesAreThereForThoseWhoWaitThere) {
-  for (const BulkRing which : {BulkRing::read_a_unawaited, BulkRing::read_b_unawaited}) {
-    expect_complaint(which, {"wgmma reads 16 bytes", "of dynamic shared memory, which "});
-  }
-  for (const BulkRing which : {BulkRing::read_other_stage_of_a, BulkRing::read_other_stage_of_b}) {
-    expect_complaint(which,
-                     {"wgmma reads 16 bytes", "of dynamic shared memory, which a bulk copy wrote, and no wait for"});
-  }
-}
-
-TEST(CheckedBulkCopies, StayWithinBothEnds) {
+  expect_complaint(BulkRing::store_to_a_while_read, overwrites);
+  expect_complaint(BulkRing::store_to_b_while_read, overwrites);
+  expect_complaint(BulkRing::read_a_unawaited, reads_too_early);
+  expect_complaint(BulkRing::read_b_unawaited, reads_too_early);
+  expect_complaint(BulkRing::read_other_stage_of_a, reads_other_stage);
+  expect_complaint(BulkRing::read_other_stage_of_b, reads_other_stage);
   expect_complaint(BulkRing::beyond_source,
                    {"thread (160,0,0)", "a bulk copy reads 16384 bytes", "beyond the end of TILES"});
   expect_complaint(BulkRing::beyond_shared_memory,
                    {"thread (160,0,0)", "a bulk copy writes 16384 bytes", "outside of shared memory"});
 }
 
-TEST(CheckedNamedBarriers, RightUses) {
-  EXPECT_EQ(complaint(NamedArrival::right), "");
+TEST(CheckedNamedBarriers, WrongUsesAreNamed) {
   EXPECT_EQ(complaint(NamedArrival::reader_first), "");
-}
-
-TEST(CheckedNamedBarriers, WhoArrivesLearnsNothing) {
   expect_complaint(NamedArrival::read_after_arrival, {"thread (63,0,0)", "reads 4 bytes", "of shared values, which ",
                                                       " wrote, and no barrier lies in between"});
-}
-
-TEST(CheckedNamedBarriers, WhatFollowsAnArrivalIsNotPassedOn) {
   expect_complaint(NamedArrival::release_before_read,
                    {"thread (0,0,0)", "writes 4 bytes", "of shared values, which thread (", " read, and no barrier"});
 }

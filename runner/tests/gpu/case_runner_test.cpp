@@ -60,6 +60,16 @@ Kernel with_launch(const std::function<void(const Problem&, cudaStream_t)>& laun
   return kernel;
 }
 
+/// Right in its first launch alone.
+Kernel honest_once() {
+  return with_launch([honest = cublas_build().prepare(Problem{}), launches = std::make_shared<int>(0)](
+                         const Problem& p, cudaStream_t stream) {
+    if (++*launches <= 1) {
+      honest(p, stream);
+    }
+  });
+}
+
 /// Whether this device has to run `kernel` with operands of that size.
 bool has_to_run(const Kernel& kernel, const Size& size = SMALL) {
   return test::has_to_run(kernel, query_device(0).device->compute_capability) &&
@@ -72,6 +82,12 @@ std::vector<Kernel> kernels_of_one_gpu() {
   std::copy_if(kernels().begin(), kernels().end(), std::back_inserter(of_one),
                [](const Kernel& kernel) { return kernel.local_kernel.empty(); });
   return of_one;
+}
+
+/// Expects how a case ended, and `part` in its reason.
+void expect_end(const Record& record, Outcome outcome, std::string_view part) {
+  EXPECT_EQ(record.outcome, outcome) << record.reason;
+  EXPECT_NE(record.reason.find(part), std::string::npos) << record.reason;
 }
 
 class CaseRunnerTest : public testing::Test {
@@ -272,9 +288,7 @@ TEST_F(CaseRunnerTest, LayoutThatIsIgnoredIsIncorrect) {
   for (const std::string_view size : {"192:nt", "192:tn", "192:tt"}) {
     EXPECT_EQ(run(not_transposed, parse_sizes(size).front()).outcome, Outcome::incorrect) << size;
   }
-  const Record record = run(one_product, {192, 160, 224, false, false, 3});
-  EXPECT_EQ(record.outcome, Outcome::incorrect);
-  EXPECT_NE(record.reason.find("of product 1"), std::string::npos) << record.reason;
+  expect_end(run(one_product, {192, 160, 224, false, false, 3}), Outcome::incorrect, "of product 1");
 }
 
 TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
@@ -315,15 +329,9 @@ TEST_F(CaseRunnerTest, ResultThatIsNeverWrittenIsIncorrect) {
 }
 
 TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
-  auto launches = std::make_shared<int>(0);
-  const Prepared honest = cublas_build().prepare(Problem{});
-  const Record record = run(with_launch([=](const Problem& p, cudaStream_t stream) {
-    if (++*launches <= 1) {
-      honest(p, stream);
-    }
-  }));
+  const Record record = run(honest_once());
   EXPECT_EQ(record.outcome, Outcome::incorrect);
-  EXPECT_EQ(record.reason.rfind("after timing: ", 0), 0U) << record.reason;
+  EXPECT_TRUE(record.reason.starts_with("after timing: ")) << record.reason;
 }
 
 TEST_F(CaseRunnerTest, EnergyIsMeasuredAfterTheSamples) {
@@ -356,15 +364,9 @@ TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterItsTurn) {
     EXPECT_NEAR(right.sustained.at(owner).at("seconds").get<double>(), 0.2, 0.1);
   }
   EXPECT_FALSE(right.measurement);
-  auto launches = std::make_shared<int>(0);
-  const Prepared honest = cublas_build().prepare(Problem{});
-  const Record wrong = run(with_launch([=](const Problem& p, cudaStream_t stream) {
-    if (++*launches <= 1) {
-      honest(p, stream);
-    }
-  }));
+  const Record wrong = run(honest_once());
   EXPECT_EQ(wrong.outcome, Outcome::incorrect);
-  EXPECT_EQ(wrong.reason.rfind("after its turn: ", 0), 0U) << wrong.reason;
+  EXPECT_TRUE(wrong.reason.starts_with("after its turn: ")) << wrong.reason;
   EXPECT_TRUE(wrong.sustained.is_null());
 }
 
@@ -374,10 +376,8 @@ TEST_F(CaseRunnerTest, NothingIsDoneFasterThanTheMachineCanBe) {
 }
 
 TEST_F(CaseRunnerTest, FailedLaunchIsReportedAndTheNextCaseRuns) {
-  const Record record =
-      run(with_launch([](const Problem&, cudaStream_t) { CUDA_CHECK(cudaErrorInvalidConfiguration); }));
-  EXPECT_EQ(record.outcome, Outcome::failed);
-  EXPECT_NE(record.reason.find("cudaErrorInvalidConfiguration"), std::string::npos);
+  const Kernel failing = with_launch([](const Problem&, cudaStream_t) { CUDA_CHECK(cudaErrorInvalidConfiguration); });
+  expect_end(run(failing), Outcome::failed, "cudaErrorInvalidConfiguration");
   expect_complete(run(cublas()));
 }
 
@@ -387,9 +387,7 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
   EXPECT_EQ(run(future).outcome, Outcome::not_supported);
   Kernel past = cublas();
   past.max_compute_capability = 10;
-  const Record outlived = run(past);
-  EXPECT_EQ(outlived.outcome, Outcome::not_supported);
-  EXPECT_EQ(outlived.reason.rfind("needs instructions of compute capability 1.0", 0), 0U) << outlived.reason;
+  expect_end(run(past), Outcome::not_supported, "needs instructions of compute capability 1.0");
   past.max_compute_capability = query_device(0).device->compute_capability;
   expect_complete(run(past));
   Kernel not_compiled = cublas();
@@ -397,15 +395,11 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
   EXPECT_EQ(run(not_compiled).reason, "this build has no code for sm_90a: add 90a-real to -DCMAKE_CUDA_ARCHITECTURES");
   Kernel picky = cublas();
   picky.unsupported = [](const Problem&) { return "not this shape"; };
-  const Record record = run(picky);
-  EXPECT_EQ(record.outcome, Outcome::not_supported);
-  EXPECT_EQ(record.reason, "not this shape");
+  expect_end(run(picky), Outcome::not_supported, "not this shape");
 }
 
 TEST_F(CaseRunnerTest, ProblemLargerThanMemoryIsSkipped) {
-  const Record record = run(cublas(), {1 << 19, 1 << 19, 1});  // C alone has 1 TiB
-  EXPECT_EQ(record.outcome, Outcome::skipped);
-  EXPECT_NE(record.reason.find("GiB"), std::string::npos) << record.reason;
+  expect_end(run(cublas(), {1 << 19, 1 << 19, 1}), Outcome::skipped, "GiB");  // C alone has 1 TiB
   expect_complete(run(cublas()));
 }
 

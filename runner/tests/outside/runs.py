@@ -80,6 +80,20 @@ def run_with_time_limit(run: Callable[[str], Run], hanging: Callable[[dict], boo
     return done, seconds
 
 
+def run_nvcc_on_all(folder: Path, files: list[Path], headers: list[str], *options: str) -> None:
+    """Compiles files in one source, each .cu file in a namespace: nvcc takes longer for CUDA's headers than for any of
+    them."""
+    lines = [f"#include <{header}>" for header in headers]
+    for path in files:
+        include = f'#include "{path}"'
+        lines += [f"namespace of_{path.stem} {{", include, "}"] if path.suffix == ".cu" else [include]
+        lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", path.read_text("utf-8"), re.MULTILINE)]
+    (folder / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = ["nvcc", "-std=c++17", *options, str(folder / "all.cu")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Waits for something that a process does before it ends."""
     deadline = time.monotonic() + HANGS

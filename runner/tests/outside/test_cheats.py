@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 
 import pytest
 
 import cheats
+from runs import run_nvcc_on_all
 
 ALL = cheats.cheats()
 
@@ -31,16 +31,8 @@ def test_the_table_is_that_of_the_headers():
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 def test_nvcc_takes_all_of_them(tmp_path):
-    """In one source, each in a namespace: nvcc takes longer for CUDA's headers than for any of them."""
     files = [cheats.FOLDER / "product.cuh", *(cheat.path for cheat in ALL)]
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
-    headers = sorted({name for text in texts.values() for name in re.findall(r"^#include <(.+)>", text, re.MULTILINE)})
-    lines = [f"#include <{header}>" for header in headers]
-    for path, text in texts.items():
-        include = f'#include "{path}"'
-        lines += [f"namespace of_{path.stem} {{", include, "}"] if path.suffix == ".cu" else [include]
-        lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", text, re.MULTILINE)]
-    (tmp_path / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = ["nvcc", "-std=c++17", "-arch=sm_90a", "-Xcicc", "-O0", "-Xptxas", "-O0", "-c", "-o", tmp_path / "all.o"]
-    done = subprocess.run([*command, tmp_path / "all.cu"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    headers = sorted({name for text in texts for name in re.findall(r"^#include <(.+)>", text, re.MULTILINE)})
+    options = ("-arch=sm_90a", "-Xcicc", "-O0", "-Xptxas", "-O0", "-c", "-o", "all.o")
+    run_nvcc_on_all(tmp_path, files, headers, *options)

@@ -21,12 +21,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def completions(*words: str) -> list[str]:
-    done = subprocess.run(
-        ["bash", "-c", ASK, "bash", str(ROOT / "scripts" / "completion.bash"), str(RUNNER), *words],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = ["bash", "-c", ASK, "bash", str(ROOT / "scripts" / "completion.bash"), str(RUNNER), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return done.stdout.split()
 

@@ -44,13 +44,6 @@ def test_int8_holds_its_bound_on_all_kinds_of_operands(run):
     assert {case["accuracy_class"] for case in done.cases} == {"int8_split"}
 
 
-def test_a_grid_of_another_number_of_gpus_is_refused(run):
-    done = run("--grid", "2x2", "--gpus", "3", "--sizes", "64")
-    assert done.status == 2
-    assert done.stderr == "runner: --grid 2x2 takes 4 GPUs, --gpus says 3\n"
-    assert not done.path.exists()
-
-
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [

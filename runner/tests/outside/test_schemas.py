@@ -41,12 +41,8 @@ def test_files_with_every_kind_of_record_make_a_report(samples, tmp_path):
     for name, document in samples.items():
         path = tmp_path / name
         path.write_text(json.dumps(document), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         of_device = " names no device, so its GPU is called unknown, and has no peaks\n"
         expected = f"warning: {path}{of_device}" if name == "results_without_device.json" else ""
         assert (done.returncode, done.stderr) == (0, expected), name

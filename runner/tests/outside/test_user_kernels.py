@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import HANGS, RUNNER, needs_runner, run_runner, run_with_time_limit, wait_until
+from runs import HANGS, RUNNER, needs_runner, run_nvcc_on_all, run_runner, run_with_time_limit, wait_until
 from tools import testing, wrong_kernels
 
 pytestmark = needs_runner
@@ -30,6 +30,20 @@ __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const fl
 """
 RIGHT = LAUNCH + KERNEL
 CHECK_HINT = "; --check names the line of a forbidden access"
+
+
+def host_function(before: str) -> str:
+    """A host function for small sizes, and what it does before it launches KERNEL."""
+    return f"""void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {{
+  {before}
+  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
+}}
+"""
+
+
+def write_compiler(path: Path, commands: str) -> None:
+    path.write_text(f"#!/bin/sh\n{commands}\n", encoding="utf-8")
+    path.chmod(0o755)
 
 
 @pytest.fixture
@@ -325,8 +339,7 @@ def test_included_files_are_found_and_their_changes_too(run, tmp_path):
 def test_the_second_run_compiles_nothing(run, monkeypatch, tmp_path):
     log = tmp_path / "log"
     compiler = tmp_path / "compiler"
-    compiler.write_text(f'#!/bin/sh\necho "$@" >>{log}\nexec c++ "$@"\n', encoding="utf-8")
-    compiler.chmod(0o755)
+    write_compiler(compiler, f'echo "$@" >>{log}\nexec c++ "$@"')
 
     def compilations():
         lines = log.read_text(encoding="utf-8").splitlines()
@@ -427,13 +440,7 @@ def test_what_is_not_supported_is_named(run, arguments):
 
 def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    asks = (
-        "#include <cstdio>\n" + KERNEL + "void ask(int M, int N, int K, float alpha, const float* A, const float* B, "
-    )
-    asks += (
-        "float beta, float* C) {\n  if (getchar() == EOF) sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, "
-    )
-    asks += "beta, C);\n}\n"
+    asks = "#include <cstdio>\n" + KERNEL + host_function("if (getchar() == EOF)")
     (tmp_path / "asks.cu").write_text(asks, encoding="utf-8")
     reading, writing = os.pipe()  # as from a terminal at which nobody types
     command = [str(RUNNER), "--kernel", "asks.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
@@ -445,29 +452,19 @@ def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
 
 # ---- What ends the process of a case ----
 
+LARGE_ARRAY = "volatile float all[100000]; for (int i = 99999; i >= 0; --i) all[i] = 0; sum += all[M];"
 CRASHES = {
-    "null.cu": (
-        "sum = 0;",
-        "sum = *(volatile float*)nullptr;",
-        rf"crashed: Segmentation fault \(signal 11\){CHECK_HINT}$",
-    ),
-    "stack.cu": (
-        "sum = 0;",
-        "sum = 0; volatile float all[100000]; for (int i = 99999; i >= 0; --i) all[i] = 0; sum += all[M];",
-        r"a thread's stack overflowed: the executor has 64 KB",
-    ),
-    "exit.cu": ("sum = 0;", "sum = 0; exit(0);", r"called exit\(0\)"),
-    "abort.cu": ("sum = 0;", "sum = 0; abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
-    "hang.cu": (
-        "sum = 0;",
-        "sum = 0; for (volatile int on = 1; on;) {}",
-        r"took longer than \d+ s, which --timeout",
-    ),
+    "null.cu": ("sum = *(volatile float*)nullptr;", rf"crashed: Segmentation fault \(signal 11\){CHECK_HINT}$"),
+    "stack.cu": (LARGE_ARRAY, r"a thread's stack overflowed: the executor has 64 KB"),
+    "exit.cu": ("exit(0);", r"called exit\(0\)"),
+    "abort.cu": ("abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
+    "hang.cu": ("for (volatile int on = 1; on;) {}", r"took longer than \d+ s, which --timeout"),
 }
 
 
 def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
-    files = {name: "#include <cstdlib>\n" + RIGHT.replace(old, new) for name, (old, new, _) in CRASHES.items()}
+    begin = "#include <cstdlib>\n" + RIGHT
+    files = {name: begin.replace("sum = 0;", f"sum = 0; {text}") for name, (text, _) in CRASHES.items()}
     kernels = ",".join(["1", *files, "right.cu"])
     files["right.cu"] = RIGHT
     done, _ = run_with_time_limit(
@@ -480,17 +477,15 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
     for case in done.cases:
         if case["kernel"] in CRASHES:
             assert case["outcome"] == "failed"
-            assert re.search(CRASHES[case["kernel"]][2], case["reason"]), case["reason"]
+            assert re.search(CRASHES[case["kernel"]][1], case["reason"]), case["reason"]
         else:
             assert case["outcome"] == "executed"
 
 
 def test_a_file_that_changes_is_not_measured_as_what_it_was(run):
     """It changes itself and crashes, so that the next case has a process that reads it anew."""
-    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL
-    changes += "void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
-    changes += '  if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }\n'
-    changes += "  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);\n}\n"
+    change = 'if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }'
+    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL + host_function(change)
     done = run({"my.cu": changes}, sizes="20,24")
     assert [case["reason"] for case in done.cases] == [
         "crashed: Killed (signal 9)",
@@ -512,11 +507,7 @@ def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypat
     (tmp_path / "my.cu").write_text(RIGHT, encoding="utf-8")
     (tmp_path / "temporary").mkdir()
     compiler = tmp_path / "compiler"
-    compiler.write_text(
-        '#!/bin/sh\ntouch "$TMPDIR/left"\nsetsid sleep 600 &\necho $$ $! >"$0.began"\nexec sleep 600\n',
-        encoding="utf-8",
-    )
-    compiler.chmod(0o755)
+    write_compiler(compiler, 'touch "$TMPDIR/left"\nsetsid sleep 600 &\necho $$ $! >"$0.began"\nexec sleep 600')
     monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     began = tmp_path / "compiler.began"
@@ -535,8 +526,7 @@ def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypat
 
 def test_a_compiler_that_is_no_gcc_is_told_so(run, tmp_path, monkeypatch):
     compiler = tmp_path / "compiler"
-    compiler.write_text("#!/bin/sh\necho unknown argument\nexit 1\n", encoding="utf-8")
-    compiler.chmod(0o755)
+    write_compiler(compiler, "echo unknown argument\nexit 1")
     monkeypatch.setenv("CXX", str(compiler))
     done = run({"my.cu": RIGHT})
     assert done.status == 2
@@ -586,10 +576,7 @@ static void leave_a_descendant() {
 
 def forking(then: str) -> str:
     """A file whose host function leaves a process behind, in a session of its own, and goes on."""
-    text = FORKS + KERNEL
-    text += "void f(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {\n"
-    text += f"  leave_a_descendant();\n  {then}\n"
-    return text + "  sgemm<<<dim3(2, 2), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);\n}\n"
+    return FORKS + KERNEL + host_function(f"leave_a_descendant();\n  {then}")
 
 
 @pytest.mark.parametrize(
@@ -637,22 +624,14 @@ def test_the_table_of_wrong_kernels_is_true_for(file, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 def test_nvcc_takes_all_of_them(tmp_path):
-    """All in one source, each in a namespace: nvcc takes longer for CUDA's headers than for any of them."""
     headers = ["cooperative_groups.h", "cooperative_groups/reduce.h", "cuda/pipeline", "cuda_fp16.h", "mma.h"]
-    lines = [f"#include <{header}>" for header in headers]
-    refused = "shared_memory_too_large"
-    texts = wrong_kernels.kernels()
-    wrong_kernels.write(tmp_path, list(texts))
-    for file, text in texts.items():
-        name = file.removesuffix(".cu")
-        if name != refused:
-            lines += [f"namespace of_{name} {{", f'#include "{file}"', "}"]
-            lines += [f"#undef {macro}" for macro in re.findall(r"^#define (\w+)", text, re.MULTILINE)]
-    (tmp_path / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = ["nvcc", "-std=c++17", "-arch=sm_90", "-cubin", "-o", str(tmp_path / "cubin")]
-    done = subprocess.run([*command, tmp_path / "all.cu"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([*command, tmp_path / f"{refused}.cu"], capture_output=True, text=True, check=False)
+    refused = tmp_path / "shared_memory_too_large.cu"
+    names = list(wrong_kernels.kernels())
+    wrong_kernels.write(tmp_path, names)
+    files = [tmp_path / name for name in names if name != refused.name]
+    options = ("-arch=sm_90", "-cubin", "-o", "cubin")
+    run_nvcc_on_all(tmp_path, files, headers, *options)
+    done = subprocess.run(["nvcc", *options, refused], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "too much shared data" in done.stderr
 
 

@@ -23,13 +23,8 @@ from tools.plots.plot import Chart
 from tools.results import one
 
 CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the synthetic results
-UNDRAWN = (
-    "percent_of_cublas_tensor",
-    "time_with_copies",
-    "other_kernels",
-    "loss_curves",
-    "scaling",
-)  # from the synthetic results
+# From the synthetic results.
+UNDRAWN = ("percent_of_cublas_tensor", "time_with_copies", "other_kernels", "loss_curves", "scaling")
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
 TWO_GPUS = ROOT / "results" / "nvidia-h200-x2"
 COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (

@@ -1,6 +1,6 @@
-"""The blocks of pages. fixtures/synthetic_page.txt has what they write of the synthetic results, and notable_page.txt
-what they write where something is to be noted. With SGEMM_WRITE_PAGE set, the tests write both anew: the difference
-shows what a change does.
+"""The blocks of pages. The pages of the repository show what they write where nothing is to be noted. In fixtures/,
+notable_page.txt has the other cases, and synthetic_page.txt has numbers in prose. With SGEMM_WRITE_PAGE set, the tests
+write both anew: the difference shows what a change does.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_the_pages_of_the_repository_are_not_stale(capsys):
     assert tables.main(["--check"]) == 0, capsys.readouterr().out
 
 
-# What synthetic_page.txt has not, and notable_page.txt has.
+# What the pages of the repository have not, and notable_page.txt has.
 
 
 def fast_burst(record: dict) -> None:
@@ -154,7 +154,7 @@ def make_notable(folder: Path) -> None:
     other_board = folder / "other_board" / "cold.json"
     edit(folder / "cold.json", on("05_coarse_1d", 4096, vs_cublas=vs_cublas), new=other_board)
     for name, *changes in (
-        ("cold", protocol(confidence=0.9), throttled, few, on(HILBERT, percent_of_peak=None)),
+        ("cold", protocol(confidence=0.9), throttled, few, on("06_coarse_2d", percent_of_peak=None)),
         ("kernels", other_gpus),
         ("accuracy", wrong_errors),
         ("counts_4096", on("01_naive", 4096, more_dram)),
@@ -277,6 +277,11 @@ def test_a_gpu_need_not_tell_its_peak_and_its_driver(text_of, edited):
     edited("cold.json", untold)
     text = text_of("environment()")
     assert "| unknown, 1" in text and "FP32 peak" not in text
+
+
+def test_energies_that_are_unknown_are_blank(text_of, edited):
+    edited("energy.json", on("05_coarse_1d", 4096, without_energy("the turn was too short", "kernel")))
+    assert re.search(r"05_coarse_1d\.md\) \| 50\.4\s\(138\s%\) \|  \|\n", text_of("energies()"))
 
 
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
