@@ -281,7 +281,7 @@ def test_a_gpu_need_not_tell_its_peak_and_its_driver(text_of, edited):
 
 def test_energies_that_are_unknown_are_blank(text_of, edited):
     edited("energy.json", on("05_coarse_1d", 4096, without_energy("the turn was too short", "kernel")))
-    assert re.search(r"05_coarse_1d\.md\) \| 50\.4\s\(138\s%\) \|  \|\n", text_of("energies()"))
+    assert re.search(r"05_coarse_1d\.md\) \| [\d.]+\s\(\d+\s%\) \|  \|\n", text_of("energies()"))
 
 
 def test_what_was_not_measured_is_no_mistake(page, text_of, capsys, synthetic):
