@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace sgemm::test {
@@ -147,11 +147,15 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   const sgemm_epilogue_t none{};
   sgemm_epilogue_t with_bias{};
   with_bias.bias = &bias;
-  const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
-  const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
-  EXPECT_STREQ(in_store.kernel, "12_fp16x3_lines");
-  EXPECT_EQ(in_store.predicted_us, product.predicted_us);
-  EXPECT_EQ(in_store.launches, product.launches);
+  for (const auto& [accuracy, kernel] :
+       {std::pair{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines"}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3"}}) {
+    ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+    const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
+    const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
+    EXPECT_STREQ(in_store.kernel, kernel);
+    EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+    EXPECT_EQ(in_store.launches, product.launches);
+  }
 
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t alone = plan_of(handle, SIZE, SGEMM_OP_T, none);

@@ -4,20 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <tuple>
 #include <vector>
 
 namespace sgemm::test {
 namespace {
-
-sgemm_plan_t plan_of(sgemm_handle_t handle, EpilogueOperands& operands) {
-  const sgemm_epilogue_t epilogue = operands.epilogue();
-  set(handle, operands.gemm.of);
-  return planned(handle, operands.product(epilogue));
-}
 
 class LargeEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {};
 
@@ -85,22 +77,6 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
 
 INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest,
                          testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS)));
-
-/// The chapter that is the fastest for a large product has the epilogue in its store.
-TEST(EpilogueTest, LargeProductsTakeNoPass) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
-  const Handle handle;
-  for (const auto& [accuracy, kernel, launches] :
-       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
-    const GemmCase product{4096, 4096, 2048, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-    EpilogueOperands operands(product.with(accuracy), EPILOGUES[0]);
-    const sgemm_plan_t plan = plan_of(handle, operands);
-    EXPECT_STREQ(plan.kernel, kernel);
-    EXPECT_EQ(plan.launches, launches) << plan.configuration;
-  }
-}
 
 }  // namespace
 }  // namespace sgemm::test

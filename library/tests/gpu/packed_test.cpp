@@ -71,34 +71,5 @@ INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
                          testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
                                           testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
-/// Packing and a product in one graph, and a product in a graph of its own.
-TEST(PackedTest, GraphsHoldPackedCalls) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "packed operands need wgmma";
-  }
-  const Handle handle;
-  const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-  GemmOperands operands(product.with(SGEMM_ACCURACY_NORMWISE));
-  const Expected expected(operands, 16);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
-  const PackedOperand a(handle, operands, SGEMM_SIDE_A);
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
-  }
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  expected.check(operands);
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
-}
-
 }  // namespace
 }  // namespace sgemm::test
