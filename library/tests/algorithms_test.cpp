@@ -513,13 +513,10 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
   }
 };
 
-TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
+TEST_P(LengthyTallTest, SizesOnBothSidesOfTilesAndLongSums) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
     expect_right_tall(with(275, width, 67).scaled(-1.5F, 0.5F));
   }
-}
-
-TEST_P(LengthyTallTest, LongSums) {
   for (const std::int64_t width : {20, 33, 70}) {
     expect_right_tall(with(140, width, 900));
   }
@@ -657,11 +654,11 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
 
 using LengthySmallTest = SmallTest;
 
-TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) { expect_right_small(with(132, 260, 68).scaled(-1.5F, 0.5F), 2); }
-
-TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
-
-TEST_P(LengthySmallTest, LinesWithPadding) { expect_right_small(with(20, 136, 132).padded(4), 3); }
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTilesLongSumsAndPadding) {
+  expect_right_small(with(132, 260, 68).scaled(-1.5F, 0.5F), 2);
+  expect_right_small(with(64, 128, 520), 8);
+  expect_right_small(with(20, 136, 132).padded(4), 3);
+}
 
 TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
   expect_right_with_scalars_on_device(with(132, 36, 72),

@@ -268,6 +268,9 @@ TEST(ChoiceTest, WhatFillsGapsComesAfterAllOthers) {
   EXPECT_FALSE(choose(algorithms, 30, 99, "").algorithm);
   EXPECT_FALSE(choose(algorithms, 20, ANY_WORKSPACE, "").algorithm);
   algorithms.pop_back();
+  EXPECT_FALSE(choose(algorithms, 5, ANY_WORKSPACE, "nothing fits").algorithm);
+  EXPECT_EQ(choose(algorithms, 5, ANY_WORKSPACE, "nothing fits").reason,
+            "predicted 20 us by filler, at least 5.0 us by cuBLAS");
   EXPECT_EQ(choose(algorithms, 21, ANY_WORKSPACE, "").algorithm->kernel, "filler");
 }
 
