@@ -107,21 +107,6 @@ TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
 }
 
-/// The kernel in one launch takes aligned operands alone. A choice for them is none for others of the same shape.
-TEST_F(LengthyHandleTest, AlignmentIsAPartOfWhatAChoiceIsFor) {
-  const GemmCase aligned{640, 640, 640, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-  const GemmCase unaligned = aligned.padded(0, 1);
-  const sgemm_plan_t plan = plan_of(Handle(), aligned);
-  ASSERT_NE(std::string(plan.configuration).find("one launch"), std::string::npos) << plan.reason;
-  for (const bool aligned_first : {true, false}) {
-    blas_calls() = {};
-    const Handle handle;  // which remembers no choice
-    expect_right(handle, aligned_first ? aligned : unaligned);
-    expect_right(handle, aligned_first ? unaligned : aligned);
-    EXPECT_EQ(blas_calls().products, 1);
-  }
-}
-
 /// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
 GemmCase product_by_cublas_of_zero_on_the_gpu() {
   const GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, 0.0F, 0.5F, 2};

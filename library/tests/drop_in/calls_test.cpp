@@ -16,7 +16,6 @@
 
 #include "fake_cublas.hpp"
 #include "fake_cuda.hpp"
-#include "fake_handle.hpp"
 #include "fake_sgemm.hpp"
 
 namespace {

@@ -5,8 +5,6 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
-#include "fake_handle.hpp"
-
 namespace {
 
 // A call of cuBLASLt through its exported function, which the drop-in sees.

@@ -7,8 +7,8 @@
 
 #include <cstdlib>
 
+#include "fake_cublas.hpp"
 #include "fake_cuda.hpp"
-#include "fake_handle.hpp"
 
 namespace {
 

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -284,19 +283,6 @@ TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
   drop_in().clear_table();
   ASSERT_TRUE(call("libframework"));
   EXPECT_EQ(drop_in().whole_table(), "");
-}
-
-/// The program's own call goes on, with its handle and workspace, as under LD_PRELOAD.
-TEST_F(RedirectionTest, AProductThatFindsNoMemoryIsTheProgramsOwnCall) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
-  fake_cublas().calls.clear();
-  fake_sgemm()->products_without_memory = 1;
-  ASSERT_TRUE(call("libframework"));
-  expect_computed(kProducts, 1);
-  EXPECT_NE(drop_in().whole_table().find("\tcublas\tno room for the 3 MB that 11_bf16x6 works in, or "),
-            std::string::npos)
-      << drop_in().whole_table();
 }
 
 }  // namespace
