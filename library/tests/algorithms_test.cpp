@@ -70,26 +70,35 @@ void expect_right_in(
   }
 }
 
+/// The same for the algorithms that `of(batch)` gives, which have to be as many as `count`.
+template <class Algorithms>
+void expect_right_in_all(
+    const GemmCase& product, std::size_t count, const Algorithms& of, const Change& change = [](auto&) {},
+    const Look& look = [](auto&, auto&) {}) {
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = of(batch_of(measure));
+  EXPECT_EQ(algorithms.size(), count);
+  expect_right_in(algorithms, product, change, look);
+}
+
 /// In every configuration of the accuracy's chapter.
 void expect_right_in_every_algorithm(
-    const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
+    const GemmCase& product, const Change& change = [](auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
   EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
                                : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
                                                                                   : 4);
-  expect_right_in(algorithms, product, change, look);
+  expect_right_in(algorithms, product, change);
 }
 
 /// In every configuration with many products in a launch.
 void expect_right_stacked(
     const GemmCase& product, const Change& change = [](auto&) {}) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
-  EXPECT_EQ(algorithms.size(), product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1
-                                   ? 8
-                                   : 4);  // one by one as well
-  expect_right_in(algorithms, product, change);
+  const bool one_by_one_too = product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1;
+  expect_right_in_all(
+      product, one_by_one_too ? 8 : 4, [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); },
+      change);
 }
 
 /// The same with alpha and beta on the device.
@@ -152,30 +161,25 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
     }
   }
   const std::vector<std::int64_t> columns{140, 141, 269};
-  GemmOperands measure(product);
-  expect_right_in(
-      product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS)
-                                                       : fp16x3_algorithms(batch_of(measure), MULTIPROCESSORS),
-      product,
+  const auto is_in = [](const std::vector<std::int64_t>& lines, std::int64_t line) {
+    return std::find(lines.begin(), lines.end(), line) != lines.end();
+  };
+  expect_right_in_all(
+      product, 4,
+      [&](const GemmBatch& batch) {
+        return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+                                                                : fp16x3_algorithms(batch, MULTIPROCESSORS);
+      },
       [&](GemmOperands& operands) {
-        for (const std::int64_t row : rows) {
-          operands.scale_row(0, row, 0x1p-60F);
-        }
-        for (const std::int64_t column : columns) {
-          operands.scale_column(0, column, 0x1p-70F);
-        }
+        operands.scale_a([&](std::int64_t row, std::int64_t) { return is_in(rows, row) ? 0x1p-60F : 1.0F; });
+        operands.scale_b([&](std::int64_t, std::int64_t column) { return is_in(columns, column) ? 0x1p-70F : 1.0F; });
       },
       [&](GemmOperands& operands, const std::vector<float>& before) {
-        for (const std::int64_t row : rows) {
-          for (std::int64_t column = 0; column < product.n; ++column) {
+        operands.c.for_each([&](std::int64_t, std::int64_t row, std::int64_t column) {
+          if (is_in(rows, row) || is_in(columns, column)) {
             expect_plain_sum(operands, before, row, column);
           }
-        }
-        for (const std::int64_t column : columns) {
-          for (std::int64_t row = 0; row < product.m; ++row) {
-            expect_plain_sum(operands, before, row, column);
-          }
-        }
+        });
       });
 }
 
@@ -502,13 +506,11 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
 
   /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
   static void expect_right_tall(
-      const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
-    GemmOperands measure(product);
-    for (const int multiprocessors : {3, MULTIPROCESSORS}) {
+      const GemmCase& product, const Change& change = [](auto&) {}, int few = 3) {
+    for (const int multiprocessors : {few, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
-      const std::vector<Algorithm> algorithms = tall_bf16x6_algorithms(batch_of(measure), multiprocessors);
-      EXPECT_EQ(algorithms.size(), 1U);
-      expect_right_in(algorithms, product, change, look);
+      expect_right_in_all(
+          product, 1, [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); }, change);
     }
   }
 };
@@ -567,6 +569,20 @@ TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   });
 }
 
+TEST_P(LengthyTallTest, Batches) {
+  for (const bool by_address : {false, true}) {
+    for (const std::int64_t width : {30, 50, 120}) {
+      expect_right_tall(
+          with(200, width, 140).batched(3, by_address).scaled(1.0F, 1.0F),
+          [](GemmOperands& operands) {
+            operands.op_a(1, 3, 7) = INF;
+            operands.op_b(2, 5, 1) = NAN_FLOAT;
+          },
+          2);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), OPS, OPS));
 
 /// Elements that are computed again are sums of plain products in the order of k.
@@ -578,28 +594,6 @@ TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
         tall_bf16x6_algorithms(batch_of(measure), 5), product,
         [](GemmOperands& operands) { operands.scale_row(0, 50, 0x1p95F); },
         [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
-  }
-}
-
-TEST(LengthyTallAlgorithmsTest, Batches) {
-  for (const bool by_address : {false, true}) {
-    for (const bool flat : {false, true}) {
-      for (const std::int64_t width : {30, 50, 120}) {
-        for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
-          const GemmCase product = laid_out(flat ? width : 200, flat ? 200 : width, 140, transa, transb)
-                                       .batched(3, by_address)
-                                       .scaled(1.0F, 1.0F);
-          GemmOperands measure(product);
-          const auto change = [](GemmOperands& operands) {
-            operands.op_a(1, 3, 7) = INF;
-            operands.op_b(2, 5, 1) = NAN_FLOAT;
-          };
-          for (const int multiprocessors : {2, MULTIPROCESSORS}) {
-            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change);
-          }
-        }
-      }
-    }
   }
 }
 
@@ -645,10 +639,9 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
   /// With k in each number of parts that it has k-tiles for.
   static void expect_right_small(
       const GemmCase& product, std::size_t divisions, const Change& change = [](auto&) {}) {
-    GemmOperands measure(product);
-    const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS);
-    EXPECT_EQ(algorithms.size(), divisions);
-    expect_right_in(algorithms, product, change);
+    expect_right_in_all(
+        product, divisions, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); },
+        change);
   }
 };
 
@@ -716,13 +709,12 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
 /// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
 TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
   const GemmCase product = GemmCase{132, 20, 72}.batched(3).scaled(0.5F, 1.0F);
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
-  ASSERT_EQ(algorithms.size(), 1);
-  expect_right_in(algorithms, product, [](GemmOperands& operands) {
-    operands.op_a(0, 3, 7) = INF;
-    operands.op_b(2, 5, 1) = NAN_FLOAT;
-  });
+  expect_right_in_all(
+      product, 1, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); },
+      [](GemmOperands& operands) {
+        operands.op_a(0, 3, 7) = INF;
+        operands.op_b(2, 5, 1) = NAN_FLOAT;
+      });
 }
 
 }  // namespace
