@@ -2,13 +2,16 @@
 // library would call cuBLAS.
 
 #include "algorithms.hpp"
+#include "divisor.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -194,12 +197,12 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
   return accuracy_name(accuracy) + "_" + "NTC"[transa] + "NTC"[transb];
 }
 
-const auto OPS = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
+const auto N_AND_T = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), OPS, OPS), layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), N_AND_T, N_AND_T), layout_name);
 INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), OPS,
-                                          OPS),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          N_AND_T, N_AND_T),
                          layout_name);
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
@@ -284,7 +287,7 @@ TEST_P(LinesTest, OfEveryLength) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(OPS, OPS));
+INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(N_AND_T, N_AND_T));
 
 /// The results of an algorithm in 128x256 tiles that are not divided, as lines_algorithms() and bf16x6_algorithms()
 /// have them.
@@ -583,7 +586,7 @@ TEST_P(LengthyTallTest, Batches) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), OPS, OPS));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), N_AND_T, N_AND_T));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -690,7 +693,7 @@ INSTANTIATE_TEST_SUITE_P(Layout, SmallTest, testing::Values(std::tuple{SGEMM_OP_
 INSTANTIATE_TEST_SUITE_P(LengthyLayouts, SmallTest,
                          testing::Values(std::tuple{SGEMM_OP_N, SGEMM_OP_N}, std::tuple{SGEMM_OP_T, SGEMM_OP_N},
                                          std::tuple{SGEMM_OP_T, SGEMM_OP_T}));
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(OPS, OPS));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(N_AND_T, N_AND_T));
 
 TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   const auto count = [](std::int64_t size, std::int64_t products) {
@@ -715,6 +718,28 @@ TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
         operands.op_a(0, 3, 7) = INF;
         operands.op_b(2, 5, 1) = NAN_FLOAT;
       });
+}
+
+/// What kernels divide by instead of a division.
+TEST(DivisorTest, DividesAsTheLanguageDoes) {
+  constexpr int LARGEST = std::numeric_limits<int>::max();
+  for (const int value :
+       {1, 2, 3, 5, 7, 8, 9, 64, 100, 132, 641, 65535, 65536, 65537, LARGEST / 2, LARGEST - 1, LARGEST}) {
+    const Divisor divisor(value);
+    const auto check = [&](int number) {
+      ASSERT_EQ(divisor(number), number / value) << number << " / " << value;
+      ASSERT_EQ(divisor.rest(number), number % value) << number << " / " << value;
+    };
+    for (int number = 0; number < 1000; ++number) {
+      check(number);
+      check(LARGEST - number);
+    }
+    const std::int64_t step = std::max(1, LARGEST / 1000 / value) * std::int64_t{value};
+    for (std::int64_t multiple = value; multiple <= LARGEST; multiple += step) {
+      check(static_cast<int>(multiple - 1));  // where a reciprocal that is too large or too small shows
+      check(static_cast<int>(multiple));
+    }
+  }
 }
 
 }  // namespace
