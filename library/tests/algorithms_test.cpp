@@ -2,13 +2,16 @@
 // library would call cuBLAS.
 
 #include "algorithms.hpp"
+#include "divisor.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -70,26 +73,35 @@ void expect_right_in(
   }
 }
 
+/// The same for the algorithms that `of(batch)` gives, which have to be as many as `count`.
+template <class Algorithms>
+void expect_right_in_all(
+    const GemmCase& product, std::size_t count, const Algorithms& of, const Change& change = [](auto&) {},
+    const Look& look = [](auto&, auto&) {}) {
+  GemmOperands measure(product);
+  const std::vector<Algorithm> algorithms = of(batch_of(measure));
+  EXPECT_EQ(algorithms.size(), count);
+  expect_right_in(algorithms, product, change, look);
+}
+
 /// In every configuration of the accuracy's chapter.
 void expect_right_in_every_algorithm(
-    const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
+    const GemmCase& product, const Change& change = [](auto&) {}) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
   EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
                                : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
                                                                                   : 4);
-  expect_right_in(algorithms, product, change, look);
+  expect_right_in(algorithms, product, change);
 }
 
 /// In every configuration with many products in a launch.
 void expect_right_stacked(
     const GemmCase& product, const Change& change = [](auto&) {}) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = stacked_algorithms_of(product, batch_of(measure));
-  EXPECT_EQ(algorithms.size(), product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1
-                                   ? 8
-                                   : 4);  // one by one as well
-  expect_right_in(algorithms, product, change);
+  const bool one_by_one_too = product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1;
+  expect_right_in_all(
+      product, one_by_one_too ? 8 : 4, [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); },
+      change);
 }
 
 /// The same with alpha and beta on the device.
@@ -152,30 +164,25 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
     }
   }
   const std::vector<std::int64_t> columns{140, 141, 269};
-  GemmOperands measure(product);
-  expect_right_in(
-      product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS)
-                                                       : fp16x3_algorithms(batch_of(measure), MULTIPROCESSORS),
-      product,
+  const auto is_in = [](const std::vector<std::int64_t>& lines, std::int64_t line) {
+    return std::find(lines.begin(), lines.end(), line) != lines.end();
+  };
+  expect_right_in_all(
+      product, 4,
+      [&](const GemmBatch& batch) {
+        return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
+                                                                : fp16x3_algorithms(batch, MULTIPROCESSORS);
+      },
       [&](GemmOperands& operands) {
-        for (const std::int64_t row : rows) {
-          operands.scale_row(0, row, 0x1p-60F);
-        }
-        for (const std::int64_t column : columns) {
-          operands.scale_column(0, column, 0x1p-70F);
-        }
+        operands.scale_a([&](std::int64_t row, std::int64_t) { return is_in(rows, row) ? 0x1p-60F : 1.0F; });
+        operands.scale_b([&](std::int64_t, std::int64_t column) { return is_in(columns, column) ? 0x1p-70F : 1.0F; });
       },
       [&](GemmOperands& operands, const std::vector<float>& before) {
-        for (const std::int64_t row : rows) {
-          for (std::int64_t column = 0; column < product.n; ++column) {
+        operands.c.for_each([&](std::int64_t, std::int64_t row, std::int64_t column) {
+          if (is_in(rows, row) || is_in(columns, column)) {
             expect_plain_sum(operands, before, row, column);
           }
-        }
-        for (const std::int64_t column : columns) {
-          for (std::int64_t row = 0; row < product.m; ++row) {
-            expect_plain_sum(operands, before, row, column);
-          }
-        }
+        });
       });
 }
 
@@ -190,12 +197,12 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
   return accuracy_name(accuracy) + "_" + "NTC"[transa] + "NTC"[transb];
 }
 
-const auto OPS = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
+const auto N_AND_T = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), OPS, OPS), layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), N_AND_T, N_AND_T), layout_name);
 INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE), OPS,
-                                          OPS),
+                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
+                                          N_AND_T, N_AND_T),
                          layout_name);
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
@@ -280,7 +287,7 @@ TEST_P(LinesTest, OfEveryLength) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(OPS, OPS));
+INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(N_AND_T, N_AND_T));
 
 /// The results of an algorithm in 128x256 tiles that are not divided, as lines_algorithms() and bf16x6_algorithms()
 /// have them.
@@ -502,24 +509,19 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
 
   /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
   static void expect_right_tall(
-      const GemmCase& product, const Change& change = [](auto&) {}, const Look& look = [](auto&, auto&) {}) {
-    GemmOperands measure(product);
-    for (const int multiprocessors : {3, MULTIPROCESSORS}) {
+      const GemmCase& product, const Change& change = [](auto&) {}, int few = 3) {
+    for (const int multiprocessors : {few, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
-      const std::vector<Algorithm> algorithms = tall_bf16x6_algorithms(batch_of(measure), multiprocessors);
-      EXPECT_EQ(algorithms.size(), 1U);
-      expect_right_in(algorithms, product, change, look);
+      expect_right_in_all(
+          product, 1, [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); }, change);
     }
   }
 };
 
-TEST_P(LengthyTallTest, SizesOnBothSidesOfTiles) {
+TEST_P(LengthyTallTest, SizesOnBothSidesOfTilesAndLongSums) {
   for (const std::int64_t width : {1, 32, 63, 66, 128}) {
     expect_right_tall(with(275, width, 67).scaled(-1.5F, 0.5F));
   }
-}
-
-TEST_P(LengthyTallTest, LongSums) {
   for (const std::int64_t width : {20, 33, 70}) {
     expect_right_tall(with(140, width, 900));
   }
@@ -570,7 +572,21 @@ TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), OPS, OPS));
+TEST_P(LengthyTallTest, Batches) {
+  for (const bool by_address : {false, true}) {
+    for (const std::int64_t width : {30, 50, 120}) {
+      expect_right_tall(
+          with(200, width, 140).batched(3, by_address).scaled(1.0F, 1.0F),
+          [](GemmOperands& operands) {
+            operands.op_a(1, 3, 7) = INF;
+            operands.op_b(2, 5, 1) = NAN_FLOAT;
+          },
+          2);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), N_AND_T, N_AND_T));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -581,28 +597,6 @@ TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
         tall_bf16x6_algorithms(batch_of(measure), 5), product,
         [](GemmOperands& operands) { operands.scale_row(0, 50, 0x1p95F); },
         [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
-  }
-}
-
-TEST(LengthyTallAlgorithmsTest, Batches) {
-  for (const bool by_address : {false, true}) {
-    for (const bool flat : {false, true}) {
-      for (const std::int64_t width : {30, 50, 120}) {
-        for (const auto& [transa, transb] : {std::tuple{SGEMM_OP_N, SGEMM_OP_N}, {SGEMM_OP_T, SGEMM_OP_T}}) {
-          const GemmCase product = laid_out(flat ? width : 200, flat ? 200 : width, 140, transa, transb)
-                                       .batched(3, by_address)
-                                       .scaled(1.0F, 1.0F);
-          GemmOperands measure(product);
-          const auto change = [](GemmOperands& operands) {
-            operands.op_a(1, 3, 7) = INF;
-            operands.op_b(2, 5, 1) = NAN_FLOAT;
-          };
-          for (const int multiprocessors : {2, MULTIPROCESSORS}) {
-            expect_right_in(tall_bf16x6_algorithms(batch_of(measure), multiprocessors), product, change);
-          }
-        }
-      }
-    }
   }
 }
 
@@ -648,20 +642,19 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
   /// With k in each number of parts that it has k-tiles for.
   static void expect_right_small(
       const GemmCase& product, std::size_t divisions, const Change& change = [](auto&) {}) {
-    GemmOperands measure(product);
-    const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), MULTIPROCESSORS);
-    EXPECT_EQ(algorithms.size(), divisions);
-    expect_right_in(algorithms, product, change);
+    expect_right_in_all(
+        product, divisions, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); },
+        change);
   }
 };
 
 using LengthySmallTest = SmallTest;
 
-TEST_P(LengthySmallTest, SizesOnBothSidesOfTiles) { expect_right_small(with(132, 260, 68).scaled(-1.5F, 0.5F), 2); }
-
-TEST_P(LengthySmallTest, LongSums) { expect_right_small(with(64, 128, 520), 8); }
-
-TEST_P(LengthySmallTest, LinesWithPadding) { expect_right_small(with(20, 136, 132).padded(4), 3); }
+TEST_P(LengthySmallTest, SizesOnBothSidesOfTilesLongSumsAndPadding) {
+  expect_right_small(with(132, 260, 68).scaled(-1.5F, 0.5F), 2);
+  expect_right_small(with(64, 128, 520), 8);
+  expect_right_small(with(20, 136, 132).padded(4), 3);
+}
 
 TEST_P(LengthySmallTest, ScalarsOnTheDevice) {
   expect_right_with_scalars_on_device(with(132, 36, 72),
@@ -700,7 +693,7 @@ INSTANTIATE_TEST_SUITE_P(Layout, SmallTest, testing::Values(std::tuple{SGEMM_OP_
 INSTANTIATE_TEST_SUITE_P(LengthyLayouts, SmallTest,
                          testing::Values(std::tuple{SGEMM_OP_N, SGEMM_OP_N}, std::tuple{SGEMM_OP_T, SGEMM_OP_N},
                                          std::tuple{SGEMM_OP_T, SGEMM_OP_T}));
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(OPS, OPS));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(N_AND_T, N_AND_T));
 
 TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   const auto count = [](std::int64_t size, std::int64_t products) {
@@ -719,13 +712,34 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
 /// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
 TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
   const GemmCase product = GemmCase{132, 20, 72}.batched(3).scaled(0.5F, 1.0F);
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = small_bf16x6_algorithms(batch_of(measure), 2);
-  ASSERT_EQ(algorithms.size(), 1);
-  expect_right_in(algorithms, product, [](GemmOperands& operands) {
-    operands.op_a(0, 3, 7) = INF;
-    operands.op_b(2, 5, 1) = NAN_FLOAT;
-  });
+  expect_right_in_all(
+      product, 1, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); },
+      [](GemmOperands& operands) {
+        operands.op_a(0, 3, 7) = INF;
+        operands.op_b(2, 5, 1) = NAN_FLOAT;
+      });
+}
+
+/// What kernels divide by instead of a division.
+TEST(DivisorTest, DividesAsTheLanguageDoes) {
+  constexpr int LARGEST = std::numeric_limits<int>::max();
+  for (const int value :
+       {1, 2, 3, 5, 7, 8, 9, 64, 100, 132, 641, 65535, 65536, 65537, LARGEST / 2, LARGEST - 1, LARGEST}) {
+    const Divisor divisor(value);
+    const auto check = [&](int number) {
+      ASSERT_EQ(divisor(number), number / value) << number << " / " << value;
+      ASSERT_EQ(divisor.rest(number), number % value) << number << " / " << value;
+    };
+    for (int number = 0; number < 1000; ++number) {
+      check(number);
+      check(LARGEST - number);
+    }
+    const std::int64_t step = std::max(1, LARGEST / 1000 / value) * std::int64_t{value};
+    for (std::int64_t multiple = value; multiple <= LARGEST; multiple += step) {
+      check(static_cast<int>(multiple - 1));  // where a reciprocal that is too large or too small shows
+      check(static_cast<int>(multiple));
+    }
+  }
 }
 
 }  // namespace

@@ -335,20 +335,6 @@ TEST(CalibratedChoiceTest, ChoicesGoByTheFilesConstants) {
   host_board() = {};
 }
 
-/// Where the library is predicted to gain less than the margin, cuBLAS is taken.
-TEST(CalibratedChoiceTest, SmallGainsAreCublas) {
-  const auto kernel_where_cublas_takes = [](double times) {
-    host_board() = calibration_of(text_of(calibration())).board;
-    const sgemm_plan_t plan = plan_of(SGEMM_ACCURACY_NORMWISE, 8192);
-    EXPECT_STREQ(plan.kernel, "12_fp16x3");
-    host_board().cublas.flops *= plan.cublas_us / (times * plan.predicted_us);
-    return std::string(plan_of(SGEMM_ACCURACY_NORMWISE, 8192).kernel);
-  };
-  EXPECT_EQ(kernel_where_cublas_takes(CALIBRATED_MARGIN + 0.02), "12_fp16x3");
-  EXPECT_EQ(kernel_where_cublas_takes(1.01), "cublas");
-  host_board() = {};
-}
-
 TEST_F(CalibrationTest, TheInterfaceWritesAFile) {
   const std::string path = (folder_ / "calibration.txt").string();
   const char* text = nullptr;

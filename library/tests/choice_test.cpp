@@ -1,8 +1,13 @@
-// The choice between the library's kernels and cuBLAS, against times that were measured on an H200.
+// The choice between the library's kernels and cuBLAS: against times that were measured on an H200, and on boards other
+// than that.
 
 #include "choice.hpp"
 #include "algorithms.hpp"
+#include "board.hpp"
+#include "common/tiling.cuh"
 #include "context.hpp"
+#include "gemm_case.hpp"
+#include "host_blas.hpp"
 #include "predicted_time.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +26,7 @@
 namespace sgemm::test {
 namespace {
 
-constexpr int H200 = 132;
+constexpr int MULTIPROCESSORS = 132;  ///< of an H200
 
 GemmProblem problem(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
                     bool b_transposed = false) {
@@ -56,7 +61,7 @@ struct LibraryCase {
   /// The algorithms that the library weighs on an H200, with all its multiprocessors.
   std::vector<Algorithm> algorithms() const {
     std::string without;
-    return algorithms_for(batch, wanted(), H200, H200, without);
+    return algorithms_for(batch, wanted(), MULTIPROCESSORS, MULTIPROCESSORS, without);
   }
   /// What that predicts for the configuration that was measured; nothing where it is none of them any more.
   std::optional<double> predicted() const {
@@ -69,7 +74,7 @@ struct LibraryCase {
   }
   /// The one that is chosen of them, if cuBLAS is not.
   std::optional<Algorithm> chosen() const {
-    return choose_for(batch, wanted(), algorithms(), H200, ANY_WORKSPACE, "").algorithm;
+    return choose_for(batch, wanted(), algorithms(), MULTIPROCESSORS, ANY_WORKSPACE, "").algorithm;
   }
   bool by_cublas() const { return kernel.empty() || kernel == "cublas"; }
 };
@@ -120,16 +125,16 @@ TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     const GemmProblem& p = one.batch.first;
     const int layout = CublasTable::layout(p.a_transposed, p.b_transposed, one.batch.count);
-    const double least = cublas_microseconds({p.m, p.n, p.k, H200, layout}, one.batch.count);
+    const double least = cublas_microseconds({p.m, p.n, p.k, MULTIPROCESSORS, layout}, one.batch.count);
     EXPECT_LE(least, 1.03 * one.cublas) << one.name;
     EXPECT_GE(least, 0.61 * one.cublas) << one.name;
   }
 }
 
 TEST(PredictedTimeTest, BatchesFillTheMultiprocessorsTogether) {
-  const double one = cublas_microseconds({256, 256, 256, H200}, 1);
-  EXPECT_LT(cublas_microseconds({256, 256, 256, H200}, 100), 50 * one);
-  EXPECT_GT(cublas_microseconds({256, 256, 256, H200}, 100), 6.5 + 100 * 0.6);  // at 55 TFLOP/s
+  const double one = cublas_microseconds({256, 256, 256, MULTIPROCESSORS}, 1);
+  EXPECT_LT(cublas_microseconds({256, 256, 256, MULTIPROCESSORS}, 100), 50 * one);
+  EXPECT_GT(cublas_microseconds({256, 256, 256, MULTIPROCESSORS}, 100), 6.5 + 100 * 0.6);  // at 55 TFLOP/s
 }
 
 /// Long sums that are divided among blocks take longer than predicted, those of 300 x 300 x 100000 by 29 %. Short sums
@@ -161,7 +166,7 @@ TEST(PredictedTimeTest, Chapter15TakesAboutWhatIsPredicted) {
   for (const auto& [size, us] : {std::pair{2048, 97.1}, {4096, 576.7}, {8192, 4109.0}, {16384, 31389.0}}) {
     const GemmBatch batch{problem(size, size, size)};
     double least = 1e9;
-    for (const Algorithm& algorithm : reproducible_algorithms(batch, H200)) {
+    for (const Algorithm& algorithm : reproducible_algorithms(batch, MULTIPROCESSORS)) {
       least = std::min(least, algorithm.microseconds());
     }
     EXPECT_NEAR(least / us, 1.0, 0.05) << size;
@@ -207,13 +212,15 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
 TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
   for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}, {4, 4096}}) {
     const GemmProblem vector = problem(m, n, 8192);
-    const double cublas = cublas_microseconds({m, n, 8192, H200}, 1);
+    const double cublas = cublas_microseconds({m, n, 8192, MULTIPROCESSORS}, 1);
     EXPECT_LE(cublas, 97);
-    EXPECT_FALSE(choose(tall_bf16x6_algorithms({vector}, H200), cublas, ANY_WORKSPACE, "").algorithm) << m << ' ' << n;
-    EXPECT_FALSE(choose(fp16x3_algorithms({vector}, H200), cublas, ANY_WORKSPACE, "").algorithm) << m << ' ' << n;
+    EXPECT_FALSE(choose(tall_bf16x6_algorithms({vector}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm)
+        << m << ' ' << n;
+    EXPECT_FALSE(choose(fp16x3_algorithms({vector}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm)
+        << m << ' ' << n;
   }
-  EXPECT_LE(cublas_microseconds({8, 8192, 8192, H200}, 1), 147.8);
-  EXPECT_LE(cublas_microseconds({16, 4096, 4096, H200}, 1), 57.6);
+  EXPECT_LE(cublas_microseconds({8, 8192, 8192, MULTIPROCESSORS}, 1), 147.8);
+  EXPECT_LE(cublas_microseconds({16, 4096, 4096, MULTIPROCESSORS}, 1), 57.6);
 }
 
 /// cuBLAS takes as long for 37 and 40 rows as for 64, nearly twice as long as the kernel for them
@@ -222,17 +229,19 @@ TEST(ChoiceTest, FewRowsAreNotCublas) {
   for (const auto& [n, k] : {std::pair{4096, 4096}, {14336, 4096}, {4096, 14336}}) {
     for (const int rows : {8, 32, 37, 40, 48, 64}) {
       const GemmProblem few = problem(rows, n, k, false, true);
-      const double cublas = cublas_microseconds({rows, n, k, H200, 1}, 1);
-      EXPECT_TRUE(choose(tall_bf16x6_algorithms({few}, H200), cublas, ANY_WORKSPACE, "").algorithm) << rows << ' ' << n;
+      const double cublas = cublas_microseconds({rows, n, k, MULTIPROCESSORS, 1}, 1);
+      EXPECT_TRUE(choose(tall_bf16x6_algorithms({few}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm)
+          << rows << ' ' << n;
     }
   }
 }
 
 /// 16384 x 64 x 64 was measured: cuBLAS takes 10 us, chapter 12 takes 18 us or more.
 TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
-  const double cublas = cublas_microseconds({16384, 64, 64, H200}, 1);
+  const double cublas = cublas_microseconds({16384, 64, 64, MULTIPROCESSORS}, 1);
   EXPECT_LE(cublas, 10.0);
-  EXPECT_FALSE(choose(fp16x3_algorithms({problem(16384, 64, 64)}, H200), cublas, ANY_WORKSPACE, "").algorithm);
+  EXPECT_FALSE(
+      choose(fp16x3_algorithms({problem(16384, 64, 64)}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm);
 }
 
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
@@ -268,7 +277,138 @@ TEST(ChoiceTest, WhatFillsGapsComesAfterAllOthers) {
   EXPECT_FALSE(choose(algorithms, 30, 99, "").algorithm);
   EXPECT_FALSE(choose(algorithms, 20, ANY_WORKSPACE, "").algorithm);
   algorithms.pop_back();
+  EXPECT_FALSE(choose(algorithms, 5, ANY_WORKSPACE, "nothing fits").algorithm);
+  EXPECT_EQ(choose(algorithms, 5, ANY_WORKSPACE, "nothing fits").reason,
+            "predicted 20 us by filler, at least 5.0 us by cuBLAS");
   EXPECT_EQ(choose(algorithms, 21, ANY_WORKSPACE, "").algorithm->kernel, "filler");
+}
+
+// ---- Boards ----
+
+/// As CUDA describes them: two transfers a clock.
+Board board(const char* name, int multiprocessors, double clock_mhz, double memory_mhz, double bits) {
+  return {name, multiprocessors, clock_mhz, 2 * memory_mhz * bits / 8};
+}
+const Board H200 = board("NVIDIA H200", 132, 1980, 3201, 6016);
+const Board H100_SXM = board("NVIDIA H100 80GB HBM3", 132, 1980, 2619, 5120);
+const Board H100_PCIE = board("NVIDIA H100 PCIe", 114, 1755, 1593, 5120);
+const Board H100_NVL = board("NVIDIA H100 NVL", 132, 1785, 2619, 6016);
+const Board H20 = board("NVIDIA H20", 78, 1980, 2619, 6144);
+const Board GH200 = board("NVIDIA GH200 480GB", 132, 1980, 2619, 6144);
+const Board MIG = board("NVIDIA H200 MIG 1g.18gb", 16, 1980, 3201, 6016);
+
+TEST(BoardTest, TheMeasuredBoardIsAsItIs) {
+  const BoardModel model = model_of(H200);
+  const BoardModel plain;
+  for (std::size_t method = 0; method < METHODS; ++method) {
+    EXPECT_EQ(model.methods[method].clock, plain.methods[method].clock) << method;
+    EXPECT_EQ(model.methods[method].throttled, plain.methods[method].throttled) << method;
+  }
+  EXPECT_DOUBLE_EQ(model[Method::bf16x6].bytes, plain[Method::bf16x6].bytes);
+  EXPECT_EQ(model.margin, 1.0);
+}
+
+TEST(BoardTest, TheSameBoardWithSlowerMemoryHasAllButItsBandwidth) {
+  const BoardModel model = model_of(H100_SXM);
+  const BoardModel plain;
+  EXPECT_EQ(model[Method::bf16x6].clock, plain[Method::bf16x6].clock);
+  EXPECT_EQ(model.margin, 1.0);
+  EXPECT_EQ(model.full_clock_cycles, plain.full_clock_cycles);
+  EXPECT_NEAR(model[Method::bf16x6].bytes / plain[Method::bf16x6].bytes, 0.697, 0.001);
+  EXPECT_NEAR(model.cublas.bytes / plain.cublas.bytes, 0.697, 0.001);
+}
+
+TEST(BoardTest, OtherBoardsHaveAMarginAndLessPower) {
+  for (const Board& other : {H100_PCIE, H100_NVL, GH200, MIG}) {
+    const BoardModel model = model_of(other);
+    EXPECT_EQ(model.margin, 1.25) << other.name;
+    EXPECT_LT(model[Method::bf16x6].throttled, 0.61 * BoardModel()[Method::bf16x6].throttled) << other.name;
+    EXPECT_EQ(model.full_clock_cycles, 0.0) << other.name;
+    EXPECT_TRUE(model.knows(Method::reproducible)) << other.name;
+  }
+  EXPECT_NEAR(model_of(H100_PCIE)[Method::every_shape].clock, 1755, 1e-9);
+  EXPECT_NEAR(model_of(MIG)[Method::fp16x3].bytes, BoardModel()[Method::fp16x3].bytes * 16 / 132, 1e-3)
+      << "a part of the GPU has a part of the bandwidth";
+  EXPECT_NEAR(model_of(MIG).cublas.bytes, BoardModel().cublas.bytes, 1e-3) << "and cuBLAS, to be safe, all";
+}
+
+TEST(BoardTest, TensorCoresOfUnknownSpeedAreNotTaken) {
+  EXPECT_FALSE(model_of(H20).knows(Method::bf16x6));
+  EXPECT_TRUE(model_of(H20).knows(Method::every_shape));
+  EXPECT_FALSE(model_of(board("NVIDIA H20-3e", 78, 1980, 3201, 6016)).knows(Method::fp16x3));
+  EXPECT_FALSE(model_of(board("Graphics Device", 132, 1980, 3201, 6016)).knows(Method::fp16x3));
+  EXPECT_FALSE(model_of({"NVIDIA H200", 132, 0, 0}).knows(Method::reproducible)) << "CUDA told no clock";
+  EXPECT_EQ(model_of({"", 0, 0, 0}).margin, 1.25);
+}
+
+/// The plan of a batch of square products on a board.
+std::string kernel_on(const Board& on, sgemm_accuracy_t accuracy, std::int64_t size, std::int64_t batch = 1) {
+  host_board() = model_of(on);
+  const Handle handle;
+  EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+  // As many multiprocessors as the executor has are fewer than an H200's, or all of them.
+  EXPECT_EQ(sgemm_set_multiprocessors(handle, on.multiprocessors), SGEMM_STATUS_SUCCESS);
+  const sgemm_plan_t plan = planned(handle, product_of(size, size, size, SGEMM_OP_N, SGEMM_OP_N, batch));
+  host_board() = {};
+  return plan.kernel;
+}
+
+TEST(BoardTest, TheChoiceIsThatOfTheBoard) {
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 4096), "12_fp16x3_lines");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_COMPONENTWISE, 4096), "12_fp16x3_lines");
+  EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_NORMWISE, 4096), "12_fp16x3");
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    EXPECT_EQ(kernel_on(H20, accuracy, 8192), "cublas") << accuracy;
+  }
+  // Splitting small products costs time of memory, which an H100 has less of.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_NORMWISE, 200, 1000), "12_fp16x3");
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_NORMWISE, 191, 1000), "cublas");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_NORMWISE, 200, 1000), "cublas");
+  EXPECT_EQ(kernel_on(H100_SXM, SGEMM_ACCURACY_NORMWISE, 300, 1000), "12_fp16x3");
+  // 3 % are a gain on the board that was measured alone.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_FP32, 4096), "09_every_shape");
+  EXPECT_EQ(kernel_on(H100_PCIE, SGEMM_ACCURACY_FP32, 4096), "cublas");
+  // A prediction that is less than 1.25 times as fast as cuBLAS is not enough there.
+  EXPECT_EQ(kernel_on(H200, SGEMM_ACCURACY_COMPONENTWISE, 672), "11_bf16x6");
+  EXPECT_EQ(kernel_on(MIG, SGEMM_ACCURACY_COMPONENTWISE, 672), "cublas");
+}
+
+TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
+  host_board() = model_of(H100_PCIE);
+  const double pcie = cublas_microseconds({8192, 8192, 8192, 132}, 1);
+  const double pcie_vector = cublas_microseconds({1, 8192, 8192, 132}, 1);
+  host_board() = {};
+  EXPECT_NEAR(pcie / cublas_microseconds({8192, 8192, 8192, 132}, 1), 1980.0 / 1755, 0.01);
+  EXPECT_GT(pcie_vector / cublas_microseconds({1, 8192, 8192, 132}, 1), 2.0);
+}
+
+/// A kernel that reads A while it multiplies takes at least as long as memory does. An H100 took 99 us for one row and
+/// 100 us for 16 rows of 14336 x 4096, where cuBLAS took 85 and 154.
+TEST(BoardTest, FewRowsTakeTheTimeOfTheirBytes) {
+  host_board() = model_of(H100_SXM);
+  for (const auto& [rows, us] : {std::pair{1, 99}, {16, 100}}) {
+    GemmProblem few;
+    few.m = rows;
+    few.n = 14336;
+    few.k = few.lda = few.ldb = 4096;
+    few.ldc = few.n;
+    few.b_transposed = true;
+    const double predicted = tall_bf16x6_algorithms({few}, H100_SXM.multiprocessors).front().microseconds();
+    EXPECT_NEAR(predicted, us, 2);
+    EXPECT_EQ(predicted<cublas_microseconds({rows, few.n, few.k, H100_SXM.multiprocessors, 1}, 1), rows> 1);
+  }
+  host_board() = {};
+}
+
+/// The CUDA programming guide's table of compute capabilities.
+TEST(ThreadsTest, AMultiprocessorHoldsAsManyAsTheGuideSays) {
+  for (const int architecture : {800, 900, 1000, 1030}) {
+    EXPECT_EQ(threads_per_sm(architecture), 2048) << architecture;
+  }
+  for (const int architecture : {860, 870, 890, 1100, 1200, 1210}) {
+    EXPECT_EQ(threads_per_sm(architecture), 1536) << architecture;
+  }
+  EXPECT_EQ(threads_per_sm(750), 1024);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-// What a handle remembers of its choices, and where the library's kernels begin.
+// What a handle remembers of its choices and of operands that were slow, and where the library's kernels begin.
 
 #include "context.hpp"
 
 #include "algorithms.hpp"
+#include "detour.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
+#include "predicted_time.hpp"
 
 #include <gtest/gtest.h>
 
@@ -126,15 +128,57 @@ TEST(ContextTest, KernelsBeginWhereTheyWereMeasured) {
   EXPECT_TRUE(has(kernels_for(product(2048, 2048, 1024), SGEMM_ACCURACY_ROWWISE), "15_reproducible"));
 }
 
-/// Algorithms that fill gaps alone are weighed against cuBLAS like others, and the reason says so.
-TEST(ContextTest, GapsThatCublasFillsFasterHaveTheReason) {
-  Algorithm filling;
-  filling.kernel = "filling";
-  filling.fills_gap = true;
-  filling.cost.other = 10.0;
-  const Choice choice = sgemm::choose({filling}, 5.0, ANY_WORKSPACE, "nothing fits");
-  EXPECT_FALSE(choice.algorithm);
-  EXPECT_NE(choice.reason.find("by filling, at least 5.0 us by cuBLAS"), std::string::npos) << choice.reason;
+// ---- Which calls of a shape go to cuBLAS because the operands of the last ones were slow ----
+
+/// Calls until one that takes no detour.
+int calls_of_detour(Detour& detour) {
+  int calls = 0;
+  while (detour.next(false)) {
+    ++calls;
+  }
+  return calls;
+}
+
+TEST(DetourTest, ASlowCallLeadsToOneAndOneTrial) {
+  Detour detour;
+  const auto expect_none = [&](const char* why) {
+    for (int call = 0; call < 1000; ++call) {
+      EXPECT_FALSE(detour.next(false)) << why;
+    }
+  };
+  expect_none("no call was slow");
+  EXPECT_TRUE(detour.next(true));
+  EXPECT_EQ(calls_of_detour(detour), Detour::SHORTEST - 1);  // and the trial, of which nothing is known yet
+  EXPECT_EQ(calls_of_detour(detour), Detour::SHORTEST);
+  expect_none("the trial went well");
+}
+
+TEST(DetourTest, BadTrialsMakeItLongerUpToALimit) {
+  Detour detour;
+  int length = Detour::SHORTEST;
+  for (int trial = 0; trial < 20; ++trial) {
+    EXPECT_TRUE(detour.next(true));
+    EXPECT_EQ(calls_of_detour(detour), length - 1) << trial;
+    length = length < Detour::LONGEST ? 2 * length : length;
+  }
+}
+
+/// The GPU may tell of a trial in the middle of the detour behind it.
+TEST(DetourTest, ABadTrialIsHeardOfLate) {
+  Detour detour;
+  detour.next(true);
+  calls_of_detour(detour);
+  EXPECT_TRUE(detour.next(false));
+  EXPECT_TRUE(detour.next(true));
+  EXPECT_EQ(calls_of_detour(detour), 2 * Detour::SHORTEST - 1);
+}
+
+/// docs/lab/libsgemm.md: a single row at 2048 makes 425 us of 160, and at 4096 1712 of 1082, where cuBLAS takes 2675.
+TEST(DetourTest, TheTimeOfPassesIsAboutWhatWasMeasured) {
+  EXPECT_NEAR(recomputed_microseconds({2048, 2048, 2048, 132}, 16), 265, 50);
+  EXPECT_NEAR(recomputed_microseconds({4096, 4096, 4096, 132}, 32), 630, 80);
+  EXPECT_EQ(recomputed_microseconds({4096, 4096, 4096, 132}, 0), 0);
+  EXPECT_GT(recomputed_microseconds({4096, 4096, 4096, 132}, 2048), 4000) << "all of C";
 }
 
 }  // namespace

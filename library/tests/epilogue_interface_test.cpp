@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace sgemm::test {
@@ -30,17 +30,11 @@ TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
   }
 }
 
-TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlock) {
+TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlockAndEmptySums) {
   const Handle handle;
   for (const EpilogueKind& kind : EPILOGUES) {
     expect_right(handle, {9, 300, 5}, kind);
     expect_right(handle, {300, 9, 5, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F}, kind);
-  }
-}
-
-TEST(EpilogueInterfaceTest, EmptySums) {
-  const Handle handle;
-  for (const EpilogueKind& kind : EPILOGUES) {
     expect_right(handle, {5, 6, 0, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, kind);
   }
 }
@@ -147,11 +141,15 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   const sgemm_epilogue_t none{};
   sgemm_epilogue_t with_bias{};
   with_bias.bias = &bias;
-  const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
-  const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
-  EXPECT_STREQ(in_store.kernel, "12_fp16x3_lines");
-  EXPECT_EQ(in_store.predicted_us, product.predicted_us);
-  EXPECT_EQ(in_store.launches, product.launches);
+  for (const auto& [accuracy, kernel] :
+       {std::pair{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines"}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3"}}) {
+    ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+    const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
+    const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
+    EXPECT_STREQ(in_store.kernel, kernel);
+    EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+    EXPECT_EQ(in_store.launches, product.launches);
+  }
 
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t alone = plan_of(handle, SIZE, SGEMM_OP_T, none);

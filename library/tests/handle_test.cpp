@@ -73,10 +73,9 @@ TEST_F(LengthyHandleTest, WhereThePoolIsFullChapter09GetsTheCall) {
 TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
   const Handle handle;
   const GemmCase product = chapter_12_product();
-  const std::size_t bytes = plan_of(handle, product).workspace_bytes;
-  pool_state().limit = bytes;
+  ASSERT_EQ(sgemm_set_memory_limit(handle, plan_of(handle, product).workspace_bytes), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
-  pool_state().limit = 1000;
+  ASSERT_EQ(sgemm_set_memory_limit(handle, 1000), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(handle, product).kernel, "cublas");
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 1);
@@ -106,21 +105,6 @@ TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
 
   ASSERT_EQ(sgemm_set_workspace(handle, nullptr, 0), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
-}
-
-/// The kernel in one launch takes aligned operands alone. A choice for them is none for others of the same shape.
-TEST_F(LengthyHandleTest, AlignmentIsAPartOfWhatAChoiceIsFor) {
-  const GemmCase aligned{640, 640, 640, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-  const GemmCase unaligned = aligned.padded(0, 1);
-  const sgemm_plan_t plan = plan_of(Handle(), aligned);
-  ASSERT_NE(std::string(plan.configuration).find("one launch"), std::string::npos) << plan.reason;
-  for (const bool aligned_first : {true, false}) {
-    blas_calls() = {};
-    const Handle handle;  // which remembers no choice
-    expect_right(handle, aligned_first ? aligned : unaligned);
-    expect_right(handle, aligned_first ? unaligned : aligned);
-    EXPECT_EQ(blas_calls().products, 1);
-  }
 }
 
 /// cuBLAS multiplies by an alpha of 0 on the GPU, so that the library keeps a copy of beta * C beside it.
@@ -295,10 +279,6 @@ TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
   unsetenv("SGEMM_MEMORY");
   const Handle unlimited;
   EXPECT_EQ(setting(sgemm_get_memory_limit, unlimited), std::numeric_limits<std::size_t>::max());
-  const GemmCase product = chapter_12_product();
-  ASSERT_STREQ(plan_of(unlimited, product).kernel, "12_fp16x3");
-  ASSERT_EQ(sgemm_set_memory_limit(unlimited, 1000), SGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(plan_of(unlimited, product).kernel, "cublas");
   EXPECT_EQ(setting(sgemm_get_memory_limit, handle), std::size_t{512} << 20U);
 }
 

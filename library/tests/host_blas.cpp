@@ -1,8 +1,15 @@
+// What stands for cuBLAS, and for what the library asks of CUDA besides its kernels.
+
 #include "host_blas.hpp"
 
 #include "blas.hpp"
+#include "cuda_guard.hpp"
+#include "memory_pool.hpp"
+#include "recomputed.hpp"
 #include "status_error.hpp"
 
+#include <array>
+#include <cstring>
 #include <memory>
 
 namespace sgemm {
@@ -59,6 +66,71 @@ void Blas::gemm(const GemmBatch& batch) {
       }
     }
   }
+}
+
+// ---- The pool of memory ----
+
+test::PoolState& test::pool_state() {
+  thread_local PoolState state;
+  return state;
+}
+
+struct MemoryPool::Pool {
+  std::size_t limit;
+};
+
+MemoryPool::MemoryPool(std::size_t limit, std::uint64_t) : pool_(new Pool{limit}) {}
+MemoryPool::~MemoryPool() { delete pool_; }
+
+MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t) {
+  void* memory = nullptr;
+  if (test::pool_state().full || cudaMalloc(&memory, bytes) != cudaSuccess) {
+    return {};
+  }
+  ++test::pool_state().allocations;
+  ++test::pool_state().live;
+  std::memset(memory, 0xFF, bytes);  // a pool's memory may hold anything
+  return {memory, false};
+}
+
+void MemoryPool::free(const Block& block, cudaStream_t, bool) {
+  if (block.data != nullptr) {
+    --test::pool_state().live;
+    cudaFree(block.data);
+  }
+}
+
+void MemoryPool::trim() {
+  test::capture_state().forbids();
+  ++test::pool_state().trims;
+}
+
+std::size_t MemoryPool::limit() const { return pool_->limit; }
+
+// ---- Captures of other threads, and resets ----
+
+test::CaptureState& test::capture_state() {
+  thread_local CaptureState state;
+  return state;
+}
+
+std::uint64_t context_id() { return test::capture_state().context; }
+
+RelaxedCapture::RelaxedCapture() : mode_(test::capture_state().relaxed) { test::capture_state().relaxed = 1; }
+RelaxedCapture::~RelaxedCapture() { test::capture_state().relaxed = mode_; }
+
+bool test::CaptureState::forbids() {
+  if (!elsewhere || relaxed != 0) {
+    return false;
+  }
+  ++broken;
+  return true;
+}
+
+unsigned* word_for_recomputed(std::uint64_t) {
+  thread_local std::array<unsigned, 4096> words{};
+  thread_local std::size_t used = 0;
+  return &words[used++ % words.size()];
 }
 
 }  // namespace sgemm

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <cuda_runtime_api.h>
 
@@ -45,7 +44,6 @@ BoardModel& host_board();
 /// Whether allocations of the pool succeed, and how many bytes were allocated and not freed.
 struct PoolState {
   bool full = false;
-  std::size_t limit = std::numeric_limits<std::size_t>::max();
   int allocations = 0;
   int live = 0;
   int trims = 0;

@@ -48,18 +48,11 @@ TEST(InterfaceTest, EmptySumsScaleC) {
   }
 }
 
-TEST(InterfaceTest, BatchesGoOnFromStrideToStride) {
+TEST(InterfaceTest, BatchesByStridesAndByAddresses) {
   const Handle handle;
   for (const sgemm_order_t order : ORDERS) {
     const GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
     expect_right(handle, product.batched(4));
-  }
-}
-
-TEST(InterfaceTest, BatchesByAddress) {
-  const Handle handle;
-  for (const sgemm_order_t order : ORDERS) {
-    const GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
     expect_right(handle, product.batched(4, true));
     expect_right(handle, product.batched(1, true).with(SGEMM_POINTER_MODE_DEVICE).scaled(0.0F, 0.5F));
   }

@@ -50,12 +50,15 @@ class MemoryPoolTest : public testing::Test {
   }
 
   FakePool& of_device() { return *cuda.pools.at(before_); }
-  /// As a call does.
-  static bool works(MemoryPool& pool, std::size_t bytes, cudaStream_t stream = STREAM) {
+  /// The memory that a call works in, which it has given back.
+  static void* memory_of_call(MemoryPool& pool, std::size_t bytes, cudaStream_t stream, bool keeps = false) {
     const CudaGuard guard;
     const MemoryPool::Block block = pool.allocate(bytes, stream);
-    pool.free(block, stream, false);
-    return block.data != nullptr;
+    pool.free(block, stream, keeps);
+    return block.data;
+  }
+  static bool works(MemoryPool& pool, std::size_t bytes, cudaStream_t stream = STREAM) {
+    return memory_of_call(pool, bytes, stream) != nullptr;
   }
   static void wait_for_the_next_look() { std::this_thread::sleep_for(std::chrono::milliseconds(120)); }
 
@@ -215,11 +218,7 @@ TEST_F(MemoryPoolTest, AResetOfTheDeviceLeadsToAnotherPool) {
 /// Others take what pools keep, but not what is allocated.
 TEST_F(MemoryPoolTest, MemoryStaysForTheNextCall) {
   auto pool = std::make_unique<MemoryPool>(ANY, CONTEXT);
-  const auto call = [&](std::size_t bytes, cudaStream_t stream) {
-    const MemoryPool::Block block = pool->allocate(bytes, stream);
-    pool->free(block, stream, true);
-    return block.data;
-  };
+  const auto call = [&](std::size_t bytes, cudaStream_t stream) { return memory_of_call(*pool, bytes, stream, true); };
   void* const first = call(GIB, STREAM);
   pool->trim();
   of_device().idle.clear();
@@ -264,12 +263,7 @@ TEST_F(MemoryPoolTest, AWrongSgemmMemoryIsNamed) {
 TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
   MemoryPool pool(ANY, CONTEXT);
   cuda.captured = {STREAM, OTHER_STREAM};
-  const auto allocate = [&](std::size_t bytes, cudaStream_t stream) {
-    const CudaGuard guard;
-    const MemoryPool::Block block = pool.allocate(bytes, stream);
-    pool.free(block, stream, false);
-    return block.data;
-  };
+  const auto allocate = [&](std::size_t bytes, cudaStream_t stream) { return memory_of_call(pool, bytes, stream); };
   void* const memory = allocate(GIB, STREAM);
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(allocate(MIB, STREAM), memory) << "work of a stream comes one after the other";

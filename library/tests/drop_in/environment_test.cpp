@@ -40,27 +40,21 @@ class EnvironmentTest : public testing::Test {
   Outcome run(const std::string& variables, const char* library = FAKE_SGEMM, const char* arguments = "") const {
     const std::string out = folder_ / "out";
     const std::string errors = folder_ / "errors";
-    std::string command = "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN;
-    for (const std::string& part : {std::string(" SGEMM_LIBRARY="), std::string(library), std::string(" "), variables,
-                                    std::string(" " FRAMEWORK_PROGRAM " "), std::string(arguments), std::string(" >"),
-                                    out, std::string(" 2>"), errors}) {
-      command += part;
-    }
-    const int status = std::system(command.c_str());
+    std::ostringstream command;
+    command << "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN " SGEMM_LIBRARY=" << library << ' ' << variables
+            << " " FRAMEWORK_PROGRAM " " << arguments << " >" << out << " 2>" << errors;
+    const int status = std::system(command.str().c_str());
     return {status, read(out), read(errors)};
   }
 
   std::filesystem::path folder_;
 };
 
-TEST_F(EnvironmentTest, AFrameworkThatHidesCublasIsServed) {
+TEST_F(EnvironmentTest, AFrameworkThatHidesCublasIsServedWithTheAccuracy) {
   const Outcome componentwise = run("");
   EXPECT_EQ(componentwise.status, 0);
   EXPECT_EQ(componentwise.out, "4 1\n");
   EXPECT_EQ(componentwise.errors, "");
-}
-
-TEST_F(EnvironmentTest, TheAccuracyReachesTheLibrary) {
   EXPECT_EQ(run("SGEMM_ACCURACY=fp32").out, "4 0\n");
   EXPECT_EQ(run("SGEMM_ACCURACY=normwise").out, "4 2\n");
   EXPECT_EQ(run("SGEMM_ACCURACY=rowwise").out, "4 3\n");
@@ -107,18 +101,14 @@ TEST_F(EnvironmentTest, ALibraryOfAnotherVersionIsNamed) {
   EXPECT_EQ(run("FAKE_SGEMM_VERSION=" + std::to_string(next_minor)).out, "0 0\n");
 }
 
-TEST_F(EnvironmentTest, AnEmptyNameOfALibraryIsNone) {
-  const Outcome unnamed = run("SGEMM_LOG=1", "");
-  EXPECT_EQ(unnamed.status, 0);
-  // dlopen() would take the program itself for the library.
-  EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
-}
-
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
+  const Outcome unnamed = run("", "");
+  EXPECT_EQ(unnamed.status, 0);
+  // With an empty name dlopen() would take the program itself for the library.
+  EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
   if (dlopen(SGEMM_SONAME, RTLD_LAZY) != nullptr) {
     GTEST_SKIP() << "the loader finds an installed libsgemm here";
   }
-  const Outcome unnamed = run("", "");
   const std::string beside = std::filesystem::path(DROP_IN).replace_filename(SGEMM_SONAME ": ");
   EXPECT_NE(unnamed.errors.find(beside), std::string::npos) << unnamed.errors;
   EXPECT_NE(unnamed.errors.find("; " SGEMM_SONAME ": "), std::string::npos) << unnamed.errors;
@@ -146,22 +136,16 @@ TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
     for (const auto& [calls, columns, mean_us] : {std::tuple{1, 1, 5000.0}, std::tuple{3, 2, 100.0}}) {
       std::getline(text, line);
       std::istringstream fields(line);
-      int count = 0, timed = 0, m = 0, n = 0, k = 0, batch = 0;
+      int count = 0, timed = 0;
       double us = 0, total_ms = 0;
-      std::string function, ops, by, why;
-      fields >> count >> timed >> us >> total_ms >> function >> ops >> m >> n >> k >> batch >> by >> why;
-      EXPECT_EQ(count, calls);
-      EXPECT_EQ(timed, calls);
-      EXPECT_EQ(us, mean_us);
+      std::string product, field;
+      fields >> count >> timed >> us >> total_ms;
+      while (fields >> field) {
+        product += field + ' ';
+      }
+      EXPECT_EQ(std::tuple(count, timed, us), std::tuple(calls, calls, mean_us));
       EXPECT_DOUBLE_EQ(total_ms, calls * mean_us / 1e3);
-      EXPECT_EQ(function, "cublasSgemm");
-      EXPECT_EQ(ops, "NT");
-      EXPECT_EQ(m, 2);
-      EXPECT_EQ(n, columns);
-      EXPECT_EQ(k, 2);
-      EXPECT_EQ(batch, 1);
-      EXPECT_EQ(by, "11_bf16x6");
-      EXPECT_EQ(why, "predicted");
+      EXPECT_EQ(product, "cublasSgemm NT 2 " + std::to_string(columns) + " 2 1 11_bf16x6 predicted ");
     }
   }
   EXPECT_FALSE(std::getline(text, line)) << line;
@@ -195,12 +179,6 @@ TEST_F(EnvironmentTest, AForkedChildWritesNoLog) {
   EXPECT_EQ(outcome.errors.rfind("# libsgemm_cublas: process "), 0U) << outcome.errors;
 }
 
-/// An event may not be asked while any thread captures, unless it says that it knows what it does.
-TEST_F(EnvironmentTest, TheLogBreaksNoCapture) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_beside_captures");
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-}
-
 TEST_F(EnvironmentTest, TheLogTimesCallsOnEveryDevice) {
   const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_on_two_devices");
   EXPECT_EQ(outcome.status, 0);
@@ -208,12 +186,13 @@ TEST_F(EnvironmentTest, TheLogTimesCallsOnEveryDevice) {
   EXPECT_NE(outcome.errors.find("\n       2      2"), std::string::npos) << outcome.errors;
 }
 
-TEST_F(EnvironmentTest, AnErrorOfTheProgramStaysAndOnesOfTheDropInGo) {
-  EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_after_a_mistake").status, 0);
-}
-
-TEST_F(EnvironmentTest, InAForkedChildCublasGetsAllCalls) {
-  EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_in_a_forked_child").status, 0);
+/// Captures are not broken: an event may not be asked while any thread captures, unless it says that it knows what it
+/// does. An error of the program stays, and ones of the drop-in go. In a forked child cuBLAS gets all calls.
+TEST_F(EnvironmentTest, ProgramsFindNothingChanged) {
+  for (const char* const function : {"framework_products_beside_captures", "framework_products_after_a_mistake",
+                                     "framework_products_in_a_forked_child"}) {
+    EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, function).status, 0) << function;
+  }
 }
 
 TEST_F(EnvironmentTest, AWorkerThatIsForkedBeforeAnyCallHasTheLibrary) {

@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "fake_cublas.hpp"
-#include "fake_handle.hpp"
 
 extern "C" FakeSgemm* fake_sgemm() {
   static FakeSgemm fake;

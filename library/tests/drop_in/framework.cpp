@@ -7,56 +7,58 @@
 
 #include <cstdlib>
 
+#include "fake_cublas.hpp"
 #include "fake_cuda.hpp"
-#include "fake_handle.hpp"
 
 namespace {
 
 /// The state of the CUDA that the drop-in calls.
 FakeCuda& cuda() { return *reinterpret_cast<decltype(&fake_cuda)>(dlsym(RTLD_DEFAULT, "fake_cuda"))(); }
 
-}  // namespace
-
-/// Computes three products of one shape and one of another. Returns whether all succeeded.
-extern "C" __attribute__((visibility("default"))) bool framework_products() {
+/// Computes a product of n columns. Returns whether it succeeded.
+bool multiply(decltype(&cublasSgemm) sgemm, int n) {
   cublasContext handle;
   const float one = 1;
   const float a[4] = {1, 2, 3, 4};
   float c[4] = {};
-  bool succeeded = true;
-  for (const int n : {2, 2, 2, 1}) {
-    succeeded &=
-        cublasSgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, n, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
-  }
-  return succeeded;
+  return sgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, n, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
 }
 
-namespace {
+/// Whether what a forked child does succeeds.
+template <class Function>
+bool succeeds_in_a_child(const Function& function) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::exit(function() ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+bool nothing() { return true; }
 
 /// A function whose address lies in memory that the loader makes read-only.
 const struct { decltype(&cublasSgemm) sgemm; } table = {cublasSgemm};
 
 }  // namespace
 
+/// Computes three products of one shape and one of another. Returns whether all succeeded.
+extern "C" __attribute__((visibility("default"))) bool framework_products() {
+  bool succeeded = true;
+  for (const int n : {2, 2, 2, 1}) {
+    succeeded &= multiply(cublasSgemm, n);
+  }
+  return succeeded;
+}
+
 /// Computes a product by an address of cublasSgemm that was stored before. Returns whether it succeeded.
 extern "C" __attribute__((visibility("default"))) bool framework_product_by_pointer() {
-  cublasContext handle;
-  const float one = 1;
-  const float a[4] = {1, 2, 3, 4};
-  float c[4] = {};
-  const auto sgemm = *const_cast<decltype(&cublasSgemm) const volatile*>(&table.sgemm);
-  return sgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
+  return multiply(*const_cast<decltype(&cublasSgemm) const volatile*>(&table.sgemm), 2);
 }
 
 /// The same, before a child is forked that ends at once. Returns whether all succeeded.
 extern "C" __attribute__((visibility("default"))) bool framework_products_and_fork() {
-  const bool succeeded = framework_products();
-  const pid_t child = fork();
-  if (child == 0) {
-    std::exit(0);
-  }
-  int status = 0;
-  return succeeded && waitpid(child, &status, 0) == child && status == 0;
+  return framework_products() && succeeds_in_a_child(nothing);
 }
 
 /// Computes a batch of one product by its addresses. Returns whether it succeeded.
@@ -103,14 +105,10 @@ extern "C" __attribute__((visibility("default"))) bool framework_products_after_
 /// The same in a child that was forked after products of the parent. Returns whether all succeeded, without a call of
 /// CUDA, which does not work there.
 extern "C" __attribute__((visibility("default"))) bool framework_products_in_a_forked_child() {
-  const bool succeeded = framework_products();
-  const pid_t child = fork();
-  if (child == 0) {
-    const int calls = cuda().calls;
-    std::exit(framework_products() && cuda().calls == calls ? 0 : 1);
-  }
-  int status = 0;
-  return succeeded && waitpid(child, &status, 0) == child && status == 0;
+  return framework_products() && succeeds_in_a_child([] {
+           const int calls = cuda().calls;
+           return framework_products() && cuda().calls == calls;
+         });
 }
 
 /// The same in a child alone, where CUDA works if the parent has not used it.
@@ -135,20 +133,9 @@ extern "C" __attribute__((visibility("default"))) bool framework_closes_the_drop
   if (drop_in == nullptr) {
     return false;
   }
-  cublasContext handle;
-  const float one = 1;
-  const float a[4] = {1, 2, 3, 4};
-  float c[4] = {};
-  const auto sgemm = reinterpret_cast<decltype(&cublasSgemm)>(dlsym(drop_in, "cublasSgemm_v2"));
-  const bool succeeded =
-      sgemm(&handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 2, &one, a, 2, a, 2, &one, c, 2) == CUBLAS_STATUS_SUCCESS;
+  const bool succeeded = multiply(reinterpret_cast<decltype(&cublasSgemm)>(dlsym(drop_in, "cublasSgemm_v2")), 2);
   dlclose(drop_in);
-  const pid_t child = fork();
-  if (child == 0) {
-    std::exit(0);
-  }
-  int status = 0;
-  return succeeded && waitpid(child, &status, 0) == child && status == 0 && framework_products();
+  return succeeded && succeeds_in_a_child(nothing) && framework_products();
 }
 
 /// The same products by this framework and by another one, which has another version of cuBLAS and which the variable

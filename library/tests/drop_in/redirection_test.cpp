@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,23 +32,20 @@ Function* function_of(void* library, const char* name) {
 
 struct DropIn {
   void* library = loaded(DROP_IN);
-  decltype(&sgemm_drop_in_attach) attach = function_of<decltype(sgemm_drop_in_attach)>(library, "sgemm_drop_in_attach");
-  decltype(&sgemm_drop_in_detach) detach = function_of<decltype(sgemm_drop_in_detach)>(library, "sgemm_drop_in_detach");
-  decltype(&sgemm_drop_in_set_accuracy) set_accuracy =
-      function_of<decltype(sgemm_drop_in_set_accuracy)>(library, "sgemm_drop_in_set_accuracy");
-  decltype(&sgemm_drop_in_enter) enter = function_of<decltype(sgemm_drop_in_enter)>(library, "sgemm_drop_in_enter");
-  decltype(&sgemm_drop_in_leave) leave = function_of<decltype(sgemm_drop_in_leave)>(library, "sgemm_drop_in_leave");
-  decltype(&sgemm_drop_in_set_tasks) set_tasks =
-      function_of<decltype(sgemm_drop_in_set_tasks)>(library, "sgemm_drop_in_set_tasks");
-  decltype(&sgemm_drop_in_set_task_accuracy) set_task_accuracy =
-      function_of<decltype(sgemm_drop_in_set_task_accuracy)>(library, "sgemm_drop_in_set_task_accuracy");
-  decltype(&sgemm_drop_in_accuracy) accuracy =
-      function_of<decltype(sgemm_drop_in_accuracy)>(library, "sgemm_drop_in_accuracy");
-  decltype(&sgemm_drop_in_set_log) set_log =
-      function_of<decltype(sgemm_drop_in_set_log)>(library, "sgemm_drop_in_set_log");
-  decltype(&sgemm_drop_in_table) table = function_of<decltype(sgemm_drop_in_table)>(library, "sgemm_drop_in_table");
-  decltype(&sgemm_drop_in_clear_table) clear_table =
-      function_of<decltype(sgemm_drop_in_clear_table)>(library, "sgemm_drop_in_clear_table");
+#define FUNCTION(name) \
+  decltype(&sgemm_drop_in_##name) name = function_of<decltype(sgemm_drop_in_##name)>(library, "sgemm_drop_in_" #name)
+  FUNCTION(attach);
+  FUNCTION(detach);
+  FUNCTION(set_accuracy);
+  FUNCTION(enter);
+  FUNCTION(leave);
+  FUNCTION(set_tasks);
+  FUNCTION(set_task_accuracy);
+  FUNCTION(accuracy);
+  FUNCTION(set_log);
+  FUNCTION(table);
+  FUNCTION(clear_table);
+#undef FUNCTION
 
   std::string whole_table() const {
     std::vector<char> text(table(nullptr, 0) + 1);
@@ -287,19 +283,6 @@ TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
   drop_in().clear_table();
   ASSERT_TRUE(call("libframework"));
   EXPECT_EQ(drop_in().whole_table(), "");
-}
-
-/// The program's own call goes on, with its handle and workspace, as under LD_PRELOAD.
-TEST_F(RedirectionTest, AProductThatFindsNoMemoryIsTheProgramsOwnCall) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
-  fake_cublas().calls.clear();
-  fake_sgemm()->products_without_memory = 1;
-  ASSERT_TRUE(call("libframework"));
-  expect_computed(kProducts, 1);
-  EXPECT_NE(drop_in().whole_table().find("\tcublas\tno room for the 3 MB that 11_bf16x6 works in, or "),
-            std::string::npos)
-      << drop_in().whole_table();
 }
 
 }  // namespace

@@ -72,6 +72,19 @@ class Layer(torch.nn.Module):
         return Product.apply(x, self.weight)
 
 
+class Fails(torch.autograd.Function):
+    """Its backward pass does."""
+
+    @staticmethod
+    def forward(ctx, x, error):
+        ctx.error = error
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ctx.error
+
+
 def accuracies(what: str) -> list[int]:
     return [accuracy for kind, accuracy in seen if kind == what]
 
@@ -188,16 +201,6 @@ def test_generators_and_coroutines_are_refused():
             sgemm.torch.use("fp32")(function)
 
 
-def test_use_is_of_one_thread():
-    sgemm.torch.enable("componentwise")
-    found = []
-    with sgemm.torch.use("rowwise"):
-        thread = threading.Thread(target=lambda: found.append(here()))
-        thread.start()
-        thread.join()
-    assert found == [COMPONENTWISE]
-
-
 def test_without_enable_the_rest_is_cublas():
     with sgemm.torch.use("normwise"):
         assert here() == NORMWISE
@@ -223,38 +226,23 @@ def test_backward_has_the_accuracy_of_its_caller():
     assert accuracies("backward") == [COMPONENTWISE, COMPONENTWISE, NORMWISE, ROWWISE]
 
 
-def test_a_backward_pass_that_fails_leaves_nothing():
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            raise ArithmeticError
-
+@pytest.mark.parametrize("error", [ArithmeticError, KeyboardInterrupt])
+def test_a_backward_pass_that_fails_leaves_nothing(error):
     sgemm.torch.enable("componentwise")
     layer = sgemm.torch.module(torch.nn.Sequential(Layer()), "fp32")
-    layer[0].register_forward_hook(lambda *arguments: Fails.apply(arguments[2]))
-    with sgemm.torch.use("normwise"), pytest.raises(ArithmeticError):
-        layer(x()).sum().backward()
+    layer[0].register_forward_hook(lambda *arguments: Fails.apply(arguments[2], error))
+    with sgemm.torch.use("normwise"):
+        with pytest.raises(error):
+            layer(x()).sum().backward()
+        assert here() == NORMWISE
     assert here() == COMPONENTWISE
+    assert sgemm.torch._thread.entries == []
     result = Product.apply(x(), x()).sum()
     with sgemm.torch.use("rowwise"):
-        result.backward()
-        assert here() == ROWWISE
-    result = Product.apply(x(), x()).sum()
-    result.backward()
-    assert accuracies("backward")[-2:] == [ROWWISE, COMPONENTWISE]
-
-
-def test_a_retained_graph_has_the_accuracy_of_each_pass():
-    sgemm.torch.enable("componentwise")
-    result = Product.apply(x(), x()).sum()
-    with sgemm.torch.use("normwise"):
         result.backward(retain_graph=True)
-    result.backward()
-    assert accuracies("backward") == [NORMWISE, COMPONENTWISE]
+        assert here() == ROWWISE
+    result.backward()  # a retained graph has the accuracy of each pass
+    assert accuracies("backward")[-2:] == [ROWWISE, COMPONENTWISE]
 
 
 def test_backward_without_a_graph_fails_as_before():
@@ -289,18 +277,6 @@ def test_modules_have_accuracies_of_their_own():
     model(x()).sum().backward()
     assert accuracies("forward") == [COMPONENTWISE, FP32, CUBLAS]
     assert accuracies("backward") == [CUBLAS, FP32, COMPONENTWISE]
-
-
-def test_a_module_that_fails_is_left():
-    class Fails(torch.nn.Module):
-        def forward(self, x):
-            raise ArithmeticError
-
-    sgemm.torch.enable("componentwise")
-    with pytest.raises(ArithmeticError):
-        sgemm.torch.module(torch.nn.Sequential(Layer(), Fails()), "fp32")(x())
-    assert here() == COMPONENTWISE
-    assert sgemm.torch._thread.entries == []
 
 
 def test_hooks_of_a_module_are_inside_of_it():
@@ -447,6 +423,7 @@ def test_no_error_leaves_an_accuracy_behind(error):
     with pytest.raises(error):
         sgemm.torch.module(torch.nn.Sequential(Layer(), sgemm.torch.module(Raises(error), "rowwise")), "fp32")(x())
     assert here() == NORMWISE
+    assert sgemm.torch._thread.entries == []
     inner = sgemm.torch.module(torch.nn.Identity(), "fp32")
     inner.register_forward_pre_hook(refuse, prepend=True)
 
@@ -650,30 +627,6 @@ def test_gradients_of_what_is_in_an_object_have_the_accuracy_of_the_module(wrapp
     assert accuracies("backward") == [FP32]
 
 
-def test_a_failed_backward_pass_leaves_the_accuracy_of_its_caller():
-    class Fails(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            raise KeyboardInterrupt
-
-    class Within(torch.nn.Module):
-        def forward(self, x):
-            return Fails.apply(x)
-
-    sgemm.torch.enable("componentwise")
-    with sgemm.torch.use("normwise"):
-        result = sgemm.torch.module(Within(), "fp32")(x()).sum()
-        with pytest.raises(KeyboardInterrupt):
-            result.backward()
-        assert here() == NORMWISE
-    assert here() == COMPONENTWISE
-    assert sgemm.torch._thread.entries == []
-
-
 # ---- Packed layers, and sgemm.matmul() on tensors: the host is the GPU ----
 
 
@@ -746,7 +699,10 @@ def test_another_thread_may_take_the_terms_meanwhile(gpu, monkeypatch):
     torch.testing.assert_close(of(operand), layer(operand))
 
 
-def test_a_packed_layer_is_stored_copied_and_moved(gpu):
+def test_a_packed_layer_is_stored_copied_and_moved(gpu, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
     layer, other, operand = linear(), linear(), torch.randn(5, 4)
     of = sgemm.torch.PackedLinear(layer)
     assert of.state_dict().keys() == layer.state_dict().keys()
@@ -759,12 +715,29 @@ def test_a_packed_layer_is_stored_copied_and_moved(gpu):
     with torch.inference_mode():
         made = sgemm.torch.PackedLinear(linear()).load_state_dict(other.state_dict())
         assert not made.missing_keys
-    with pytest.raises(TypeError, match=r"float16: a PackedLinear is of float32"):
-        copy.deepcopy(of).half()
     with pytest.raises(RuntimeError, match="size mismatch"):
         of.load_state_dict(linear(4, 5).state_dict())
+    expected = other(operand)
+    with pytest.raises(TypeError, match=r"float16: a PackedLinear is of float32"):
+        of.half()
+    torch.testing.assert_close(of(operand), expected)
+    of.load_state_dict(other.state_dict(), assign=True)
+    other.weight.data.zero_()  # the state was copied all the same
+    torch.testing.assert_close(of(operand), expected)
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(packed, "_Terms", interrupt)
+        of.load_state_dict(other.state_dict())
+    torch.testing.assert_close(of(operand), other(operand))
     meta = of.to("meta")
     assert meta._terms is None
+
+
+def test_deterministic_programs_have_a_repeatable_layer(gpu, monkeypatch):
+    of = sgemm.torch.PackedLinear(linear())
+    for deterministic in (True, False):
+        monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda is_so=deterministic: is_so)
+        of(torch.randn(5, 4))
+        assert gpu.repeatable == deterministic
 
 
 def test_what_would_need_other_terms_is_refused(gpu):
@@ -831,9 +804,10 @@ def test_what_is_no_plain_layer_is_not_packed(gpu):
             of(wrong)
     with pytest.raises(TypeError, match="float16"):
         of(torch.ones(5, 4).half())
-    of.bias = torch.ones(2)
-    with pytest.raises(ValueError, match="the bias has the shape"):
-        of(torch.ones(5, 4))
+    for bias, text in ((torch.ones(2), "the bias has the shape"), (of.bias.to("meta"), "the layer's bias on meta")):
+        of.bias = bias
+        with pytest.raises(ValueError, match=text):
+            of(torch.ones(5, 4))
 
 
 def test_layers_inside_are_replaced(gpu):

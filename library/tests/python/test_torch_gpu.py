@@ -1,14 +1,44 @@
-"""sgemm.torch on a GPU: PyTorch's products with the switch on. Skipped without PyTorch, a GPU, and a built drop-in."""
+"""sgemm.torch, its PackedLinear and sgemm.matmul() on a GPU. Skipped without PyTorch, a GPU, and a built drop-in."""
 
+import copy
+import gc
 import threading
 import warnings
 
 import pytest
 
-from torch_on_gpu import N, drop_in, normal, sgemm, switch, torch  # noqa: F401
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+if not torch.cuda.is_available():
+    pytest.skip("PyTorch finds no GPU", allow_module_level=True)
 
+import sgemm  # noqa: E402
+from sgemm import drop_in  # noqa: E402
+
+try:
+    drop_in.load()
+except sgemm.LibraryNotFound as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+import sgemm.torch  # noqa: E402
+
+N = 1536  # products of this size are faster in the library by every prediction
 functional = torch.nn.functional
 EPS = 2.0**-24
+
+
+@pytest.fixture(autouse=True)
+def switch():
+    """The switch is on during a test, with an empty log."""
+    torch.manual_seed(3)
+    sgemm.torch.enable()
+    drop_in.load().sgemm_drop_in_clear_table()
+    yield
+    sgemm.torch.disable()
+
+
+def normal(*shape, **options):
+    """Normally distributed numbers on the GPU."""
+    return torch.randn(*shape, device="cuda", **options)
 
 
 def computed_by() -> dict[str, int]:
@@ -109,21 +139,6 @@ def test_out():
     expect_accurate(empty, torch.mm, [a, b], N)
 
 
-@pytest.mark.parametrize("sizes", [(0, N, N), (N, 0, N), (N, N, 0), (0, 0, 0)])
-def test_zero_sizes(sizes):
-    m, n, k = sizes
-    assert torch.mm(normal(m, k), normal(k, n)).equal(torch.zeros(m, n, device="cuda"))
-    assert torch.bmm(normal(3, m, k), normal(3, k, n)).equal(torch.zeros(3, m, n, device="cuda"))
-    c = normal(m, n)
-    assert torch.addmm(c, normal(m, k), normal(k, n), beta=2).equal(2 * c if k == 0 else c)
-
-
-def test_nan_in_c_is_not_read_if_beta_is_0():
-    a, b = normal(N, N), normal(N, N)
-    result = torch.addmm(torch.full((N, N), torch.nan, device="cuda"), a, b, beta=0)
-    expect_accurate(result, torch.mm, [a, b], N)
-
-
 def test_inf_and_nan_are_as_in_cublas():
     a, b = normal(N, N + 64), normal(N + 64, N)  # the next calls of this shape are cuBLAS's
     a[3, 5], a[7, 9], b[11, 13] = torch.inf, torch.nan, -torch.inf
@@ -133,15 +148,6 @@ def test_inf_and_nan_are_as_in_cublas():
     assert result.isnan().equal(expected.isnan())
     assert result.isinf().equal(expected.isinf())
     assert computed_by()["libsgemm"] == 1
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.float16, torch.bfloat16])
-def test_other_types_stay_with_cublas(dtype):
-    a, b = normal(N, N).to(dtype), normal(N, N).to(dtype)
-    on = torch.mm(a, b)
-    assert computed_by()["libsgemm"] == 0
-    sgemm.torch.disable()
-    assert on.equal(torch.mm(a, b))
 
 
 def test_tf32_stays_with_cublas():
@@ -228,46 +234,6 @@ def test_cuda_graphs():
     assert computed_by() == {"libsgemm": 2, "cublas": 0}
 
 
-def test_streams():
-    a, b = normal(4 * N, 4 * N), normal(4 * N, 4 * N)
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        result = torch.mm(a.mul(2), b)
-    torch.cuda.current_stream().wait_stream(stream)
-    expect_accurate(result, lambda a, b: torch.mm(2 * a, b), [a, b], 4 * N)
-
-
-def test_func_transforms():
-    a, b, batch = normal(N, N), normal(N, N), normal(3, N, N)
-    expect_accurate(torch.func.vmap(torch.mm, (0, None))(batch, b), torch.matmul, [batch, b], N)
-    gradient = torch.func.grad(lambda a: torch.mm(a, b).sum())(a)
-    expect_accurate(gradient, lambda b: b.sum(1).expand(N, N), [b], N)
-    _, tangent = torch.func.jvp(lambda a: torch.mm(a, b), (a,), (b,))
-    expect_accurate(tangent, torch.mm, [b, b], N)
-    assert computed_by()["libsgemm"] >= 4
-
-
-def test_meta_and_fake_tensors_compute_nothing():
-    assert torch.mm(torch.empty(N, N, device="meta"), torch.empty(N, 3, device="meta")).shape == (N, 3)
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode():
-        assert torch.mm(torch.empty(N, N, device="cuda"), torch.empty(N, 3, device="cuda")).shape == (N, 3)
-    assert computed_by() == {"libsgemm": 0, "cublas": 0}
-
-
-def test_data_parallel(tmp_path):
-    distributed = torch.distributed
-    distributed.init_process_group("nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        model = torch.nn.parallel.DistributedDataParallel(mlp(), device_ids=[0])
-        model(normal(512, N)).sum().backward()
-    finally:
-        distributed.destroy_process_group()
-    assert computed_by() == {"libsgemm": 5, "cublas": 0}
-
-
 # ---- Accuracies of threads, backward passes and modules ----
 
 
@@ -333,6 +299,128 @@ def test_gradients_of_gradients_have_the_accuracy_of_the_module():
     assert set(found) == {INTEGERS}
 
 
+# ---- Packed layers and sgemm.matmul() ----
+
+reads_terms = pytest.mark.skipif(
+    torch.cuda.get_device_capability() != (9, 0), reason="no kernel of this GPU reads packed operands"
+)
+OUTPUTS = N + 64
+
+
+def made(accuracy="normwise", **options):
+    layer = torch.nn.Linear(N, OUTPUTS, device="cuda", **options)
+    return layer, sgemm.torch.PackedLinear(layer, accuracy)
+
+
+def expect_product(found, x, weight, bias=None, scale=1):
+    exact = scale * functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    assert (found.double() - exact).norm() < 1e-6 * exact.norm()
+
+
+@reads_terms
+@pytest.mark.parametrize("accuracy", ["componentwise", "normwise", "rowwise"])
+@pytest.mark.parametrize("rows", [1, 100, 4 * N])
+def test_products_and_gradients_of_packed_layers(accuracy, rows):
+    layer, of = made(accuracy)
+    x = normal(rows, N, requires_grad=True)
+    found = of(x)
+    expect_product(found.detach(), x.detach(), layer.weight.detach(), layer.bias.detach())
+    weights = normal(rows, OUTPUTS)
+    [gradient] = torch.autograd.grad(found, x, weights)
+    expect_product(gradient, weights, layer.weight.detach().T)
+    assert 0.7 < of._terms.memory.nbytes / layer.weight.nbytes < 1.6
+
+
+@reads_terms
+def test_nothing_that_is_done_to_the_layer_matters():
+    layer, of = made()
+    x = normal(100, N)
+    expected = of(x)
+    step = torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        with torch.cuda.graph(step):
+            layer.weight.mul_(2)
+        step.replay()
+        layer.weight.data.mul_(2)
+        sgemm.matmul(normal(OUTPUTS, 64), normal(64, N), out=layer.weight)
+    del layer
+    assert torch.equal(of(x), expected)
+
+
+@reads_terms
+def test_graphs_and_streams_of_packed_layers():
+    layer, of = made()
+    x = normal(100, N)
+    expected = of(x)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = of(x)
+    graph.replay()
+    assert torch.equal(captured, expected)
+    layer.weight.data.mul_(2)
+    layer.bias.data.mul_(2)
+    of.load_state_dict(layer.state_dict())
+    graph.replay()
+    expect_product(captured, x, layer.weight.detach(), layer.bias.detach())
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        made_there = copy.deepcopy(of)
+    found = made_there(x)  # on a stream that did not wait
+    assert torch.equal(found, of(x))
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(of(x))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    assert all(torch.equal(result, found) for result in results)
+
+
+@reads_terms
+def test_the_memory_goes_with_the_layer():
+    gc.collect()
+    before = torch.cuda.memory_allocated()
+    layer, of = made(bias=False)
+    of.to("cpu")
+    x = torch.randn(5, N)
+    assert torch.equal(of(x), functional.linear(x, layer.weight.detach().cpu()))
+    assert of._terms is None
+    of.cuda()
+    assert torch.cuda.memory_allocated() - before >= 3 * layer.weight.nbytes
+    del layer, of
+    gc.collect()
+    assert torch.cuda.memory_allocated() - before < 1 << 20
+
+
+@reads_terms
+def test_a_model():
+    sgemm.torch.enable("normwise")
+    model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+    x = normal(64, 196, 1024)
+    with torch.inference_mode():
+        plain = model(x)
+        drop_in.load().sgemm_drop_in_clear_table()
+        packed = sgemm.torch.replace_linears(model, "normwise")(x)
+    assert (packed - plain).norm() < 1e-5 * plain.norm()
+    assert drop_in.calls() == [], "its products are none of cuBLAS's"
+
+
+@reads_terms
+def test_matmul_keeps_memory_that_another_stream_still_reads():
+    n = 4096
+    stream = torch.cuda.Stream()
+    a, b = normal(n, n), normal(n, n)
+    expected = sgemm.matmul(a, b)
+    torch.cuda.synchronize()
+    for _ in range(4):
+        out = sgemm.matmul(a.clone(), b.clone(), stream=stream)
+        torch.full((n, n), 9.0, device="cuda")  # takes the place of the copies, if their memory is free
+        stream.synchronize()
+        assert torch.equal(out, expected)
+
+
 # ---- The operators as PyTorch's own suites sample them ----
 
 try:
@@ -364,12 +452,3 @@ def test_samples(op, accuracy):
                 if expected is not None:
                     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
-
-@pytest.mark.skipif(not op_db, reason="expecttest is missing")
-@pytest.mark.parametrize("op", [op for op in op_db if op.name in SAMPLED and op.error_inputs_func is not None],
-                         ids=lambda op: op.full_name)  # fmt: skip
-def test_sampled_errors(op):
-    for wrong in op.error_inputs("cuda"):
-        sample = wrong.sample_input
-        with pytest.raises(wrong.error_type, match=wrong.error_regex):
-            op(sample.input, *sample.args, **sample.kwargs)
