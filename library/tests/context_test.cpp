@@ -173,6 +173,18 @@ TEST(DetourTest, ABadTrialIsHeardOfLate) {
   EXPECT_EQ(calls_of_detour(detour), 2 * Detour::SHORTEST - 1);
 }
 
+/// Operands that are always slow cost as much as cuBLAS, and a trial now and then.
+TEST(DetourTest, TrialsAreFew) {
+  Detour detour;
+  int trials = 0;
+  bool slow = false;
+  for (int call = 0; call < 10000; ++call) {
+    slow = !detour.next(slow);
+    trials += slow ? 1 : 0;
+  }
+  EXPECT_LT(trials, 60);
+}
+
 /// docs/lab/libsgemm.md: a single row at 2048 makes 425 us of 160, and at 4096 1712 of 1082, where cuBLAS takes 2675.
 TEST(DetourTest, TheTimeOfPassesIsAboutWhatWasMeasured) {
   EXPECT_NEAR(recomputed_microseconds({2048, 2048, 2048, 132}, 16), 265, 50);
