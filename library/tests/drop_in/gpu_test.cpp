@@ -1,5 +1,4 @@
-// The drop-in on a GPU: what programs get from an intercepted function beside what cuBLAS's own function gives. Graphs,
-// memory and launches that fail are tested with libsgemm (gpu/), and what reaches it without a GPU (calls_test.cpp).
+// The drop-in on a GPU: what programs get from an intercepted function beside what cuBLAS's own function gives.
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -7,6 +6,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -16,6 +16,9 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "gpu/all_memory.hpp"
+#include "gpu/failing_launch.hpp"
 
 namespace {
 
@@ -153,6 +156,88 @@ TEST_F(DropInGpuTest, SgemmInAllOps) {
   }
 }
 
+TEST_F(DropInGpuTest, BatchesByAddress) {
+  const auto cublas = real("libcublas.so", "cublasSgemmBatched", &cublasSgemmBatched);
+  Numbers c(old_c_);
+  const float* const a = a_->get();
+  const float* const b = b_->get();
+  float* const into = c.get();
+  const auto on_gpu = [](auto address) {
+    decltype(address)* place = nullptr;
+    EXPECT_EQ(cudaMalloc(&place, sizeof address), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(place, &address, sizeof address, cudaMemcpyHostToDevice), cudaSuccess);
+    return std::unique_ptr<decltype(address), decltype(&cudaFree)>(place, &cudaFree);
+  };
+  const auto each_a = on_gpu(a);
+  const auto each_b = on_gpu(b);
+  const auto each_c = on_gpu(into);
+  const float alpha = -1.5F;
+  const float beta = 0.5F;
+  const auto call = [&](decltype(&cublasSgemmBatched) function) {
+    return function(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, each_a.get(), kK, each_b.get(), kK, &beta,
+                    each_c.get(), kM, 1);
+  };
+  expect_like_cublas(
+      c, [&] { return call(&cublasSgemmBatched); }, [&] { return call(cublas); });
+  const auto call_ex = [&] {
+    return cublasGemmBatchedEx(
+        handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, reinterpret_cast<const void* const*>(each_a.get()),
+        CUDA_R_32F, kK, reinterpret_cast<const void* const*>(each_b.get()), CUDA_R_32F, kK, &beta,
+        reinterpret_cast<void* const*>(each_c.get()), CUDA_R_32F, kM, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  };
+  expect_like_cublas(c, call_ex, [&] { return call(cublas); });
+}
+
+TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  Numbers c(old_c_);
+  const Numbers scalars({2.0F, -1.0F});
+  CUBLAS_OK(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE));
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.get(), scalars.get() + 1, c.get());
+  };
+  expect_like_cublas(
+      c, [&] { return call(&cublasSgemm_v2); }, [&] { return call(cublas); });
+}
+
+TEST_F(DropInGpuTest, Tf32GoesToCublas) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  CUBLAS_OK(cublasSetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH));
+  Numbers c(old_c_);
+  const float one = 1;
+  const float zero = 0;
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+  const std::vector<float> got = c.read();
+  CUBLAS_OK(sgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+  EXPECT_EQ(got, c.read());
+}
+
+TEST_F(DropInGpuTest, GraphsAreCapturedAndReplayed) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  Numbers c(old_c_);
+  const float one = 1;
+  const float zero = 0;
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get());
+  };
+  CUBLAS_OK(call(&cublasSgemm_v2));  // the library makes its handle
+  CUDA_OK(cudaStreamSynchronize(stream_));
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
+  CUBLAS_OK(call(&cublasSgemm_v2));
+  CUDA_OK(cudaStreamEndCapture(stream_, &graph));
+  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  const auto replay = [&] {
+    return cudaGraphLaunch(executable, stream_) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+  };
+  for (int i = 0; i < 2; ++i) {
+    expect_like_cublas(c, replay, [&] { return call(cublas); });
+  }
+  cudaGraphExecDestroy(executable);
+  cudaGraphDestroy(graph);
+}
+
 TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
   const float one = 1;
   const float zero = 0;
@@ -181,6 +266,114 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+}
+
+/// With SGEMM_LOG=1 the log has asked for its events while another thread captured, which broke the capture.
+TEST_F(DropInGpuTest, ProductsWhileAnotherThreadCaptures) {
+  const float one = 1;
+  const float zero = 0;
+  Numbers c(old_c_);
+  cudaStream_t captured = nullptr;
+  CUDA_OK(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+  cudaGraph_t graph = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+  std::thread([&] {
+    for (int i = 0; i < 5; ++i) {  // the first makes a handle of libsgemm
+      CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }).join();
+  EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess) << "the capture was broken";
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(captured);
+}
+
+/// The first product of three is in C, which is read, so that cuBLAS can not begin again.
+TEST_F(DropInGpuTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
+  constexpr int kSize = 4096;
+  constexpr long long kStride = static_cast<long long>(kSize) * kSize;
+  const Numbers a(std::vector<float>(3 * kStride, 1.0F));
+  Numbers c(std::vector<float>(3 * kStride, 1.0F));
+  const float one = 1;
+  const auto call = [&] {
+    return cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, a.get(), kSize,
+                                     kStride, a.get(), kSize, kStride, &one, c.get(), kSize, kStride, 3);
+  };
+  {
+    Numbers other(old_c_);
+    CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &one, other.get()));
+  }
+  if (!launches().seen) {
+    GTEST_SKIP() << "run it with the libsgemm of tests/ as SGEMM_LIBRARY";
+  }
+  launches().until_failure = 7;  // five kernels for each product: one of the second fails
+  const cublasStatus_t status = call();
+  launches().until_failure = -1;
+  if (c.read().front() != 1.0F + kSize) {
+    ADD_FAILURE() << "the first product was added " << (c.read().front() - 1) / kSize << " times";
+  }
+  EXPECT_EQ(status, CUBLAS_STATUS_EXECUTION_FAILED);
+  cudaGetLastError();
+}
+
+/// Run with libcublas.so.12 where the loader finds it, as in the package nvidia-cublas-cu12.
+TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
+  void* const other = dlopen("libcublas.so.12", RTLD_NOW | RTLD_LOCAL);
+  if (other == nullptr || CUBLAS_VER_MAJOR == 12) {
+    GTEST_SKIP() << "there is no other cuBLAS: " << dlerror();
+  }
+  const auto create = reinterpret_cast<decltype(&cublasCreate_v2)>(dlsym(other, "cublasCreate_v2"));
+  const auto set_stream = reinterpret_cast<decltype(&cublasSetStream_v2)>(dlsym(other, "cublasSetStream_v2"));
+  const auto set_mode = reinterpret_cast<decltype(&cublasSetMathMode)>(dlsym(other, "cublasSetMathMode"));
+  const auto destroy = reinterpret_cast<decltype(&cublasDestroy_v2)>(dlsym(other, "cublasDestroy_v2"));
+  // What a program gets that was linked to it.
+  const auto multiply =
+      reinterpret_cast<decltype(&cublasSgemm_v2)>(dlvsym(RTLD_DEFAULT, "cublasSgemm_v2", "libcublas.so.12"));
+  ASSERT_NE(multiply, nullptr);
+  cublasHandle_t handle = nullptr;
+  CUBLAS_OK(create(&handle));
+  CUBLAS_OK(set_stream(handle, stream_));
+  CUBLAS_OK(set_mode(handle, CUBLAS_PEDANTIC_MATH));  // so that cuBLAS computes
+  const float one = 1;
+  const float zero = 0;
+  Numbers c(old_c_);
+  CUBLAS_OK(
+      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
+  const std::vector<float> by_cublas = c.read();
+  CUBLAS_OK(set_mode(handle, CUBLAS_DEFAULT_MATH));
+  CUBLAS_OK(
+      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
+  expect_near(c.read(), by_cublas);
+  CUBLAS_OK(destroy(handle));
+}
+
+/// A product whose terms find no room, although those of all products before it are in the pool.
+TEST_F(DropInGpuTest, WithoutMemoryTheCallIsComputedAllTheSame) {
+  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  constexpr int kLarge = 4096;
+  constexpr size_t kCount = size_t{kLarge} * kLarge;
+  const Numbers a(normal(kCount, 6));
+  Numbers c(std::vector<float>(kCount, 1.0F));
+  const float one = 1;
+  const auto call = [&](decltype(&cublasSgemm_v2) function) {
+    return function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &one, a.get(), kLarge, a.get(), kLarge,
+                    &one, c.get(), kLarge);
+  };
+  // The library has its handle and cuBLAS all that it needs, before the memory is taken.
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &one, c.get()));
+  c.write(std::vector<float>(kCount, 1.0F));
+  CUBLAS_OK(call(cublas));
+  const std::vector<float> expected = c.read();
+  c.write(std::vector<float>(kCount, 1.0F));
+  {
+    const AllMemory taken;
+    EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    expect_near(c.read(), expected);  // by chapter 09, if there is room for its code
+  }
+  c.write(std::vector<float>(kCount, 1.0F));
+  CUBLAS_OK(call(&cublasSgemm_v2));
+  EXPECT_NE(c.read(), expected) << "with memory it is cuBLAS's as well";
 }
 
 /// Epilogues by the name of their constant, and whether they have a bias and an auxiliary matrix.

@@ -125,6 +125,23 @@ TEST(NeverWorseTest, HandlesComeAndGoWhileAnotherThreadCaptures) {
   EXPECT_EQ(square.last(), 2048.0F);
 }
 
+TEST(NeverWorseTest, AnErrorOfTheProgramStays) {
+  const Handle handle;
+  Square square(4096);
+  ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(square.last(), 4096.0F);
+  Square larger(8192);
+  const AllMemory taken;
+  cudaGetLastError();
+  ASSERT_NE(cudaSetDevice(1000), cudaSuccess);
+  ASSERT_NE(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(larger.multiply(handle), SGEMM_STATUS_SUCCESS);  // by cuBLAS
+  EXPECT_NE(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(larger.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of the library";
+  EXPECT_EQ(larger.last(), 8192.0F);
+}
+
 TEST(NeverWorseTest, GraphsCanBeClonedNestedAndInstantiatedTwice) {
   const Handle handle;
   const Stream stream;
@@ -218,6 +235,28 @@ TEST(NeverWorseTest, AProgramGetsWhatThePoolKeeps) {
   EXPECT_GE(taken.bytes() + free_bytes(), free_beside_the_pool + 500 * MIB);
   cudaGetLastError();
   EXPECT_EQ(still->last(), 8192.0F);
+}
+
+/// Run with SGEMM_MEMORY=256M.
+TEST(NeverWorseTest, SgemmMemoryIsALimit) {
+  const char* const limit = std::getenv("SGEMM_MEMORY");
+  if (limit == nullptr || std::string(limit) != "256M") {
+    GTEST_SKIP() << "run it with SGEMM_MEMORY=256M";
+  }
+  const Handle handle;
+  Square square(2048);
+  Square large(8192);
+  EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(large.multiply(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const std::size_t before = free_bytes();
+  EXPECT_EQ(sgemm_trim(handle), SGEMM_STATUS_SUCCESS);
+  EXPECT_LE(free_bytes(), before + 258 * MIB);
+  EXPECT_LE(planned(handle, product_of(8192, 8192, 8192)).workspace_bytes, 256 * MIB);
+  const sgemm_plan_t plan = planned(handle, product_of(2048, 2048, 2048));
+  if (has_wgmma()) {
+    EXPECT_STREQ(plan.kernel, "11_bf16x6");
+  }
 }
 
 /// A row of Inf makes the library compute some of C without tensor cores. From the second call on that is known.

@@ -1,9 +1,10 @@
-// The reproducible accuracy of libsgemm on a GPU: the bits of a row are the same whatever is computed beside it. That
-// they are those of the definition reproducible_test.cpp finds for each of its algorithms.
+// The reproducible accuracy of libsgemm on a GPU: its bits are those of the definition, and those of a row are the same
+// whatever is computed beside it.
 
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
+#include "reproducible_case.hpp"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace sgemm::test {
@@ -24,6 +26,46 @@ bool is_offered() {
   sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
   return std::strcmp(planned(handle, product_of(1, 1, 1)).kernel, "none") != 0;
 }
+
+class ReproducibleLibraryTest : public testing::TestWithParam<std::tuple<sgemm_order_t, sgemm_op_t, sgemm_op_t>> {
+ protected:
+  void SetUp() override {
+    if (!is_offered()) {
+      ASSERT_FALSE(has_wgmma());
+      GTEST_SKIP() << "no code for this device";
+    }
+  }
+};
+
+TEST_P(ReproducibleLibraryTest, HasTheBitsOfTheDefinition) {
+  const Handle handle;
+  const auto& [order, transa, transb] = GetParam();
+  for (const auto& [m, n, k] :
+       {std::tuple{1, 200, 4096}, {130, 9, 1000}, {17, 33, 9001}, {3, 40, 33000}, {300, 270, 515}, {5, 7, 0}}) {
+    const GemmCase product{m, n, k, order, transa, transb};
+    expect_bits_of_reference(handle, product);
+    expect_bits_of_reference(handle, product.scaled(-1.7F, 0.3F).padded(3, 1));
+  }
+  for (const bool by_address : {false, true}) {
+    const GemmCase product{7, 50, 300, order, transa, transb, 1.0F, 2.0F};
+    expect_bits_of_reference(handle, product.batched(9, by_address));
+  }
+}
+
+TEST_P(ReproducibleLibraryTest, NumbersOfEveryKind) {
+  const Handle handle;
+  const auto& [order, transa, transb] = GetParam();
+  for (const std::int64_t m : {12, 400}) {
+    const GemmCase product{m, 300, 700, order, transa, transb, 1.0F, 0.5F};
+    for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+      expect_bits_of_reference(handle, product.with(mode), put_numbers_of_every_kind);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleLibraryTest,
+                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
+                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
 
 /// Products with the rows of one A from a row on. All results are compared with those of all rows at once.
 class Rows {
@@ -95,7 +137,6 @@ class Rows {
 
 TEST(ReproducibleRowsTest, HaveTheSameBitsInProductsOfEverySize) {
   if (!is_offered()) {
-    ASSERT_FALSE(has_wgmma());
     GTEST_SKIP() << "no code for this device";
   }
   constexpr std::int64_t ROWS = 8192;
