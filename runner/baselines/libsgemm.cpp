@@ -111,13 +111,13 @@ Kernel libsgemm(std::string variant, sgemm_accuracy_t accuracy, AccuracyClass pr
 
 const KernelRegistration fp32(libsgemm("fp32", SGEMM_ACCURACY_FP32, AccuracyClass::fp32,
                                        "the library, with products and sums in FP32: chapter 09 or cuBLAS"));
-const KernelRegistration componentwise(libsgemm("componentwise", SGEMM_ACCURACY_COMPONENTWISE,
-                                                AccuracyClass::bf16_split,
-                                                "the library, at least as accurate as cuBLAS: 11, 09 or cuBLAS"));
+const KernelRegistration componentwise(
+    libsgemm("componentwise", SGEMM_ACCURACY_COMPONENTWISE, AccuracyClass::bf16_split,
+             "the library, at least as accurate as cuBLAS: 12 with residuals, 11, 09 or cuBLAS"));
 const KernelRegistration normwise(libsgemm("normwise", SGEMM_ACCURACY_NORMWISE, AccuracyClass::fp16_split,
                                            "the library, errors relative to rows and columns: 12, 11, 09 or cuBLAS"));
 const KernelRegistration rowwise(libsgemm("rowwise", SGEMM_ACCURACY_ROWWISE, AccuracyClass::int8_split,
-                                          "the library, one scale for each row and column: 13, 12, 11, 09 or cuBLAS"));
+                                          "the library, one scale for each row and column: 15, 12, 11, 09 or cuBLAS"));
 
 }  // namespace
 }  // namespace sgemm

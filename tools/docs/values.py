@@ -339,7 +339,7 @@ def apart(v: Values, of: str, file: str, other: str) -> float:
 
 
 def l2_to_sm_tb_s(v: Values) -> float:
-    """What the kernel draws that draws most; the roofline's chart has the same slope."""
+    """What chapter 13 draws, the most of those without multicast."""
     return v["counter.13.l2_to_sm_bytes"] / v["counter.13.time_us"] / 1e6
 
 
