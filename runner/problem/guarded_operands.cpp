@@ -6,6 +6,11 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
+#include <random>
+
+#include <sys/mman.h>
 
 namespace sgemm {
 namespace {
@@ -54,6 +59,19 @@ bool same_rows(const Rows& x, const Rows& y) {
   return true;
 }
 
+/// Memory at one of 2^32 pages. Where that one is taken, the system chooses another place.
+std::shared_ptr<float> map_somewhere(std::size_t elements) {
+  constexpr std::uintptr_t FIRST = std::uintptr_t{1} << 40U;
+  constexpr std::uintptr_t PAGE = 4096;
+  const std::size_t bytes = elements * sizeof(float);
+  void* const wanted = reinterpret_cast<void*>(FIRST + std::random_device{}() * PAGE);
+  void* const memory = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  return {static_cast<float*>(memory), [bytes](float* begin) { munmap(begin, bytes); }};
+}
+
 }  // namespace
 
 GuardedOperands::GuardedOperands(const Problem& original, bool padded) : original_(original), problem_(original) {
@@ -66,9 +84,10 @@ GuardedOperands::GuardedOperands(const Problem& original, bool padded) : origina
   const std::int64_t b = a + a_of(problem_).extent() + ZONE;
   const std::int64_t c = b + b_of(problem_).extent() + ZONE;
   const std::int64_t end = c + c_of(problem_).extent() + ZONE;
-  memory_.assign(static_cast<std::size_t>(end + ALIGNMENT), std::numeric_limits<float>::quiet_NaN());
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_.data()) / sizeof(float);
-  float* const begin = memory_.data() + (ALIGNMENT - static_cast<std::int64_t>(address % ALIGNMENT)) % ALIGNMENT;
+  mapping_ = map_somewhere(static_cast<std::size_t>(end));
+  memory_ = {mapping_.get(), static_cast<std::size_t>(end)};
+  std::fill(memory_.begin(), memory_.end(), std::numeric_limits<float>::quiet_NaN());
+  float* const begin = mapping_.get();
   copy_rows(a_of(original), begin + a, problem_.lda);
   copy_rows(b_of(original), begin + b, problem_.ldb);
   copy_rows(c_of(original), begin + c, problem_.ldc);

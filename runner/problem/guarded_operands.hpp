@@ -3,7 +3,9 @@
 #include "common/problem.hpp"
 #include "simt/global_array.hpp"
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +16,8 @@ namespace sgemm {
 constexpr std::string_view CHECK_HINT = "; --check names the line of a forbidden access";
 
 /// A copy of a problem's operands that lie far apart, so that what reaches beyond one does not reach another, and,
-/// where the kernel can do with that, with a gap behind each row.
+/// where the kernel can do with that, with a gap behind each row. Each copy lies at a random place: a launch line sees
+/// addresses, and a file may be right at some of them alone.
 class GuardedOperands {
  public:
   /// `original` outlives it. Throws std::bad_alloc.
@@ -28,7 +31,8 @@ class GuardedOperands {
 
  private:
   const Problem original_;
-  std::vector<float> memory_;
+  std::shared_ptr<float> mapping_;
+  std::span<float> memory_;
   Problem problem_;
 };
 

@@ -118,8 +118,8 @@ def test_elements_are_read_as_often_as_worked_out_by_hand(size):
     assert compared >= 13
 
 
-# Terms of a number, bytes of each, numbers along k in an operand tile, and the bytes that are written about it: 12 has 128
-# scales and three words, 13 has 128 codes and a word. Besides, a word of progress becomes 0 once.
+# Terms of a number, bytes of each, numbers along k in an operand tile, and the bytes that are written about it: 12 has
+# 128 scales and three words, 13 has 128 codes and a word. Besides, a word of progress becomes 0 once.
 SPLITTING = {"11_bf16x6": (3, 2, 64, 0), "12_fp16x3": (2, 2, 64, 140), "13_int8x6": (3, 1, 128, 132)}
 
 
