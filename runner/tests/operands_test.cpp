@@ -1,5 +1,6 @@
 #include "problem/operands.hpp"
 #include "bench/operand_set.hpp"
+#include "problem/guarded_operands.hpp"
 
 #include <gtest/gtest.h>
 
@@ -408,6 +409,22 @@ TEST(OperandsTest, ChangedInputsAreNamedAndC0IsOne) {
   operands.c0.clear();
   EXPECT_EQ(change_in(MatrixName::c), "") << "beta is 0, and there is none";
   EXPECT_EQ(asked.size(), 2U);
+}
+
+// A launch line that asks for any bit of an address gets both answers.
+TEST(OperandsTest, CopiesThatAreCheckedLieAtRandomPlaces) {
+  HostOperands operands = make_operands({3, 4, 5, 1.0F, 2.0F}, Distribution::uniform, 1);
+  const Problem original = packed({3, 4, 5}, operands.a.data(), operands.b.data(), operands.c0.data());
+  std::uintptr_t ones = 0;
+  std::uintptr_t zeros = 0;
+  for (int copy = 0; copy < 64; ++copy) {
+    const auto address = reinterpret_cast<std::uintptr_t>(GuardedOperands(original, false).problem().a);
+    ones |= address;
+    zeros |= ~address;
+  }
+  for (unsigned bit = 16; bit < 40; ++bit) {
+    EXPECT_EQ((ones & zeros) >> bit & 1U, 1U) << bit;
+  }
 }
 
 }  // namespace

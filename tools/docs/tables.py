@@ -524,7 +524,7 @@ class Blocks:
         asked = cases.context.iloc[0]["protocol"]["sustain_s"]
         text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`"
         if len({one["git_commit"] for row in bursts.values() for one in (row.context, cases.context.iloc[0])}) > 1:
-            text += f", of a later commit and another board ({source_of(next(iter(bursts.values())).context)})"
+            text += f", of another {source_of(next(iter(bursts.values())).context)}"
         text += ". MHz, W and °C are of the last second."
         return f"{table(head, rows)}\n\n{text} {self._turns_source(cases)}"
 
