@@ -299,9 +299,10 @@ TEST_F(CaseRunnerTest, ErrorsAreMeasuredBesideThoseOfCublas) {
   };
   for (const Distribution data : DISTRIBUTIONS) {
     SCOPED_TRACE(to_string(data));
-    const bool exact = data == Distribution::integers || data == Distribution::zeros;
     for (const Kernel& kernel : kernels_of_one_gpu()) {
       SCOPED_TRACE(kernel.id());
+      // Chapter 19 alone has scales that are no powers of two, so that integers are rounded.
+      const bool exact = data == Distribution::zeros || (data == Distribution::integers && kernel.id() != "19_int8x5");
       const Record record = compare(kernel, data);
       if (kernel.platform == Platform::gpu && !has_to_run(kernel)) {
         EXPECT_EQ(record.outcome, Outcome::not_supported);
