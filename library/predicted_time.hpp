@@ -51,14 +51,15 @@ Cost every_shape_cost(double cycles, bool lowers_flags);
 /// What the work of chapters 11, 12 and 15 differs in.
 struct Splitting {
   Method method;
-  double bytes;        ///< that are read and written for each number of A and B before the product
-  double terms;        ///< of them the bytes that the product reads
-  double other = 0.0;  ///< microseconds of each launch besides those that a board has for its method
+  double bytes;           ///< that are read and written for each number of A and B before the product
+  double terms;           ///< of them the bytes that the product reads
+  double other = 0.0;     ///< microseconds of each launch besides those that a board has for its method
+  double across_k = 0.0;  ///< bytes more for each number that whole lines have across k
 };
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};
 constexpr Splitting FP16X3_SPLITTING{Method::fp16x3, 4 + 4, 4};
-constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 0.5, 4, 14};
+constexpr Splitting LINES_SPLITTING{Method::fp16x3, 4 + 4 + 0.5, 4, 20, 3.5};
 constexpr Splitting REPRODUCIBLE_SPLITTING{Method::reproducible, 4 + 3, 3, 7.5};
 
 /// Of all kernels of chapter 11, 12 or 15 for `batch_count` products in so many launches. The prediction of

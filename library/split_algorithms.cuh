@@ -22,6 +22,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -200,11 +201,11 @@ inline LinesOfCluster lines_of(const GemmProblem& p) { return LinesOfCluster::of
 /// at a time of its own, that memory gives twice the bytes, or three times where a cluster has half as many lines.
 inline Splitting of_lines(Splitting splitting, const GemmProblem& p) {
   const LinesOfCluster share = lines_of(p);
-  const double readings = share.pieces > 1 ? 2 : 1;
+  const int readings = share.pieces > 1 ? 2 : 1;
+  const double beside = share.blocks == LARGEST_CLUSTER ? sizeof(float) * readings * MOST_LINES / share.lines : 0;
   const double across_k =
       static_cast<double>((p.a_transposed ? p.m : 0) + (p.b_transposed ? 0 : p.n)) / static_cast<double>(p.m + p.n);
-  const double beside = share.blocks == LARGEST_CLUSTER ? across_k * MOST_LINES / share.lines : 0.0;
-  splitting.bytes += sizeof(float) * (readings - 1 + readings * beside);
+  splitting.bytes += sizeof(float) * (readings - 1) + across_k * std::max(splitting.across_k, beside);
   return splitting;
 }
 

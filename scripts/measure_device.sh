@@ -14,7 +14,7 @@
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
-#   sustained.json         09, 11 to 13 and 15 to 17 at 8192, and cuBLAS after each, back to back for 20 s
+#   sustained.json         the last chapters at 8192, and cuBLAS after each, back to back for 20 s
 #   counters.json          Nsight Compute's counters of every kernel of the chapters at 4096
 #   counters_8192.json     at a size far larger than the L2, without the variants of 08 and later chapters
 #   counters_3001.json     at one that no tile divides, of chapters 01 to 07, which the executor counts,
@@ -188,7 +188,7 @@ run_step() {
         --sizes 16:8192,24,40,48,56,80,96,10000
       ;;
     energy) measure energy.json --kernel 0-13,15-19 --sizes 512:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 9,11-13,15-17 --sizes 8192 --sustain 20 ;;
+    sustained) measure sustained.json --kernel 9,11-13,15-19 --sizes 8192 --sustain 20 ;;
     calibrate) calibrate ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;

@@ -120,14 +120,15 @@ std::vector<LibraryCase> cases_at_usual_clocks() {
   return cases;
 }
 
-/// But for 3 %, which cuBLAS differs by from run to run.
+/// But for 4 %. Within one run, cuBLAS took from 153.6 to 155.4 us for 300 x 300 x 300 in batches of 100, which is
+/// predicted 159.6, and from 34.9 to 38.0 us for 640 x 640 x 640.
 TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     const GemmProblem& p = one.batch.first;
     const int layout = CublasTable::layout(p.a_transposed, p.b_transposed, one.batch.count);
     const double least = cublas_microseconds({p.m, p.n, p.k, MULTIPROCESSORS, layout}, one.batch.count);
-    EXPECT_LE(least, 1.03 * one.cublas) << one.name;
-    EXPECT_GE(least, 0.61 * one.cublas) << one.name;
+    EXPECT_LE(least, 1.04 * one.cublas) << one.name;
+    EXPECT_GE(least, 0.6 * one.cublas) << one.name;
   }
 }
 
@@ -137,8 +138,9 @@ TEST(PredictedTimeTest, BatchesFillTheMultiprocessorsTogether) {
   EXPECT_GT(cublas_microseconds({256, 256, 256, MULTIPROCESSORS}, 100), 6.5 + 100 * 0.6);  // at 55 TFLOP/s
 }
 
-/// Long sums that are divided among blocks take longer than predicted, those of 300 x 300 x 100000 by 29 %. Short sums
-/// take less, as most of their time is the store of C: 16384 x 16384 x 64 by 25 %. All others are within 16 and 20 %.
+/// Long sums that are divided among blocks take longer than predicted, those of 300 x 300 x 100000 by 21 %. Short sums
+/// take less, as most of their time is the store of C: 16384 x 16384 x 64 by 25 %. All others are within 17 and 22 %,
+/// and those of 17 % last 6.1 to 6.5 us.
 TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
   std::map<std::string, std::pair<double, int>> logarithms;
   for (const LibraryCase& one : cases_at_usual_clocks()) {
@@ -148,15 +150,15 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
     }
     const double ratio = *predicted / one.library;
     const GemmProblem& p = one.batch.first;
-    EXPECT_GT(ratio, p.k == 100000 ? 0.77 : 0.83) << one.name << ' ' << one.kernel << ' ' << one.configuration;
-    EXPECT_LT(ratio, p.m == 16384 && p.k == 64 ? 1.35 : 1.16)
+    EXPECT_GT(ratio, 0.82) << one.name << ' ' << one.kernel << ' ' << one.configuration;
+    EXPECT_LT(ratio, p.m == 16384 && p.k == 64 ? 1.35 : 1.17)
         << one.name << ' ' << one.kernel << ' ' << one.configuration;
     logarithms[one.kernel].first += std::log(ratio);
     ++logarithms[one.kernel].second;
   }
-  ASSERT_EQ(logarithms.size(), 3);
+  EXPECT_EQ(logarithms.size(), 5);
   for (const auto& [kernel, sum] : logarithms) {
-    EXPECT_GT(sum.second, 110) << kernel;
+    EXPECT_GT(sum.second, 75) << kernel;
     EXPECT_NEAR(std::exp(sum.first / sum.second), 1.0, 0.03) << kernel;
   }
 }
@@ -174,7 +176,7 @@ TEST(PredictedTimeTest, Chapter15TakesAboutWhatIsPredicted) {
 }
 
 /// Whatever is chosen of what was measured is at most 3 % slower than cuBLAS. Most of what is there still is chosen,
-/// unless lines are, which were measured later, and cuBLAS is where it was.
+/// and cuBLAS is where it was, but for arrays of addresses, which count as strides here, and 576 x 576 x 576.
 TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
   int same = 0;
   int there_still = 0;
@@ -183,7 +185,7 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
     const std::optional<Algorithm> chosen = one.chosen();
     if (one.by_cublas()) {
       no_longer_cublas += chosen ? 1 : 0;
-    } else if (one.predicted() && !(chosen && chosen->kernel == "12_fp16x3_lines")) {
+    } else if (one.predicted()) {
       ++there_still;
       if (chosen && chosen->kernel == one.kernel && chosen->configuration == one.configuration) {
         EXPECT_LE(one.library, 1.03 * one.cublas) << one.name << ' ' << one.kernel << ' ' << one.configuration;
@@ -191,9 +193,9 @@ TEST(ChoiceTest, IsNeverSlowerThanCublasOnMeasuredShapes) {
       }
     }
   }
-  EXPECT_GT(same, 560);
-  EXPECT_GT(same, 0.9 * there_still);
-  EXPECT_LE(no_longer_cublas, 5);  // of 69
+  EXPECT_GT(same, 820);
+  EXPECT_GT(same, 0.95 * there_still);
+  EXPECT_LE(no_longer_cublas, 6);  // of 74
 }
 
 /// What was much faster than cuBLAS goes on not to be cuBLAS's.
