@@ -14,11 +14,11 @@ GREYS = {"light": "#59636e", "dark": "#9198a1"}
 GRAPHICS, TEXT = 3.0, 4.5  # the contrast against the card that WCAG 2 asks of a line or a point, and of small text
 
 # Each kernel has one colour and one marker. Chapters on FP32 units stand on one scale, later chapters on another one,
-# because the end of the first is too bright for a light card, and those from 14 on on a third. The lightness of a scale
-# rises or falls evenly, which colour-blind readers see as well. From 07 on steps are larger. Chapters still to be
-# written share the last place.
+# because the end of the first is too bright for a light card, those from 14 on on a third, and those from 18 on on a
+# fourth. The lightness of a scale rises or falls evenly, which colour-blind readers see as well. From 07 on steps are
+# larger. Chapters still to be written share the last place.
 COLORS = ("#0d0887", "#38049a", "#5601a4", "#6e00a8", "#8808a6", "#a11b9b", "#ba3388", "#d5536f", "#e87059")
-COLORS += ("#355f8d", "#23898e", "#2cb17e", "#75d054", "#feaa38", "#f27f1b", "#ce4f03", "#862e05")
+COLORS += ("#355f8d", "#23898e", "#2cb17e", "#75d054", "#feaa38", "#f27f1b", "#ce4f03", "#862e05", "#35a7d8", "#0a58ca")
 MUTED = "#656d76"
 # As Vega has them; what it has no name for is a path in a square from -1 to 1.
 X = "M-1,-0.4L-0.4,-1L0,-0.6L0.4,-1L1,-0.4L0.6,0L1,0.4L0.4,1L0,0.6L-0.4,1L-1,0.4L-0.6,0Z"

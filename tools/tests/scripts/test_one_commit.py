@@ -46,8 +46,7 @@ FOLDERS = {"first": RESULTS, "pair of boards": RESULTS / "other_board", "second 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_results_come_from_one_state_of_the_device_code(folder):
-    """As scripts/measure_device.sh measures them. On the first, levels are of another state, and stand in tables of their
-    own."""
+    """As scripts/measure_device.sh measures them. On the first, levels are of another state, in tables of their own."""
     found = commits(folder)
     for commit in set(found.values()):
         if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
