@@ -35,12 +35,14 @@ fi
 cores=$(nproc)
 ran=$ROOT/build-ran # what each test says of itself
 
-# The long run has every chapter in every build, and compiles each file by itself: it finds an include that a file
-# forgot, and that its neighbours in a unity build have. Where no GPU runs it, nvcc need not optimise its code.
+# The long run has every chapter, but where sanitizers make it ten times as slow, and compiles each file by itself: it
+# finds an include that a file forgot, and that its neighbours in a unity build have. Where no GPU runs it, nvcc need not
+# optimise its code.
 configure() {
   local options=(-DSGEMM_QUICK_DEVICE_CODE=ON)
   if [ -n "$all" ]; then
-    options=(-DSGEMM_EXECUTOR_CHAPTERS=. -DSGEMM_QUICK_DEVICE_CODE=OFF -DCMAKE_UNITY_BUILD=OFF)
+    options=(-DSGEMM_QUICK_DEVICE_CODE=OFF -DCMAKE_UNITY_BUILD=OFF)
+    [ "$1" = sanitized ] || options+=(-DSGEMM_EXECUTOR_CHAPTERS=.)
   elif has_gpu; then
     options=(-DSGEMM_QUICK_DEVICE_CODE=OFF)
   fi

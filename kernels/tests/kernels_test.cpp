@@ -215,6 +215,7 @@ class ExecutedChapters : public testing::Test {
     }
   }
 };
+class LengthyAllChapters : public ExecutedChapters {};
 
 // 12 tiles of 64x128 for 13 multiprocessors, of two k-tiles each: shares begin with a tile and lack its last k-tile
 // alone. For 11, the last round of one tile is divided together with a full one. For 12, no tile is divided.
@@ -265,7 +266,7 @@ TEST_F(ExecutedChapters, AMisalignedCCostsWhatAMisalignedBCosts) {
 }
 
 // Six tiles for two multiprocessors, of three k-tiles each.
-TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
+TEST_F(LengthyAllChapters, EveryOtherRoundGoesBackAlongK) {
   const FewMultiprocessors two(2);
   expect_right(ReferenceCase({257, 130, 300}), kernel_named("13_int8x6"), "");
   expect_right(ReferenceCase({257, 130, 300}), kernel_named("19_int8x5"), "");
@@ -273,7 +274,7 @@ TEST(LengthyExecutedChapters, EveryOtherRoundGoesBackAlongK) {
 
 // Six tiles of 128x256 for five multiprocessors, of three k-tiles each, so three blocks with two tiles: rings of two
 // stages, of three and of four are not back where they began. The second launch finds what the first has left.
-TEST(LengthyExecutedChapters, GoOnFromTileToTile) {
+TEST_F(LengthyAllChapters, GoOnFromTileToTile) {
   const FewMultiprocessors five(5);
   const ReferenceCase expected({257, 257, 130});
   expect_right(expected, kernel_named("11_bf16x6"), "");

@@ -144,7 +144,8 @@ SGEMM_API const char* sgemm_status_string(sgemm_status_t status);
  * INVALID_VALUE: `handle` is null. NOT_INITIALIZED: there is no usable device. */
 SGEMM_API sgemm_status_t sgemm_create(sgemm_handle_t* handle);
 
-/* Frees a handle. Work that was enqueued through it goes on. A null handle is NOT_INITIALIZED. */
+/* Frees a handle. Work that was enqueued through it goes on. A null handle is NOT_INITIALIZED, and so is one of another
+ * process or of a device that was reset since, of which nothing is freed: its CUDA objects are gone. */
 SGEMM_API sgemm_status_t sgemm_destroy(sgemm_handle_t handle);
 
 /* ---- Settings. Each holds until it is set again. The getters write to `*value`, which must not be null
