@@ -137,7 +137,8 @@ Code::Code(const simt::Source& source) : functions_(source.functions), text_(sou
     if (launches_itself(body, libraries, idle)) {
       launching_.insert(base_name(function.name));
     }
-    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
+    // No spaces: a regular expression goes through a run of them from each of its places, a frame of the stack for each.
+    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ';');
   }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
