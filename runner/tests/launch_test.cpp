@@ -94,7 +94,7 @@ TEST(FindLaunch, InstantiatesATemplateOverTheElementsType) {
   constexpr std::string_view NUMBER =
       "template <int T>\nvoid run(int n, const float* A, const float* B, float* C) {}\n";
   EXPECT_EQ(launch_error(NUMBER),
-            "my.cu: there is no kernel in it: no __global__ function, and no host function that launches one");
+            "my.cu: there is no kernel in it: no __global__ outside strings, and no host function that launches one");
 }
 
 TEST(FindLaunch, OneOfSeveralIsChosenByName) {
@@ -122,7 +122,7 @@ TEST(LaunchableFunctions, HaveALineOrAUsualSignature) {
 
 TEST(FindLaunch, SaysWhatThereIsWhereNothingFits) {
   EXPECT_EQ(launch_error("int x;"),
-            "my.cu: there is no kernel in it: no __global__ function, and no host function that launches one");
+            "my.cu: there is no kernel in it: no __global__ outside strings, and no host function that launches one");
   EXPECT_EQ(launch_error(KERNEL), "my.cu: it is not known how to launch its kernel");
   try {
     launch_of(KERNEL);

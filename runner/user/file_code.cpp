@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ const std::regex WORD(R"((\b[A-Za-z_]\w*))");
 /// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
 /// take no memory: they warm something up.
 bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
-  static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu)(Launch|GraphLaunch))");
+  static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu|hip)(Launch|GraphLaunch))");
   static const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
   const Words launched = all_matches(code, LAUNCH);
   return std::ranges::any_of(launched, [&](const std::string& kernel) { return !idle.contains(kernel); }) ||
@@ -46,21 +47,24 @@ void replace_words(simt::Function& function, const std::map<std::string, std::st
   }
 }
 
-/// The function with `float` for the type that it is a template over; the function itself where it is no such template.
+/// The function with `float` for the type that it is a template over first, without what else it is a template over
+/// where that is known; the function itself where it is no such template.
 simt::Function in_single_precision(simt::Function function) {
-  if (function.template_parameters.size() != 1) {
+  if (function.template_parameters.empty()) {
     return function;
   }
   const simt::Parameter element = function.template_parameters.front();
   const auto is_of_it = [&](const simt::Parameter& parameter) {
     return std::ranges::count(split(parameter.type, ' '), element.name) > 0;
   };
-  if ((element.type != "typename" && element.type != "class") || std::ranges::none_of(function.parameters, is_of_it)) {
+  if (type_of(element) || std::ranges::none_of(function.parameters, is_of_it)) {  // a type, or what a concept allows
     return function;
   }
   replace_words(function, {{element.name, "float"}});
-  function.template_parameters.clear();
-  function.name += "<float>";
+  if (std::ranges::all_of(function.template_parameters | std::views::drop(1), &simt::Parameter::has_default)) {
+    function.template_parameters.clear();
+    function.name += "<float>";
+  }
   return function;
 }
 
@@ -137,7 +141,8 @@ Code::Code(const simt::Source& source) : functions_(source.functions), text_(sou
     if (launches_itself(body, libraries, idle)) {
       launching_.insert(base_name(function.name));
     }
-    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ' ');
+    // No spaces, through a run of which a regular expression goes from each place, with a frame of the stack for each.
+    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ';');
   }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
@@ -170,7 +175,15 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
   if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
     return "ceil_div(M * N, 256), 256";
   }
+  if (asks_for(";") && !asks_for(R"(threadIdx\s*\.\s*y)")) {
+    return "?grid, ?block";
+  }
   Words sides;
+  bool rows_along_x = false;  // int row = blockIdx.x * 16 + threadIdx.x; if (row < M ...)
+  for (const std::string& variable : all_matches(body, std::regex(R"((\w+)\s*=[^;,]*blockIdx\s*\.\s*x\b)"))) {
+    const Words bounds = all_matches(body, std::regex(variable + R"(\s*(?:<|>=)\s*(\w+))"));
+    rows_along_x |= std::ranges::any_of(bounds, [](auto& bound) { return meaning_of(bound, Names::sizes) == "M"; });
+  }
   for (const char* const axis : {"x", "y"}) {
     std::smatch side;
     const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{0}\s*\*\s*(\w+)\s*\+\s*threadIdx\s*\.\s*{0})", axis));
@@ -182,7 +195,8 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
       sides == Words{"32", "32"}) {
     return "?grid, ?block";
   }
-  return fmt::format("dim3(ceil_div(N, {0}), ceil_div(M, {1})), dim3({0}, {1})", sides[0], sides[1]);
+  return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), dim3({0}, {1})", sides[0], sides[1],
+                     rows_along_x ? "M" : "N", rows_along_x ? "N" : "M");
 }
 
 std::string Code::summed_extent(const simt::Function& function) const {
@@ -244,7 +258,15 @@ Words Code::own_launch(const simt::Function& kernel) const {
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
-  return in_single_precision(with_plain_types(function));
+  simt::Function instance = in_single_precision(with_plain_types(function));
+  std::vector<simt::Parameter>& parameters = instance.parameters;
+  const auto says_nothing = [](const simt::Parameter& parameter) {
+    return type_of(parameter).value_or(Type::size) == Type::size && meaning_of(parameter.name, Names::sizes).empty();
+  };
+  while (!parameters.empty() && parameters.back().has_default && says_nothing(parameters.back())) {
+    parameters.pop_back();
+  }
+  return instance;
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {

@@ -36,6 +36,9 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
     words.insert(words.end(), {"--sizes", "256:" + ops});
   }
   words.insert(words.end(), {"--launch", launch});
+  if (has(launch, "workspace") && !options.workspace) {
+    words.insert(words.end(), {"--workspace", "4 * N"});  // of a bias
+  }
   if (!reading.requirement.empty() && !options.requirement) {
     words.insert(words.end(), {"--requires", reading.requirement});
   }
@@ -50,9 +53,9 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (instance.needs_template_arguments()) {
     Words values;
     for (const simt::Parameter& parameter : kernel.template_parameters) {
-      values.push_back(parameter.type == "typename" || parameter.type == "class" ? "float"
-                       : kernel.template_parameters.size() == 1                  ? "32"
-                                                                                 : "?" + parameter.name);
+      values.push_back(!type_of(parameter) && parameter.type != "bool" ? "float"
+                       : kernel.template_parameters.size() == 1        ? "32"
+                                                                       : "?" + parameter.name);
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
@@ -175,8 +178,8 @@ std::optional<PlacedText> requirement_of(const simt::Source& source, const std::
 /// The file's launch lines for the kernel `chosen`; all where that is empty.
 std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::string& chosen) {
   std::vector<simt::Comment> launches = source.directives("launch");
-  std::erase_if(launches, [&](const simt::Comment& launch) {
-    return !chosen.empty() && !has_word(launch.text, base_name(chosen));
+  std::erase_if(launches, [&](const simt::Comment& launch) {  // and prose
+    return !has(launch.text, "(") || (!chosen.empty() && !has_word(launch.text, base_name(chosen)));
   });
   return launches;
 }
@@ -223,16 +226,21 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
     return is_pointer(parameter) && type_of(parameter) != Type::matrix && !has(parameter.type, "float (") &&
            !has(parameter.type, "float4");
   };
-  const bool of_other_types = std::ranges::any_of(source.functions, [&](const simt::Function& function) {
-    return function.is_kernel && std::ranges::count_if(code.instance_of(function).parameters, is_other_pointer) >= 2;
-  });
+  std::string type;  // of matrices that are no float*
+  for (const simt::Function& function : source.functions) {
+    const std::vector<simt::Parameter> parameters = code.instance_of(function).parameters;
+    if (function.is_kernel && std::ranges::count_if(parameters, is_other_pointer) >= 2) {
+      type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, std::regex("const "), "");
+    }
+  }
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
-      : of_other_types
-          ? "; its matrices are no float*, and products are of FP32: a host function may round them, and --data "
-            "integers has operands that need no rounding"
+      : !type.empty()
+          ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
+                type + ", and --data integers has operands that need no rounding"
           : "";
-  return (kernels == 0  ? "there is no kernel in it: no __global__ function, and no host function that launches one"
+  return (kernels == 0
+              ? "there is no kernel in it: no __global__ outside strings, and no host function that launches one"
           : kernels > 1 ? "it is not known how to launch its kernels"
                         : "it is not known how to launch its kernel") +
          passed_over;

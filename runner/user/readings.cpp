@@ -68,7 +68,7 @@ const std::vector<Row>& table_of_names() {
 
 std::string meaning_of(std::string_view name, Names names) {
   // What stands before and behind a name for the memory that it is in.
-  static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in|num|n)_");
+  static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in(put)?|out(put)?|num|n)_");
   static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
   const std::string whole = in_lower_case(name);
   const std::string plain = std::regex_replace(std::regex_replace(whole, BEFORE, ""), BEHIND, "");
@@ -84,7 +84,7 @@ std::string meaning_of(std::string_view name, Names names) {
 }
 
 bool is_tensor(const simt::Parameter& parameter) {
-  static const std::regex TENSOR("(torch|at) :: Tensor|const (torch|at) :: Tensor( &)?");
+  static const std::regex TENSOR("(const )?(torch|at) :: Tensor( const)?( &)?");
   return std::regex_match(parameter.type, TENSOR);
 }
 
@@ -186,6 +186,12 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) 
   if (contains(values, "batch") && !contains(values, "M")) {  // of rows
     std::ranges::replace(values, std::string("batch"), std::string("M"));
   }
+  for (std::size_t i = 0; contains(values, "batch") && i < lower.size(); ++i) {  // strideA is from product to product
+    if (has(lower[i], "stride") && values[i].starts_with("ld")) {
+      const bool padded = std::ranges::count(values, values[i]) > 1;
+      values[i] = (values[i] == "ldb" ? "K * " : "M * ") + (padded ? values[i] : values[i] == "lda" ? "K" : "N");
+    }
+  }
   if (!contains(values, "") && !twice) {
     const bool complete = contains(values, "N") && contains(values, "K") && (is_kernel || contains(values, "M"));
     return complete || names.empty() ? Choices{{values}, !contains(values, "16")} : Choices{};
@@ -221,7 +227,9 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
     return contains(words, "A") && contains(words, "B") && contains(words, "C");
   };
   if (are_all(values)) {
-    return {{values}, !with_bias};
+    Words with_zeros = values;  // of a workspace, for a kernel that reads its bias always
+    std::ranges::replace(with_zeros, std::string("nullptr"), std::string("(float*)workspace"));
+    return with_bias ? Choices{{with_zeros, values}, false} : Choices::of(values);
   }
   if (with_bias) {
     return {};
@@ -258,10 +266,14 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
   const std::string_view rows = name == "B" ? "K" : "M";
   const std::string_view columns = name == "A" ? "K" : "N";
   if (is_tensor(parameter)) {
-    return fmt::format("torch::from_blob({}, {{{}, {}}})", name, rows, columns);
+    const bool by_reference = parameter.type.ends_with("Tensor &") && !has(parameter.type, "const");
+    return fmt::format("torch::from_blob({}, {{{}, {}}}){}", name, rows, columns, by_reference ? ".detach_()" : "");
   }
   if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
-    const std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
+    std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
+    const bool by_pointer = words.back() == "*";
+    const bool by_reference = words.back() == "&";
+    words.resize(words.size() - (by_pointer || by_reference ? 1 : 0));
     Words members;
     for (const std::string_view word : std::span(words).subspan(3)) {
       members.emplace_back(word == "rows"      ? rows
@@ -269,7 +281,10 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
                            : word == "ld"      ? "ld" + in_lower_case(name)
                                                : name);
     }
-    return fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
+    const std::string made = fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
+    // A temporary lasts as long as the call, and has an address as a constant.
+    const std::string address = fmt::format("({0}*)&(const {0}&){1}", words[1], made);
+    return by_pointer ? address : by_reference && !has(parameter.type, "const") ? "*" + address : made;
   }
   return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
 }
@@ -323,8 +338,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
   std::size_t streams = 0;
   for (const simt::Parameter& parameter : function.parameters) {
     const std::optional<Type> type = type_of(parameter);
-    if (!type || (function.is_kernel && type == Type::scalar && is_pointer(parameter))) {
-      return {};  // a kernel can not read a factor in the host's memory
+    const bool on_host = type == Type::scalar || has_extents(parameter);
+    if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
+      return {};  // a kernel can not read a factor, or a class, in the host's memory
     }
     if (type == Type::matrix) {
       matrices.push_back(parameter);
@@ -357,7 +373,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
                               requirement_without(sizes, of_factors.all.front()), transposed ? "nt" : ""});
     }
   }
-  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !with_extents) {
+  const auto is_stride = [](const std::string& value) { return has(value, " * "); };
+  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !with_extents &&
+      std::ranges::none_of(readings.all.front().values, is_stride)) {
     add_other_orders(readings.all, summed.empty());
   }
   return readings;

@@ -27,6 +27,7 @@ struct Guess {
   double beta = 0.0;
   Index first_k = 0;
   Index end_k = 0;
+  bool clipped = false;  ///< to what is not negative
 };
 
 float rounded(float value, unsigned dropped_bits) {
@@ -222,6 +223,20 @@ class Suspect {
                        "exchange M with N and A with B in the call");
     guess.a = [p](Index row, Index column, Index k) { return double{p.a[k * p.m + (row * p.n + column) % p.m]}; };
     guess.b = [p](Index row, Index column, Index k) { return double{p.b[(row * p.n + column) / p.m * p.k + k]}; };
+    Guess& turned =
+        add(all, "; C lies transposed, in M elements for each column: exchange its indices where it is written");
+    turned.a = [p, a = turned.a](Index row, Index column, Index k) { return a((row * p.n + column) % p.m, 0, k); };
+    turned.b = [p, b = turned.b](Index row, Index column, Index k) { return b(0, (row * p.n + column) / p.m, k); };
+    if (!p.transposed_a && p.n < p.k) {
+      add(all, "; A was read with N elements between its rows, which have K").a = [p](Index row, Index, Index k) {
+        return double{p.a[row * p.n + k]};
+      };
+    }
+    if (!p.transposed_b && p.k < p.n) {
+      add(all, "; B was read with K elements between its rows, which have N").b = [p](Index, Index column, Index k) {
+        return double{p.b[k * p.k + column]};
+      };
+    }
   }
 
   void add_factors(std::vector<Guess>& all) const {
@@ -234,6 +249,7 @@ class Suspect {
         add(all, "; C was added without the factor beta").beta = 1.0;
       }
       if (p_.alpha != 1.0F) {
+        add(all, "; beta * C was multiplied by alpha as well").beta = double{p_.alpha} * p_.beta;
         Guess& without_both = add(all, "; C lacks alpha and beta");
         without_both.alpha = 1.0;
         without_both.beta = 0.0;
@@ -243,6 +259,7 @@ class Suspect {
       twice.beta = double{p_.beta} * p_.beta;
     }
     add(all, "; every product was added twice").alpha = 2.0 * p_.alpha;
+    add(all, "; C is 0 where the product is negative, as behind a ReLU").clipped = true;
   }
 
   std::pair<double, double> value_of(const Guess& guess, Index element) const {
@@ -256,7 +273,8 @@ class Suspect {
       magnitude += std::fabs(term);
     }
     const double c0 = guess.beta == 0.0 ? 0.0 : guess.beta * p_.c[row * p_.ldc + column];
-    return {guess.alpha * value + c0, std::fabs(guess.alpha) * magnitude + std::fabs(c0)};
+    const double result = guess.alpha * value + c0;
+    return {guess.clipped ? std::max(result, 0.0) : result, std::fabs(guess.alpha) * magnitude + std::fabs(c0)};
   }
 
   const Problem& p_;

@@ -352,10 +352,8 @@ std::string BlockChecker::outside_text(const Access& access) const {
   for (const PlacedVariable& placed : placed_variables()) {
     consider(placed.begin, placed.variable->bytes, std::string("shared ") + placed.variable->name, &placed);
   }
-  if (dynamic_bytes_ > 0) {
-    consider(in_shared_memory(0), dynamic_bytes_,
-             "the " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory", nullptr);
-  }
+  consider(in_shared_memory(0), dynamic_bytes_,
+           "the " + std::to_string(dynamic_bytes_) + " bytes of dynamic shared memory", nullptr);
   return what + ", outside of shared memory" + text;
 }
 

@@ -29,7 +29,7 @@ void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync
 
 void fence(bool of_block) { InExecutor()->fence(of_block); }
 
-void give_way() { InExecutor()->scheduler().give_way(); }
+void give_way() { InExecutor(true)->scheduler().give_way(); }  // __nanosleep() in a loop that polls
 
 Polling::~Polling() {
   if (Block::on_this_thread() != nullptr) {  // and not the host

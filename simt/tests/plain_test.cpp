@@ -289,8 +289,8 @@ TEST(Translation, TellsOfNamesThatNothingDeclares) {
             "the executor does not model atomicAdd(float4*, float4&) (my.cu:7)");
   EXPECT_EQ(told(place + "no matching function for call to 'add(int&)'\n", {}), "");
   EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {}), "");
-  EXPECT_EQ(told(place + "'check' was not declared in this scope\n", {"my.cu:1: helper.h"}),
-            "nothing declares check (my.cu:7)\n"
+  EXPECT_EQ(told(place + "'CUDA_CHECK' was not declared in this scope\n", {"my.cu:1: helper.h"}),
+            "nothing declares CUDA_CHECK (my.cu:7)\n"
             "my.cu:1: helper.h is not there: where it declares what is needed, name its folder with --include");
   EXPECT_EQ(told(place + "expected ';' before '}' token\n", {"my.cu:1: helper.h"}), "");
 }

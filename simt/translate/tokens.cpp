@@ -111,21 +111,14 @@ class Lexer {
     }
     const std::string_view text = source_.substr(at_, end - at_);
     const bool prefix = text == "u8" || text == "u" || text == "U" || text == "L";
-    if (end < source_.size() && source_[end] == '"') {
-      if (text.ends_with('R') && text.size() <= 3) {
-        add(TokenKind::string, end_of_raw(end));
-        return;
-      }
-      if (prefix) {
-        add(TokenKind::string, end_of_quoted(end));
-        return;
-      }
+    const char quote = end < source_.size() ? source_[end] : '\0';
+    if (quote == '"' && text.ends_with('R') && text.size() <= 3) {
+      add(TokenKind::string, end_of_raw(end));
+    } else if (prefix && (quote == '"' || quote == '\'')) {
+      add(quote == '"' ? TokenKind::string : TokenKind::character, end_of_quoted(end));
+    } else {
+      add(TokenKind::identifier, end);
     }
-    if (prefix && end < source_.size() && source_[end] == '\'') {
-      add(TokenKind::character, end_of_quoted(end));
-      return;
-    }
-    add(TokenKind::identifier, end);
   }
 
   void number() {
@@ -199,8 +192,7 @@ class Lexer {
     }
     if (is_foreign_ != nullptr && (of_compiler_.contains(file) || is_foreign_(file))) {
       std::size_t next = end;
-      while (next < source_.size() && !(source_[next] == '#' && next + 2 < source_.size() && source_[next + 1] == ' ' &&
-                                        is_digit(source_[next + 2]))) {
+      while (next < source_.size() && !(source_.substr(next, 2) == "# " && is_digit(source_.substr(next, 3).back()))) {
         next = end_behind("\n", next);
       }
       add(TokenKind::foreign, next);
@@ -275,12 +267,9 @@ std::string text_of_literal(std::string_view literal) {
   }
   std::string text;
   for (std::size_t i = quote + 1; i + 1 < literal.size(); ++i) {
-    if (literal[i] != '\\') {
-      text += literal[i];
-      continue;
-    }
-    ++i;
-    text += literal[i] == 'n' ? '\n' : literal[i] == 't' || literal[i] == '\n' ? ' ' : literal[i];
+    const bool escape = literal[i] == '\\';
+    const char c = literal[i += escape ? 1 : 0];
+    text += !escape ? c : c == 'n' ? '\n' : c == 't' || c == '\n' ? ' ' : c;
   }
   return text;
 }

@@ -189,16 +189,14 @@ class Translator {
     return begin;
   }
 
+  bool has_between(Position first, Position end, std::initializer_list<std::string_view> texts) const {
+    const auto tokens = std::span(tokens_).subspan(first, end - first);
+    return std::ranges::find_first_of(tokens, texts, {}, &Token::text) != tokens.end();
+  }
+
   bool opens_namespace(Position brace) const {
-    for (Position at = statement_begin(brace); at < brace; ++at) {
-      if (is(at, "namespace")) {
-        return true;
-      }
-      if (is(at, "extern") && at + 2 == brace && tokens_[at + 1].kind == TokenKind::string) {
-        return true;
-      }
-    }
-    return false;
+    return has_between(statement_begin(brace), brace, {"namespace"}) ||
+           (is(brace - 2, "extern") && tokens_[brace - 1].kind == TokenKind::string);
   }
 
   /// Whether statements follow that a GPU would run. Those of a function that the compiler may evaluate do not count.
@@ -371,9 +369,8 @@ class Translator {
     if (ends(end)) {
       fail(at, "__shared__ is understood where a whole declaration stands, up to its semicolon");
     }
-    bool dynamic = false;
+    const bool dynamic = has_between(begin, end, {"extern"});
     for (Position token = begin; token < end; ++token) {
-      dynamic = dynamic || is(token, "extern");
       if (is_any(token, {"extern", "static", "__shared__"})) {
         texts_[token] = "";
       }
@@ -437,14 +434,12 @@ class Translator {
         at = behind - 1;
         continue;
       }
-      if (is_any(at, {",", ";"})) {
-        if (angles == 0) {
-          if (last != end) {
-            names.push_back(last);
-          }
-          last = end;
-          initialised = false;
+      if (is_any(at, {",", ";"}) && angles == 0) {
+        if (last != end) {
+          names.push_back(last);
         }
+        last = end;
+        initialised = false;
       } else if (opens(at)) {
         at = partner(at);
       } else if (is(at, "=") && angles == 0) {
@@ -565,10 +560,7 @@ class Translator {
       return;
     }
     registered_ = end;
-    bool constant = false;
-    for (Position token = begin; token < end; ++token) {
-      constant = constant || is_any(token, {"__constant__", "constexpr", "const"});
-    }
+    const bool constant = has_between(begin, end, {"__constant__", "constexpr", "const"});
     texts_[end] = ";";
     for (const Position name : declared_names(begin, end)) {
       const std::string text(tokens_[name].text);

@@ -96,7 +96,21 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {{
 """
 
 
+ALONE = launching().split("void run", maxsplit=1)[0]
+ALONG_X = ALONE.replace("Idx.y", "Idx.z").replace("Idx.x", "Idx.y").replace("Idx.z", "Idx.x")
+WITH_BIAS = launching(stored="C[r * N + c] = s + bias[c];").replace("B, float* C", "B, const float* bias, float* C")
 FACTORS = ("--check", "--alpha", "2", "--beta", "3")
+
+
+def right(name: str, text: str, launch: str = "", **more) -> Case:
+    return Case(name, text, "executed", launch=launch, **more)
+
+
+def of_outcome(outcome: str):
+    return lambda name, text, *says, **more: Case(name, text, outcome, says, **more)
+
+
+failing, refused, asking = of_outcome("failed"), of_outcome("status 2"), of_outcome("asks")
 
 
 def wrong(name: str, text: str, says: str, sizes: str = "40", arguments: tuple[str, ...] = ()) -> Case:
@@ -437,12 +451,12 @@ __global__ void mm(Matrix A, Matrix B, Matrix C) {
   for (int k = 0; k < A.width; ++k) s += A.elements[r * A.stride + k] * B.elements[k * B.stride + c];
   C.elements[r * C.stride + c] = s;
 }
-void MatMul(const Matrix A, const Matrix B, Matrix C) {
-  mm<<<dim3((B.width + 15) / 16, (A.height + 15) / 16), dim3(16, 16)>>>(A, B, C);
+void MatMul(const Matrix A, const Matrix& B, Matrix* C) {
+  mm<<<dim3((B.width + 15) / 16, (A.height + 15) / 16), dim3(16, 16)>>>(A, B, *C);
 }
 """
 PACKED_TENSOR = """
-#include <torch/extension.h>
+#include <torch/all.h>
 #include <c10/cuda/CUDAGuard.h>
 template <class T> using Matrix = torch::PackedTensorAccessor32<T, 2, torch::RestrictPtrTraits>;
 template <class T> __global__ void mm(const Matrix<T> a, const Matrix<T> b, Matrix<T> c) {
@@ -452,17 +466,16 @@ template <class T> __global__ void mm(const Matrix<T> a, const Matrix<T> b, Matr
   for (int k = 0; k < a.size(1); ++k) s += a[j][k] * b[k][i];
   c[j][i] = s;
 }
-torch::Tensor forward(torch::Tensor A, torch::Tensor B) {
+void forward(torch::Tensor& C, const torch::Tensor& A, torch::Tensor const& B) {
   const at::cuda::OptionalCUDAGuard guard(device_of(A));
-  auto C = torch::empty({A.size(0), B.size(1)}, A.options());
   AT_DISPATCH_FLOATING_TYPES(A.type(), "forward", ([&] {
     mm<scalar_t><<<dim3((C.size(1) + 63) / 64, C.size(0)), 64>>>(
         A.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
         B.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
         C.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
   }));
-  return C;
 }
+TORCH_LIBRARY(mine, m) { m.def("forward(Tensor! C, Tensor A, Tensor B) -> ()"); }
 """
 
 
@@ -472,169 +485,161 @@ def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
 
 CASES = [
     # ---- What stands beside the kernel ----
-    Case("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS, "executed"),
-    Case(
+    right("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS),
+    right(
         "ranges_for_a_profiler",
         "#include <nvtx3/nvToolsExt.h>\n"
         + BY_BLAS.replace("dim3 block", 'nvtxRangePush("mm"); dim3 block').replace(
             "cudaDeviceSynchronize();", "cudaThreadSynchronize(); nvtxRangePop();"
         ),
-        "executed",
     ),
-    Case(
+    refused(
         "a_call_that_is_not_modelled",
         BY_BLAS.replace("dim3 block", "cudaFrobnicate(M);\n  dim3 block"),
-        "status 2",
-        ("the executor does not model cudaFrobnicate (file.cu:12)",),
+        "the executor does not model cudaFrobnicate (file.cu:12)",
     ),
-    Case(
+    refused(
         "a_library_that_the_kernel_reaches",
         "#include <cub/cub.cuh>\n" + BY_BLAS.replace("float s = 0;", "float s = cub::Zero<float>();"),
-        "status 2",
-        ("the executor does not model cub::Zero (file.cu:6)", "file.cu:1: cub/cub.cuh is not there"),
+        "the executor does not model cub::Zero (file.cu:6)",
+        "file.cu:1: cub/cub.cuh is not there",
     ),
-    Case(
+    refused(
         "a_header_that_the_kernel_needs",
         '#include "errors.h"\n' + BY_BLAS.replace("cudaDeviceSynchronize()", "CHECK_ALL(cudaDeviceSynchronize())"),
-        "status 2",
-        ("nothing declares CHECK_ALL (file.cu:15)", "file.cu:1: errors.h is not there", "--include"),
+        "nothing declares CHECK_ALL (file.cu:15)",
+        "file.cu:1: errors.h is not there",
+        "--include",
     ),
-    Case(
+    refused(
         "a_header_whose_words_are_no_names",
         '#include "errors.h"\n' + BY_BLAS.replace("float s = 0;", "float s = 0 PLUS_NOTHING;"),
-        "status 2",
-        ("PLUS_NOTHING", "file.cu:1: errors.h is not there", "--include"),
+        "PLUS_NOTHING",
+        "file.cu:1: errors.h is not there",
+        "--include",
     ),
-    Case(
+    right(
         "headers_of_the_chapters",
         CHAPTERS_HEADERS,
-        "executed",
         arguments=("--check", "--include", str(Path(__file__).resolve().parents[2] / "kernels")),
     ),
-    Case("directives_macros_and_casts_anywhere", SYNTAX, "executed"),
-    Case("rows_with_a_pitch", PITCHED, "executed"),
-    Case("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "status 2", ("is a notebook's",)),
+    right("directives_macros_and_casts_anywhere", SYNTAX),
+    right("rows_with_a_pitch", PITCHED),
+    right("a_long_function", BY_BLAS + f"int count(int x) {{ {'x += 1; ' * 30000} return x; }}"),
+    refused("a_kernel_in_a_string", 'const char* code = "__global__";', "no __global__ outside strings"),
+    refused("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "is a notebook's"),
     # ---- The right function ----
-    Case(
+    refused(
         "a_reference_beside_the_kernel",
         CPU_REFERENCE + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
-        "status 2",
-        ("cpuSgemm launches nothing of it", "--launch 'mm<<<", "(A, B, C, M, N, K)"),
+        "cpuSgemm launches nothing of it",
+        "--launch 'mm<<<",
+        "(A, B, C, M, N, K)",
     ),
-    Case("a_reference_alone", CPU_REFERENCE, "status 2", ("cpuSgemm launches nothing of it", "no kernel in it")),
-    Case(
+    refused("a_reference_alone", CPU_REFERENCE, "cpuSgemm launches nothing of it", "no kernel in it"),
+    refused(
         "a_reference_that_warms_up",
         "__global__ void warm() {}\n"
         + CPU_REFERENCE.replace("float sum", "warm<<<1, 1>>>(); float sum", 1)
         + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
-        "status 2",
-        ("cpuSgemm launches nothing of it", "--launch 'mm<<<"),
+        "cpuSgemm launches nothing of it",
+        "--launch 'mm<<<",
     ),
-    Case(
+    asking(
         "a_square_that_does_not_say_which_is_which",
         SQUARE.replace("M,", "Q,").replace("M[", "Q["),
-        "asks",
-        ("--requires 'M == N && N == K && alpha == 1 && beta == 0'",),
+        "--requires 'M == N && N == K && alpha == 1 && beta == 0'",
     ),
-    Case(
-        "a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "executed", launch="multiply(A, B, C, M, N, K);"
-    ),
-    Case(
+    right("a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "multiply(A, B, C, M, N, K);"),
+    failing(
         "a_reference_is_launched_by_hand",
         CPU_REFERENCE,
-        "failed",
-        ("no kernel was launched",),
-        ("--launch", "cpuSgemm(A, B, C, M, N, K)"),
+        "no kernel was launched",
+        arguments=("--launch", "cpuSgemm(A, B, C, M, N, K)"),
     ),
-    Case(
+    failing(
         "a_launch_behind_a_condition",
         BY_BLAS.replace("dim3 block", "if (M < 1000) return;\n  dim3 block"),
-        "failed",
-        ("no kernel was launched",),
-        (),
+        "no kernel was launched",
+        arguments=(),
     ),
-    Case(
+    right(
         "a_launch_in_a_macro",
         "#define START(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)\n"
         + BY_BLAS.replace("mm<<<grid, block>>>(", "START(mm, grid, block, "),
-        "executed",
     ),
-    Case(
+    refused(
         "a_launch_two_calls_down",
         BY_BLAS.replace("multiply", "inner") + "void outer(const float* A, const float* B, "
         "float* C, int M, int N, int K) { inner(A, B, C, M, N, K); }",
-        "status 2",
-        ("2 of its functions", "--kernel file.cu:inner --device", "--kernel file.cu:outer --device"),
+        "2 of its functions",
+        "--kernel file.cu:inner --device",
+        "--kernel file.cu:outer --device",
     ),
-    Case(
+    right("comments_in_prose", "// launch: one block for each tile\n" + BY_BLAS),
+    refused(
         "comments_launch_nothing",
         "/* mm<<<1, 1>>>(a) */" + CPU_REFERENCE.replace("float sum", "// f<<<g, b>>>(x)\nfloat sum"),
-        "status 2",
-        ("cpuSgemm launches nothing of it",),
+        "cpuSgemm launches nothing of it",
     ),
-    Case(
+    refused(
         "a_library_beside_the_kernel",
         naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K")
         + "void by_library(float* A, float* B, float* C, int M, int N, int K) { cublasSgemm(0, A, B, C); }",
-        "status 2",
-        ("by_library launches nothing of it",),
+        "by_library launches nothing of it",
     ),
     # ---- Parameters by their names ----
-    Case(
-        "the_sum_runs_over_n",
-        whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"),
-        "executed",
-        launch="solve(A, B, C, M, K, N);",
+    right("the_sum_runs_over_n", whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"), "solve(A, B, C, M, K, N);"),
+    right(
+        "inputs_an_output_and_a_default",
+        whole(PLAIN, "m n k", "m", "n", "k", "input_a input_b output_c").replace("k) {\n  d", "k, int p = 1) { d"),
+        "multiply(A, B, C, M, N, K);",
     ),
-    Case(
+    right(
         "n_rows_of_m",
         whole(CONST, "N M K", "N", "M", "K"),
-        "executed",
-        ("with multiply(A, B, C, N, M, K); its product is wrong, and with multiply(A, B, C, M, N, K); it is right",),
-        launch="multiply(A, B, C, M, N, K);",
+        "multiply(A, B, C, M, N, K);",
+        says=(
+            "with multiply(A, B, C, N, M, K); its product is wrong, and with multiply(A, B, C, M, N, K); it is right",
+        ),
         sizes="33x17x9",
     ),
-    Case(
+    right(
         "matrices_of_a_class",
         MATRICES,
-        "executed",
-        launch="MatMul(Matrix{K, M, lda, A}, Matrix{N, K, ldb, B}, Matrix{N, M, ldc, C});",
+        "MatMul(Matrix{K, M, lda, A}, Matrix{N, K, ldb, B}, (Matrix*)&(const Matrix&)Matrix{N, M, ldc, C});",
     ),
-    Case(
+    right(
         "a_static_function_of_a_class",
         launching().replace("void run(", "class Gemm { public: static void run(") + "};",
-        "executed",
-        launch="Gemm::run(A, B, C, M, N, K);",
+        "Gemm::run(A, B, C, M, N, K);",
     ),
-    Case(
+    asking(
         "a_layer_with_weights_and_bias",
         FORWARD.split("void matmul")[0] + "void linear(const float* x, const float* W, const float* b, float* y, int "
         "batch, int in_features, int out_features) { forward<<<dim3(batch, out_features), 1>>>(y, x, W, b, batch, "
         "in_features, out_features); }",
-        "asks",
-        ("linear(A, B, nullptr, C, M, K, N)", ":nt"),
+        "linear(A, B, nullptr, C, M, K, N)",
+        ":nt",
     ),
-    Case(
+    right(
         "aliases_of_types",
         "using real = float;\ntypedef int count;\n"
         + BY_BLAS.replace("float* ", "real* ").replace(
             "int M, int N, int K) {\n  dim3", "count M, count N, count K) {\n  dim3"
         ),
-        "executed",
     ),
-    Case(
+    right(
         "a_default_for_the_stream",
         BY_BLAS.replace("int K) {\n  dim3", "int K, cudaStream_t stream = 0) {\n  dim3"),
-        "executed",
-        launch="multiply(A, B, C, M, N, K, stream);",
+        "multiply(A, B, C, M, N, K, stream);",
     ),
-    Case(
+    right(
         "matrices_in_columns",
         IN_COLUMNS,
-        "executed",
-        ("with sgemm_v1(N, M, K, alpha, B, A, beta, C); it is right",),
-        ("--check", "--beta", "1"),
-        launch="sgemm_v1(N, M, K, alpha, B, A, beta, C);",
+        "sgemm_v1(N, M, K, alpha, B, A, beta, C);",
+        says=("with sgemm_v1(N, M, K, alpha, B, A, beta, C); it is right",),
+        arguments=("--check", "--beta", "1"),
     ),
     Case(
         "matrices_in_columns_by_hand",
@@ -643,14 +648,13 @@ CASES = [
         ("column-major",),
         ("--check", "--beta", "1", "--launch", "sgemm_v1(M, N, K, alpha, A, B, beta, C)"),
     ),
-    Case("input_weight_bias", FORWARD, "asks", ("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt")),
-    Case(
+    asking("a_bias_that_is_always_read", WITH_BIAS.replace("(A, B, C", "(A, B, bias, C"), "(float*)workspace"),
+    asking("input_weight_bias", FORWARD, "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt"),
+    right(
         "weights_by_rows_of_outputs",
         FORWARD,
-        "executed",
-        (),
-        ("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
-        "48x32x64:nt,33x17x9:nt",
+        arguments=("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
+        sizes="48x32x64:nt,33x17x9:nt",
     ),
     Case(
         "weights_taken_for_plain",
@@ -660,177 +664,175 @@ CASES = [
         ("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
         "48x32x64",
     ),
-    Case("a_batch_by_name", BATCHED.replace("BATCH", "batch"), "executed", (), ("--check",), "3x20x17x9"),
-    Case(
+    right("a_batch_by_name", BATCHED.replace("BATCH", "batch"), sizes="3x20x17x9"),
+    right(
         "a_batch_b",
-        BATCHED.split("//", maxsplit=1)[0] + "void bmm(const float* a, const float* b, float* c, int B, int M, int N, "
-        "int K) { mm<<<dim3((N + 15) / 16, (M + 15) / 16, B), dim3(16, 16)>>>(a, b, c, M, N, K); }",
-        "executed",
+        BATCHED.split("//", maxsplit=1)[0] + "void bmm(const float* a, long stride_a, const float* b, float* c, int B, "
+        "int M, int N, int K) { if (stride_a == M * K) mm<<<dim3((N + 15) / 16, (M + 15) / 16, B), dim3(16, 16)>>>(a, "
+        "b, c, M, N, K); }",
+        "bmm(A, M * K, B, C, batch, M, N, K);",
         sizes="3x20x17x9",
-        launch="bmm(A, B, C, batch, M, N, K);",
     ),
     Case(
         "a_batch_that_nobody_names",
         BATCHED.replace("BATCH", "1"),
         "not_supported",
         ("does not name batch",),
-        ("--check",),
-        "3x20x17x9",
+        sizes="3x20x17x9",
     ),
-    Case(
+    right(
         "a_tensor_that_is_made",
         NEW_TENSOR,
-        "executed",
-        launch="torch::from_blob(C, {M, N}).copy_(matmul_cuda("
-        "torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N})));",
+        "torch::from_blob(C, {M, N}).copy_(matmul_cuda(torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N})));",
     ),
-    Case("a_tensor_that_a_kernel_indexes", PACKED_TENSOR, "executed"),
-    Case(
+    right("a_tensor_that_a_kernel_indexes", PACKED_TENSOR),
+    right(
         "orders_by_letters",
         IN_COLUMNS.replace("sgemm_v1(", "sgemm_v1(char transa, char transb, "),
-        "executed",
-        (),
-        ("--check", "--beta", "1"),
-        launch="sgemm_v1('N', 'N', N, M, K, alpha, B, A, beta, C);",
+        "sgemm_v1('N', 'N', N, M, K, alpha, B, A, beta, C);",
+        arguments=("--check", "--beta", "1"),
     ),
     Case("a_factor_that_is_not_taken", BY_BLAS, "not_supported", ("requires alpha == 1",), ("--beta", "2")),
     # ---- Blocks that pass data on ----
-    Case("a_turn", in_turn(TURN), "executed", sizes="20"),
-    Case(
-        "a_turn_without_a_fence", in_turn(TURN.replace("__threadfence();", "")), "failed", ("not ordered",), sizes="20"
-    ),
-    Case(
+    right("a_turn", in_turn(TURN), sizes="20"),
+    failing("a_turn_without_a_fence", in_turn(TURN.replace("__threadfence();", "")), "not ordered", sizes="20"),
+    right(
         "a_turn_by_atomic_ref",
         in_turn(
             TURN.replace("__threadfence();", "").replace(
                 "atomicExch(&turns[r], 1)", "cuda::atomic_ref<int>(turns[r]).store(1, cuda::memory_order_release)"
             )
         ).replace("#include", "#include <cuda/atomic>\n#include", 1),
-        "executed",
         sizes="20",
     ),
-    Case(
-        "a_barrier_of_the_grid", in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), "executed", sizes="20"
-    ),
-    Case("a_barrier_of_the_grid_by_hand", in_turn(BY_HAND), "executed", sizes="6"),
-    Case(
+    right("a_barrier_of_the_grid", in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), sizes="20"),
+    right("a_barrier_of_the_grid_by_hand", in_turn(BY_HAND), sizes="6"),
+    failing(
         "a_missing_barrier_of_the_grid",
         in_turn("", COOPERATIVE),
-        "failed",
-        ("of parts, which block (0,", "blocks are not ordered", "file.cu:"),
+        "of parts, which block (0,",
+        "blocks are not ordered",
+        "file.cu:",
         sizes="20",
     ),
-    Case(
+    right(
         "threads_that_return_before_a_barrier",
         HANDED_ON.replace("FENCE", "")
         .replace("if (threadIdx.x == 0) ready = 0;", "if (threadIdx.x >= 64) return;")
         .replace("if (threadIdx.x == 0) ready = 1;\n    return;", "")
         .replace("while (ready == 0) {}", "__syncthreads();")
         .replace("threadIdx.x - 32; c < N; c += 64", "threadIdx.x; c < N; c += 64"),
-        "executed",
         sizes="20",
     ),
-    Case("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", sizes="20"),
-    Case("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "failed", ("of shared row",), sizes="20"),
-    Case(
+    right("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), sizes="20"),
+    failing("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "of shared row", sizes="20"),
+    failing(
         "a_turn_that_never_comes",
         in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")),
-        "failed",
-        ("waits for ever: no other thread changes what it looks at", "file.cu:17"),
-        ("--launch", "run(A, B, C, M, N, K)"),
+        "waits for ever: no other thread changes what it looks at",
+        "file.cu:17",
+        arguments=("--launch", "run(A, B, C, M, N, K)"),
         sizes="20",
     ),
-    Case(
+    right(
         "a_flag_after_many_shuffles",
         HANDED_ON.replace("FENCE", "for (int i = 0; i < 400; ++i) __shfl_sync(~0u, i, 0);\n    __threadfence_block();")
         .replace("c += 64", "c += 992")
         .replace("<<<M, 96>>>", "<<<M, 1024>>>"),
-        "executed",
-        (),
-        (),
-        "8",
+        arguments=(),
+        sizes="8",
     ),
-    Case("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), "executed", (), (), "20"),
-    Case(
+    right("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), arguments=(), sizes="20"),
+    failing(
         "a_flag_that_nobody_raises",
         HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"),
-        "failed",
-        ("waits for ever: no other thread changes what it looks at", "file.cu:14"),
-        ("--launch", "run(A, B, C, M, N, K)"),
-        "20",
+        "waits for ever: no other thread changes what it looks at",
+        "file.cu:14",
+        arguments=("--launch", "run(A, B, C, M, N, K)"),
+        sizes="20",
     ),
-    Case("blocks_of_a_cluster", IN_CLUSTERS, "executed", sizes="20"),
+    failing(
+        "a_turn_that_never_comes_to_a_sleeper",
+        in_turn(
+            TURN.replace("atomicExch(&turns[r], 1)", "").replace("atomicAdd(&turns[r], 0) == 0)", "Y == 0) if (c == 0)")
+        ).replace("Y", "__ldcg(&turns[r])"),
+        "waits for ever: no other thread changes what it looks at",
+        sizes="20",
+    ),
+    right("blocks_of_a_cluster", IN_CLUSTERS, sizes="20"),
     # ---- What is proposed ----
-    Case("a_kernel_in_line", IN_LINE, "status 2", (IN_LINE_LAUNCH,)),
-    Case("a_kernel_in_line_as_proposed", IN_LINE, "executed", (), ("--check", "--launch", IN_LINE_LAUNCH)),
-    Case(
+    refused("a_kernel_in_line", IN_LINE, IN_LINE_LAUNCH),
+    right("a_kernel_in_line_as_proposed", IN_LINE, arguments=("--check", "--launch", IN_LINE_LAUNCH)),
+    refused(
         "operands_of_bf16",
         "#include <cuda_bf16.h>\n"
         + BY_BLAS.replace("const float*", "const __nv_bfloat16*").replace("s += ", "s += (float)"),
-        "status 2",
-        ("its matrices are no float*, and products are of FP32",),
+        "its matrices are no float*, and products are of FP32",
+        "convert them to __nv_bfloat16 *",
     ),
-    Case(
+    refused(
         "a_tile_of_its_own",
         launching(term="A[(bx * 4 + r) * K + k] * B[k * N + c]")
         .replace("int r =", "int bx = blockIdx.x, r =")
         .replace("* 16 + threadIdx", "* 4 + threadIdx")
         .split("void run")[0],
-        "status 2",
-        ("mm<<<dim3(ceil_div(N, 4), ceil_div(M, 4)), dim3(4, 4)>>>",),
+        "mm<<<dim3(ceil_div(N, 4), ceil_div(M, 4)), dim3(4, 4)>>>",
     ),
-    Case(
+    refused(
         "a_tile_that_nobody_knows",
         naive("float* param_A, float* B_T, float* h_C, int param_m, int n, int param_k", "n", "n", "n").replace(
             "blockDim", "gridDim"
         ),
-        "status 2",
-        ("--sizes 32:nt,33x17x9:nt", "mm<<<?grid, ?block>>>(A, B, C, M, N, K)"),
+        "--sizes 32:nt,33x17x9:nt",
+        "mm<<<?grid, ?block>>>(A, B, C, M, N, K)",
     ),
-    Case(
+    refused(
         "names_of_a_program_in_a_launch_line",
         BY_BLAS,
-        "status 2",
-        ("A launch line's own names: M N K alpha",),
-        ("--launch", "mm<<<grid, 256>>>(d_A, d_B, d_C, M, N, K)"),
+        "A launch line's own names: M N K alpha",
+        arguments=("--launch", "mm<<<grid, 256>>>(d_A, d_B, d_C, M, N, K)"),
     ),
-    Case(
+    refused(
         "a_kernel_called_as_a_function",
         BY_BLAS,
-        "status 2",
-        ("mm is a kernel, and a launch line launches it as mm<<<grid, block>>>(...)",),
-        ("--launch", "mm(A, B, C, M, N, K)"),
+        "mm is a kernel, and a launch line launches it as mm<<<grid, block>>>(...)",
+        arguments=("--launch", "mm(A, B, C, M, N, K)"),
     ),
-    Case(
+    right(
         "a_host_function_of_the_kernels_name",
         "namespace gpu {" + BY_BLAS.replace("void multiply", "}\nvoid mm").replace("mm<<<", "gpu::mm<<<"),
-        "executed",
-        (),
-        ("--check", "--launch", "mm(A, B, C, M, N, K)"),
+        arguments=("--check", "--launch", "mm(A, B, C, M, N, K)"),
     ),
-    Case("a_proposal_as_it_is", BY_BLAS, "status 2", ("?grid in the",), ("--launch", "mm<<<?grid, 9>>>(A, B)")),
-    Case(
+    refused("a_proposal_as_it_is", BY_BLAS, "?grid in the", arguments=("--launch", "mm<<<?grid, 9>>>(A, B)")),
+    refused(
         "a_kernel_by_its_name",
         whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"),
-        "status 2",
-        ("mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, K, N)",),
+        "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, K, N)",
         kernel="file.cu:mm",
     ),
-    Case(
+    refused(
         "vectors_of_four",
         "__global__ void mm(const float4* A, const float4* B, float4* C, int M, int N, int K) {}",
-        "status 2",
-        ("((const float4 *)A, (const float4 *)B, (float4 *)C, M, N, K)",),
+        "((const float4 *)A, (const float4 *)B, (float4 *)C, M, N, K)",
     ),
-    Case(
+    right(
         "a_template_over_tiles",
         launching().replace("void run(", "struct Tiles {};\ntemplate <class Tiles> void run(")
         + "void outer(const float* A, const float* B, float* C, int M, int N, int K) { run<Tiles>(A, B, C, M, N, K); }",
-        "executed",
-        launch="outer(A, B, C, M, N, K);",
+        "outer(A, B, C, M, N, K);",
     ),
-    Case("a_sample_without_a_host_function", SAMPLE, "status 2", ("MatrixMulCUDA<32><<<", "(C, A, B, K, N)")),
-    Case(
+    refused(
+        "a_concept_and_another_parameter",
+        "template <class T> concept Number = sizeof(T) == 4;\ntemplate <Number T, int SIDE> requires (SIDE > 2)\n"
+        + ALONE.replace("float*", "T*"),
+        "mm<float, ?SIDE><<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)",
+    ),
+    refused(
+        "a_tile_in_a_row_of_threads", ALONE.replace("threadIdx.y", "threadIdx.x / 16"), "mm<<<?grid, ?block>>>(A, B"
+    ),
+    asking("rows_along_x", ALONG_X, "dim3(ceil_div(M, 16), ceil_div(N, 16)), dim3(16, 16)", sizes="40x100x9"),
+    refused("a_sample_without_a_host_function", SAMPLE, "MatrixMulCUDA<32><<<", "(C, A, B, K, N)"),
+    refused(
         "a_program_that_launches_in_main",
         launching().split("void run")[0].replace("__global__", "template <int SIDE, bool FAST> __global__")
         + """
@@ -844,29 +846,38 @@ int main() {
   mm<side, fast><<<blocks, threads>>>(A, B, C, height, cols, K);
 }
 """,
-        "status 2",
-        ("mm<(16), false><<<dim3{(N + ", "(16), ceil(M / 16.0)}, dim3((16), (16))>>>(A, B, C, M, N, K)"),
+        "mm<(16), false><<<dim3{(N + ",
+        "(16), ceil(M / 16.0)}, dim3((16), (16))>>>(A, B, C, M, N, K)",
     ),
-    Case("a_sample_with_too_few_blocks", SAMPLE, "failed", ("of B",), ("--check", "--launch", TILES), "100"),
-    Case(
-        "a_sample_without_blocks", SAMPLE, "failed", ("grid of 0 x 0 x 1 blocks",), ("--check", "--launch", TILES), "20"
+    failing("a_sample_with_too_few_blocks", SAMPLE, "of B", arguments=("--check", "--launch", TILES), sizes="100"),
+    failing(
+        "a_sample_without_blocks",
+        SAMPLE,
+        "grid of 0 x 0 x 1 blocks",
+        arguments=("--check", "--launch", TILES),
+        sizes="20",
     ),
-    Case("names_as_macros", GLOBALS, "executed", (), ("--check", "--launch", GLOBALS_LAUNCH), "64"),
+    right("names_as_macros", GLOBALS, arguments=("--check", "--launch", GLOBALS_LAUNCH), sizes="64"),
     Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
     # ---- What is wrong ----
-    Case(
+    failing(
         "sums_that_are_added_to_c",
         launching(stored="atomicAdd(&C[r * N + c], s);"),
-        "failed",
-        ("of C, which holds nothing before", "cudaMemsetAsync(C, 0, 4 * M * N, stream);"),
+        "of C, which holds nothing before",
+        "cudaMemsetAsync(C, 0, 4 * M * N, stream);",
     ),
-    Case(
+    failing(
+        "dynamic_memory_that_the_launch_lacks",
+        SYNTAX.replace(", 1024>>>", ">>>"),
+        "beyond the end of the 0 bytes of dynamic shared memory",
+    ),
+    failing(
         "an_assertion",
         "#include <cassert>\n" + launching(stored='assert(K % 32 == 0 && "K of tiles"); C[r * N + c] = s;'),
-        "failed",
-        ("thread (0,0,0)", 'the assertion does not hold: K % 32 == 0 && "K of tiles"'),
-        (),
-        "40",
+        "thread (0,0,0)",
+        'the assertion does not hold: K % 32 == 0 && "K of tiles"',
+        arguments=(),
+        sizes="40",
     ),
     wrong(
         "rows_and_columns_that_nobody_writes",
@@ -885,24 +896,24 @@ int main() {
     ),
     wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
     wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
+    wrong("c_transposed", launching(stored="C[c * M + r] = s;"), "C lies transposed", "40x24x56"),
+    wrong("rows_of_a_by_n", launching(term="A[r * N + k] * B[k * N + c]"), "A was read with N elements", "40x24x56"),
+    wrong("rows_of_b_by_k", launching(term="A[r * K + k] * B[k * K + c]"), "B was read with K elements", "40x56x24"),
+    wrong("a_relu", launching(stored="C[r * N + c] = fmaxf(s, 0);"), "as behind a ReLU"),
+    wrong_factor("alpha_twice", "alpha * (s + beta * C[r * N + c])", "multiplied by alpha as well"),
     wrong_factor("no_alpha", "s + beta * C[r * N + c]", "lacks the factor alpha"),
-    Case(
+    right(
         "a_factor_that_is_not_seen",
         wrong_factor("", "alpha * s", "").text,
-        "executed",
-        ("what it does with beta is not seen: --beta 2 shows it",),
+        says=("what it does with beta is not seen: --beta 2 shows it",),
     ),
     wrong_factor("no_beta", "alpha * s", "lacks beta * C"),
     wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
     wrong_factor("twice", "2 * alpha * s + beta * C[r * N + c]", "added twice"),
     wrong_factor("launched_twice", "alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
     wrong("operands_of_10_bits", rounded("0x2000u"), "--data integers has operands", "64x64x256"),
-    Case(
-        "operands_of_10_bits_that_need_no_more",
-        rounded("0x2000u"),
-        "executed",
-        arguments=("--data", "integers"),
-        sizes="64x64x256",
+    right(
+        "operands_of_10_bits_that_need_no_more", rounded("0x2000u"), arguments=("--data", "integers"), sizes="64x64x256"
     ),
     wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
     wrong(

@@ -10,3 +10,4 @@
 #define PYBIND11_MODULE(name, module) \
   template <class Module>             \
   void torch_module_without_python(Module& module)
+#define TORCH_LIBRARY(name, module) PYBIND11_MODULE(name, module)

@@ -108,14 +108,15 @@ class Tensor {
   }
 
   void* data_ptr() const { return data_; }
-  template <class Element>
-  Element* data_ptr() const {
-    return static_cast<Element*>(data_);
+#define SGEMM_TENSOR_DATA(name)          \
+  template <class Element>               \
+  Element* name() const {                \
+    return static_cast<Element*>(data_); \
   }
-  template <class Element>
-  Element* data() const {
-    return data_ptr<Element>();
-  }
+  SGEMM_TENSOR_DATA(data_ptr)
+  SGEMM_TENSOR_DATA(const_data_ptr)
+  SGEMM_TENSOR_DATA(mutable_data_ptr)
+  SGEMM_TENSOR_DATA(data)
 
   template <class T, std::size_t Dims, template <class> class Traits = DefaultPtrTraits, class Index = std::int32_t>
   PackedTensorAccessor<T, Dims, Traits, Index> packed_accessor32() const {
@@ -145,6 +146,7 @@ class Tensor {
 
   std::size_t bytes() const { return static_cast<std::size_t>(numel()) * sizeof(float); }
 
+  Tensor& detach_() { return *this; }
   Tensor& zero_() {
     cudaMemsetAsync(data_, 0, bytes(), nullptr);
     return *this;
