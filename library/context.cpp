@@ -4,7 +4,6 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "cuda_guard.hpp"
-#include "enqueue.hpp"
 #include "epilogue_pass.hpp"
 #include "host/launch.cuh"
 #include "memory_limit.hpp"

@@ -217,8 +217,10 @@ def _is_undivided(axes: Any) -> bool:
 
 def _is_faster(m: int, n: int, k: int, count: int, accuracy: int) -> bool:
     """What libsgemm plans on the current device, with operands as they lie in most programs."""
+    a, b = library.Operand(ld=k, stride=m * k), library.Operand(ld=n, stride=k * n)
+    planned = library.product(library.ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), count)
     try:
-        return library.plan(m, n, k, count, accuracy).kernel != b"cublas"
+        return library.plan(library.Handle(), planned, accuracy).kernel != b"cublas"
     except library.SgemmError:  # there is no GPU where the program is compiled
         return False
 

@@ -160,12 +160,10 @@ def version() -> int:
     return load().sgemm_version()
 
 
-def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
-    """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
-    handle, result = Handle(), Plan()  # the handle ends with this call
+def plan(handle: "Handle", planned: Product, accuracy: int) -> Plan:
+    """What libsgemm would do. The handle has the accuracy then. Raises SgemmError."""
+    result = Plan()
     check(load().sgemm_set_accuracy(handle.pointer, accuracy))
-    a, b = Operand(ld=k, stride=m * k), Operand(ld=n, stride=k * n)
-    planned = product(ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), batch_count)
     check(load().sgemm_plan(handle.pointer, byref(planned), byref(result)))
     return result
 
