@@ -39,6 +39,15 @@ struct Algorithm {
   double microseconds() const { return sgemm::microseconds(board_model(), cost); }
 };
 
+/// Enqueues a batch by an algorithm. Returns false if CUDA refused, and cuBLAS can compute the batch instead. It can
+/// not where products are in C already, because C would get them twice: that is a StatusError of
+/// SGEMM_STATUS_EXECUTION_FAILED.
+bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, void* workspace, cudaStream_t stream);
+
+/// The same for a batch of one product with its epilogue, by an algorithm that has epilogues.
+bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, const GemmEpilogue& epilogue, void* workspace,
+             cudaStream_t stream);
+
 /// Algorithm::launch of a chapter that computes one product at a time, by `launch(problem, workspace, stream)`.
 template <class Launch>
 auto one_after_the_other(Launch launch) {
@@ -47,6 +56,17 @@ auto one_after_the_other(Launch launch) {
       launch(batch.problem(i), workspace, stream);
     }
   };
+}
+
+/// Sets both launches of a chapter that computes one product at a time, by `run(problem, epilogue, workspace, stream)`
+/// with the epilogue or null.
+template <class Run>
+void launch_by(Algorithm& algorithm, const Run& run) {
+  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
+    run(problem, nullptr, workspace, stream);
+  });
+  algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
+                                       cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
 }
 
 }  // namespace sgemm

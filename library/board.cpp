@@ -20,15 +20,10 @@ constexpr const char* FULL_TENSOR_CORES[] = {"H100", "H200", "H800"};
 
 bool has(const std::string& name, const char* part) { return name.find(part) != std::string::npos; }
 
-bool begins(const std::string& name, const char* with) { return name.rfind(with, 0) == 0; }
-
 bool has_full_tensor_cores(const std::string& name) {
   return std::any_of(std::begin(FULL_TENSOR_CORES), std::end(FULL_TENSOR_CORES),
                      [&](const char* board) { return has(name, board); });
 }
-
-/// A part of a GPU shares the memory and the power with others.
-bool is_part(const std::string& name) { return has(name, "MIG"); }
 
 }  // namespace
 
@@ -37,9 +32,10 @@ BoardModel model_of(const Board& board) {
   const bool is_known = board.clock_mhz > 0 && board.bytes_per_us > 0 && board.multiprocessors > 0;
   const double clock = is_known ? board.clock_mhz / H200_CLOCK_MHZ : 1.0;
   const double bytes = is_known ? board.bytes_per_us / H200_BYTES_PER_US : 1.0;
-  const bool is_sxm = begins(board.name, "NVIDIA H200") || begins(board.name, "NVIDIA H100 80GB HBM3");
+  const bool is_sxm = board.name.starts_with("NVIDIA H200") || board.name.starts_with("NVIDIA H100 80GB HBM3");
+  const bool is_part = has(board.name, "MIG");  // which shares the memory and the power with others
   const bool is_measured =
-      is_known && is_sxm && !is_part(board.name) && board.multiprocessors == H200_MULTIPROCESSORS && clock >= 1.0;
+      is_known && is_sxm && !is_part && board.multiprocessors == H200_MULTIPROCESSORS && clock >= 1.0;
   const bool has_tensor_cores = is_measured || (is_known && has_full_tensor_cores(board.name));
   // A part of the multiprocessors has a part of the memory's bandwidth, which CUDA may not tell.
   const double part = static_cast<double>(board.multiprocessors) / H200_MULTIPROCESSORS;

@@ -4,7 +4,6 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "cuda_guard.hpp"
-#include "enqueue.hpp"
 #include "epilogue_pass.hpp"
 #include "host/launch.cuh"
 #include "memory_limit.hpp"
@@ -86,20 +85,14 @@ bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device()
 /// The launch of a pass over D, in microseconds.
 constexpr double LAUNCH_OF_PASS = 3.0;
 
-/// Adds the time of a pass that moves so many bytes for each element of a matrix, as fast as the splitting of an
-/// operand does.
-void add_pass(Algorithm& algorithm, std::int64_t rows, std::int64_t columns, double bytes) {
+/// Adds the time of the pass for an epilogue that the kernel does not have. It moves bytes as fast as the splitting of
+/// an operand does.
+void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue& epilogue) {
+  const double bytes = algorithm.has_epilogues() ? 0.0 : epilogue_pass_bytes(epilogue);
   if (bytes > 0.0) {
-    algorithm.cost.other += LAUNCH_OF_PASS + static_cast<double>(rows) * static_cast<double>(columns) * bytes /
+    algorithm.cost.other += LAUNCH_OF_PASS + static_cast<double>(p.m) * static_cast<double>(p.n) * bytes /
                                                  board_model()[algorithm.cost.method].bytes;
     ++algorithm.kernels;
-  }
-}
-
-/// Adds what an epilogue takes.
-void add_epilogue(Algorithm& algorithm, const GemmProblem& p, const GemmEpilogue& epilogue) {
-  if (!algorithm.has_epilogues()) {
-    add_pass(algorithm, p.m, p.n, epilogue_pass_bytes(epilogue));
   }
 }
 
@@ -289,7 +282,11 @@ class sgemm_context::Memory {
     if (context.repeatable) {
       throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
     }
-    instead_ = without_memory(batch, shape);
+    // cuBLAS would be another one, but its code may not be loaded yet, for which CUDA waits for all streams.
+    if (!shape.without_memory) {
+      shape.without_memory = algorithm_without_memory(batch);
+    }
+    instead_ = shape.without_memory ? &*shape.without_memory : nullptr;
   }
   ~Memory() { context_.pool_->free(allocated_, context_.stream_, context_.repeatable); }
   Memory(const Memory&) = delete;
@@ -334,10 +331,6 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
   return shape.detour.next(slow) && (fallback == SGEMM_FALLBACK_NONE || cublas_is_ready());
 }
 
-void sgemm_context::gemm(const GemmBatch& batch) { gemm(batch, nullptr); }
-
-void sgemm_context::gemm(const GemmBatch& batch, const GemmEpilogue& epilogue) { gemm(batch, &epilogue); }
-
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   Known& shape = known(given, epilogue);
   if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && shape.choice.algorithm && !takes_detour(given, shape)) {
@@ -365,15 +358,6 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
       finish_d(given.first, *epilogue, stream_);
     }
   }
-}
-
-/// The algorithm in place of one without memory; null: there is none. cuBLAS would be another one, but its code may not
-/// be loaded yet, for which CUDA waits for all streams.
-const Algorithm* sgemm_context::without_memory(const GemmBatch& batch, Known& shape) {
-  if (!shape.without_memory) {
-    shape.without_memory = algorithm_without_memory(batch);
-  }
-  return shape.without_memory ? &*shape.without_memory : nullptr;
 }
 
 /// By an algorithm of the library. False: nothing was written that matters.

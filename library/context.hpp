@@ -47,10 +47,8 @@ struct sgemm_context {
   /// What work on a batch by cuBLAS needs besides cuBLAS's own memory: room for a copy of C where an alpha of 0 on the
   /// GPU would be multiplied.
   static std::size_t bytes_beside_cublas(const sgemm::GemmBatch& batch);
-  /// Enqueues a batch.
-  void gemm(const sgemm::GemmBatch& batch);
-  /// Enqueues a batch of one product with its epilogue.
-  void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue);
+  /// Enqueues a batch, or one product with its epilogue.
+  void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
 
  private:
   class Memory;
@@ -76,8 +74,6 @@ struct sgemm_context {
   std::size_t workspace_limit() const;
   void prepare_for_want_of_memory() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
-  void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
-  static const sgemm::Algorithm* without_memory(const sgemm::GemmBatch& batch, Known& shape);
   bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Known& shape);
   void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
                          const sgemm::Choice& choice);

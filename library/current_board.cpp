@@ -6,7 +6,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -14,7 +13,7 @@
 namespace sgemm {
 namespace {
 
-int current_device() {
+int device_number() {
   int device = -1;
   cudaGetDevice(&device);
   return device;
@@ -22,12 +21,12 @@ int current_device() {
 
 int attribute(cudaDeviceAttr which) {
   int value = 0;
-  return cudaDeviceGetAttribute(&value, which, current_device()) == cudaSuccess ? value : 0;
+  return cudaDeviceGetAttribute(&value, which, device_number()) == cudaSuccess ? value : 0;
 }
 
 std::string device_name() {
   cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, current_device()) == cudaSuccess ? properties.name : "";
+  return cudaGetDeviceProperties(&properties, device_number()) == cudaSuccess ? properties.name : "";
 }
 
 Board current_board() {
@@ -66,7 +65,7 @@ const BoardModel& board_model() {
   static std::mutex mutex;
   static auto* const models = new std::map<int, BoardModel>;  // for threads that go on until the process ends
   const std::lock_guard lock(mutex);
-  const auto [model, is_new] = models->try_emplace(current_device());
+  const auto [model, is_new] = models->try_emplace(device_number());
   if (is_new) {
     FoundCalibration found = find_calibration(current_key());
     model->second = found.calibration ? std::move(found.calibration->board) : model_of(current_board());

@@ -223,11 +223,7 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesO
       float x[LISTED];
 #pragma unroll
       for (int i = 0; i < LISTED; i += 4) {
-        const float4 four = ld_shared_v4_f32(x_at + (k * LISTED_STRIDE + i) * FLOAT_BYTES);
-        x[i] = four.x;
-        x[i + 1] = four.y;
-        x[i + 2] = four.z;
-        x[i + 3] = four.w;
+        unpack(ld_shared_v4_f32(x_at + (k * LISTED_STRIDE + i) * FLOAT_BYTES), x + i);
       }
       const float4 y = ld_shared_v4_f32(y_at + k * WHOLE_STRIDE * FLOAT_BYTES);
 #pragma unroll

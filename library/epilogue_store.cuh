@@ -16,7 +16,6 @@
 #include "gemm_epilogue.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/bar.cuh"
-#include "ptx/prefetch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -207,6 +206,14 @@ __device__ __forceinline__ unsigned not_finite_of(const Chunk& x) {
     bits |= std::fabs(x[2 * i] + x[2 * i + 1]) < INFINITY ? 0U : 1U << static_cast<unsigned>(i);
   }
   return bits;
+}
+
+/// Starts reading the line that holds an address of global memory into the L2. Nothing waits for it. PTX ISA,
+/// "prefetch".
+__device__ __forceinline__ void prefetch_to_l2([[maybe_unused]] const void* address) {
+#ifdef __CUDACC__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
 }
 
 /// Starts reading what a warp's epilogue reads of a matrix into the L2, by all lanes at the same time: its 16 rows of

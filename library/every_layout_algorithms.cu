@@ -251,10 +251,8 @@ constexpr std::int64_t LONGEST_SLICED = 1024;
 
 template <class Shape, Access ACCESS>
 auto sliced_kernel_of(const GemmProblem& p) {
-  return p.a_transposed   ? p.b_transposed ? every_layout_sliced_kernel<Shape, false, true, ACCESS>
-                                           : every_layout_sliced_kernel<Shape, false, false, ACCESS>
-           : p.b_transposed ? every_layout_sliced_kernel<Shape, true, true, ACCESS>
-                          : every_layout_sliced_kernel<Shape, true, false, ACCESS>;
+  return split_product::kernel_for_layout(
+      p, [](auto a, auto b) { return every_layout_sliced_kernel<Shape, a, b, ACCESS>; });
 }
 
 /// Adds a tile whose warps all copy and multiply, with a block for each.

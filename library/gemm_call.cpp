@@ -10,6 +10,7 @@ namespace {
 /// Elements from the first to the last one of an operand. Their distance in bytes has to fit into 64 bits.
 constexpr double LARGEST_EXTENT = 0x1p61;
 
+bool is_order(sgemm_order_t order) { return order == SGEMM_ORDER_ROW_MAJOR || order == SGEMM_ORDER_COLUMN_MAJOR; }
 bool is_op(sgemm_op_t op) { return op == SGEMM_OP_N || op == SGEMM_OP_T || op == SGEMM_OP_C; }
 
 /// Whether the leading dimension of a batch of matrices, whose ops have this many rows and columns, is enough, and the
@@ -37,6 +38,15 @@ bool has_place(const CallMatrix& matrix, bool by_address) {
   return by_address ? is_pointer(matrix.addresses) : is_pointer(matrix.data);
 }
 
+/// An enumerator as a number: a program in C may have any number there, and C++ may not look at it as an enumerator.
+template <class Enumerator>
+int number_of(const Enumerator& enumerator) {
+  int number = 0;
+  static_assert(sizeof number == sizeof enumerator);
+  std::memcpy(&number, &enumerator, sizeof number);
+  return number;
+}
+
 /// The operand tiles of a packed operand, and whose they are. Of one accuracy and one k there is one method.
 const void* tiles_of(const sgemm_packed* packed, Method& method) {
   if (packed == nullptr) {
@@ -50,19 +60,15 @@ const void* tiles_of(const sgemm_packed* packed, Method& method) {
 
 bool has_valid_shape(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns,
                      const CallMatrix& operand) {
-  return (order == SGEMM_ORDER_ROW_MAJOR || order == SGEMM_ORDER_COLUMN_MAJOR) && is_op(op) &&
-         has_room(order, op, rows, columns, operand, 1);
+  return is_order(order) && is_op(op) && has_room(order, op, rows, columns, operand, 1);
 }
 
 bool has_valid_shape(const GemmCall& call) {
-  const bool enumerators = (call.order == SGEMM_ORDER_ROW_MAJOR || call.order == SGEMM_ORDER_COLUMN_MAJOR) &&
-                           is_op(call.transa) && is_op(call.transb);
-  if (!enumerators || std::min({call.m, call.n, call.k, call.batch_count}) < 0 ||
-      std::min({call.a.stride, call.b.stride, call.c.stride}) < 0) {
-    return false;
-  }
   const std::int64_t length_of_c = call.order == SGEMM_ORDER_ROW_MAJOR ? call.n : call.m;
-  return has_room(call.order, call.transa, call.m, call.k, call.a, call.batch_count) &&
+  return is_order(call.order) && is_op(call.transa) && is_op(call.transb) &&
+         std::min({call.m, call.n, call.k, call.batch_count}) >= 0 &&
+         std::min({call.a.stride, call.b.stride, call.c.stride}) >= 0 &&
+         has_room(call.order, call.transa, call.m, call.k, call.a, call.batch_count) &&
          has_room(call.order, call.transb, call.k, call.n, call.b, call.batch_count) &&
          has_room(call.order, SGEMM_OP_N, call.m, call.n, call.c, call.batch_count) &&
          (call.by_address || call.batch_count <= 1 || call.c.stride >= length_of_c);
@@ -118,19 +124,6 @@ GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode) {
   batch.count = rows.batch_count;
   return batch;
 }
-
-namespace {
-
-/// An enumerator as a number: a program in C may have any number there, and C++ may not look at it as an enumerator.
-template <class Enumerator>
-int number_of(const Enumerator& enumerator) {
-  int number = 0;
-  static_assert(sizeof number == sizeof enumerator);
-  std::memcpy(&number, &enumerator, sizeof number);
-  return number;
-}
-
-}  // namespace
 
 bool has_valid_shape(const GemmCall& call, const EpilogueCall& more) {
   const sgemm_epilogue_t* const epilogue = more.epilogue;

@@ -1,7 +1,6 @@
 // The kernels of chapter 15 for a GemmProblem: operands of any layout, scalars on the host or on the GPU.
 
 #include "algorithms.hpp"
-#include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "deferred_elements.cuh"

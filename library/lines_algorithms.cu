@@ -68,13 +68,6 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   }
 }
 
-struct SplitLeftOverKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_split_left_over_kernel<READ_A, READ_B>;
-  }
-};
-
 /// Three products, unless six have to be taken.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
@@ -155,8 +148,10 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     launch(gemm_prepare_lines_kernel, LineTerms::SAMPLES, dim3(SPLIT_THREADS), 0, stream, problem, lines);
     int8::launch_lines(problem, lines, {work.schedule.flags, flag_count}, stream);
-    launch_dependent(kernel_for<SplitLeftOverKernel>(readings_of(problem)), SPLIT_BLOCKS_PER_SM * multiprocessors,
-                     dim3(SPLIT_THREADS), 0, stream, problem, lines, lines.six(problem));
+    const auto split_left_over =
+        kernel_for(readings_of(problem), [](auto a, auto b) { return gemm_split_left_over_kernel<a, b>; });
+    launch_dependent(split_left_over, SPLIT_BLOCKS_PER_SM * multiprocessors, dim3(SPLIT_THREADS), 0, stream, problem,
+                     lines, lines.six(problem));
     const DeferringProblem plain(problem, deferred);
     if (epilogue != nullptr) {
       const EpilogueProblem with(problem, deferred, *epilogue, has_pairs(problem, *epilogue));
@@ -167,11 +162,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
       multiply<OneGemm<Three, Access::float1>, OneGemm<Six, Access::float1>>(plain, lines, work, stream);
     }
   };
-  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
-    run(problem, nullptr, workspace, stream);
-  });
-  algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
-                                       cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
+  launch_by(algorithm, run);
   return algorithm;
 }
 

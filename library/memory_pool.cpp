@@ -123,10 +123,7 @@ MemoryPool::Pool::Pool(int device, std::size_t limit) : limit_(limit) {
   std::size_t total = 0;
   cudaMemGetInfo(&free, &total);
   most_kept_ = std::min(limit_, std::max(LEAST_KEPT, total / KEPT_PART));
-  most_of_graphs_ = std::min(limit_, total / GRAPHS_PART);
-  if (limit_ != std::numeric_limits<std::size_t>::max()) {
-    most_of_graphs_ = limit_;
-  }
+  most_of_graphs_ = limit_ == std::numeric_limits<std::size_t>::max() ? total / GRAPHS_PART : limit_;
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
@@ -361,12 +358,9 @@ MemoryPool::~MemoryPool() {
 /// Whether work on a stream would follow the last work in the memory that stays, without waiting for another stream. A
 /// new stream may have the number of one that is gone, so that it waits as well.
 bool MemoryPool::may_use_kept(cudaStream_t stream) const {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone) {
-    return false;
-  }
-  return cudaEventQuery(done_with_kept_) == cudaSuccess ||
-         (stream == stream_of_kept_ && cudaStreamWaitEvent(stream, done_with_kept_, 0) == cudaSuccess);
+  return !capture_of(stream).active &&
+         (cudaEventQuery(done_with_kept_) == cudaSuccess ||
+          (stream == stream_of_kept_ && cudaStreamWaitEvent(stream, done_with_kept_, 0) == cudaSuccess));
 }
 
 MemoryPool::Block MemoryPool::allocate(std::size_t bytes, cudaStream_t stream) {

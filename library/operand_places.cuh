@@ -7,7 +7,6 @@
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {

@@ -43,16 +43,22 @@ struct sgemm_packed {
 namespace sgemm {
 
 /// The chapter whose operand tiles a packed operand has, for an accuracy. Nothing: no chapter has them.
-std::optional<Method> method_of_packed(sgemm_accuracy_t accuracy);
+inline std::optional<Method> method_of_packed(sgemm_accuracy_t accuracy) {
+  if (accuracy == SGEMM_ACCURACY_NORMWISE || accuracy == SGEMM_ACCURACY_ROWWISE) {
+    return Method::fp16x3;
+  }
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? std::optional(Method::bf16x6) : std::nullopt;
+}
 
 /// How an operand is packed: A of a problem that has no columns.
 struct Packing {
   std::size_t bytes = 0;  ///< 0: the current device has no kernel for it
   std::function<void(void* memory, cudaStream_t)> enqueue;
 };
-Packing packing(Method method, const GemmProblem& rows);
-
 Packing bf16x6_packing(const GemmProblem& rows);
 Packing fp16x3_packing(const GemmProblem& rows);
+inline Packing packing(Method method, const GemmProblem& rows) {
+  return method == Method::bf16x6 ? bf16x6_packing(rows) : fp16x3_packing(rows);
+}
 
 }  // namespace sgemm

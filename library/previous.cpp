@@ -6,13 +6,16 @@
 
 namespace {
 
-sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k) {
+sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
+                           const float* alpha = nullptr, const float* beta = nullptr) {
   sgemm_product_t product{};
   product.size = sizeof product;
   product.order = order;
   product.m = m;
   product.n = n;
   product.k = k;
+  product.alpha = alpha;
+  product.beta = beta;
   product.batch_count = 1;
   return product;
 }
@@ -42,11 +45,9 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.alpha = alpha;
+  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
   product.a = matrix(transa, a, lda, stride_a);
   product.b = matrix(transb, b, ldb, stride_b);
-  product.beta = beta;
   product.d = c;
   product.ldd = ldc;
   product.stride_of_d = stride_c;
@@ -58,11 +59,9 @@ sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sg
                                   int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
                                   int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
                                   int64_t ldc, int64_t batch_count) {
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.alpha = alpha;
+  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
   product.a = by_address(transa, a, lda);
   product.b = by_address(transb, b, ldb);
-  product.beta = beta;
   product.addresses_of_d = c;
   product.ldd = ldc;
   product.batch_count = batch_count;
@@ -88,11 +87,9 @@ sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int
   if (a == nullptr || b == nullptr || lacks_c(handle, c, beta)) {
     return SGEMM_STATUS_INVALID_VALUE;
   }
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.alpha = alpha;
+  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
   product.a = operand(*a);
   product.b = operand(*b);
-  product.beta = beta;
   product.c = c;
   product.ldc = ldc;
   product.d = d;

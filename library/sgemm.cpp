@@ -102,11 +102,7 @@ void run(sgemm_handle_t handle, const Calls& calls) {
   handle->require_device();
   const GemmBatch batch = row_major(call, mode);
   const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
-  if (more && epilogue.changes_d(batch.first)) {
-    handle->gemm(batch, epilogue);
-  } else {
-    handle->gemm(batch);
-  }
+  handle->gemm(batch, more && epilogue.changes_d(batch.first) ? &epilogue : nullptr);
 }
 
 /// What run() would do with operands that are aligned, and scalars other than 0.
@@ -171,7 +167,6 @@ Packing packing_of(Method method, const GemmProblem& rows) {
 GemmProblem rows_of(std::int64_t lines, std::int64_t k) {
   GemmProblem rows;
   rows.m = lines;
-  rows.n = 0;
   rows.k = k;
   return rows;
 }

@@ -95,11 +95,7 @@ struct SlicedOperand {
 #pragma unroll
     for (int i = 0; i < OF_THREAD; ++i) {
       if constexpr (ALONG_K) {
-        const float4 four = ld_shared_v4_f32(first + (i * LANES * STRIDE + k) * FLOAT_BYTES);
-        x[i][0] = four.x;
-        x[i][1] = four.y;
-        x[i][2] = four.z;
-        x[i][3] = four.w;
+        unpack(ld_shared_v4_f32(first + (i * LANES * STRIDE + k) * FLOAT_BYTES), x[i]);
       } else {  // number i is four lines of k + i % 4
         const int group = i / 4 * 4;
         const float4 four = ld_shared_v4_f32(first + ((k + i % 4) * STRIDE + group * LANES) * FLOAT_BYTES);
@@ -136,10 +132,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   const int tiles = tiles_m * static_cast<int>(ceil_div<std::int64_t>(batch.first.n, BN));
   const int number = static_cast<int>(blockIdx.x) / tiles;
   const int tile = static_cast<int>(blockIdx.x) - number * tiles;
-  const GemmProblem p = batch.problem(number);
-  split_product::assume_global(p.a);
-  split_product::assume_global(p.b);
-  split_product::assume_global(p.c);
+  const GemmProblem p = split_product::product_of(batch, number);
   const split_product::Scalars scalars = scalars_of(p);
   const std::int64_t first_row = static_cast<std::int64_t>(tile % tiles_m) * BM;
   const std::int64_t first_col = static_cast<std::int64_t>(tile / tiles_m) * BN;

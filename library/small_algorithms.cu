@@ -10,14 +10,12 @@
 #include "engine/split_product.cuh"
 #include "engine/split_schemes.cuh"
 #include "gemm_problem.hpp"
-#include "predicted_time.hpp"
 #include "small_product.cuh"
 #include "split_algorithms.cuh"
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -51,9 +49,7 @@ __global__ void __launch_bounds__(SmallShape::THREADS, 1) small_kernel(SmallProb
 }
 
 auto kernel_of(const GemmProblem& p) {
-  return p.a_transposed   ? p.b_transposed ? small_kernel<false, true> : small_kernel<false, false>
-           : p.b_transposed ? small_kernel<true, true>
-                          : small_kernel<true, false>;
+  return kernel_for_layout(p, [](auto a, auto b) { return small_kernel<a, b>; });
 }
 
 ClusterLaunch launch_of(const SmallProblem& p, std::int64_t blocks, cudaStream_t stream) {

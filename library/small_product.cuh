@@ -13,7 +13,6 @@
 // slowly. So this code is short before it is anything else: loops are rolled where registers can move up, and numbers
 // that divide have their reciprocals from the host.
 
-#include "common/ceil_div.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/target.hpp"
@@ -39,7 +38,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
 #include <cstdint>
 
 namespace sgemm {
@@ -152,10 +150,7 @@ class SmallReader {
     k_left_ -= BK;
     load();
     fence_proxy_async();
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(ring.full());
-    }
+    mbarrier_arrive_as_warp(ring.full());
     ring.advance();
   }
 
@@ -181,11 +176,7 @@ class SmallReader {
       for (int i = 0; i < 4; ++i) {
         if constexpr (ALONG_K) {
           const bool inside = i * ROW_STEP < lines_left_ && k_left_ > half * (BK / 2);
-          const float4 four = load_float4_or_zero(from_ + i * ROW_STEP * stride_ + half * (BK / 2), inside);
-          numbers_[i][half * 4] = four.x;
-          numbers_[i][half * 4 + 1] = four.y;
-          numbers_[i][half * 4 + 2] = four.z;
-          numbers_[i][half * 4 + 3] = four.w;
+          unpack(load_float4_or_zero(from_ + i * ROW_STEP * stride_ + half * (BK / 2), inside), &numbers_[i][half * 4]);
         } else {
           const int k = half * (BK / 2) + i;
           const float4 four = load_float4_or_zero(from_ + k * stride_, lines_left_ > 0 && k_left_ > k);
@@ -248,11 +239,7 @@ __device__ __forceinline__ void multiply_k_tiles(int k_tiles, SmallRings& rings,
     rings.b.wait_until_full();
     Bf16x6Loop::start_products(products, rings.a.tile() + rows_of_group, rings.b.tile());
     wgmma_wait_group<0>(products);
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(rings.a.empty());
-      mbarrier_arrive(rings.b.empty());
-    }
+    mbarrier_arrive_as_warp(rings.a.empty(), rings.b.empty());
     rings.a.advance();
     rings.b.advance();
 #pragma unroll

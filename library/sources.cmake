@@ -1,18 +1,17 @@
 # The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/ has others in
 # their place.
 set(SGEMM_LIBRARY_SOURCES
+  algorithm.cpp
   board.cpp
   calibration/calibration.cpp
   calibration/fit.cpp
   choice.cpp
   context.cpp
-  enqueue.cpp
   every_layout_algorithms.cu
   gemm_call.cpp
   int8_algorithms.cu
   lines_algorithms.cu
   memory_limit.cpp
-  packed.cpp
   predicted_time.cpp
   previous.cpp
   scaled_c.cu

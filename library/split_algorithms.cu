@@ -46,14 +46,6 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       });
 }
 
-template <class Scheme>
-struct SplitKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_split_kernel<Scheme, READ_A, READ_B>;
-  }
-};
-
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {
@@ -71,8 +63,8 @@ void split_left(const GemmProblem& p, const PackedTiles& packed, void* operands,
                 cudaStream_t stream) {
   const GemmProblem left = without_packed(p, packed);
   if (const std::int64_t tiles = Workspace<Scheme>(left, nullptr).count(); tiles > 0) {
-    launch(kernel_for<SplitKernel<Scheme>>(readings_of(left)), tiles, dim3(SPLIT_THREADS), 0, stream, left, operands,
-           flags);
+    const auto kernel = kernel_for(readings_of(left), [](auto a, auto b) { return gemm_split_kernel<Scheme, a, b>; });
+    launch(kernel, tiles, dim3(SPLIT_THREADS), 0, stream, left, operands, flags);
   } else {
     launch(lower_flags_kernel<Scheme>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
            places_of<Scheme>(p, packed.a, packed.b, operands).progress);
@@ -124,11 +116,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
           DeferringProblem(problem, deferred));
     }
   };
-  algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
-    run(problem, nullptr, workspace, stream);
-  });
-  algorithm.launch_with_epilogue = [=](const GemmBatch& of, const GemmEpilogue& epilogue, void* workspace,
-                                       cudaStream_t stream) { run(of.first, &epilogue, workspace, stream); };
+  launch_by(algorithm, run);
   return algorithm;
 }
 

@@ -8,8 +8,6 @@
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
-#include "engine/cluster_launch.cuh"
-#include "engine/cost_model.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/split_operands.cuh"
 #include "gemm_epilogue.hpp"
@@ -25,6 +23,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -53,19 +52,26 @@ inline Readings readings_of(const GemmProblem& p) {
   return {reading(p.a, p.lda, p.k, !p.a_transposed), reading(p.b, p.ldb, p.k, p.b_transposed)};
 }
 
-/// A kernel for each pair of readings: KernelFor::get<READ_A, READ_B>(). Kernels have them as parameters of the
+/// kernel(a, b), where a and b are std::integral_constants of the readings. Kernels have them as parameters of the
 /// template, so that nothing stands between the loads of a thread, and their code is short.
-template <class KernelFor, Reading READ_A>
-auto kernel_for(Reading read_b) {
-  return read_b == Reading::along_k_by_four ? KernelFor::template get<READ_A, Reading::along_k_by_four>()
-         : read_b == Reading::along_k       ? KernelFor::template get<READ_A, Reading::along_k>()
-                                            : KernelFor::template get<READ_A, Reading::across_k>();
-}
 template <class KernelFor>
-auto kernel_for(const Readings& read) {
-  return read.a == Reading::along_k_by_four ? kernel_for<KernelFor, Reading::along_k_by_four>(read.b)
-         : read.a == Reading::along_k       ? kernel_for<KernelFor, Reading::along_k>(read.b)
-                                            : kernel_for<KernelFor, Reading::across_k>(read.b);
+auto kernel_for(const Readings& read, const KernelFor& kernel) {
+  constexpr std::integral_constant<Reading, Reading::along_k_by_four> BY_FOUR{};
+  constexpr std::integral_constant<Reading, Reading::along_k> ALONG_K{};
+  constexpr std::integral_constant<Reading, Reading::across_k> ACROSS_K{};
+  const auto with_a = [&](auto a) {
+    return read.b == BY_FOUR ? kernel(a, BY_FOUR) : read.b == ALONG_K ? kernel(a, ALONG_K) : kernel(a, ACROSS_K);
+  };
+  return read.a == BY_FOUR ? with_a(BY_FOUR) : read.a == ALONG_K ? with_a(ALONG_K) : with_a(ACROSS_K);
+}
+
+/// kernel(a, b), where a and b are std::bool_constants of whether the operands lie along k.
+template <class KernelFor>
+auto kernel_for_layout(const GemmProblem& p, const KernelFor& kernel) {
+  constexpr std::true_type ALONG_K{};
+  constexpr std::false_type ACROSS_K{};
+  const auto with_a = [&](auto a) { return p.b_transposed ? kernel(a, ALONG_K) : kernel(a, ACROSS_K); };
+  return p.a_transposed ? with_a(ACROSS_K) : with_a(ALONG_K);
 }
 
 /// Both operands in global memory. Where alpha is 0, the operands are not read and count as zeros.
@@ -175,25 +181,6 @@ __global__ void __launch_bounds__(SPLIT_THREADS, LINES_BLOCKS_PER_SM)
   split_whole_lines<IN_PIECES>(p, lines, share, line_reader<READ_A>(operands.a), line_reader<READ_B>(operands.b));
 }
 
-template <class Lines>
-struct SplitLinesKernel {
-  template <Reading READ_A, Reading READ_B>
-  static auto get() {
-    return gemm_split_lines_kernel<Lines, READ_A, READ_B, false>;
-  }
-};
-
-/// Where lines come in pieces, numbers are read one by one.
-template <class Lines>
-auto split_pieces_kernel(bool a_along_k, bool b_along_k) {
-  constexpr Reading ALONG_K = Reading::along_k;
-  constexpr Reading ACROSS_K = Reading::across_k;
-  return a_along_k   ? b_along_k ? gemm_split_lines_kernel<Lines, ALONG_K, ALONG_K, true>
-                                 : gemm_split_lines_kernel<Lines, ALONG_K, ACROSS_K, true>
-           : b_along_k ? gemm_split_lines_kernel<Lines, ACROSS_K, ALONG_K, true>
-                     : gemm_split_lines_kernel<Lines, ACROSS_K, ACROSS_K, true>;
-}
-
 /// How a call splits whole lines.
 inline LinesOfCluster lines_of(const GemmProblem& p) { return LinesOfCluster::of(k_tiles_of<Int8x6>(p)); }
 
@@ -228,8 +215,15 @@ void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, 
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
   }
-  const auto kernel = share.pieces > 1 ? split_pieces_kernel<Lines>(!p.a_transposed, p.b_transposed)
-                                       : kernel_for<SplitLinesKernel<Lines>>(readings_of(p));
+  const auto kernel =
+      share.pieces > 1  // of which numbers are read one by one
+          ? kernel_for_layout(p,
+                              [](auto a_along_k, auto b_along_k) {
+                                return gemm_split_lines_kernel < Lines,
+                                       a_along_k ? Reading::along_k : Reading::across_k,
+                                       b_along_k ? Reading::along_k : Reading::across_k, true > ;
+                              })
+          : kernel_for(readings_of(p), [](auto a, auto b) { return gemm_split_lines_kernel<Lines, a, b, false>; });
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, p, lines, share, flags));
 }
 

@@ -59,15 +59,6 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       });
 }
 
-template <class Scheme>
-auto split_kernel_for(const GemmProblem& p) {
-  const bool a_along_k = !p.a_transposed;
-  const bool b_along_k = p.b_transposed;
-  return a_along_k   ? b_along_k ? stacked_split_kernel<Scheme, true, true> : stacked_split_kernel<Scheme, true, false>
-           : b_along_k ? stacked_split_kernel<Scheme, false, true>
-                     : stacked_split_kernel<Scheme, false, false>;
-}
-
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
@@ -102,8 +93,10 @@ struct StackedLaunch {
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
     const StackedProblem stacked(batch, memory + deferred_at);
-    launch(split_kernel_for<Scheme>(batch.first), Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0,
-           stream, stacked, operands, Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
+    const auto split =
+        kernel_for_layout(batch.first, [](auto a, auto b) { return stacked_split_kernel<Scheme, a, b>; });
+    launch(split, Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, stacked, operands,
+           Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
     launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
                      Rings<Scheme>::SMEM_BYTES, stream, stacked, operands, work.schedule);
   }

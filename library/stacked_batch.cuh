@@ -15,7 +15,6 @@
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
-#include "ptx/bar.cuh"
 
 #include <cuda_runtime.h>
 
@@ -32,6 +31,15 @@ __device__ __forceinline__ void assume_global([[maybe_unused]] const float* addr
 #ifdef __CUDACC__
   __builtin_assume(__isGlobal(address));
 #endif
+}
+
+/// Product number `index` of a batch, all of whose matrices are in global memory.
+__device__ __forceinline__ GemmProblem product_of(const GemmBatch& batch, std::int64_t index) {
+  const GemmProblem p = batch.problem(index);
+  assume_global(p.a);
+  assume_global(p.b);
+  assume_global(p.c);
+  return p;
 }
 
 /// The batch as the engine's problem. Its operands and C are not used; those of the products are.
@@ -54,11 +62,7 @@ struct StackedProblem : Problem {
   Deferred deferred;
 
   __device__ __forceinline__ DeferringProblem product(int index) const {
-    const GemmProblem p = batch.problem(index);
-    assume_global(p.a);
-    assume_global(p.b);
-    assume_global(p.c);
-    return {p, Deferred(deferred, static_cast<std::int64_t>(index) * a_tiles * b_tiles)};
+    return {product_of(batch, index), Deferred(deferred, static_cast<std::int64_t>(index) * a_tiles * b_tiles)};
   }
 };
 

@@ -71,11 +71,7 @@ struct TallProblem : Problem {
   Deferred deferred;
 
   __device__ __forceinline__ TallProduct product(int index) const {
-    const GemmProblem p = batch.problem(index);
-    assume_global(p.a);
-    assume_global(p.b);
-    assume_global(p.c);
-    return {p, Deferred(deferred, static_cast<std::int64_t>(index) * a_tiles), c_transposed};
+    return {product_of(batch, index), Deferred(deferred, std::int64_t{index} * a_tiles), c_transposed};
   }
 };
 
@@ -328,12 +324,6 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   const int q = static_cast<int>(threadIdx.x) % 4;
   const int first = PlainTile<ALONG_K>::at(first_row(threadIdx.x), q / 2 * (BK / 2) + q % 2 * 2);
   const auto numbers = [&] { return static_cast<const float*>(from_shared_address(rings.a.tile())) + first; };
-  const auto release = [](unsigned barrier) {
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(barrier);
-    }
-  };
   float products[Shape::VALUES];
   const auto add = [&](const Scaling& b_scaling) {
     if (!accumulators.same_exponent(0, a_scaling, b_scaling)) {
@@ -355,7 +345,7 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
     const Scaling& b_scaling = scaling_at(rings.b.scaling());
     start_products<Shape>(products, even, rings.b.tile(), 0);
     odd.split<ALONG_K>(numbers(), 1);
-    release(rings.a.empty());
+    mbarrier_arrive_as_warp(rings.a.empty());
     rings.a.advance();
     wgmma_wait_group<0>(products);
     even.keep();
@@ -368,7 +358,7 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
     wgmma_wait_group<0>(products);
     odd.keep();
     add(b_scaling);
-    release(rings.b.empty());
+    mbarrier_arrive_as_warp(rings.b.empty());
     rings.b.advance();
   }
 }

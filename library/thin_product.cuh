@@ -39,7 +39,7 @@ inline namespace SGEMM_TARGET {
 namespace thin {
 
 using reproducible::Sum;
-using split_product::assume_global;
+using split_product::product_of;
 using split_product::int8::larger;
 using split_product::int8::LARGEST_EXPONENT;
 using split_product::int8::scale_code;
@@ -120,14 +120,6 @@ struct ThinBatch {
   NarrowDigits digits;
   bool c_transposed;
   int columns_once;  ///< blocks of columns that a block of threads computes at a time
-
-  __device__ __forceinline__ GemmProblem product(std::int64_t index) const {
-    const GemmProblem p = batch.problem(index);
-    assume_global(p.a);
-    assume_global(p.b);
-    assume_global(p.c);
-    return p;
-  }
 };
 
 __device__ __forceinline__ unsigned magnitude_bits(float x) { return __float_as_uint(x) & ~(1U << 31U); }
@@ -141,7 +133,7 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
   const int padded = thin.digits.column_blocks * COLUMNS;
   const std::int64_t product = blockIdx.x / padded;
   const int column = static_cast<int>(blockIdx.x) % padded;
-  const GemmProblem p = thin.product(product);
+  const GemmProblem p = product_of(thin.batch, product);
   const bool used = column < p.n && scalars_of(p).alpha != 0.0F;
   const std::int64_t k_step = p.b_transposed ? 1 : p.ldb;
   const float* const from = p.b + (p.b_transposed ? column * p.ldb : column);
@@ -295,7 +287,7 @@ struct Source {
     const int lane = static_cast<int>(threadIdx.x) % WARP_SIZE;
     const int warp = static_cast<int>(threadIdx.x) / WARP_SIZE;
     const Work work(thin, exists ? step.number : 0, Shape::ROWS);
-    const GemmProblem p = thin.product(work.product);
+    const GemmProblem p = product_of(thin.batch, work.product);
     const bool used = exists && scalars_of(p).alpha != 0.0F;
     const std::int64_t row = work.first_row + Shape::row(lane / 4, 0);
     const std::int64_t k = (static_cast<std::int64_t>(step.segment) * warps + warp) * Shape::WARP_K + lane % 4 * 4;
@@ -566,7 +558,7 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
       }
       if (step.segment == segments - 1) {
         __syncthreads();
-        const GemmProblem p = thin.product(work.product);
+        const GemmProblem p = product_of(thin.batch, work.product);
         const split_product::Scalars scalars = scalars_of(p);
         const bool empty = scalars.alpha == 0.0F || p.k == 0;
         const int columns = work.blocks * COLUMNS;

@@ -36,10 +36,7 @@ struct Stage {
   }
   /// Gives a stage back, which this warp has read.
   __device__ __forceinline__ void release() {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      mbarrier_arrive(empty());
-    }
+    mbarrier_arrive_as_warp(empty());
     advance();
   }
 };

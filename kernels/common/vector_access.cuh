@@ -23,6 +23,14 @@ __device__ __forceinline__ float4 load_float4_or_zero(const float* source, bool 
   return inside ? load_float4(source) : float4{0.0F, 0.0F, 0.0F, 0.0F};
 }
 
+/// Writes the numbers of `four` to four neighbouring registers.
+__device__ __forceinline__ void unpack(const float4& four, float* registers) {
+  registers[0] = four.x;
+  registers[1] = four.y;
+  registers[2] = four.z;
+  registers[3] = four.w;
+}
+
 /// Stores four floats; `destination` is aligned to 16 bytes.
 __device__ __forceinline__ void store_float4(float* destination, float4 value) {
   *reinterpret_cast<float4*>(destination) = value;
@@ -34,11 +42,7 @@ __device__ __forceinline__ void load_groups_of_4(float (&registers)[COUNT], cons
   static_assert(COUNT % 4 == 0 && STRIDE % 4 == 0);
 #pragma unroll
   for (int group = 0; group < COUNT / 4; ++group) {
-    const float4 value = load_float4(source + group * STRIDE);
-    registers[4 * group + 0] = value.x;
-    registers[4 * group + 1] = value.y;
-    registers[4 * group + 2] = value.z;
-    registers[4 * group + 3] = value.w;
+    unpack(load_float4(source + group * STRIDE), registers + 4 * group);
   }
 }
 

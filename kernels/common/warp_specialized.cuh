@@ -301,7 +301,7 @@ class Consumer {
             ring_.advance();
             a_next = a_first + ring_.stage() * Shape::STAGE_BYTES;
             b_next = b_first + ring_.stage() * Shape::STAGE_BYTES;
-            release(read);
+            mbarrier_arrive_as_warp(read);
             ring_.wait_until_full();
           } else {  // the last load is not used, but its address has to be valid
             a_next = a_here;
@@ -330,32 +330,20 @@ class Consumer {
     }
     const unsigned read = ring_.empty();
     ring_.advance();
-    release(read);
+    mbarrier_arrive_as_warp(read);
   }
 
  private:
   /// Four of a fragment's elements, for one k; groups lie 4 * LANES floats apart.
   template <int LANES, int COUNT>
   __device__ __forceinline__ static void load_group(float (&fragment)[COUNT], int group, unsigned from) {
-    const float4 value = ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES);
-    fragment[4 * group] = value.x;
-    fragment[4 * group + 1] = value.y;
-    fragment[4 * group + 2] = value.z;
-    fragment[4 * group + 3] = value.w;
+    unpack(ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES), fragment + 4 * group);
   }
 
   __device__ __forceinline__ static void load_b(float (&b)[TN], unsigned from) {
 #pragma unroll
     for (int group = 0; group < TN / 4; ++group) {
       load_group<LANES_N>(b, group, from);
-    }
-  }
-
-  /// Tells the producers, by its `empty` barrier, that this warp has read a stage.
-  __device__ __forceinline__ static void release(unsigned empty) {
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(empty);
     }
   }
 
@@ -413,10 +401,7 @@ __device__ __forceinline__ void add_slices(const float (&accumulators)[TM][TN],
           const float4 value = load_float4(exchange + (s * QUADS + quad) * (4 * WARP));
           total = {total.x + value.x, total.y + value.y, total.z + value.z, total.w + value.w};
         }
-        finished[r][j] = total.x;
-        finished[r][j + 1] = total.y;
-        finished[r][j + 2] = total.z;
-        finished[r][j + 3] = total.w;
+        unpack(total, &finished[r][j]);
       }
     }
   }

@@ -88,5 +88,14 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
 
 #endif
 
+/// Arrives once for a warp that has read what the barriers guard, by all of its threads.
+template <class... Barriers>
+__device__ __forceinline__ void mbarrier_arrive_as_warp(Barriers... barriers) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    (mbarrier_arrive(barriers), ...);
+  }
+}
+
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

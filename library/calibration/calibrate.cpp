@@ -3,7 +3,7 @@
 #include "algorithms.hpp"
 #include "calibration/fit.hpp"
 #include "calibration/measurement.hpp"
-#include "common/cuda_check.hpp"
+#include "host/launch.cuh"
 
 #include <algorithm>
 #include <array>
@@ -137,10 +137,7 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   const auto after = [&](double share) {
     return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share * seconds));
   };
-  int device = 0;
-  int all_multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&all_multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  const int all_multiprocessors = current_device().multiprocessors;
   Measurement measurement(LARGEST_OPERAND);
   measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
@@ -162,11 +159,7 @@ std::string calibrate(const std::string& path) {
     throw CalibrationError("there is no place for the file: SGEMM_CALIBRATION is 0, or HOME is not set");
   }
   require_writable(file);  // before a minute of measuring
-  int multiprocessors = 0;
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  write_whole(file, text_of({key, now(), measured_board(multiprocessors, SECONDS)}));
+  write_whole(file, text_of({key, now(), measured_board(current_device().multiprocessors, SECONDS)}));
   return file;
 }
 

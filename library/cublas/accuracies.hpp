@@ -16,6 +16,11 @@ using Accuracy = std::optional<sgemm_accuracy_t>;
 /// What holds for the process, for tasks and for threads.
 class Accuracies {
  public:
+  /// The accuracy of a number of drop_in.h, which is SGEMM_DROP_IN_OFF where cuBLAS computes.
+  static Accuracy accuracy(int number) {
+    return number < 0 ? std::nullopt : Accuracy(static_cast<sgemm_accuracy_t>(number));
+  }
+
   explicit Accuracies(Accuracy of_process) : of_process_(number(of_process)) {}
 
   void set(Accuracy of_process) { of_process_ = number(of_process); }
@@ -42,9 +47,6 @@ class Accuracies {
   };
 
   static int number(Accuracy accuracy) { return accuracy ? static_cast<int>(*accuracy) : kCublas; }
-  static Accuracy accuracy(int number) {
-    return number < 0 ? std::nullopt : Accuracy(static_cast<sgemm_accuracy_t>(number));
-  }
   int current_task() const;
 
   static thread_local OfThread of_thread_;

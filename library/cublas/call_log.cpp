@@ -15,24 +15,14 @@ namespace {
 
 char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
-const char* epilogue_name(const Call& call) {
+std::string epilogue_name(const Call& call) {
+  constexpr const char* kActivations[] = {"", "+relu", "+gelu", "+drelu", "+dgelu"};  // by their numbers
   if (!call.epilogue) {
     return "";
   }
-  const bool bias = call.epilogue->bias != nullptr;
-  switch (call.epilogue->activation) {
-    case SGEMM_ACTIVATION_NONE:
-      return bias ? "+bias" : "";
-    case SGEMM_ACTIVATION_RELU:
-      return bias ? "+bias+relu" : "+relu";
-    case SGEMM_ACTIVATION_GELU:
-      return bias ? "+bias+gelu" : "+gelu";
-    case SGEMM_ACTIVATION_RELU_GRADIENT:
-      return "+drelu";
-    case SGEMM_ACTIVATION_GELU_GRADIENT:
-      return "+dgelu";
-  }
-  return "";
+  const sgemm_activation_t activation = call.epilogue->activation;
+  const bool adds = call.epilogue->bias != nullptr && activation <= SGEMM_ACTIVATION_GELU;  // no gradient
+  return std::string(adds ? "+bias" : "") + kActivations[activation];
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {

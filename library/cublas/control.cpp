@@ -9,14 +9,9 @@
 #include "drop_in.hpp"
 #include "redirection.hpp"
 
-namespace {
-
+using drop_in::Accuracies;
 using drop_in::Accuracy;
 using drop_in::DropIn;
-
-Accuracy accuracy_of(int number) { return number < 0 ? std::nullopt : Accuracy(static_cast<sgemm_accuracy_t>(number)); }
-
-}  // namespace
 
 int sgemm_drop_in_attach(const char* object) { return drop_in::redirect(object); }
 
@@ -24,19 +19,22 @@ void sgemm_drop_in_detach(const char* object) { drop_in::undirect(object); }
 
 void sgemm_drop_in_set_accuracy(int accuracy) {
   DropIn& drop_in = DropIn::instance();
-  drop_in.accuracies().set(accuracy == SGEMM_DROP_IN_UNSET ? drop_in.accuracy_of_environment() : accuracy_of(accuracy));
+  drop_in.accuracies().set(accuracy == SGEMM_DROP_IN_UNSET ? drop_in.accuracy_of_environment()
+                                                           : Accuracies::accuracy(accuracy));
 }
 
-int64_t sgemm_drop_in_enter(int accuracy) { return DropIn::instance().accuracies().enter(accuracy_of(accuracy)); }
+int64_t sgemm_drop_in_enter(int accuracy) {
+  return DropIn::instance().accuracies().enter(Accuracies::accuracy(accuracy));
+}
 
-void sgemm_drop_in_leave(int64_t before) { drop_in::Accuracies::leave(before); }
+void sgemm_drop_in_leave(int64_t before) { Accuracies::leave(before); }
 
 void sgemm_drop_in_set_tasks(int (*current)(void)) { DropIn::instance().accuracies().set_tasks(current); }
 
 void sgemm_drop_in_set_task_accuracy(int task, int accuracy) {
   std::optional<Accuracy> of_task;
   if (accuracy != SGEMM_DROP_IN_UNSET) {
-    of_task.emplace(accuracy_of(accuracy));
+    of_task.emplace(Accuracies::accuracy(accuracy));
   }
   DropIn::instance().accuracies().set_of_task(task, of_task);
 }

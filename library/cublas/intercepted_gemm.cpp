@@ -272,31 +272,22 @@ using namespace drop_in;
       (handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, group_count, group_size), \
       return left_to_cublas(name, handle, by_cublas);)
 
-DROP_IN_SGEMM(cublasSgemm_v2, int);
-DROP_IN_SGEMM(cublasSgemm_v2_64, int64_t);
-DROP_IN_SGEMM_STRIDED(cublasSgemmStridedBatched, int);
-DROP_IN_SGEMM_STRIDED(cublasSgemmStridedBatched_64, int64_t);
-DROP_IN_SGEMM_BATCHED(cublasSgemmBatched, int);
-DROP_IN_SGEMM_BATCHED(cublasSgemmBatched_64, int64_t);
-DROP_IN_SGEMM_EX(cublasSgemmEx, int);
-DROP_IN_SGEMM_EX(cublasSgemmEx_64, int64_t);
-DROP_IN_GEMM_EX(cublasGemmEx, int);
-DROP_IN_GEMM_EX(cublasGemmEx_64, int64_t);
-DROP_IN_GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int);
-DROP_IN_GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t);
-DROP_IN_GEMM_BATCHED_EX(cublasGemmBatchedEx, int);
-DROP_IN_GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t);
-DROP_IN_SGEMV(cublasSgemv_v2, int);
-DROP_IN_SGEMV(cublasSgemv_v2_64, int64_t);
-DROP_IN_SGEMV_STRIDED(cublasSgemvStridedBatched, int);
-DROP_IN_SGEMV_STRIDED(cublasSgemvStridedBatched_64, int64_t);
-DROP_IN_SGEMV_BATCHED(cublasSgemvBatched, int);
-DROP_IN_SGEMV_BATCHED(cublasSgemvBatched_64, int64_t);
-DROP_IN_SDOT(cublasSdot_v2, int);
-DROP_IN_SDOT(cublasSdot_v2_64, int64_t);
-DROP_IN_SGER(cublasSger_v2, int);
-DROP_IN_SGER(cublasSger_v2_64, int64_t);
+#define DROP_IN_BOTH(FORM, function) \
+  FORM(function, int);               \
+  FORM(function##_64, int64_t)
+
+DROP_IN_BOTH(DROP_IN_SGEMM, cublasSgemm_v2);
+DROP_IN_BOTH(DROP_IN_SGEMM_STRIDED, cublasSgemmStridedBatched);
+DROP_IN_BOTH(DROP_IN_SGEMM_BATCHED, cublasSgemmBatched);
+DROP_IN_BOTH(DROP_IN_SGEMM_EX, cublasSgemmEx);
+DROP_IN_BOTH(DROP_IN_GEMM_EX, cublasGemmEx);
+DROP_IN_BOTH(DROP_IN_GEMM_STRIDED_EX, cublasGemmStridedBatchedEx);
+DROP_IN_BOTH(DROP_IN_GEMM_BATCHED_EX, cublasGemmBatchedEx);
+DROP_IN_BOTH(DROP_IN_SGEMV, cublasSgemv_v2);
+DROP_IN_BOTH(DROP_IN_SGEMV_STRIDED, cublasSgemvStridedBatched);
+DROP_IN_BOTH(DROP_IN_SGEMV_BATCHED, cublasSgemvBatched);
+DROP_IN_BOTH(DROP_IN_SDOT, cublasSdot_v2);
+DROP_IN_BOTH(DROP_IN_SGER, cublasSger_v2);
 #if CUBLAS_VERSION >= 120500
-DROP_IN_SGEMM_GROUPED(cublasSgemmGroupedBatched, int);
-DROP_IN_SGEMM_GROUPED(cublasSgemmGroupedBatched_64, int64_t);
+DROP_IN_BOTH(DROP_IN_SGEMM_GROUPED, cublasSgemmGroupedBatched);
 #endif

@@ -2,7 +2,10 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <type_traits>
 
 #include "drop_in.hpp"
 #include "exported.hpp"
@@ -18,22 +21,15 @@ constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);  //
 constexpr uint32_t kStridedBatch = 0;                                         // CUBLASLT_BATCH_MODE_STRIDED
 constexpr auto kEmulation = static_cast<cublasLtMatmulDescAttributes_t>(38);  // ..._DESC_EMULATION_DESCRIPTOR
 
-/// An attribute of the description of a product, or `missing` where this cuBLASLt does not know it.
-template <class Value>
-Value attribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which, Value missing) {
-  static const RealFunction get(kCublasLt, "cublasLtMatmulDescGetAttribute");
+/// An attribute of the description of a product or of a matrix, or `missing` where this cuBLASLt does not know it.
+template <class Described, class Which, class Value>
+Value attribute(Described described, Which which, Value missing) {
+  constexpr bool kOfProduct = std::is_same_v<Described, cublasLtMatmulDesc_t>;
+  static const RealFunction get(kCublasLt,
+                                kOfProduct ? "cublasLtMatmulDescGetAttribute" : "cublasLtMatrixLayoutGetAttribute");
   Value value = missing;
   size_t written = 0;
-  const cublasStatus_t status = get(description, which, static_cast<void*>(&value), sizeof value, &written);
-  return status == CUBLAS_STATUS_SUCCESS ? value : missing;
-}
-
-template <class Value>
-Value attribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which, Value missing) {
-  static const RealFunction get(kCublasLt, "cublasLtMatrixLayoutGetAttribute");
-  Value value = missing;
-  size_t written = 0;
-  const cublasStatus_t status = get(layout, which, static_cast<void*>(&value), sizeof value, &written);
+  const cublasStatus_t status = get(described, which, static_cast<void*>(&value), sizeof value, &written);
   return status == CUBLAS_STATUS_SUCCESS ? value : missing;
 }
 
@@ -76,67 +72,50 @@ struct LtProduct {
   cudaStream_t stream;
 };
 
+/// The epilogues that the library has.
+struct Epilogue {
+  cublasLtEpilogue_t kind;
+  sgemm_activation_t activation;
+  bool has_bias;
+  bool has_aux;
+};
+constexpr Epilogue kEpilogues[] = {{CUBLASLT_EPILOGUE_BIAS, SGEMM_ACTIVATION_NONE, true, false},
+                                   {CUBLASLT_EPILOGUE_RELU, SGEMM_ACTIVATION_RELU, false, false},
+                                   {CUBLASLT_EPILOGUE_RELU_BIAS, SGEMM_ACTIVATION_RELU, true, false},
+                                   {CUBLASLT_EPILOGUE_RELU_AUX, SGEMM_ACTIVATION_RELU, false, true},
+                                   {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, SGEMM_ACTIVATION_RELU, true, true},
+                                   {CUBLASLT_EPILOGUE_DRELU, SGEMM_ACTIVATION_RELU_GRADIENT, false, true},
+                                   {CUBLASLT_EPILOGUE_GELU, SGEMM_ACTIVATION_GELU, false, false},
+                                   {CUBLASLT_EPILOGUE_GELU_BIAS, SGEMM_ACTIVATION_GELU, true, false},
+                                   {CUBLASLT_EPILOGUE_GELU_AUX, SGEMM_ACTIVATION_GELU, false, true},
+                                   {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, SGEMM_ACTIVATION_GELU, true, true},
+                                   {CUBLASLT_EPILOGUE_DGELU, SGEMM_ACTIVATION_GELU_GRADIENT, false, true}};
+
 /// Sets the call's epilogue. Returns why the library can not do it, or an empty text.
 const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_epilogue_t>& call_epilogue) {
   const auto kind = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
-  sgemm_epilogue_t epilogue{};  // a bias of rows
-  bool has_bias = false;
-  bool has_aux = false;
-  switch (kind) {
-    case CUBLASLT_EPILOGUE_DEFAULT:
-      return "";
-    case CUBLASLT_EPILOGUE_BIAS:
-      has_bias = true;
-      break;
-    case CUBLASLT_EPILOGUE_RELU_BIAS:
-      has_bias = true;
-      [[fallthrough]];
-    case CUBLASLT_EPILOGUE_RELU:
-      epilogue.activation = SGEMM_ACTIVATION_RELU;
-      break;
-    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
-      has_bias = true;
-      [[fallthrough]];
-    case CUBLASLT_EPILOGUE_RELU_AUX:
-      has_aux = true;
-      epilogue.activation = SGEMM_ACTIVATION_RELU;
-      break;
-    case CUBLASLT_EPILOGUE_DRELU:
-      has_aux = true;
-      epilogue.activation = SGEMM_ACTIVATION_RELU_GRADIENT;
-      break;
-    case CUBLASLT_EPILOGUE_GELU_BIAS:
-      has_bias = true;
-      [[fallthrough]];
-    case CUBLASLT_EPILOGUE_GELU:
-      epilogue.activation = SGEMM_ACTIVATION_GELU;
-      break;
-    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
-      has_bias = true;
-      [[fallthrough]];
-    case CUBLASLT_EPILOGUE_GELU_AUX:
-      has_aux = true;
-      epilogue.activation = SGEMM_ACTIVATION_GELU;
-      break;
-    case CUBLASLT_EPILOGUE_DGELU:
-      has_aux = true;
-      epilogue.activation = SGEMM_ACTIVATION_GELU_GRADIENT;
-      break;
-    default:
-      return "libsgemm has no such epilogue";
+  if (kind == CUBLASLT_EPILOGUE_DEFAULT) {
+    return "";
   }
+  const auto* const known = std::find_if(std::begin(kEpilogues), std::end(kEpilogues),
+                                         [&](const Epilogue& each) { return each.kind == kind; });
+  if (known == std::end(kEpilogues)) {
+    return "libsgemm has no such epilogue";
+  }
+  sgemm_epilogue_t epilogue{};  // a bias of rows
+  epilogue.activation = known->activation;
   const auto fp32_or_default = [&](cublasLtMatmulDescAttributes_t which) {
     const int32_t type = attribute(description, which, int32_t{-1});
     return type == -1 || type == CUDA_R_32F;
   };
-  if (has_bias) {
+  if (known->has_bias) {
     epilogue.bias = static_cast<const float*>(
         attribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(nullptr)));
     if (epilogue.bias == nullptr || !fp32_or_default(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)) {
       return "the bias is not FP32";
     }
   }
-  if (has_aux) {
+  if (known->has_aux) {
     epilogue.aux = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(nullptr));
     epilogue.aux_ld = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{0});
     const bool of_bits =
@@ -154,12 +133,9 @@ bool has_additions(cublasLtMatmulDesc_t description) {
   constexpr cublasLtMatmulDescAttributes_t kPointers[] = {
       CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
       CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,  kEmulation};
-  for (const auto pointer : kPointers) {
-    if (attribute(description, pointer, static_cast<const void*>(nullptr)) != nullptr) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(std::begin(kPointers), std::end(kPointers), [&](cublasLtMatmulDescAttributes_t pointer) {
+    return attribute(description, pointer, static_cast<const void*>(nullptr)) != nullptr;
+  });
 }
 
 /// Fills the call in. Returns why the library can not do it, or an empty text.

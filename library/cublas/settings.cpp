@@ -1,14 +1,16 @@
 #include "settings.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 namespace drop_in {
 namespace {
 
-constexpr sgemm_accuracy_t kAccuracies[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
-                                            SGEMM_ACCURACY_ROWWISE, SGEMM_ACCURACY_REPRODUCIBLE};
+// By the numbers of accuracies.
+constexpr const char* kNames[] = {"fp32", "componentwise", "normwise", "rowwise", "reproducible"};
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -20,10 +22,9 @@ Accuracy read_accuracy() {
   if (text.empty()) {
     return SGEMM_ACCURACY_COMPONENTWISE;
   }
-  for (const sgemm_accuracy_t accuracy : kAccuracies) {
-    if (text == accuracy_name(accuracy)) {
-      return accuracy;
-    }
+  const auto* const name = std::find(std::begin(kNames), std::end(kNames), text);
+  if (name != std::end(kNames)) {
+    return static_cast<sgemm_accuracy_t>(name - std::begin(kNames));
   }
   std::fprintf(stderr,
                "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise, reproducible; "
@@ -39,20 +40,6 @@ Settings read_settings() {
   return {read_accuracy(), std::string(log == "0" ? "" : log)};
 }
 
-const char* accuracy_name(sgemm_accuracy_t accuracy) {
-  switch (accuracy) {
-    case SGEMM_ACCURACY_FP32:
-      return "fp32";
-    case SGEMM_ACCURACY_COMPONENTWISE:
-      return "componentwise";
-    case SGEMM_ACCURACY_NORMWISE:
-      return "normwise";
-    case SGEMM_ACCURACY_ROWWISE:
-      return "rowwise";
-    case SGEMM_ACCURACY_REPRODUCIBLE:
-      return "reproducible";
-  }
-  return "";
-}
+const char* accuracy_name(sgemm_accuracy_t accuracy) { return kNames[accuracy]; }
 
 }  // namespace drop_in

@@ -97,11 +97,17 @@ void SgemmLibrary::find_functions(void* library) {
 }
 
 Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
+  const SgemmLibrary& library = sgemm_library();
   const GiveBack give_back{this, device};
   sgemm_status_t status = SGEMM_STATUS_NOT_INITIALIZED;
+  const auto succeeds = [&](sgemm_status_t of_call) { return (status = of_call) == SGEMM_STATUS_SUCCESS; };
+  const auto fail = [&](const char* what) {
+    why = std::string(what) + library.status_string(status);
+    return Lease(nullptr, give_back);
+  };
   sgemm_handle_t handle = take(device);
   // After a reset of the device all handles that there were are refused. They are not taken again.
-  while (handle != nullptr && (status = sgemm_library().set_stream(handle, call.stream)) != SGEMM_STATUS_SUCCESS) {
+  while (handle != nullptr && !succeeds(library.set_stream(handle, call.stream))) {
     handle = take(device);
   }
   if (handle == nullptr) {
@@ -109,41 +115,24 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
       why = "a graph is captured before libsgemm has a handle";
       return Lease(nullptr, give_back);
     }
-    status = sgemm_library().create(&handle);
-    if (status == SGEMM_STATUS_SUCCESS) {
-      status = sgemm_library().set_fallback(handle, SGEMM_FALLBACK_NONE);
+    int repeatable = 0;
+    if (!succeeds(library.create(&handle)) || !succeeds(library.set_fallback(handle, SGEMM_FALLBACK_NONE)) ||
+        !succeeds(library.set_stream(handle, call.stream)) || !succeeds(library.get_repeatable(handle, &repeatable))) {
+      return fail("libsgemm made no handle: ");
     }
-    if (status == SGEMM_STATUS_SUCCESS) {
-      status = sgemm_library().set_stream(handle, call.stream);
-    }
-    if (status == SGEMM_STATUS_SUCCESS) {
-      int repeatable = 0;
-      status = sgemm_library().get_repeatable(handle, &repeatable);
-      repeatable_at_first_ = repeatable;
-    }
-    if (status != SGEMM_STATUS_SUCCESS) {
-      why = std::string("libsgemm made no handle: ") + sgemm_library().status_string(status);
-      return Lease(nullptr, give_back);
-    }
+    repeatable_at_first_ = repeatable;
   }
   Lease lease(handle, give_back);
-  status = sgemm_library().set_accuracy(handle, call.accuracy);
-  if (const int repeatable = repeatable_; status == SGEMM_STATUS_SUCCESS && repeatable != kNeverSet) {
-    status = sgemm_library().set_repeatable(handle, repeatable < 0 ? repeatable_at_first_.load() : repeatable);
-  }
-  if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().set_pointer_mode(handle, call.pointer_mode);
-  }
+  const int repeatable = repeatable_;
   int multiprocessors = 0;
-  if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().get_multiprocessors(handle, &multiprocessors);
-  }
-  if (status == SGEMM_STATUS_SUCCESS && multiprocessors != call.multiprocessors) {
-    status = sgemm_library().set_multiprocessors(handle, call.multiprocessors);  // which forgets choices
-  }
-  if (status != SGEMM_STATUS_SUCCESS) {
-    why = std::string("libsgemm refused a setting: ") + sgemm_library().status_string(status);
-    return Lease(nullptr, give_back);
+  if (!succeeds(library.set_accuracy(handle, call.accuracy)) ||
+      (repeatable != kNeverSet &&
+       !succeeds(library.set_repeatable(handle, repeatable < 0 ? repeatable_at_first_.load() : repeatable))) ||
+      !succeeds(library.set_pointer_mode(handle, call.pointer_mode)) ||
+      !succeeds(library.get_multiprocessors(handle, &multiprocessors)) ||
+      (multiprocessors != call.multiprocessors &&  // or it would forget choices
+       !succeeds(library.set_multiprocessors(handle, call.multiprocessors)))) {
+    return fail("libsgemm refused a setting: ");
   }
   return lease;
 }

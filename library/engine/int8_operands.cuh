@@ -14,7 +14,6 @@
 #include "ptx/cluster_reads.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/shared_memory.cuh"
-#include "ptx/wgmma.cuh"
 
 #include <cstddef>
 #include <cstdint>

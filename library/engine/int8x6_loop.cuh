@@ -59,11 +59,7 @@ struct Int8x6Loop {
       wgmma_wait_group<0>(sums);
 
       // Tensor cores have read the slots, which producers may fill again.
-      __syncwarp();
-      if (threadIdx.x % WARP == 0) {
-        mbarrier_arrive(rings.a.empty());
-        mbarrier_arrive(rings.b.empty());
-      }
+      mbarrier_arrive_as_warp(rings.a.empty(), rings.b.empty());
       rings.a.advance();
       rings.b.advance();
     }

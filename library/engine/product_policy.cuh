@@ -10,7 +10,6 @@
 #include "common/problem.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
-#include "engine/dot_product.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/stream_k.cuh"
 
@@ -109,6 +108,15 @@ __device__ __forceinline__ void store_sums(const typename Policy::Problem& p, st
     not_finite = store_pairs<ACCESS>(rows, columns, sums, scalars);
   }
   Policy::recompute(p, first_row, first_col, not_finite, scalars);
+}
+
+/// Element (row, col) of A * B, by one thread, for the few elements that a kernel can not compute in its own way.
+__device__ __forceinline__ float dot_product(const Problem& p, std::int64_t row, std::int64_t col) {
+  float sum = 0.0F;
+  for (std::int64_t k = 0; k < p.k; ++k) {
+    sum += p.a[row * p.lda + k] * p.b[k * p.ldb + col];
+  }
+  return sum;
 }
 
 /// The plain policy: one product, whose scalars are arguments of the kernel. float2: rows of C split into

@@ -9,7 +9,6 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <cstdint>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {

@@ -2,7 +2,6 @@
 
 // FP32 numbers as sums of terms of 16 bits, and the powers of two that bring them into their range.
 
-#include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "ptx/cvt.cuh"
 

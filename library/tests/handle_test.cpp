@@ -1,9 +1,9 @@
 // What a handle does besides computing: where the stream and the workspace go, when memory is allocated, and when
 // cuBLAS gets a call. On the executor, with a product on the CPU in cuBLAS's place.
 
+#include "algorithm.hpp"
 #include "common/cuda_check.hpp"
 #include "detour.hpp"
-#include "enqueue.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
 #include "status_error.hpp"

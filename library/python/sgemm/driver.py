@@ -40,16 +40,19 @@ class Driver:
             self.library.cuGetErrorString(status, byref(text))
             raise DriverError(f"{function} failed: {(text.value or b'unknown error').decode()}")
 
+    def number(self, function: str, *arguments) -> int:
+        """What a function writes to its first argument."""
+        value = c_int()
+        self.call(function, byref(value), *arguments)
+        return value.value
+
     def version(self) -> tuple[int, int]:
         """That of CUDA up to which the driver serves."""
-        number = c_int()
-        self.call("cuDriverGetVersion", byref(number))
-        return number.value // 1000, number.value % 1000 // 10
+        number = self.number("cuDriverGetVersion")
+        return number // 1000, number % 1000 // 10
 
     def devices(self) -> list[Device]:
-        count = c_int()
-        self.call("cuDeviceGetCount", byref(count))
-        return [self.device(number) for number in range(count.value)]
+        return [self.device(number) for number in range(self.number("cuDeviceGetCount"))]
 
     def chosen(self, number: int) -> Device:
         """Raises DriverError where there is none of that number."""
@@ -66,20 +69,14 @@ class Driver:
         return Device(number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS), size.value)
 
     def attribute(self, number: int, which: int) -> int:
-        value = c_int()
-        self.call("cuDeviceGetAttribute", byref(value), which, number)
-        return value.value
+        return self.number("cuDeviceGetAttribute", which, number)
 
     def current_device(self) -> int:
-        value = c_int()
-        self.call("cuCtxGetDevice", byref(value))
-        return value.value
+        return self.number("cuCtxGetDevice")
 
     def device_of(self, pointer: int) -> int:
         """The device that an address belongs to. Raises DriverError for one that CUDA does not know."""
-        value = c_int()
-        self.call("cuPointerGetAttribute", byref(value), self.DEVICE_OF_POINTER, c_uint64(pointer))
-        return value.value
+        return self.number("cuPointerGetAttribute", self.DEVICE_OF_POINTER, c_uint64(pointer))
 
     @contextlib.contextmanager
     def current(self, number: int) -> Iterator[None]:

@@ -11,12 +11,7 @@ from . import library
 OFF, UNSET = -1, -2
 ACCURACIES = {**library.ACCURACIES, "cublas": OFF}
 CURRENT_TASK = CFUNCTYPE(c_int)
-
-
-def number_of(accuracy: str) -> int:
-    if accuracy not in list(ACCURACIES):
-        raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(ACCURACIES)}")
-    return ACCURACIES[accuracy]
+number_of = functools.partial(library.number_of, known=ACCURACIES)
 
 
 @functools.cache
@@ -36,7 +31,9 @@ def is_preloaded() -> bool:
 
 
 def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
-    for name, result, *arguments in (
+    return library.declare(
+        drop_in,
+        "sgemm_drop_in_",
         ("attach", c_int, c_char_p),
         ("detach", None, c_char_p),
         ("set_accuracy", None, c_int),
@@ -49,10 +46,7 @@ def declared(drop_in: ctypes.CDLL) -> ctypes.CDLL:
         ("set_repeatable", None, c_int),
         ("table", c_size_t, c_char_p, c_size_t),
         ("clear_table", None),
-    ):
-        function = getattr(drop_in, "sgemm_drop_in_" + name)
-        function.restype, function.argtypes = result, arguments
-    return drop_in
+    )
 
 
 @dataclass(frozen=True)

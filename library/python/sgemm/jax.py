@@ -42,7 +42,7 @@ def matmul(a: Any, b: Any, accuracy: str = "componentwise") -> jax.Array:
             raise TypeError(f"{name} holds {array.dtype}, not float32")
         if array.ndim == 0:
             raise ValueError(f"{name} is a number: give an array")
-    number = _number_of(accuracy)
+    number = library.number_of(accuracy)
     matrix_a, matrix_b = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
     if matrix_a.shape[-1] != matrix_b.shape[-2]:
         raise ValueError(f"a has {matrix_a.shape[-1]} columns and b has {matrix_b.shape[-2]} rows: these must be equal")
@@ -66,7 +66,7 @@ def enable(accuracy: str = "componentwise") -> None:
 
     Raises ValueError for another accuracy, and LibraryNotFound.
     """
-    number = _number_of(accuracy)
+    number = library.number_of(accuracy)
     _load()
     disable()
     _replace_rule(_platform(), number)
@@ -88,12 +88,6 @@ def disable() -> None:
 # ---- How it is done ----
 
 _replaced: dict[str, Any] = {}  # the rule that a platform had before
-
-
-def _number_of(accuracy: str) -> int:
-    if accuracy not in list(library.ACCURACIES):
-        raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(library.ACCURACIES)}")
-    return library.ACCURACIES[accuracy]
 
 
 def _platform() -> str:
@@ -223,8 +217,10 @@ def _is_undivided(axes: Any) -> bool:
 
 def _is_faster(m: int, n: int, k: int, count: int, accuracy: int) -> bool:
     """What libsgemm plans on the current device, with operands as they lie in most programs."""
+    a, b = library.Operand(ld=k, stride=m * k), library.Operand(ld=n, stride=k * n)
+    planned = library.product(library.ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), count)
     try:
-        return library.plan(m, n, k, count, accuracy).kernel != b"cublas"
+        return library.plan(library.Handle(), planned, accuracy).kernel != b"cublas"
     except library.SgemmError:  # there is no GPU where the program is compiled
         return False
 

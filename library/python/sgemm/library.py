@@ -5,7 +5,8 @@ import functools
 import os
 import sys
 import threading
-from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_void_p, pointer
+from collections.abc import Mapping
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p, pointer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,13 @@ ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
 NOT_INITIALIZED = 1  # a status
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
+
+
+def number_of(accuracy: Any, known: Mapping[str, int] = ACCURACIES) -> int:
+    """Raises ValueError for what is none of the known accuracies."""
+    if not isinstance(accuracy, str) or accuracy not in known:
+        raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(known)}")
+    return known[accuracy]
 
 
 class Plan(ctypes.Structure):
@@ -152,44 +160,51 @@ def version() -> int:
     return load().sgemm_version()
 
 
-def plan(m: int, n: int, k: int, batch_count: int, accuracy: int) -> Plan:
-    """The plan for products of contiguous row-major matrices on the current device. Raises SgemmError."""
-    handle, result = Handle(), Plan()  # the handle ends with this call
+def plan(handle: "Handle", planned: Product, accuracy: int) -> Plan:
+    """What libsgemm would do. The handle has the accuracy then. Raises SgemmError."""
+    result = Plan()
     check(load().sgemm_set_accuracy(handle.pointer, accuracy))
-    a, b = Operand(ld=k, stride=m * k), Operand(ld=n, stride=k * n)
-    planned = product(ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), batch_count)
     check(load().sgemm_plan(handle.pointer, byref(planned), byref(result)))
     return result
 
 
+def declare(loaded: ctypes.CDLL, prefix: str, *functions: tuple) -> ctypes.CDLL:
+    """Tells ctypes of functions. Each is the name behind the prefix, the type of the result, and those of arguments."""
+    for name, result, *arguments in functions:
+        function = getattr(loaded, prefix + name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    library.sgemm_version.argtypes = []
-    library.sgemm_cublas_version.argtypes = []
-    library.sgemm_cublas_path.argtypes = []
-    library.sgemm_cublas_path.restype = c_char_p
-    library.sgemm_calibrate.argtypes = [c_char_p, POINTER(c_char_p)]
-    library.sgemm_calibration.argtypes = []
-    library.sgemm_calibration.restype = c_char_p
-    library.sgemm_status_name.argtypes = [c_int]
-    library.sgemm_status_name.restype = c_char_p
-    library.sgemm_status_string.argtypes = [c_int]
-    library.sgemm_status_string.restype = c_char_p
-    library.sgemm_create.argtypes = [POINTER(c_void_p)]
-    library.sgemm_destroy.argtypes = [c_void_p]
-    library.sgemm_get_device.argtypes = [c_void_p, POINTER(c_int)]
-    library.sgemm_set_stream.argtypes = [c_void_p, c_void_p]
-    library.sgemm_set_accuracy.argtypes = [c_void_p, c_int]
-    library.sgemm_set_repeatable.argtypes = [c_void_p, c_int]
-    library.sgemm_get_repeatable.argtypes = [c_void_p, POINTER(c_int)]
-    library.sgemm_plan.argtypes = [c_void_p, POINTER(Product), POINTER(Plan)]
-    library.sgemm_run.argtypes = [c_void_p, POINTER(Product)]
-    # Of version 0.3, whose programs call these with Python's numbers. They go with the next version.
-    scalar, matrix, layout = POINTER(c_float), [c_void_p, c_int64, c_int64], [c_int] * 3 + [c_int64] * 3
-    library.sgemm_gemm_plan.argtypes = [c_void_p, *layout, *[c_int64] * 4, POINTER(Plan)]
-    library.sgemm_gemm_strided_batched.argtypes = [
-        c_void_p, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64,
-    ]  # fmt: skip
-    return library
+    handle, layout = c_void_p, [c_int] * 3 + [c_int64] * 3
+    scalar, matrix = POINTER(c_float), [c_void_p, c_int64, c_int64]
+    return declare(
+        library,
+        "sgemm_",
+        ("version", c_int),
+        ("cublas_version", c_int),
+        ("cublas_path", c_char_p),
+        ("calibrate", c_int, c_char_p, POINTER(c_char_p)),
+        ("calibration", c_char_p),
+        ("status_name", c_char_p, c_int),
+        ("status_string", c_char_p, c_int),
+        ("create", c_int, POINTER(handle)),
+        ("destroy", c_int, handle),
+        ("get_device", c_int, handle, POINTER(c_int)),
+        ("set_stream", c_int, handle, c_void_p),
+        ("set_accuracy", c_int, handle, c_int),
+        ("set_repeatable", c_int, handle, c_int),
+        ("get_repeatable", c_int, handle, POINTER(c_int)),
+        ("plan", c_int, handle, POINTER(Product), POINTER(Plan)),
+        ("run", c_int, handle, POINTER(Product)),
+        ("packed_size", c_int, handle, c_int64, c_int64, POINTER(c_size_t)),
+        ("pack", c_int, handle, *[c_int] * 3, c_int64, c_int64, *matrix[:2], c_void_p, c_size_t, POINTER(c_void_p)),
+        ("packed_destroy", c_int, c_void_p),
+        # Of version 0.3, whose programs call these with Python's numbers. They go with the next version.
+        ("gemm_plan", c_int, handle, *layout, *[c_int64] * 4, POINTER(Plan)),
+        ("gemm_strided_batched", c_int, handle, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64),
+    )
 
 
 def check(status: int) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterator
-from ctypes import POINTER, byref, c_int, c_int64, c_size_t, c_void_p, pointer
+from ctypes import byref, c_size_t, c_void_p, pointer
 from typing import Any
 
 import torch
@@ -218,7 +218,7 @@ class _Terms:
         self.version = matrix._version
         self.matrix = matrix  # which some products read as well
         self.accuracy = accuracy
-        functions = _declared()
+        functions = library.load()
         (lines, k), ld = matrix.shape, matrix.stride(0)
         with torch.cuda.device(matrix.device), torch.inference_mode(False):
             self.stream = torch.cuda.current_stream(matrix.device)
@@ -255,15 +255,3 @@ class _Terms:
     def __del__(self):
         if self.object and not sys.is_finalizing():
             library.load().sgemm_packed_destroy(self.object)
-
-
-def _declared() -> Any:
-    """libsgemm with the functions that only this module calls."""
-    functions = library.load()
-    if not functions.sgemm_pack.argtypes:
-        functions.sgemm_packed_size.argtypes = [c_void_p, c_int64, c_int64, POINTER(c_size_t)]
-        functions.sgemm_packed_destroy.argtypes = [c_void_p]
-        functions.sgemm_pack.argtypes = [
-            c_void_p, c_int, c_int, c_int, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_size_t, POINTER(c_void_p),
-        ]  # fmt: skip
-    return functions

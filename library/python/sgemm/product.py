@@ -52,8 +52,7 @@ def matmul(
     gradients: where PyTorch records them, tensors that require them are refused. The version of `out` is raised, as by
     PyTorch's own changes in place.
     """
-    if not isinstance(accuracy, str) or accuracy not in library.ACCURACIES:
-        raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(library.ACCURACIES)}")
+    library.number_of(accuracy)
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
     given = {"a": a, "b": b} | ({} if out is None else {"out": out})

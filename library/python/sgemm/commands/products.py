@@ -64,11 +64,7 @@ PRODUCTS = (
 
 
 def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Plan:
-    """What libsgemm would do. The handle has the accuracy then."""
-    result = library.Plan()
-    library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[accuracy]))
-    library.check(library.load().sgemm_plan(handle.pointer, byref(product.call()), byref(result)))
-    return result
+    return library.plan(handle, product.call(), library.ACCURACIES[accuracy])
 
 
 def accuracies(handle: library.Handle) -> list[str]:

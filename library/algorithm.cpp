@@ -1,4 +1,4 @@
-#include "enqueue.hpp"
+#include "algorithm.hpp"
 
 #include "common/cuda_check.hpp"
 #include "status_error.hpp"
