@@ -235,7 +235,7 @@ test_all() {
   step "build cpu" build cpu
   step "ctest cpu" run_ctest cpu ${lengthy_ran:+-E _lengthy_} # they are the same program as in the build with CUDA
   step "build sanitized" build sanitized
-  step "ctest sanitized" run_ctest sanitized
+  step "ctest sanitized" run_ctest sanitized -E ^library_tests_lengthy # a process of them takes half an hour so
   step "pytest of the runner" run_pytest runner build-test-cpu -n "$cores" runner/tests/outside
   step "pytest of the schemas" run_pytest schemas build-test-sanitized runner/tests/outside/test_schemas.py
   step "wrong kernels, all of the table" "$python" -m tools.wrong_kernels --check --runner build-test-cpu/runner
