@@ -227,11 +227,7 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
 /// Four of a fragment's elements, for one k; groups lie 4 * LANES floats apart.
 template <int LANES, int COUNT>
 __device__ __forceinline__ void load_group(float (&fragment)[COUNT], int group, unsigned from) {
-  const float4 value = ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES);
-  fragment[4 * group] = value.x;
-  fragment[4 * group + 1] = value.y;
-  fragment[4 * group + 2] = value.z;
-  fragment[4 * group + 3] = value.w;
+  unpack(ld_shared_v4_f32(from + group * 4 * LANES * FLOAT_BYTES), fragment + 4 * group);
 }
 
 template <int TN>
@@ -243,12 +239,7 @@ __device__ __forceinline__ void load_b(float (&b)[TN], unsigned from) {
 }
 
 /// Tells the producers, by its `empty` barrier, that this warp has read a stage.
-__device__ __forceinline__ void release(unsigned empty) {
-  __syncwarp();
-  if (threadIdx.x % WARP == 0) {
-    mbarrier_arrive(empty);
-  }
-}
+__device__ __forceinline__ void release(unsigned empty) { mbarrier_arrive_as_warp(empty); }
 
 /// accumulators += A * B over all k-tiles.
 template <class Shape, FmaOrder ORDER>

@@ -8,6 +8,8 @@
 #include <cuda_runtime.h>
 #ifndef __CUDACC__
 #include "executor/ptx.hpp"
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#include "ptx/cp_async_before_sm_80.cuh"
 #endif
 
 namespace sgemm {
@@ -26,8 +28,7 @@ inline namespace SGEMM_TARGET {
 //
 // cp_async_wait_group<PENDING>(): waits until at most PENDING of this thread's youngest groups are still under way.
 
-#ifdef __CUDACC__
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#if defined(__CUDACC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
 
 template <int BYTES, int OFFSET = 0>
 __device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
@@ -63,30 +64,6 @@ __device__ __forceinline__ void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-#else  // older GPUs have no such instructions: they copy at once
-
-template <int BYTES>
-__device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
-  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16);
-  const auto* const from = static_cast<const unsigned*>(source);
-  auto* const to = static_cast<unsigned*>(__cvta_shared_to_generic(destination));
-#pragma unroll
-  for (int i = 0; i < BYTES / 4; ++i) {
-    to[i] = valid ? from[i] : 0U;
-  }
-}
-
-template <int BYTES, int OFFSET = 0>
-__device__ __forceinline__ void cp_async(unsigned destination, const void* source) {
-  cp_async_zfill<BYTES>(destination + OFFSET, static_cast<const unsigned char*>(source) + OFFSET, true);
-}
-
-__device__ __forceinline__ void cp_async_commit_group() {}
-
-template <int PENDING>
-__device__ __forceinline__ void cp_async_wait_group() {}
-
-#endif
 #endif
 
 }  // namespace SGEMM_TARGET
