@@ -180,8 +180,9 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
   }
   Words sides;
   bool rows_along_x = false;  // int row = blockIdx.x * 16 + threadIdx.x; if (row < M ...)
-  for (const std::string& variable : all_matches(body, std::regex(R"((\w+)\s*=[^;,]*blockIdx\s*\.\s*x\b)"))) {
-    const Words bounds = all_matches(body, std::regex(variable + R"(\s*(?:<|>=)\s*(\w+))"));
+  const Words along_x = all_matches(body, std::regex(R"((\w+)\s*=[^;,]*blockIdx\s*\.\s*x\b)"));
+  for (const std::string& variable : std::set<std::string>(along_x.begin(), along_x.end())) {
+    const Words bounds = all_matches(body, std::regex("\\b" + variable + R"(\s*(?:<|>=)\s*(\w+))"));
     rows_along_x |= std::ranges::any_of(bounds, [](auto& bound) { return meaning_of(bound, Names::sizes) == "M"; });
   }
   for (const char* const axis : {"x", "y"}) {
@@ -260,8 +261,11 @@ Words Code::own_launch(const simt::Function& kernel) const {
 simt::Function Code::instance_of(const simt::Function& function) const {
   simt::Function instance = in_single_precision(with_plain_types(function));
   std::vector<simt::Parameter>& parameters = instance.parameters;
-  const auto says_nothing = [](const simt::Parameter& parameter) {
-    return type_of(parameter).value_or(Type::size) == Type::size && meaning_of(parameter.name, Names::sizes).empty();
+  const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
+  const auto says_nothing = [&](const simt::Parameter& parameter) {
+    return is_size(parameter) ? meaning_of(parameter.name, Names::sizes).empty() &&
+                                    std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
+                              : !type_of(parameter);
   };
   while (!parameters.empty() && parameters.back().has_default && says_nothing(parameters.back())) {
     parameters.pop_back();

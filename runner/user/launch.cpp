@@ -37,7 +37,7 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
-    words.insert(words.end(), {"--workspace", "4 * N"});  // of a bias
+    words.insert(words.end(), {"--workspace", "4 * (M + N)"});  // of a bias
   }
   if (!reading.requirement.empty() && !options.requirement) {
     words.insert(words.end(), {"--requires", reading.requirement});
@@ -178,8 +178,9 @@ std::optional<PlacedText> requirement_of(const simt::Source& source, const std::
 /// The file's launch lines for the kernel `chosen`; all where that is empty.
 std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::string& chosen) {
   std::vector<simt::Comment> launches = source.directives("launch");
-  std::erase_if(launches, [&](const simt::Comment& launch) {  // and prose
-    return !has(launch.text, "(") || (!chosen.empty() && !has_word(launch.text, base_name(chosen)));
+  std::erase_if(launches, [&](const simt::Comment& launch) {
+    const bool is_prose = has(launch.text, " ") && launch.text.find_first_of("({;<") == std::string::npos;
+    return is_prose || (!chosen.empty() && !has_word(launch.text, base_name(chosen)));
   });
   return launches;
 }
@@ -229,8 +230,9 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
   std::string type;  // of matrices that are no float*
   for (const simt::Function& function : source.functions) {
     const std::vector<simt::Parameter> parameters = code.instance_of(function).parameters;
-    if (function.is_kernel && std::ranges::count_if(parameters, is_other_pointer) >= 2) {
-      type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, std::regex("const "), "");
+    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2) {
+      static const std::regex QUALIFIER("const | __restrict__");
+      type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, QUALIFIER, "");
     }
   }
   const std::string passed_over =

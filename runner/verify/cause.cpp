@@ -249,7 +249,9 @@ class Suspect {
         add(all, "; C was added without the factor beta").beta = 1.0;
       }
       if (p_.alpha != 1.0F) {
-        add(all, "; beta * C was multiplied by alpha as well").beta = double{p_.alpha} * p_.beta;
+        if (p_.beta != 1.0F && p_.beta != p_.alpha) {  // or it is alpha * C, or beta * beta * C
+          add(all, "; beta * C was multiplied by alpha as well").beta = double{p_.alpha} * p_.beta;
+        }
         Guess& without_both = add(all, "; C lacks alpha and beta");
         without_both.alpha = 1.0;
         without_both.beta = 0.0;
@@ -259,7 +261,10 @@ class Suspect {
       twice.beta = double{p_.beta} * p_.beta;
     }
     add(all, "; every product was added twice").alpha = 2.0 * p_.alpha;
-    add(all, "; C is 0 where the product is negative, as behind a ReLU").clipped = true;
+    constexpr auto MANY = 8;
+    if (std::ranges::count_if(samples_, [&](Index at) { return value_of(right(), at).first < 0; }) >= MANY) {
+      add(all, "; C is 0 where the product is negative, as behind a ReLU").clipped = true;
+    }
   }
 
   std::pair<double, double> value_of(const Guess& guess, Index element) const {

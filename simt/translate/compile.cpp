@@ -71,8 +71,8 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
       "|'(?:const )?(?:struct |class )?([^']+)' has no member named '([^']+)'"
       "|no matching function for call to '([^']+)'");
   static const std::regex OF_CUDA(
-      "(?!.*(?:[Cc]heck|CHECK|_CALL|_TRY))(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|"
-      "nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
+      "(?!(?:cuda|CUDA|cublas|CUBLAS|CURAND|NCCL)_?(?:Check|CHECK|CALL|TRY))"
+      "(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
       "atomic[A-Z]|tex[123]D|surf[123]D|half|bfloat|nv_|__).*"
       "|(?:thrust|cub|cute|cutlass|at|c10|torch|nvcuda|cooperative_groups|cg|wmma)(?:::.*)?");
   std::string text;

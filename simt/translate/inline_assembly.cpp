@@ -10,7 +10,6 @@
 #include <cctype>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -29,18 +28,22 @@ struct NotUnderstood {
 
 /// Splits where no bracket is open.
 std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts(1);
+  std::vector<std::string> parts;
   int depth = 0;
-  for (const char c : trimmed(text)) {
-    depth += c == '{' || c == '[' || c == '(' ? 1 : c == '}' || c == ']' || c == ')' ? -1 : 0;
-    if (depth == 0 && c == separator) {
-      parts.emplace_back();
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i == text.size() || (depth == 0 && text[i] == separator)) {
+      parts.push_back(trimmed(text.substr(begin, i - begin)));
+      begin = i + 1;
     } else {
-      parts.back() += c;
+      depth += text[i] == '{' || text[i] == '[' || text[i] == '(' ? 1 : 0;
+      depth -= text[i] == '}' || text[i] == ']' || text[i] == ')' ? 1 : 0;
     }
   }
-  std::ranges::transform(parts, parts.begin(), [](const std::string& part) { return trimmed(part); });
-  return parts == std::vector<std::string>(1) ? std::vector<std::string>() : parts;
+  if (parts.size() == 1 && parts.front().empty()) {
+    parts.clear();
+  }
+  return parts;
 }
 
 const std::map<std::string_view, std::string>& known_types() {
@@ -657,15 +660,17 @@ std::string declaration(const std::string& text, std::set<std::string>& declared
 
 /// One statement up to its semicolon, with its labels and guards.
 std::string statement(std::string text, Names& names) {
-  static const std::regex LABEL(R"(([\w$]+)\s*:(?!:)\s*)");
-  static const std::regex GUARD(R"(@(!?)%*([\w$]+)\s+)");
   std::string result;
-  std::smatch match;
-  const auto begins_with = [&](const std::regex& pattern) {
-    return std::regex_search(text, match, pattern, std::regex_constants::match_continuous);
-  };
-  for (; begins_with(LABEL); text = match.suffix().str()) {
-    result += "simt_label_" + match.str(1) + ":; ";
+  for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':')) {
+    const std::string label = trimmed(std::string_view(text).substr(0, colon));
+    const bool is_label = !label.empty() && std::ranges::all_of(label, [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '$';
+    }) && !text.substr(colon).starts_with("::");
+    if (!is_label) {
+      break;
+    }
+    result += "simt_label_" + label + ":; ";
+    text = trimmed(std::string_view(text).substr(colon + 1));
   }
   if (text.empty()) {
     return result;
@@ -673,19 +678,26 @@ std::string statement(std::string text, Names& names) {
   if (text.starts_with(".reg")) {
     return result + declaration(text, names.declared) + " ";
   }
-  if (begins_with(GUARD)) {
-    if (!names.declared.contains(match.str(2))) {
+  if (text.starts_with('@')) {
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    const bool negated = text.starts_with("@!");
+    const std::string predicate(without_percent(text.substr(negated ? 2 : 1, end - (negated ? 2 : 1))));
+    if (!names.declared.contains(predicate)) {
       throw Unknown{};
     }
-    result += "if (" + match.str(1) + "simt_" + match.str(2) + ") ";
-    text = match.suffix().str();
+    result += std::string("if (") + (negated ? "!" : "") + "simt_" + predicate + ") ";
+    text = trimmed(std::string_view(text).substr(end));
   }
   return result + "{ " + Instruction(text, names).translation() + "; } ";
 }
 
 /// What stands in front of the first blank, or in front of the semicolon.
 std::string mnemonic_of(const std::string& text) {
-  return std::regex_replace(text, std::regex(R"(^(@\S*\s*)?(\S*)[^]*)"), "$2");
+  std::string rest = text;
+  if (rest.starts_with('@')) {
+    rest = trimmed(std::string_view(rest).substr(std::min(rest.find_first_of(" \t"), rest.size())));
+  }
+  return rest.substr(0, rest.find_first_of(" \t"));
 }
 
 std::string refusal(const std::string& what, const std::string& place) {
@@ -712,16 +724,21 @@ std::string instructions(const std::string& assembly, Names& names, const std::s
     const char c = assembly[i];
     if (assembly.compare(i, 2, "//") == 0) {
       i = std::min(assembly.find('\n', i), assembly.size()) - 1;
+    } else if (c == '\n') {
+      text += ' ';
     } else if (c == ';') {
       end_of_statement();
     } else if (c == '{' && trimmed(text).empty()) {
       result += "{ ";
+    } else if (c == '{') {
+      ++list;
+      text += c;
     } else if (c == '}' && list == 0) {
       end_of_statement();
       result += "} ";
     } else {
-      list += c == '{' ? 1 : c == '}' ? -1 : 0;
-      text += c == '\n' ? ' ' : c;
+      list -= c == '}' ? 1 : 0;
+      text += c;
     }
   }
   end_of_statement();

@@ -7,7 +7,6 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <regex>
 #include <set>
 #include <span>
 #include <utility>
@@ -427,18 +426,47 @@ std::vector<std::string> split_statements(std::string_view text) {
 }
 
 std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
-  static const std::regex LAUNCH(
-      R"(\s*((?:::\s*)?\w+(?:\s*::\s*\w+)*\s*(?:<[^;]*>)?)\s*<<<([^;]*)>>>\s*(\([^;]*\))[\s;]*)");
-  const std::string text(statement);
-  std::smatch match;
-  if (!std::regex_match(text, match, LAUNCH)) {
+  const std::vector<Token> all = tokens_of(statement);
+  std::vector<Token> code = code_of(all, false);
+  const auto at = [&](std::size_t token) {
+    return static_cast<std::size_t>(code[token].text.data() - statement.data());
+  };
+  while (!code.empty() && code.back().text == ";") {
+    code.pop_back();
+  }
+  // ns::name<T, 8>
+  std::size_t launch = 0;
+  launch += !code.empty() && code[0].text == "::" ? 1 : 0;
+  while (launch + 1 < code.size() && is_word(code[launch]) && code[launch + 1].text == "::") {
+    launch += 2;
+  }
+  if (launch >= code.size() || !is_word(code[launch])) {
     return std::nullopt;
   }
-  LaunchParts parts{trimmed(match.str(1)), split_arguments(match.str(2)), match.str(3)};
-  const std::vector<Token> arguments = tokens_of(parts.arguments);
-  const std::vector<Token> code = code_of(arguments, true);
-  const bool another = match.str(2).find("<<<") != std::string::npos || closing(code, 0) != code.size() - 1;
-  return another || parts.configuration.size() < 2 ? std::nullopt : std::optional(std::move(parts));
+  ++launch;
+  if (launch < code.size() && code[launch].text == "<") {
+    launch = closing(code, launch);
+    launch += launch == NOWHERE ? 0 : 1;
+  }
+  if (launch >= code.size() || code[launch].text != "<<<") {
+    return std::nullopt;
+  }
+  // <<<grid, block>>>(arguments)
+  std::size_t end = launch + 1;
+  for (int depth = 0; end + 3 < code.size(); ++end) {
+    depth += code[end].depth(false);
+    if (depth == 0 && code[end].text == ">" && code[end + 1].text == ">" && code[end + 2].text == ">" &&
+        code[end + 3].text == "(") {
+      break;
+    }
+  }
+  if (end + 3 >= code.size() || closing(code, end + 3) != code.size() - 1) {
+    return std::nullopt;
+  }
+  LaunchParts parts{trimmed(statement.substr(0, at(launch))),
+                    split_arguments(statement.substr(at(launch) + 3, at(end) - at(launch) - 3)),
+                    std::string(statement.substr(at(end + 3), at(code.size() - 1) + 1 - at(end + 3)))};
+  return parts.configuration.size() < 2 ? std::nullopt : std::optional(std::move(parts));
 }
 
 }  // namespace simt
