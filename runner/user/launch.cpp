@@ -53,9 +53,9 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (instance.needs_template_arguments()) {
     Words values;
     for (const simt::Parameter& parameter : kernel.template_parameters) {
-      values.push_back(!type_of(parameter) && parameter.type != "bool" ? "float"
-                       : kernel.template_parameters.size() == 1        ? "32"
-                                                                       : "?" + parameter.name);
+      values.push_back(parameter.type == "typename" || parameter.type == "class" ? "float"
+                       : kernel.template_parameters.size() == 1                  ? "32"
+                                                                                 : "?" + parameter.name);
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }

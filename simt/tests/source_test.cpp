@@ -130,6 +130,9 @@ TEST(LaunchParts, AreKernelAndConfiguration) {
   EXPECT_FALSE(parts_of_launch("k<<<1>>>(A)"));
   EXPECT_EQ(parts->arguments, "(A, B)");
   EXPECT_EQ(parts_of_launch(" k <<<1, 2>>> (f(A), (B)) ;")->arguments, "(f(A), (B))");
+  EXPECT_EQ(parts_of_launch("/* go; */ k<<<1, [&] { return 2; }() /* <<< */>>> /**/ (A, \";\")")->arguments,
+            "(A, \";\")");
+  EXPECT_TRUE(parts_of_launch("k<<<1, 2>>>(0" + std::string(100'000, ' ') + std::string(100'000, '1') + ")"));
   EXPECT_FALSE(parts_of_launch("<<<1, 2>>>(A)"));
   for (const std::string_view kernel : {"k<(A > B), 3>", "k<N << 2>", "::a::k<T<int>>", "k< 8 >"}) {
     const auto template_parts = parts_of_launch(std::string(kernel) + "<<<1, 2>>>(C)");
