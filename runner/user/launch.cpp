@@ -45,6 +45,9 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
   return quoted(words);
 }
 
+/// Whether `text` has `word` as a whole word.
+bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
+
 /// A launch to start from, and its reading: the file's own, or a thread for each element of C. What it can not fill in
 /// begins with a question mark.
 std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kernel, const Code& code) {
@@ -53,9 +56,11 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (instance.needs_template_arguments()) {
     Words values;
     for (const simt::Parameter& parameter : kernel.template_parameters) {
-      values.push_back(parameter.type == "typename" || parameter.type == "class" ? "float"
-                       : kernel.template_parameters.size() == 1                  ? "32"
-                                                                                 : "?" + parameter.name);
+      const bool is_type = std::ranges::any_of(  // perhaps one that a concept allows
+          kernel.parameters, [&](const simt::Parameter& one) { return has_word(one.type, parameter.name); });
+      values.push_back(is_type || parameter.type == "typename" || parameter.type == "class" ? "float"
+                       : kernel.template_parameters.size() == 1                             ? "32"
+                                                                                            : "?" + parameter.name);
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
@@ -152,9 +157,6 @@ struct Callable {
 bool is_called(const simt::Function& function, const std::string& chosen) {
   return chosen.empty() || function.name == chosen || base_name(function.name) == chosen;
 }
-
-/// Whether `text` has `word` as a whole word.
-bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
 
 /// What the flag says, or else the file's first comment that begins with `word`.
 std::optional<PlacedText> given(const std::optional<std::string>& flag, const std::string& word,
