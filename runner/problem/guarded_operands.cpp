@@ -61,7 +61,7 @@ bool same_rows(const Rows& x, const Rows& y) {
 
 /// Memory at one of 2^32 pages. Where that one is taken, the system chooses another place.
 std::shared_ptr<float> map_somewhere(std::size_t elements) {
-  constexpr std::uintptr_t FIRST = std::uintptr_t{1} << 40U;
+  constexpr std::uintptr_t FIRST = std::uintptr_t{1} << 45U;  // above what AddressSanitizer keeps for itself
   constexpr std::uintptr_t PAGE = 4096;
   const std::size_t bytes = elements * sizeof(float);
   void* const wanted = reinterpret_cast<void*>(FIRST + std::random_device{}() * PAGE);
