@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,7 +60,8 @@ simt::Function in_single_precision(simt::Function function) {
     return function;
   }
   replace_words(function, {{element.name, "float"}});
-  if (std::ranges::all_of(function.template_parameters | std::views::drop(1), &simt::Parameter::has_default)) {
+  const auto has_default = [](const simt::Parameter& parameter) { return parameter.has_default; };
+  if (std::all_of(function.template_parameters.begin() + 1, function.template_parameters.end(), has_default)) {
     function.template_parameters.clear();
     function.name += "<float>";
   }
