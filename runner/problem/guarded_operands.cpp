@@ -64,6 +64,7 @@ std::shared_ptr<float> map_somewhere(std::size_t elements) {
   constexpr std::uintptr_t FIRST = std::uintptr_t{1} << 45U;  // above what AddressSanitizer keeps for itself
   constexpr std::uintptr_t PAGE = 4096;
   const std::size_t bytes = elements * sizeof(float);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a place is drawn
   void* const wanted = reinterpret_cast<void*>(FIRST + std::random_device{}() * PAGE);
   void* const memory = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
