@@ -4,6 +4,7 @@
 
 steps_passed=0 steps_failed=() steps_skipped=() steps_times=()
 steps_done= # a folder in which steps that have passed are noted, and are not taken again
+steps_wanted=() # where there are any, the steps alone whose names have one of these words
 declare -A steps_jobs=()
 steps_folder=$(mktemp -d) || die "There is no room for temporary files: TMPDIR names another folder."
 
@@ -26,11 +27,20 @@ step_file() { printf '%s' "${1//[^[:alnum:].-]/_}"; }
 
 passed_before() { [ -n "$steps_done" ] && [ -e "$steps_done/$(step_file "$1")" ]; }
 
+wanted() {
+  local word
+  [ ${#steps_wanted[@]} -gt 0 ] || return 0
+  for word in "${steps_wanted[@]}"; do
+    [[ $1 != *"$word"* ]] || return 0
+  done
+  return 1
+}
+
 # start NAME COMMAND...: beside what follows, up to finish NAME. A process group of its own gets the signal that ends it.
 start() {
   local name=$1
   shift
-  ! passed_before "$name" || return 0
+  wanted "$name" && ! passed_before "$name" || return 0
   : >"$steps_folder/$(step_file "$name")"
   set -m
   (
@@ -45,6 +55,7 @@ start() {
 # finish NAME: what it prints, and whether it passed.
 finish() {
   local name=$1 file status=0
+  wanted "$name" || return 0
   file=$(step_file "$name")
   say
   say "== $name"
@@ -73,6 +84,7 @@ step() {
 }
 
 skip() {
+  wanted "$1" || return 0
   say
   say "== $1: skipped, $2"
   steps_skipped+=("$1")

@@ -6,6 +6,7 @@
 #   scripts/test.sh --all    all tests, shapes, files of each corpus and GPU architectures, with sanitizers, with and without
 #                            CUDA, and clang-tidy over all files: hours. Steps that have passed at this commit are not
 #                            taken again. tests/record.json tells which passed where.
+#   scripts/test.sh --all WORD...   of those the steps that have one of these words in their name: sanitized, mutants
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -17,9 +18,18 @@ CLANG_FORMAT_MAJOR=14 # versions disagree with each other; this is Debian 12's
 SHORT="build-test-short"
 
 all='' rooms=()
+if [ "${1-}" = --all ]; then
+  all=yes
+  shift
+  for word in "$@"; do
+    grep -oE '(step|skip) "[^"]+"' scripts/test.sh | grep -qF -- "$word" ||
+      { say "No step of the long run has '$word' in its name." && exit 2; }
+  done
+  steps_wanted=("$@")
+  set --
+fi
 for word in "$@"; do
   case $word in
-    --all) all=yes ;;
     kernels | library | many_gpus | runner | simt | tools) rooms+=("$word") ;;
     *)
       say "There is no room '$word' with tests. They are kernels, library, many_gpus, runner, simt and tools."
@@ -27,10 +37,6 @@ for word in "$@"; do
       ;;
   esac
 done
-if [ -n "$all" ] && [ ${#rooms[@]} -gt 0 ]; then
-  say "--all is all rooms, and ${rooms[*]} are some: choose one of both."
-  exit 2
-fi
 
 cores=$(nproc)
 ran=$ROOT/build-ran # what each test says of itself

@@ -230,8 +230,15 @@ def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
         assert steps(f"cd {tmp_path}; git add -N .; uncommitted").stdout.replace(" A", "??") == uncommitted
 
 
-@pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "simt"]])
-def test_a_wrong_room_is_told_in_a_line(words):
+def test_of_steps_those_are_taken_that_are_wanted():
+    done = steps("steps_wanted=(un x); step one false; step run true; skip two 'it is missing'; report_steps")
+    assert done.returncode == 0
+    assert done.stderr.startswith("\n== run\n")
+    assert done.stderr.endswith("\n1 passed, 0 failed, 0 skipped\n")
+
+
+@pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "kitchen"], ["simt", "--all"]])
+def test_a_wrong_room_or_step_is_told_in_a_line(words):
     done = subprocess.run([ROOT / "scripts" / "test.sh", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
