@@ -15,29 +15,25 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace sgemm::test {
 namespace {
 
-const Kernel& int8x6() {
-  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "13_int8x6"; });
-}
-const Kernel& int8x6_mma() {
-  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "17_int8x6_mma"; });
-}
+constexpr std::array ON_INT8{"13_int8x6", "17_int8x6_mma", "19_int8x5"};
 
-const Kernel& int8x5() {
-  return *std::find_if(kernels().begin(), kernels().end(), [](const Kernel& k) { return k.id() == "19_int8x5"; });
-}
+const Kernel& int8x6() { return *find_kernel(ON_INT8[0]); }
+const Kernel& int8x6_mma() { return *find_kernel(ON_INT8[1]); }
+const Kernel& int8x5() { return *find_kernel(ON_INT8[2]); }
 
 class Int8x6Test : public testing::Test {
  protected:
   void SetUp() override {
-    for (const Kernel* const kernel : {&int8x6(), &int8x6_mma(), &int8x5()}) {
-      if (!kernel->build(Target::for_executor)) {
-        GTEST_SKIP() << "this build has no " << kernel->id() << " for the executor";
+    for (const std::string_view id : ON_INT8) {
+      if (!find_kernel(id) || !find_kernel(id)->build(Target::for_executor)) {
+        GTEST_SKIP() << "this build has no " << id << " for the executor";
       }
     }
   }

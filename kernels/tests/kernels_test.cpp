@@ -191,13 +191,9 @@ INSTANTIATE_TEST_SUITE_P(Registered, ConfiguredKernelTest, testing::ValuesIn(con
 INSTANTIATE_TEST_SUITE_P(Lengthy, ConfiguredKernelTest, testing::ValuesIn(configured_kernels_and_products(true)),
                          name_of);
 
-const Kernel& kernel_named(std::string_view id) {
-  return *std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& kernel) { return kernel.id() == id; });
-}
-
 TEST(LengthyExecutedChapters, ManyTilesInEveryConfiguration) {
   const FewMultiprocessors six(6);
-  const Kernel& kernel = kernel_named("09_every_shape");
+  const Kernel& kernel = *find_kernel("09_every_shape");
   for (const ProductCase& product : MANY_TILES) {
     const ReferenceCase expected(product);
     for (const Configuration& each : kernel.build(Target::for_executor).configurations(expected.host.shape)) {
@@ -223,14 +219,14 @@ TEST(LengthyExecutedChapters, SharesThatEndWithinTilesAreCompleted) {
   const ReferenceCase expected({190, 500, 128, -1.5F, 0.5F});
   for (const int multiprocessors : {13, 12, 11, 5}) {
     const FewMultiprocessors few(multiprocessors);
-    expect_right(expected, kernel_named("09_every_shape"), "64x128");
+    expect_right(expected, *find_kernel("09_every_shape"), "64x128");
   }
 }
 
 TEST_F(ExecutedChapters, EveryTileOf09IsChosenForSomeShape) {
   const auto choice = [](const Shape& shape) {
     const Problem p = packed(shape, nullptr, nullptr, nullptr);
-    return kernel_named("09_every_shape").build(Target::for_executor).configurations(p).front().name;
+    return find_kernel("09_every_shape")->build(Target::for_executor).configurations(p).front().name;
   };
   EXPECT_EQ(choice({512, 512, 512}), "32x32");
   EXPECT_EQ(choice({1024, 1024, 1024}), "64x128");
@@ -240,7 +236,7 @@ TEST_F(ExecutedChapters, EveryTileOf09IsChosenForSomeShape) {
 TEST_F(ExecutedChapters, TheLargerAProductTheMoreLevelsOf18AreChosen) {
   const auto choice = [](std::int64_t extent) {
     const Problem p = packed({extent, extent, extent}, nullptr, nullptr, nullptr);
-    return kernel_named("18_strassen").build(Target::for_executor).configurations(p).front().name;
+    return find_kernel("18_strassen")->build(Target::for_executor).configurations(p).front().name;
   };
   EXPECT_EQ(choice(1024), "0 levels");
   EXPECT_EQ(choice(8192), "2 levels");
@@ -254,7 +250,7 @@ TEST_F(ExecutedChapters, AMisalignedCCostsWhatAMisalignedBCosts) {
     p.ldb += more_b;
     p.ldc += more_c;
     std::map<std::string, double> found;
-    for (const Configuration& one : kernel_named("09_every_shape").build(Target::for_executor).configurations(p)) {
+    for (const Configuration& one : find_kernel("09_every_shape")->build(Target::for_executor).configurations(p)) {
       found[one.name] = one.predicted_cycles;
     }
     return found;
@@ -268,8 +264,8 @@ TEST_F(ExecutedChapters, AMisalignedCCostsWhatAMisalignedBCosts) {
 // Six tiles for two multiprocessors, of three k-tiles each.
 TEST_F(LengthyAllChapters, EveryOtherRoundGoesBackAlongK) {
   const FewMultiprocessors two(2);
-  expect_right(ReferenceCase({257, 130, 300}), kernel_named("13_int8x6"), "");
-  expect_right(ReferenceCase({257, 130, 300}), kernel_named("19_int8x5"), "");
+  expect_right(ReferenceCase({257, 130, 300}), *find_kernel("13_int8x6"), "");
+  expect_right(ReferenceCase({257, 130, 300}), *find_kernel("19_int8x5"), "");
 }
 
 // Six tiles of 128x256 for five multiprocessors, of three k-tiles each, so three blocks with two tiles: rings of two
@@ -277,8 +273,8 @@ TEST_F(LengthyAllChapters, EveryOtherRoundGoesBackAlongK) {
 TEST_F(LengthyAllChapters, GoOnFromTileToTile) {
   const FewMultiprocessors five(5);
   const ReferenceCase expected({257, 257, 130});
-  expect_right(expected, kernel_named("11_bf16x6"), "");
-  expect_right(expected, kernel_named("12_fp16x3"), "");
+  expect_right(expected, *find_kernel("11_bf16x6"), "");
+  expect_right(expected, *find_kernel("12_fp16x3"), "");
 }
 
 TEST_F(ExecutedChapters, AreAllThere) {

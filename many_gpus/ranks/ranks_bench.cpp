@@ -18,9 +18,8 @@ namespace sgemm {
 namespace {
 
 const Kernel& local_kernel(const Kernel& kernel) {
-  const auto found =
-      std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& x) { return x.id() == kernel.local_kernel; });
-  if (found == kernels().end()) {
+  const Kernel* const found = find_kernel(kernel.local_kernel);
+  if (!found) {
     throw CaseStopped(Outcome::not_supported, kernel.local_kernel + " is not in this build");
   }
   return *found;

@@ -278,11 +278,11 @@ TEST(ManyGpusTest, ARankThatCanComputeGetsWholeBlocks) {
 }
 
 int position_of(std::string_view id) {
-  const auto place = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& x) { return x.id() == id; });
-  if (place == kernels().end()) {
+  const Kernel* const found = find_kernel(id);
+  if (!found) {
     throw std::invalid_argument("no kernel " + std::string(id));
   }
-  return static_cast<int>(place - kernels().begin());
+  return static_cast<int>(found - kernels().data());
 }
 
 RankJob job_of(const Shape& shape, const Grid& grid, std::string_view local = "09_every_shape") {

@@ -15,7 +15,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -118,9 +117,8 @@ TEST(RankSelectionTest, GroupsLeaveProductsOnSeveralGpusOut) {
 
 TEST(RankSelectionTest, LocalKernelsPromiseTheSame) {
   for (const Kernel* const kernel : select_kernels("many_gpus:*", kernels())) {
-    const auto local = std::find_if(kernels().begin(), kernels().end(),
-                                    [&](const Kernel& x) { return x.id() == kernel->local_kernel; });
-    if (local == kernels().end()) {
+    const Kernel* const local = find_kernel(kernel->local_kernel);
+    if (!local) {
       continue;  // some builds for tests lack chapters
     }
     EXPECT_EQ(local->accuracy, kernel->accuracy) << kernel->id();

@@ -97,6 +97,12 @@ std::string Kernel::id() const { return variant.empty() ? numbered_name() : numb
 
 const std::vector<Kernel>& kernels() { return registry(); }
 
+const Kernel* find_kernel(std::string_view id) {
+  const auto& all = kernels();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Kernel& kernel) { return kernel.id() == id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 KernelRegistration::KernelRegistration(Kernel kernel) {
   auto& list = registry();
   const auto place = std::lower_bound(list.begin(), list.end(), kernel,

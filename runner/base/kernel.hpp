@@ -113,6 +113,8 @@ Kernel kernel_of(const CompiledChapter& chapter);
 /// Every registered kernel, baselines first (cuBLAS leading), then chapters by number; the default variant of each
 /// leads its other variants, which are sorted by name.
 const std::vector<Kernel>& kernels();
+/// The one that --kernel takes by this name, or nullptr: builds for tests lack chapters.
+const Kernel* find_kernel(std::string_view id);
 
 /// Adds a kernel that is no chapter to the list, as Registration adds a chapter. One that was compiled for several
 /// targets is added for each and becomes one kernel. Throws std::logic_error when the id is taken otherwise.

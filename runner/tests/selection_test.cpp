@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -181,11 +180,6 @@ TEST(Plan, GoesSizeBySizeAndFiltersByTheDocumentedNames) {
 
 std::vector<Configuration> none(const Problem&) { return {}; }
 
-/// The tests' own names, as the registry is the program's.
-const Kernel& registered(const std::string& id) {
-  return *std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& kernel) { return kernel.id() == id; });
-}
-
 class RegistryTest : public testing::TestWithParam<bool> {};
 
 TEST_P(RegistryTest, CompilationsOfAChapterForBothTargetsAreOneKernel) {
@@ -202,12 +196,12 @@ TEST_P(RegistryTest, CompilationsOfAChapterForBothTargetsAreOneKernel) {
   const KernelRegistration first(gpu_first ? for_gpu : for_executor);
   const KernelRegistration second(gpu_first ? for_executor : for_gpu);
   EXPECT_EQ(kernels().size(), before + 1);
-  EXPECT_TRUE(registered(name).build(Target::for_gpu));
-  EXPECT_TRUE(registered(name).build(Target::for_gpu).resources);
-  EXPECT_EQ(registered(name).build(Target::for_gpu).missing_code, "sm_90a");
-  EXPECT_TRUE(registered(name).build(Target::for_executor));
-  EXPECT_FALSE(registered(name).build(Target::for_executor).resources);
-  EXPECT_FALSE(registered(name).build(Target::for_checks));
+  EXPECT_TRUE(find_kernel(name)->build(Target::for_gpu));
+  EXPECT_TRUE(find_kernel(name)->build(Target::for_gpu).resources);
+  EXPECT_EQ(find_kernel(name)->build(Target::for_gpu).missing_code, "sm_90a");
+  EXPECT_TRUE(find_kernel(name)->build(Target::for_executor));
+  EXPECT_FALSE(find_kernel(name)->build(Target::for_executor).resources);
+  EXPECT_FALSE(find_kernel(name)->build(Target::for_checks));
   EXPECT_THROW(KernelRegistration{for_gpu}, std::logic_error);
   EXPECT_THROW(KernelRegistration{for_executor}, std::logic_error);
 }

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -54,11 +53,7 @@ constexpr Splitting INT8X6{"13_int8x6", 3, 1, 6, 128, 132, 80, "", false, false,
 constexpr Splitting FP16X3_MMA{"16_fp16x3_mma", 2, 2, 3, 32, 0, 80, "", true};
 constexpr Splitting INT8X6_MMA{"17_int8x6_mma", 3, 1, 6, 64, 0, 80, "", true};
 
-const Build& build_of(const Splitting& splitting) {
-  return std::find_if(kernels().begin(), kernels().end(),
-                      [&](const Kernel& kernel) { return kernel.id() == splitting.kernel; })
-      ->build(Target::for_checks);
-}
+const Build& build_of(const Splitting& splitting) { return find_kernel(splitting.kernel)->build(Target::for_checks); }
 
 std::vector<LaunchCounts> count(const Splitting& splitting, std::int64_t m = M, std::int64_t n = N,
                                 std::int64_t k = K) {

@@ -110,9 +110,9 @@ TEST(Counting, ElementsOfTheFirstWave) {
   constexpr std::int64_t K = 16;
   CountedProduct product(1024, 16384, K);
   const auto elements = [&](const std::string& id) {
-    const auto kernel = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& k) { return k.id() == id; });
     return product
-        .count([&](const Problem& p) { kernel->build(Target::for_checks).prepare(p)(p, nullptr); }, NEVER_WHOLE)
+        .count([&](const Problem& p) { find_kernel(id)->build(Target::for_checks).prepare(p)(p, nullptr); },
+               NEVER_WHOLE)
         .elements_read_by_first(64);
   };
   EXPECT_EQ(elements("07_warptile_hilbert:row_order"), 16512U * K);

@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -27,10 +26,7 @@ int gpus() {
   return count;
 }
 
-int position_of(std::string_view id) {
-  const auto place = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& x) { return x.id() == id; });
-  return static_cast<int>(place - kernels().begin());
-}
+int position_of(std::string_view id) { return static_cast<int>(find_kernel(id) - kernels().data()); }
 
 /// The replies, none of which says that a rank was stopped.
 std::vector<RankReply> done(ThreadTeam& team, const RankMessage& message) {

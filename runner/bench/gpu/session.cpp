@@ -18,11 +18,7 @@ namespace {
 
 constexpr std::string_view RIVAL = "cublas";
 
-const Build& rival() {
-  const auto found =
-      std::find_if(kernels().begin(), kernels().end(), [](const Kernel& kernel) { return kernel.id() == RIVAL; });
-  return found->build(Target::for_gpu);
-}
+const Build& rival() { return find_kernel(RIVAL)->build(Target::for_gpu); }
 
 /// The most memory that a reference takes: two doubles per element, its value and the scale of its bound, and the
 /// workspace that it is computed in.

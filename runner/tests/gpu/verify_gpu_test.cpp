@@ -14,7 +14,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -34,9 +33,7 @@ Coverage sampled() {
 
 /// Chapter 2, which takes every product.
 void by_chapter_2(const Problem& p, cudaStream_t stream) {
-  const auto chapter =
-      std::find_if(kernels().begin(), kernels().end(), [](const Kernel& each) { return each.id() == "02_smem_tiled"; });
-  chapter->build(Target::for_gpu).prepare(p)(p, stream);
+  find_kernel("02_smem_tiled")->build(Target::for_gpu).prepare(p)(p, stream);
 }
 
 class GpuVerifierTest : public testing::Test {
