@@ -46,10 +46,11 @@ FOLDERS = {"first": RESULTS, "pair of boards": RESULTS / "other_board", "second 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_results_come_from_one_state_of_the_device_code(folder):
-    """As scripts/measure_device.sh measures them. On the first, levels are of another state, in tables of their own."""
+    """As scripts/measure_device.sh measures them. The step "levels" is of another on the first, in tables of its own."""
     found = commits(folder)
     for commit in set(found.values()):
         if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
             pytest.skip(f"the history here lacks {commit}")
-    first = {name: "levels.json" if folder == RESULTS and name.startswith("levels") else "cold.json" for name in found}
+    of_levels = [name for name in found if folder == RESULTS and name.startswith(("levels", "large"))]
+    first = {name: "levels.json" if name in of_levels else "cold.json" for name in found}
     assert {name for name, commit in found.items() if not same_device_code(found[first[name]], commit)} == set()
