@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
-from math import ceil, comb, exp, isfinite, log, log2
+from math import ceil, comb, isfinite, log, log2
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tools import ROOT
@@ -146,32 +147,32 @@ def _problem(document: object) -> str | None:
     return None
 
 
-def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """The floats of a record, each with its place."""
-    if isinstance(value, float):
-        yield name, value
+def _infinite(value: Any, name: str = "") -> Iterator[str]:
+    """The numbers of a record that are none, each with its place."""
+    if isinstance(value, float) and not isfinite(value):
+        yield f"{name} is {value}"
     elif isinstance(value, dict):
         for key, part in value.items():
-            yield from _numbers(part, f"{name}.{key}" if name else key)
+            yield from _infinite(part, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
         for part in value:
-            yield from _numbers(part, name)
+            yield from _infinite(part, name)
 
 
 def _no_number(record: Mapping) -> str | None:
     """Which field of a case has no number where it needs one."""
-    for name, value in _numbers(record):
-        if not isfinite(value):
-            return f"{name} is {value}"
-    if record["outcome"] == "measured":
-        times = record["time_us"] if isinstance(record["time_us"], dict) else {"": record["time_us"]}
-        needed = {"gflops": record["gflops"]} | {f"time_us.{name}".rstrip("."): value for name, value in times.items()}
-        needed |= {"samples_us": record["samples_us"] or None}
-        for name, values in needed.items():
-            for value in values if isinstance(values, list) else [values]:
-                least = 0 if name in ("time_us.stddev", "time_us.ci_covers") else 1e-12
-                if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
-                    return f"{name} is {json.dumps(value)}"
+    try:
+        json.dumps(record, allow_nan=False)  # far faster than a look at each number
+    except ValueError:
+        return next(_infinite(record))
+    times = record["time_us"] if isinstance(record.get("time_us"), dict) else {"": record.get("time_us")}
+    needed = {"gflops": record.get("gflops"), "samples_us": record.get("samples_us") or None}
+    needed |= {f"time_us.{name}".rstrip("."): value for name, value in times.items()}
+    for name, values in needed.items() if record["outcome"] == "measured" else ():
+        for value in values if isinstance(values, list) else [values]:
+            least = 0 if name in ("time_us.stddev", "time_us.ci_covers") else 1e-12
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+                return f"{name} is {json.dumps(value)}"
     return None
 
 
@@ -292,6 +293,10 @@ def _case(data: dict, context: dict, interrupted: bool) -> dict:
     }
 
 
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
 def _more(number: int) -> str:
     return f", and so {'are' if number > 1 else 'is'} {number} more" if number else ""
 
@@ -308,12 +313,8 @@ class File:
         """What wrote it: "sweep" or one of MODES for the runner, "counters", "list", "programs", "verdicts"; None for
         what nothing here writes."""
         document = self.document
-
-        def are_objects(value: Any) -> bool:
-            return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
-
         if not isinstance(document, dict):
-            return "list" if are_objects(document) and all("variants" in each for each in document) else None
+            return "list" if _are_objects(document) and all("variants" in each for each in document) else None
         if document.keys() >= {"context", "benchmarks"}:
             context = document["context"] if isinstance(document["context"], dict) else {}
             protocol = context.get("protocol") or {}
@@ -322,7 +323,7 @@ class File:
             return "verdicts"
         if "kernels" in document:
             return "counters"
-        return "programs" if are_objects(document.get("runs")) else None
+        return "programs" if _are_objects(document.get("runs")) else None
 
     @property
     def is_results(self) -> bool:
@@ -340,17 +341,16 @@ class File:
 
     def _cases(self) -> Iterator[dict]:
         context, records = self.document["context"], self.document["benchmarks"]
-        bad = {id(record): reason for record in records if (reason := _no_number(record))}
-        if bad:
-            first = next(record for record in records if id(record) in bad)
-            text = f"{first['name']} is left out, because {bad[id(first)]}, which is no time or speed"
-            warn(f"{self.path}: {text}{_more(len(bad) - 1)}")
-        judged = []
-        for data in (record for record in records if id(record) not in bad):
-            if reason := implausible(data, context | {"device": context.get("device")}):
+        device, judged, bad = context.get("device"), [], []
+        for data in records:
+            if reason := _no_number(data):
+                bad.append(f"{data['name']} is left out, because {reason}, which is no time or speed")
+                continue
+            if reason := implausible(data, context | {"device": device}):
                 data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
             judged.append(data)
-        device = context.get("device")
+        if bad:
+            warn(f"{self.path}: {bad[0]}{_more(len(bad) - 1)}")
         timed = any(r["platform"] == "gpu" and r["outcome"] in ("measured", "sustained") for r in judged)
         if not (device or {}).get("name"):
             if timed:
@@ -360,16 +360,12 @@ class File:
             (r["kernel"], size_text(shape_of(r)), str(r.get("data")), str(r.get("spread")), r.get("repetition_index"))
             for r in judged
         )
-        if several := [case for case, number in twice.items() if number > 1]:
-            kernel, size, *_ = several[0]
-            warn(
-                f"{self.path} has {kernel} at {size} {twice[several[0]]} times, and the last one counts"
-                f"{_more(len(several) - 1)}"
-            )
-        confidence = context["protocol"].get("confidence", CONFIDENCE)
-        interrupted = self.document.get("interrupted", False)
-        for data in _with_cublas(judged, confidence):
-            yield _case(data, context, interrupted)
+        if several := [(case, number) for case, number in twice.items() if number > 1]:
+            (kernel, size, *_), number = several[0]
+            more = _more(len(several) - 1)
+            warn(f"{self.path} has {kernel} at {size} {number} times, and the last one counts{more}")
+        for data in _with_cublas(judged, context["protocol"].get("confidence", CONFIDENCE)):
+            yield _case(data, context, self.document.get("interrupted", False))
 
 
 def read_file(path: Path | str) -> File:
@@ -408,9 +404,7 @@ def protocol_value(protocol: Mapping[str, Any], name: str) -> Any:
 
 def protocol_differences(protocols: Mapping[str, dict], names: Iterable[str] = PROTOCOL) -> list[str]:
     """One text for each part of the protocol that is not the same in all files: "beta is 0.0 (a.json), 1.0 (b.json)".
-
-    `protocols` maps the name of a file to the protocol in its context.
-    """
+    `protocols` maps the name of a file to the protocol in its context."""
     found = []
     for name in names:
         files: dict[str, list[str]] = {}
@@ -520,9 +514,8 @@ def load_counters(path: Path | str | File) -> dict:
     if not isinstance(document, dict) or not isinstance(document.get("kernels"), dict):
         raise ResultsError(f"can not use {path}: it is not a file of tools/counters.py")
     if (version := document.get("schema_version")) != COUNTERS_VERSION:
-        raise ResultsError(
-            f"can not use {path}: its schema_version is {version!r}, this script reads {COUNTERS_VERSION}"
-        )
+        reads = f"this script reads {COUNTERS_VERSION}"
+        raise ResultsError(f"can not use {path}: its schema_version is {version!r}, {reads}")
     return document
 
 
@@ -545,10 +538,8 @@ def crossover(slow_start: dict[int, float], fast_start: dict[int, float]) -> flo
     """
     sizes = sorted(slow_start.keys() & fast_start.keys())
     gaps = [log(slow_start[size] / fast_start[size]) for size in sizes]
-    if not gaps or gaps[-1] >= 0:
+    behind = [at for at, gap in enumerate(gaps) if gap >= 0]
+    if not behind or behind[-1] == len(gaps) - 1:
         return None
-    for i in range(len(sizes) - 1, 0, -1):
-        if gaps[i - 1] >= 0:
-            weight = gaps[i - 1] / (gaps[i - 1] - gaps[i])
-            return exp(log(sizes[i - 1]) + weight * (log(sizes[i]) - log(sizes[i - 1])))
-    return None
+    near = slice(behind[-1], behind[-1] + 2)
+    return float(np.exp(np.interp(0, np.negative(gaps[near]), np.log(sizes[near]))))
