@@ -64,12 +64,8 @@ function tileFacts(choice) {
 
 /** How many of a block's threads copy an element or more from global to shared memory in a step. */
 function copiers({ rows, cols, strips, threadRows, threadCols, a }, threads) {
-  if (a === "registers") {
-    return Math.min(threads, strips * cols);
-  }
-  if (threadRows * threadCols > 1) {
-    return Math.min(threads, strips * Math.max(rows, cols));
-  }
+  if (a === "registers") return Math.min(threads, strips * cols);
+  if (threadRows * threadCols > 1) return Math.min(threads, strips * Math.max(rows, cols));
   // Thread (y, x) copies A's element (y, x), if x is below the strips, and B's, if y is.
   const [width, height] = [Math.min(strips, cols), Math.min(strips, rows)];
   return rows * width + cols * height - width * height;
@@ -85,9 +81,7 @@ function problemOf(choice, labelOf) {
     }
   }
   for (const field of ["bandwidth", "peak"]) {
-    if (!(choice[field] > 0 && choice[field] < Infinity)) {
-      return `${labelOf(field)} has to be a number above 0.`;
-    }
+    if (!(choice[field] > 0 && choice[field] < Infinity)) return `${labelOf(field)} has to be a number above 0.`;
   }
   if (rows % threadRows !== 0) {
     return `The ${rows} rows of a tile of C can not be shared out in parts of ${threadRows}.`;
@@ -101,9 +95,7 @@ function problemOf(choice, labelOf) {
     ["A block would need", sharedBytes, MOST_SHARED_BYTES, "bytes of shared memory"],
     ["A thread would need", registers, MOST_REGISTERS, "registers and more"],
   ]) {
-    if (count > most) {
-      return `${needs} ${count} ${of}, and it can have ${most}.`;
-    }
+    if (count > most) return `${needs} ${count} ${of}, and it can have ${most}.`;
   }
   return "";
 }
@@ -176,12 +168,8 @@ function drawBlock(choice) {
   if (scale >= 6) {
     context.strokeStyle = css("--faint");
     for (const [, x, y, tall, wide] of matrices) {
-      for (let row = 0; row <= tall; ++row) {
-        context.strokeRect(x, y + row * scale, wide * scale, 0);
-      }
-      for (let col = 0; col <= wide; ++col) {
-        context.strokeRect(x + col * scale, y, 0, tall * scale);
-      }
+      for (let row = 0; row <= tall; ++row) context.strokeRect(x, y + row * scale, wide * scale, 0);
+      for (let col = 0; col <= wide; ++col) context.strokeRect(x + col * scale, y, 0, tall * scale);
     }
   }
   const parts = [`${top}:${top + height}`, `${left}:${left + width}`];

@@ -39,12 +39,8 @@ function hilbertTile(index, rows, cols) {
   for (;;) {
     const w = length(major);
     const h = length(minor);
-    if (h === 1) {
-      return sum(corner, times(step(major), index));
-    }
-    if (w === 1) {
-      return sum(corner, times(step(minor), index));
-    }
+    if (h === 1) return sum(corner, times(step(major), index));
+    if (w === 1) return sum(corner, times(step(minor), index));
     if (2 * w > 3 * h) {
       const first = half(major, true);
       const tiles = length(first) * h;

@@ -10,14 +10,6 @@ const ORDERS = [
   { id: "grouped", name: "grouped", tileAt: (index, rows, cols) => groupedTile(index, rows, cols, chosen().group) },
 ];
 
-function $(id) {
-  return document.getElementById(id);
-}
-
-function css(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name);
-}
-
 function chosen() {
   return Object.fromEntries(["m", "n", "tileM", "tileN", "blocks", "group"].map((id) => [id, Number($(id).value)]));
 }
@@ -72,18 +64,15 @@ function drawOrder(order, { tileM, tileN }, { rows, cols, done, tiles }) {
 function showOrders() {
   const choices = chosen();
   $("status").textContent = problemOfOrders(choices);
-  if ($("status").textContent !== "") {
-    return;
-  }
+  if ($("status").textContent !== "") return;
   const found = ORDERS.map((order) => ({ order, of: wave(order, choices, Number($("share").value) / 100) }));
   const least = Math.min(...found.map(({ of }) => of.numbers));
   found.forEach(({ order, of }) => drawOrder(order, choices, of));
-  $("reads").replaceChildren(...found.map(({ order, of }) => element(
-    "tr",
-    {},
-    element("th", { scope: "row", class: "text" }, order.name),
-    ...[of.ofA, of.ofB, of.numbers, `${(of.numbers / least).toFixed(2)} times`].map((cell) => element("td", {}, `${cell}`)),
-  )));
+  $("reads").replaceChildren(...found.map(({ order, of }) => {
+    const cells = [of.ofA, of.ofB, of.numbers, `${(of.numbers / least).toFixed(2)} times`];
+    const name = element("th", { scope: "row", class: "text" }, order.name);
+    return element("tr", {}, name, ...cells.map((cell) => element("td", {}, `${cell}`)));
+  }));
 }
 
 for (const { id, name } of ORDERS) {

@@ -17,9 +17,7 @@ const KINDS = {
 
 // ---- Accesses: { bytes, address: [a number or null for each lane] } ----
 
-function lanesOf(access) {
-  return access.address.flatMap((address, lane) => (address === null ? [] : [lane]));
-}
+const lanesOf = (access) => access.address.flatMap((address, lane) => (address === null ? [] : [lane]));
 
 /** The numbers of all units of so many bytes that the lanes touch, in order. */
 function unitsOf(access, size, lanes = lanesOf(access)) {
@@ -30,9 +28,7 @@ function unitsOf(access, size, lanes = lanesOf(access)) {
   return [...new Set(units)].sort((x, y) => x - y);
 }
 
-function sectorsOf(access) {
-  return unitsOf(access, SECTOR).length;
-}
+const sectorsOf = (access) => unitsOf(access, SECTOR).length;
 
 /** The sectors that the different bytes of the access would fill. */
 function fewestSectorsOf(access) {
@@ -45,13 +41,8 @@ function partsOf(access, load) {
   const paired = (bit) =>
     lanesOf(access).every((lane) => [null, access.address[lane]].includes(access.address[lane ^ bit]));
   let parts = Math.max(access.bytes / WORD, 1);
-  if (load && parts > 1 && (paired(1) || paired(2))) {
-    parts /= 2;
-  }
-  const size = LANES / parts;
-  return Array.from({ length: parts }, (_, part) =>
-    lanesOf(access).filter((lane) => Math.floor(lane / size) === part),
-  ).filter((lanes) => lanes.length > 0);
+  if (load && parts > 1 && (paired(1) || paired(2))) parts /= 2;
+  return [...Map.groupBy(lanesOf(access), (lane) => Math.floor((lane * parts) / LANES)).values()];
 }
 
 /** How many different words of each bank the lanes want. */
@@ -72,18 +63,14 @@ function readTrace(data) {
     const { bytes, lanes } = data.shapes[packed?.[0]] ?? {};
     return packed && { bytes, address: lanes.map((distance) => (distance === null ? null : packed[1] + distance)) };
   };
-  const requests = data.requests.map(
-    ([place, barriers, access, copiedTo, count, sectors, wavefronts, ideal, bytes]) => ({
-      ...{ place: data.places[place], access: accessOf(access), copiedTo: accessOf(copiedTo) },
-      ...{ barriers, count, sectors, wavefronts, ideal, bytes },
-    }),
-  );
-  return { ...data, requests };
+  const requestOf = ([place, barriers, access, copiedTo, count, sectors, wavefronts, ideal, bytes]) => ({
+    ...{ place: data.places[place], access: accessOf(access), copiedTo: accessOf(copiedTo) },
+    ...{ barriers, count, sectors, wavefronts, ideal, bytes },
+  });
+  return { ...data, requests: data.requests.map(requestOf) };
 }
 
-function isShared(place) {
-  return place.kind === "shared_load" || place.kind === "shared_store";
-}
+const isShared = (place) => place.kind.startsWith("shared_");
 
 /** The sums of requests. */
 function totalsOf(requests) {
@@ -99,22 +86,15 @@ function totalsOf(requests) {
 
 // ---- Words ----
 
-function plural(count, word) {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-}
-
-function memoryName(place) {
-  return place.array || "memory that is not known";
-}
+const written = (number) => number.toLocaleString("en");
+const plural = (count, word) => `${written(count)} ${word}${count === 1 ? "" : "s"}`;
+const memoryName = (place) => place.array || "memory that is not known";
 
 function factOf(request) {
   const { place, access, sectors, wavefronts, ideal } = request;
   const line = place.line > 0 ? `Line ${place.line}` : "A line that is not known";
-  if (access === null) {
-    return `${line}: ${KINDS[place.kind]} that reads nothing and writes zeros.`;
-  }
-  const lanes = lanesOf(access);
-  const bytes = `${plural(lanes.length, "lane")}, ${plural(access.bytes, "byte")} each`;
+  if (access === null) return `${line}: ${KINDS[place.kind]} that reads nothing and writes zeros.`;
+  const bytes = `${plural(lanesOf(access).length, "lane")}, ${plural(access.bytes, "byte")} each`;
   const facts = [`${line}: ${KINDS[place.kind]} of ${memoryName(place)}, ${bytes}.`];
   if (!isShared(place)) {
     facts.push(`Sectors of 32 bytes: ${sectors}, and ${fewestSectorsOf(access)} would hold what it wants.`);
@@ -137,9 +117,7 @@ function factOf(request) {
 function lanesByWord(access) {
   const lanes = new Map();
   for (const lane of lanesOf(access)) {
-    for (const word of unitsOf(access, WORD, [lane])) {
-      lanes.set(word, [...(lanes.get(word) ?? []), lane]);
-    }
+    for (const word of unitsOf(access, WORD, [lane])) lanes.set(word, [...(lanes.get(word) ?? []), lane]);
   }
   return lanes;
 }
@@ -165,9 +143,7 @@ function memoryPicture(title, description, rows) {
   const most = 40;
   const picture = element("div", { class: "memory", role: "img", "aria-label": description });
   picture.append(...rows.slice(0, most));
-  if (rows.length > most) {
-    picture.append(element("p", {}, `... and ${rows.length - most} more`));
-  }
+  if (rows.length > most) picture.append(element("p", {}, `... and ${rows.length - most} more`));
   return [element("h3", {}, title), picture];
 }
 
@@ -176,23 +152,17 @@ function globalPicture(access, array) {
   const lanes = lanesByWord(access);
   const sectors = new Set(unitsOf(access, SECTOR));
   const rows = unitsOf(access, LINE).map((line) => {
-    const parts = Array.from({ length: LINE / SECTOR }, (_, part) => {
-      const sector = (line * LINE) / SECTOR + part;
+    const own = Array.from({ length: LINE / SECTOR }, (_, part) => (line * LINE) / SECTOR + part);
+    const parts = own.map((sector) => {
       const words = Array.from({ length: SECTOR / WORD }, (_, i) => (sector * SECTOR) / WORD + i);
       const touched = sectors.has(sector) ? "touched" : "";
       return element("div", { class: "words" }, ...words.map((word) => cellOf(word, lanes.get(word), touched)));
     });
-    const count = parts.filter((_, part) => sectors.has((line * LINE) / SECTOR + part)).length;
-    return rowOf(
-      `from byte ${(line * LINE).toLocaleString("en")}: ${plural(count, "sector")}`,
-      element("div", { class: "sectors" }, ...parts),
-    );
+    const count = plural(own.filter((sector) => sectors.has(sector)).length, "sector");
+    return rowOf(`from byte ${written(line * LINE)}: ${count}`, element("div", { class: "sectors" }, ...parts));
   });
-  return memoryPicture(
-    `Global memory, ${array}: ${plural(rows.length, "line")} of 128 bytes with four sectors each`,
-    `${sectors.size} sectors of ${array} in ${rows.length} lines`,
-    rows,
-  );
+  const title = `Global memory, ${array}: ${plural(rows.length, "line")} of 128 bytes with four sectors each`;
+  return memoryPicture(title, `${sectors.size} sectors of ${array} in ${rows.length} lines`, rows);
 }
 
 /**
@@ -202,48 +172,37 @@ function globalPicture(access, array) {
 function sharedPicture(access, array, operation) {
   const isNamed = !array.endsWith("shared memory");
   const name = isNamed ? `Shared memory, ${array}` : array[0].toUpperCase() + array.slice(1);
-  const parts = partsOf(access, operation === "load");
-  const rows = parts.flatMap((part) => {
+  const rows = partsOf(access, operation === "load").flatMap((part) => {
     const only = { ...access, address: access.address.map((address, lane) => (part.includes(lane) ? address : null)) };
     const lanes = lanesByWord(only);
     const banks = wordsByBank(access, part);
-    const worst = Math.max(...banks);
-    const heading =
-      `lanes ${part[0]} to ${part.at(-1)}` + (operation === "copy" ? "" : `: ${plural(worst, "wavefront")}`);
+    const worst = operation === "copy" ? "" : `: ${plural(Math.max(...banks), "wavefront")}`;
     return unitsOf(only, BANKS * WORD).map((row, index) => {
-      const cells = Array.from({ length: BANKS }, (_, bank) => {
+      const cells = banks.map((words, bank) => {
         const word = row * BANKS + bank;
-        const conflict = lanes.has(word) && banks[bank] > 1 ? "conflict" : "";
-        return cellOf(word, lanes.get(word), conflict);
+        return cellOf(word, lanes.get(word), lanes.has(word) && words > 1 ? "conflict" : "");
       });
-      const label = `from byte ${(row * BANKS * WORD).toLocaleString("en")}`;
-      return rowOf(
-        index === 0 ? `${heading}; ${label}` : label,
-        element("div", { class: "words" }, ...cells),
-      );
+      const heading = index === 0 ? `lanes ${part[0]} to ${part.at(-1)}${worst}; ` : "";
+      const label = `${heading}from byte ${written(row * BANKS * WORD)}`;
+      return rowOf(label, element("div", { class: "words" }, ...cells));
     });
   });
-  return memoryPicture(
-    `${name}: rows of 32 banks of 4 bytes`,
-    `${name}: ${plural(lanesOf(access).length, "lane")} in ${plural(rows.length, "row")} of all banks`,
-    rows,
-  );
+  const described = `${plural(lanesOf(access).length, "lane")} in ${plural(rows.length, "row")} of all banks`;
+  return memoryPicture(`${name}: rows of 32 banks of 4 bytes`, `${name}: ${described}`, rows);
 }
 
 function picturesOf({ place, access, copiedTo }) {
-  const shared = (of, name, operation) => (of === null ? [] : sharedPicture(of, name, operation));
+  const source = (array) =>
+    isShared(place) ? sharedPicture(access, array, place.kind.replace("shared_", "")) : globalPicture(access, array);
   return [
-    ...(isShared(place)
-      ? shared(access, memoryName(place), place.kind === "shared_load" ? "load" : "store")
-      : access === null ? [] : globalPicture(access, memoryName(place))),
-    ...shared(copiedTo, place.copied_to || "shared memory", "copy"),
+    ...(access === null ? [] : source(memoryName(place))),
+    ...(copiedTo === null ? [] : sharedPicture(copiedTo, place.copied_to || "shared memory", "copy")),
   ];
 }
 
 // ---- The page ----
 
 function show(trace) {
-  const $ = (id) => document.getElementById(id);
   const { requests } = trace;
   const keyOf = (place) => `${place.file}:${place.line}`;
   const lines = Map.groupBy(requests.keys(), (number) => keyOf(requests[number].place)); // the numbers of requests
@@ -255,26 +214,20 @@ function show(trace) {
   document.title = `A warp's accesses: ${trace.kernel}`;
   // The function of a single launch has the kernel's name.
   const launch =
-    trace.launches === 1
-      ? ""
-      : `This is launch ${trace.launch} of ${trace.launches}, ${trace.function || "whose function is not known"}, and ` +
-        `--trace-launch chooses another one. Launches, blocks and warps are numbered from 0. `;
+    `This is launch ${trace.launch} of ${trace.launches}, ${trace.function || "whose function is not known"}, and ` +
+    `--trace-launch chooses another one. Launches, blocks and warps are numbered from 0. `;
   $("about").textContent =
     `M x N x K = ${trace.size.join(" x ")}. Warp ${trace.warp} of ${trace.warps} in block ${trace.block} of ` +
-    `${trace.blocks.toLocaleString("en")}, executed on a CPU. ${launch}Numbers in the pictures are lanes. An ` +
-    `underlined one is the first of several lanes that want the same word.`;
-  if (trace.left_out > 0) {
-    $("cut").hidden = false;
-    $("cut").textContent =
-      `The warp makes ${(requests.length + trace.left_out).toLocaleString("en")} accesses. This page has the first ` +
-      `${trace.left_out_at.toLocaleString("en")} and the last ` +
-      `${(requests.length - trace.left_out_at).toLocaleString("en")}, and their sums are not the whole warp's.`;
-  }
+    `${written(trace.blocks)}, executed on a CPU. ${trace.launches === 1 ? "" : launch}Numbers in the pictures are ` +
+    `lanes. An underlined one is the first of several lanes that want the same word.`;
+  $("cut").hidden = trace.left_out === 0;
+  $("cut").textContent =
+    `The warp makes ${written(requests.length + trace.left_out)} accesses. This page has the first ` +
+    `${written(trace.left_out_at)} and the last ${written(requests.length - trace.left_out_at)}, and their sums are ` +
+    `not the whole warp's.`;
   if (requests.length === 0) {
     $("fact").textContent = "This warp makes no access to global or shared memory. Another one may.";
-    for (const control of document.querySelectorAll("button, input, select")) {
-      control.disabled = true;
-    }
+    for (const control of document.querySelectorAll("button, input, select")) control.disabled = true;
     return;
   }
 
@@ -288,12 +241,10 @@ function show(trace) {
       return;
     }
     const items = text.split("\n").map((line, index) => {
-      const number = index + 1;
+      const number = `${index + 1}`;
       const own = lines.get(`${name}:${number}`);
-      const title = `Next access of line ${number}`;
-      const label = own
-        ? element("button", { type: "button", class: "number", "aria-label": title }, `${number}`)
-        : element("span", { class: "number" }, `${number}`);
+      const button = { type: "button", "aria-label": `Next access of line ${number}` };
+      const label = element(own ? "button" : "span", { class: "number", ...(own && button) }, number);
       label.addEventListener("click", () => own && goTo(own.find((other) => other > current) ?? own[0]));
       return element("li", {}, label, line);
     });
@@ -301,9 +252,7 @@ function show(trace) {
   }
 
   function showSource(place) {
-    if (place.file !== file) {
-      openFile(place.file);
-    }
+    if (place.file !== file) openFile(place.file);
     const panel = $("source");
     const line = panel.querySelectorAll("li")[place.line - 1];
     const before = panel.querySelector(".current");
@@ -322,7 +271,7 @@ function show(trace) {
     canvas.width = canvas.clientWidth * scale;
     canvas.height = 48 * scale;
     const context = canvas.getContext("2d");
-    const style = getComputedStyle(document.documentElement);
+    const [wastes, needs] = [css("--second"), css("--edge")];
     const costOf = (request) => Math.max(request.sectors, request.wavefronts);
     const most = Math.max(...requests.map(costOf), 1);
     const width = canvas.width / requests.length;
@@ -331,10 +280,10 @@ function show(trace) {
         request.wavefronts > request.ideal ||
         (request.access !== null && request.sectors > fewestSectorsOf(request.access));
       const height = Math.max((costOf(request) / most) * canvas.height * 0.85, scale);
-      context.fillStyle = style.getPropertyValue(wasteful ? "--second" : "--edge");
+      context.fillStyle = wasteful ? wastes : needs;
       context.fillRect(number * width, canvas.height - height, Math.max(width - (width > 3 ? 1 : 0), 1), height);
     });
-    context.fillStyle = style.getPropertyValue("--accent");
+    context.fillStyle = css("--accent");
     context.fillRect(current * width - scale, 0, Math.max(width, 2 * scale), 4 * scale);
     context.fillRect(current * width + width / 2 - scale / 2, 0, scale, canvas.height);
   }
@@ -343,12 +292,10 @@ function show(trace) {
     const keyOfRow = (place) => [place.file, place.line, place.kind, place.array ?? ""].join("\n");
     const rows = Map.groupBy(requests.keys(), (number) => keyOfRow(requests[number].place));
     const mean = (sum, requests) => (requests === 0 ? "" : (sum / requests).toFixed(2));
-    const whole = (number) => number.toLocaleString("en");
-    const isText = (column) => column === 1 || column === 2;
+    const cellsOf = (texts, name, attributes = {}) => texts.map((text, column) =>
+      element(name, { ...attributes, class: column === 1 || column === 2 ? "text" : "" }, `${text}`));
     const costs = ["requests", "sectors", "wavefronts", "conflicts"];
-    const titles = ["line", "what", "memory", "so far", ...costs, ...costs].map((title, column) =>
-      element("th", { scope: "col", class: isText(column) ? "text" : "" }, title),
-    );
+    const titles = cellsOf(["line", "what", "memory", "so far", ...costs, ...costs], "th", { scope: "col" });
     const group = (title, columns) => element("th", { scope: "colgroup", colspan: columns, class: "group" }, title);
     const groups = [element("td", { colspan: 3 }), group("this warp", 5), group("all warps of the launch", 4)];
     const body = [...rows].map(([key, numbers]) => {
@@ -358,18 +305,14 @@ function show(trace) {
       const ofLaunch = trace.lines.find((line) => keyOfRow(line) === key);
       const shared = place.kind !== "global_load" && place.kind !== "global_store";
       const costsOf = (counts) => [
-        whole(counts.requests),
+        written(counts.requests),
         isShared(place) ? "" : mean(counts.sectors, counts.requests),
         shared ? mean(counts.wavefronts, counts.requests) : "",
         shared ? mean(counts.conflicts, counts.requests) : "",
       ];
-      const cells = [place.line || "?", KINDS[place.kind], place.array, whole(before.requests)];
+      const cells = [place.line || "?", KINDS[place.kind], place.array, written(before.requests)];
       cells.push(...costsOf(totalsOf(own)), ...(ofLaunch ? costsOf(ofLaunch) : ["", "", "", ""]));
-      return element(
-        "tr",
-        numbers.includes(current) ? { class: "current" } : {},
-        ...cells.map((cell, column) => element("td", { class: isText(column) ? "text" : "" }, `${cell}`)),
-      );
+      return element("tr", numbers.includes(current) ? { class: "current" } : {}, ...cellsOf(cells, "td"));
     });
     $("counts").replaceChildren(
       element("thead", {}, element("tr", {}, ...groups), element("tr", {}, ...titles)),
@@ -383,9 +326,8 @@ function show(trace) {
     $("step").value = current + 1;
     $("step").setAttribute("aria-valuetext", `access ${current + 1}, line ${request.place.line}`);
     const skipped = trace.left_out > 0 && current === trace.left_out_at;
-    $("position").textContent =
-      `Access ${(current + 1).toLocaleString("en")} of ${requests.length.toLocaleString("en")}` +
-      (skipped ? `, behind ${trace.left_out.toLocaleString("en")} that are left out` : "");
+    const behind = skipped ? `, behind ${written(trace.left_out)} that are left out` : "";
+    $("position").textContent = `Access ${written(current + 1)} of ${written(requests.length)}${behind}`;
     $("fact").textContent = factOf(request);
     $("memories").replaceChildren(...picturesOf(request));
     $("first").disabled = $("back").disabled = current === 0;
@@ -408,11 +350,9 @@ function show(trace) {
     // Each step would be read out.
     $("fact").setAttribute("aria-live", wanted ? "off" : "polite");
     if (wanted) {
-      goTo(current === requests.length - 1 ? 0 : current);
-      timer = setInterval(
-        () => (current === requests.length - 1 ? play(false) : goTo(current + 1)),
-        1000 / Number($("speed").value),
-      );
+      const isLast = () => current === requests.length - 1;
+      goTo(isLast() ? 0 : current);
+      timer = setInterval(() => (isLast() ? play(false) : goTo(current + 1)), 1000 / Number($("speed").value));
     }
   }
 
@@ -426,9 +366,7 @@ function show(trace) {
     again: () => goTo(ofSameLine(1)),
     play: () => play(timer === null),
   };
-  for (const [id, press] of Object.entries(buttons)) {
-    $(id).addEventListener("click", press);
-  }
+  for (const [id, press] of Object.entries(buttons)) $(id).addEventListener("click", press);
   $("speed").addEventListener("change", () => timer !== null && play(true));
   const keys = {
     ArrowRight: buttons.next,
