@@ -10,25 +10,22 @@ Exit status: 0 no rule is broken, 1 some rule is, 2 bad input or a missing Pytho
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema
 
 from tools import ROOT, needs, results
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.fleet import folder_name, slug
-from tools.limits import implausible, multiply_adds
+from tools.limits import flops, implausible, multiply_adds
 from tools.results import ResultsError, load_counters, protocol_differences, read_file, read_json
 
-RESULTS_SCHEMA = "runner/record/results.schema.json"
 COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
 SHOWN = 3  # messages of one rule and file; the others are counted
 
@@ -75,38 +72,16 @@ class Fault(NamedTuple):
     accepted: bool = False
 
 
-@dataclass(frozen=True)
 class File:
-    """A file that the runner wrote."""
+    """A file that the runner wrote, in the folder that is checked."""
 
-    path: Path
-    folder: Path  # that is checked, of a device
-    document: dict
-
-    @property
-    def context(self) -> dict:
-        return self.document["context"]
-
-    @property
-    def protocol(self) -> dict:
-        return self.context["protocol"]
-
-    @property
-    def device(self) -> dict | None:
-        return self.context["device"]
-
-    @property
-    def records(self) -> list[dict]:
-        return self.document["benchmarks"]
-
-    @cached_property
-    def measured(self) -> list[dict]:
-        return [record for record in self.records if record["outcome"] == "measured"]
-
-    @property
-    def timed_on_gpu(self) -> list[dict]:
-        """Cases whose time is that of the GPU alone."""
-        return [r for r in self.measured if r["platform"] == "gpu" and self.protocol["time"] == "kernel"]
+    def __init__(self, path: Path, folder: Path, document: dict):
+        self.path, self.folder, self.document = path, folder, document
+        self.context, self.records = document["context"], document["benchmarks"]
+        self.protocol, self.device = self.context["protocol"], self.context["device"]
+        self.measured = [record for record in self.records if record["outcome"] == "measured"]
+        is_of_kernels = self.protocol["time"] == "kernel"  # and not of copies
+        self.timed_on_gpu = [record for record in self.measured if record["platform"] == "gpu" and is_of_kernels]
 
 
 Rule = Callable[[File], Iterator[str]]
@@ -138,12 +113,8 @@ def verified(file: File) -> Iterator[str]:
     for record in file.records:
         if record["outcome"] in ("incorrect", "implausible", "failed") and "path" not in record:
             yield f"{record['name']} is {record['outcome']}: {record['reason']}"
-        promised = record.get("accuracy", {}).get("promised", True)
-        if (
-            record["outcome"] in ("measured", "sustained", "executed", "compared")
-            and promised
-            and not record["verified"]
-        ):
+        is_done = record["outcome"] in ("measured", "sustained", "executed", "compared")
+        if is_done and record.get("accuracy", {}).get("promised", True) and not record["verified"]:
             yield f"{record['name']} was not verified"
         if record["verified"] and record.get("max_bound_ratio", 0) > 1:
             yield f"{record['name']} is verified, and its error is {record['max_bound_ratio']:.3g} times its bound"
@@ -202,9 +173,8 @@ def statistics(file: File) -> Iterator[str]:
         if not middle > 0:
             yield f"{record['name']} took no time"
             continue
-        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
         values = {"time_us.median": (record["time_us"]["median"], middle)}
-        values["gflops"] = (record["gflops"], flops / middle / 1e3)
+        values["gflops"] = (record["gflops"], flops(record) / middle / 1e3)
         if rivals and len(rivals) != len(samples):
             yield f"{record['name']} has {len(samples)} samples and {len(rivals)} of cuBLAS"
         elif rivals:
@@ -243,23 +213,33 @@ def texts(value: object) -> Iterator[str]:
         yield from texts(part)
 
 
-def paths_in(document: object) -> Iterator[str]:
-    for text in dict.fromkeys(texts(document)):
+def paths(file: File | results.File) -> Iterator[str]:
+    """No text names a folder of the machine, other than those of installed programs: start ./runner in its folder, with
+    a relative --out."""
+    for text in dict.fromkeys(texts(file.document)):
         for found in re.finditer(r"(?<![\w.])(/(?!usr/|opt/)|~/|[A-Z]:\\)[\w.-]+[/\\][\w./\\-]+", text):
             yield f"it holds the path {found[0]}"
 
 
-def paths(file: File) -> Iterator[str]:
-    """No text names a folder of the machine, other than those of installed programs: start ./runner in its folder, with
-    a relative --out."""
-    return paths_in([file.context, file.records])
+def items(validator: Any, rule: dict, instance: object, schema: dict) -> Iterator[jsonschema.ValidationError]:
+    """Of many numbers those at the ends stand for all, and the one that is farthest from an integer."""
+    if isinstance(instance, list) and len(instance) > 3 and {*map(type, instance)} <= {int, float}:
+        for value in (min(instance), max(instance), max(instance, key=lambda number: number % 1)):
+            yield from validator.descend(value, rule, path=instance.index(value))
+    else:
+        yield from jsonschema.Draft202012Validator.VALIDATORS["items"](validator, rule, instance, schema)
 
 
-def schema(document: object, name: str) -> Iterator[str]:
-    """The first difference from a schema of the repository, if there is one."""
-    rules = read_json(ROOT / name)
-    for error in list(jsonschema.Draft202012Validator(rules).iter_errors(document))[:1]:
-        yield f"{error.json_path}: {error.message[:200]}"
+@cache
+def validator() -> Any:
+    rules = read_json(ROOT / results.SCHEMA)
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"items": items})(rules)
+
+
+def difference(document: object) -> str | None:
+    """The first one from the schema."""
+    error = next(validator().iter_errors(document), None)
+    return error and f"{error.json_path}: {error.message[:200]}"
 
 
 RULES: dict[str, Rule] = {
@@ -276,21 +256,17 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
             return
         if file.kind == "counters":
             yield from wrong_folder(load_counters(file)["context"]["device"], path, folder)
-            return
-        if file.kind == "programs":
-            yield from (Fault(path, "paths", message) for message in paths_in(file.document))
-            return
+        elif file.kind == "programs":
+            yield from (Fault(path, "paths", message) for message in paths(file))
+        elif message := difference(file.document):
+            yield Fault(path, "schema", message)
+        else:
+            file = File(path, folder, file.document)
+            for name, rule in RULES.items():
+                accepted = (file.context["date"], name) in ACCEPTED
+                yield from (Fault(path, name, message, accepted) for message in rule(file))
     except (ResultsError, KeyError, TypeError) as error:
         yield Fault(path, "schema", str(error))
-        return
-    document = file.document
-    broken = [*schema(document, RESULTS_SCHEMA)]
-    yield from (Fault(path, "schema", message) for message in broken)
-    if not broken:
-        file = File(path, folder, document)
-        for name, rule in RULES.items():
-            accepted = (file.context["date"], name) in ACCEPTED
-            yield from (Fault(path, name, message, accepted) for message in rule(file))
 
 
 def wrong_folder(device: str, path: Path, folder: Path) -> Iterator[Fault]:
@@ -302,8 +278,7 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
     """Raises ResultsError for a folder without results."""
     if not folder.is_dir():
         raise ResultsError(f"{folder} is no folder")
-    files = sorted(folder.rglob("*.json"))
-    if not files:
+    if not (files := sorted(folder.rglob("*.json"))):
         raise ResultsError(f"{folder} holds no results")
     for path in files:
         yield from faults_of(path, folder)
@@ -316,29 +291,22 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
         yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
 
 
-def report(faults: Iterable[Fault]) -> None:
-    """Prints a line for each rule that a file breaks."""
+def report(folder: Path) -> bool:
+    """Prints a line for each rule that a file breaks, and returns whether all is well."""
     grouped: dict[tuple, list[str]] = {}
-    for fault in faults:
+    for fault in faults_of_folder(folder.resolve()):
         grouped.setdefault((fault.accepted, fault.path, fault.rule), []).append(fault.message)
     for (accepted, path, rule), messages in grouped.items():
         more = f"; and {len(messages) - SHOWN} more" if len(messages) > SHOWN else ""
         print(f"{'accepted: ' if accepted else ''}{path}: {rule}: {'; '.join(messages[:SHOWN])}{more}")
+    if is_well := all(accepted for accepted, *_ in grouped):
+        print(f"{folder}: every rule is kept")
+    return is_well
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="of a device")
-    options = parser.parse_args(arguments)
-    broken = False
-    try:
-        for folder in options.folders:
-            faults = [*faults_of_folder(folder.resolve())]
-            report(faults)
-            if any(not fault.accepted for fault in faults):
-                broken = True
-            else:
-                print(f"{folder}: every rule is kept")
-    except ResultsError as error:
-        needs.stop(error)
-    return 1 if broken else 0
+    with needs.stopping(ResultsError):
+        folders = [report(folder) for folder in parser.parse_args(arguments).folders]
+    return 0 if all(folders) else 1

@@ -36,9 +36,8 @@ Exit status: 0 nothing fails, 1 some case or file fails, 2 bad input.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +48,7 @@ import pandas as pd
 from tools import needs
 from tools.fleet import PRODUCT, Board, Spread, device_name, folder_name, load_boards, references, spreads, titles
 from tools.forms import table
-from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text
+from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text, warn
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -93,11 +92,6 @@ def resampled_medians(samples: np.ndarray, rng: np.random.Generator) -> np.ndarr
     return np.median(samples[draws], axis=1)
 
 
-def central(values: np.ndarray) -> Interval:
-    tail = 100 * (1 - CONFIDENCE) / 2
-    return Interval(*map(float, np.percentile(values, [tail, 100 - tail])))
-
-
 def compared_values(row: Row, metric: str) -> np.ndarray:
     """Samples of what is compared: times in microseconds, or ratios to the cuBLAS sample beside each time."""
     times = np.array(row.samples_us, dtype=float)
@@ -116,24 +110,20 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
     def speed_ratio(old_value, new_value):
         return old_value / new_value if metric == "time" else new_value / old_value
 
-    samples = min(len(before), len(after))
+    samples, tail = min(len(before), len(after)), 100 * (1 - CONFIDENCE) / 2
     few = samples if samples < least_samples(CONFIDENCE) else None
     if few:
-        ratios = speed_ratio(before[:, None], after[None, :])
-        interval = Interval(float(ratios.min()), float(ratios.max()))
+        ratios, ends = speed_ratio(before[:, None], after[None, :]), [0, 100]
     else:
-        interval = central(speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)))
+        ratios, ends = speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)), [tail, 100 - tail]
+    low, high = interval = Interval(*map(float, np.percentile(ratios, ends)))
     medians = float(np.median(before)), float(np.median(after))
     ratio = speed_ratio(*medians)
-    verdict, fails = "same", False
-    if threshold is not None and interval.high < threshold:
+    verdict, fails = "faster" if low > 1 else "slower" if high < 1 else "same", False
+    if threshold is not None and high < threshold:
         verdict, fails = f"slower than {threshold:g}", True
     elif threshold is not None and ratio < threshold:
         verdict = f"below {threshold:g}, unclear"
-    elif interval.low > 1:
-        verdict = "faster"
-    elif interval.high < 1:
-        verdict = "slower"
     return Comparison(name, verdict, fails, *medians, ratio, interval, few)
 
 
@@ -158,14 +148,14 @@ def compare(
 ) -> tuple[list[Comparison], list[str]]:
     """The cases of OLD against NEW's, in OLD's order, then those that went wrong in NEW; and warnings about cases that
     only one file has. With a threshold, cases that NEW lost fail; `partial` lets it lack them."""
-    old, new = (rows.set_index(PRODUCT, drop=False) for rows in (old, new))
+    old, new = (rows.set_axis([case_name(row) for row in rows.itertuples()]) for rows in (old, new))
     gate = threshold is not None
     is_missing = ~old.index.isin(new.index)
     lost = is_missing & ~old.outcome.isin(UNDONE) & old.beside.isna() & (gate and not partial)
     others = {row.Index: row for row in new.itertuples()}
     comparisons, warnings = [], []
     for row in old[~is_missing | lost].itertuples():
-        name, other = case_name(row), others.get(row.Index)
+        name, other = row.Index, others.get(row.Index)
         if other is None:
             comparisons.append(Comparison(name, "missing in NEW", fails=True))
         elif row.measured and other.measured:
@@ -179,7 +169,7 @@ def compare(
             if not gate:
                 warnings.append(f"{name} was {row.outcome} in OLD and is {other.outcome} in NEW: {why(other)}")
     broken = new[new.outcome.isin(BROKEN)]
-    comparisons += [Comparison(case_name(row), f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
+    comparisons += [Comparison(row.Index, f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
     warnings += absences(old[is_missing & ~lost & old.beside.isna()], "NEW")
     return comparisons, warnings + absences(new[~new.index.isin(old.index) & new.beside.isna()], "OLD")
 
@@ -229,7 +219,7 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
         if c.interval:
             numbers = [f"{value:.0f}" if value >= 1e4 else f"{value:.4g}" for value in (c.old, c.new)]
             few = f" (range of {c.few_samples} samples)" if c.few_samples else ""
-            numbers += [f"{c.ratio:.3f}", f"{c.interval.low:.3f} to {c.interval.high:.3f}{few}"]
+            numbers += [f"{c.ratio:.3f}", "{:.3f} to {:.3f}".format(*c.interval) + few]
         rows.append([c.case, *numbers, f"**{c.verdict}**" if c.fails else c.verdict])
     failing = f"Failing cases: {sum(c.fails for c in comparisons)}."
     if ratios := [c.ratio for c in comparisons if c.ratio and not c.beside]:
@@ -270,16 +260,15 @@ def across(boards: Sequence[Board], metric: str) -> str:
     return "\n\n".join([*texts, note + daggers + rest])
 
 
-def interrupted(files: Iterable[tuple[Path | str, pd.DataFrame]]) -> bool:
-    """Whether one of the files was interrupted; a warning names each."""
-    names = [name for name, rows in files if rows.interrupted.any()]
-    for name in names:
-        print(f"warning: {name} is of a run that was interrupted, so cases may be missing", file=sys.stderr)
-    return bool(names)
+def interrupted(file: Path | str, rows: pd.DataFrame) -> bool:
+    """Whether the run of a file was interrupted; then a warning names it."""
+    if found := bool(rows.interrupted.any()):
+        warn(f"{file} is of a run that was interrupted, so cases may be missing")
+    return found
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
     parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
     parser.add_argument("--agreement", action=needs.Gone, help="--metric vs_cublas compares two sweeps case by case")
@@ -305,28 +294,27 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     failed = False
-    try:
+    with needs.stopping(ResultsError, OSError):
         if options.across:
             boards = load_boards(options.files)
-            interrupted([(board.name, board.rows) for board in boards])
+            for board in boards:
+                interrupted(board.name, board.rows)
             print(across(boards, options.metric))
             return 0
         old_path, *paths = options.files
         for path in paths:
             old, new = pair(old_path, path, options.despite)
             comparisons, warnings = compare(old, new, options.metric, options.fail_below, options.partial)
-            interrupted([(old_path, old)])
-            fails = interrupted([(path, new)]) and options.fail_below is not None
+            interrupted(old_path, old)
+            fails = interrupted(path, new) and options.fail_below is not None
             if not comparisons:
                 raise ResultsError("no case measured in OLD is in NEW")
             for warning in [*context_warnings(old, new), *warnings]:
-                print(f"warning: {warning}", file=sys.stderr)
+                warn(warning)
             if len(paths) > 1:
                 print(f"## {path}\n")
             print(markdown(comparisons, options.metric), flush=True)
             if fails:
                 print("\nThe run was interrupted, so the file fails.")
             failed |= fails or any(comparison.fails for comparison in comparisons)
-    except (ResultsError, OSError) as error:
-        needs.stop(error)
     return 1 if failed else 0

@@ -31,6 +31,11 @@ def multiply_adds(capability: str, kind: str) -> int | None:
     return table()["rates"].get(capability, {}).get(kind)
 
 
+def flops(record: Mapping) -> float:
+    """Of one product."""
+    return 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
+
+
 def of_multiply_adds(record: Mapping, device: Mapping, own: bool) -> Iterator[Limit]:
     """A chapter multiplies numbers of one kind. Other kernels may reach the bound of their class in any way."""
     capability, sms, mhz = (device[name] for name in ("compute_capability", "multiprocessors", "max_sm_clock_mhz"))
@@ -51,9 +56,8 @@ def of_multiply_adds(record: Mapping, device: Mapping, own: bool) -> Iterator[Li
     if halvings:
         gflops, basis = gflops * (8 / 7) ** halvings, f"{basis} x (8/7)^{halvings}"
     if gflops:
-        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
-        formula = f"{flops / 1e9:.4g} GFLOP at {gflops / 1e3:.4g} TFLOP/s = {basis}"
-        yield Limit(flops / gflops / 1e3, formula)
+        formula = f"{flops(record) / 1e9:.4g} GFLOP at {gflops / 1e3:.4g} TFLOP/s = {basis}"
+        yield Limit(flops(record) / gflops / 1e3, formula)
 
 
 def of_bytes(record: Mapping, device: Mapping, protocol: Mapping, cold: bool) -> Iterator[Limit]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,6 +24,20 @@ def stop(error: object) -> NoReturn:
         error = f"{error.filename}: {error.strerror}"
     print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+@contextmanager
+def stopping(*kinds: type[Exception]) -> Iterator[None]:
+    """For what a script does: such an error in it is bad input."""
+    try:
+        yield
+    except kinds as error:
+        stop(error)
+
+
+def parser(text: str) -> argparse.ArgumentParser:
+    """Of a script with this text at its top."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 class Gone(argparse.Action):

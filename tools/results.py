@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from tools import ROOT
-from tools.limits import implausible
+from tools.limits import flops, implausible
 
 SCHEMA_VERSIONS = (1, 2)  # of the runner's files: the second added energy, sustained speed and traces
 SCHEMA = "runner/record/results.schema.json"
@@ -242,8 +242,7 @@ def _beside(record: Mapping, confidence: float) -> dict | None:
         low, high = median_interval(samples, confidence)
         time = {"median": median(samples), "ci_low": low, "ci_high": high, "min": min(samples), "max": max(samples)}
         time |= {"mean": mean(samples), "stddev": stdev(samples) if len(samples) > 1 else 0.0}
-        flops = 2.0 * record.get("batch", 1) * record["m"] * record["n"] * record["k"]
-        made |= {"samples_us": samples, "time_us": time, "gflops": flops / time["median"] / 1e3}
+        made |= {"samples_us": samples, "time_us": time, "gflops": flops(record) / time["median"] / 1e3}
     return made
 
 

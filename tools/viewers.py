@@ -11,7 +11,6 @@ Of a kernel with several launches that page has the last one, and warp_<kernel>_
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import re
@@ -74,16 +73,6 @@ def chapters(runner: Path) -> list[str]:
         return [kernel["id"] for kernel in json.loads(listed) if (kernel["number"] or 0) > 0]
 
 
-def write_trace(runner: Path, kernel: str, page: Path, results: Path, *arguments: str) -> int:
-    """Writes the page and returns how many launches the kernel makes; 0 where it can not be counted."""
-    options = "--count", "--kernel", kernel, "--trace", page, "--out", results, *arguments
-    if run(runner, kernel, *options).returncode == NOT_COUNTED:
-        return 0
-    with read_from(runner):
-        counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
-        return len(counts.get("launches", [counts]))
-
-
 def write_steps(runner: Path, folder: Path) -> list[Path]:
     """The pages of the worklog's kernels."""
     pages = []
@@ -100,21 +89,25 @@ def write_traces(runner: Path, kernel: str, folder: Path, name: str) -> list[Pat
     page = folder / f"warp_{name}.html"
     with tempfile.TemporaryDirectory() as temporary:
         results = Path(temporary) / "results.json"
-        launches = write_trace(runner, kernel, page, results)
-        pages = [page] if launches else []
-        for number in range(launches - 1):
-            pages.append(page.with_stem(f"{page.stem}_launch_{number}"))
-            write_trace(runner, kernel, pages[-1], results, "--trace-launch", str(number))
-    return pages
+        options = "--count", "--kernel", kernel, "--out", results, "--trace"
+        if run(runner, kernel, *options, page).returncode == NOT_COUNTED:
+            return []
+        with read_from(runner):
+            counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
+            launches = len(counts.get("launches", [counts]))
+        others = [page.with_stem(f"{page.stem}_launch_{number}") for number in range(launches - 1)]
+        for number, other in enumerate(others):
+            run(runner, kernel, *options, other, "--trace-launch", str(number))
+    return [page, *others]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("folder", type=Path, help="where the pages go")
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
     parser.add_argument("--kernels", help="ids of kernels, or files of them, separated by commas [the chapters]")
     arguments = parser.parse_args()
-    try:
+    with needs.stopping(ViewersError, OSError):
         kernels = list(dict.fromkeys(filter(None, (arguments.kernels or "").split(","))))
         if arguments.kernels is not None and not kernels:
             raise ViewersError("--kernels names no kernel")
@@ -122,20 +115,14 @@ def main() -> int:
             raise ViewersError("--kernels needs --runner, which counts their accesses")
         needs.make_folder(arguments.folder, "the pages")
         (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
-        if arguments.runner:
-            runner = arguments.runner.resolve()
-            folder = arguments.folder.resolve()
-            for kernel in kernels or chapters(runner):
-                pages = write_traces(runner, kernel, folder, re.sub("[:/]+", "-", kernel))
-                for page in pages:
-                    print(arguments.folder / page.name)
-                if not pages:
-                    print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
-            for page in [] if kernels else write_steps(runner, folder):
-                print(arguments.folder / page.name)
-    except (ViewersError, OSError) as error:
-        needs.stop(error)
-    print(arguments.folder / "tiles.html")
+        runner, folder = arguments.runner and arguments.runner.resolve(), arguments.folder.resolve()
+        pages: list[Path] = []
+        for kernel in (kernels or chapters(runner)) if runner else []:
+            pages += (own := write_traces(runner, kernel, folder, re.sub("[:/]+", "-", kernel)))
+            if not own:
+                print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
+        pages += write_steps(runner, folder) if runner and not kernels else []
+        print(*(arguments.folder / page.name for page in [*pages, folder / "tiles.html"]), sep="\n")
     return 0
 
 

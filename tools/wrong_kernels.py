@@ -7,7 +7,6 @@ The table goes to tests/wrong_kernels/README.md; --check compares it with what i
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import ROOT
+from tools import ROOT, needs
 
 FOLDER = ROOT / "tests" / "wrong_kernels"
 PAGE = FOLDER / "README.md"
@@ -84,9 +83,8 @@ def run(runner: Path, files: list[str], *arguments: str) -> dict[str, list[dict]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         command = [str(runner), "--kernel", ",".join(files), "--device", "cpu", "--sizes", SIZES, "--timeout", TIMEOUT]
-        done = subprocess.run(
-            [*command, *arguments, "--out", "results.json"], cwd=folder, capture_output=True, text=True, check=False
-        )
+        command += [*arguments, "--out", "results.json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
         cases = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))["benchmarks"]
@@ -101,13 +99,16 @@ def summary(reason: str) -> str:
     """What a checked case failed of, without what differs from run to run: which block and thread came first."""
     text = re.sub(r"^block \(.*?\), thread \(.*?\), ", "", reason)
     text = re.sub(r"^\S+\.cu:(\d+) in .*?\)(?: const)?: ", r"line \1: ", text)
-    text = text.split("; it ")[0]
-    text = re.sub(r"row -?\d+, column -?\d+|element (\[\d+\])+", "an element", text)
-    text = re.sub(r"(block \(\d+,\d+,\d+\), )?thread \(\d+,\d+,\d+\)", "a thread", text)
-    text = re.sub(r"which \d+ of", "which some of", text)
-    text = re.sub(r"at 0(x[0-9a-f]+)?\b", "at an address", text)
-    text = re.sub(r"at byte -?\d+", "at a byte", text)
-    return text.replace("|", "or")
+    text = text.split("; it ")[0].replace("|", "or")
+    for what_differs, instead in (
+        (r"row -?\d+, column -?\d+|element (\[\d+\])+", "an element"),
+        (r"(block \(\d+,\d+,\d+\), )?thread \(\d+,\d+,\d+\)", "a thread"),
+        (r"which \d+ of", "which some of"),
+        (r"at 0(x[0-9a-f]+)?\b", "at an address"),
+        (r"at byte -?\d+", "at a byte"),
+    ):
+        text = re.sub(what_differs, instead, text)
+    return text
 
 
 def link(file: str) -> str:
@@ -119,35 +120,27 @@ def link(file: str) -> str:
 
 def rows(runner: Path, files: list[str]) -> list[str]:
     """The table's lines for these files."""
-    checked: dict[str, list[dict]] = {file: [] for file in files}
-    verified: dict[str, list[dict]] = {file: [] for file in files}
-    for factors in FACTORS:
-        for file, cases in run(runner, files, "--check", *factors).items():
-            checked[file] += cases
-        for file, cases in run(runner, files, *factors).items():
-            verified[file] += cases
-    lines = []
-    texts = kernels()
+    checked = [run(runner, files, "--check", *factors) for factors in FACTORS]
+    verified = [run(runner, files, *factors) for factors in FACTORS]
+    lines, texts = [], kernels()
     for file in files:
         what = texts[file].splitlines()[0].removeprefix("// Wrong: ").removeprefix("// Right: ").rstrip(".")
-        found = summary(first_reason(checked[file], "failed"))
-        wrong = first_reason(verified[file], "failed") or first_reason(verified[file], "incorrect")
+        found = summary(first_reason([case for of_file in checked for case in of_file[file]], "failed"))
+        wrong = any(first_reason(of_file[file], how) for of_file in verified for how in ("failed", "incorrect"))
         lines.append(f"| {link(file)} | {what} | {found or 'nothing'} | {'found' if wrong else 'nothing'} |\n")
     return lines
 
 
 def reasons(lines: list[str]) -> str:
     """Why those of the table's wrong kernels pass that do. Exits where PASSES does not name just these."""
-    passing = [
-        match[1] for line in lines if (match := re.match(r"\| \[(?!right_)(\S+?)\].*\| nothing \| nothing \|$", line))
-    ]
+    passing = re.findall(r"^\| \[(?!right_)(\S+?)\].*\| nothing \| nothing \|$", "".join(lines), re.MULTILINE)
     if sorted(passing) != sorted(PASSES):
         sys.exit(f"PASSES names {', '.join(PASSES)}, and these pass: {', '.join(passing)}")
     return "\nThese pass on the CPU:\n\n" + "".join(f"- `{file}`: {PASSES[file]}.\n" for file in passing)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("--runner", type=Path, default=ROOT / "build" / "runner")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="only make the files, in this folder")

@@ -844,7 +844,7 @@ def or_not_measured(block: Callable[..., str], folder: Path) -> Callable[..., st
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
     folder = pages.ROOT / "results"
     parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from tools.results import Row, is_of_file, short_name
 
@@ -39,6 +40,15 @@ LIBRARIES = {
 CUBLAS = LIBRARIES["cublas"][1]
 # For kernels that have no colour of their own, such as those of a .cu file.
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
+
+
+def gains(speeds: Mapping[str, float]) -> dict[str, float]:
+    """Of kernels in the order of the chapters: how many times as fast each is as the fastest one before it."""
+    found, fastest = {}, 0.0
+    for name, speed in speeds.items():
+        found[name] = speed / fastest if fastest else inf
+        fastest = max(fastest, speed)
+    return found
 
 
 def channels(color: str) -> list[int]:

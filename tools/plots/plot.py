@@ -34,7 +34,7 @@ from tools import needs, programs, results
 from tools.counts import USUAL_SIZE, counts_file
 from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import specs
-from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
+from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, gains, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, layer
 from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, usable
 
@@ -420,12 +420,9 @@ def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFr
     at_end = chapters[chapters.side == max(sizes)].sort_values("number")
     kept = {row.kernel: getattr(row, value) for row in at_end.itertuples()}
     while len(kept) > MOST_LINES - others:
-        names, best, gains = list(kept), 0.0, {}
-        for name in names:
-            gains[name] = kept[name] / best if best else np.inf
-            best = max(best, kept[name])
-        del gains[max(kept, key=kept.get)]
-        del kept[min(gains, key=gains.get)]
+        ranked = gains(kept)
+        del ranked[max(kept, key=kept.get)]
+        del kept[min(ranked, key=ranked.get)]
     return records[~records.is_chapter | records.kernel.isin(kept)]
 
 
@@ -1037,7 +1034,7 @@ def pictures_of(folder: Path) -> dict[str, Callable[[], Chart]]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--across", action=needs.Gone, help="scripts/compare.py --across has the tables over boards")

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,8 +31,7 @@ CHARTED = ("measured", "sustained")  # outcomes of cases that charts show
 ABOUT = ("id", "file", "source", "protocol", "device", "name", "side", "problem", "throttled", "group")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A simple view: rows of texts and numbers under a title."""
 
     title: str

@@ -17,7 +17,6 @@ import base64
 import gzip
 import html
 import json
-import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -28,7 +27,7 @@ import vl_convert
 
 from tools import needs
 from tools.plots import specs
-from tools.plots.looks import CARDS, INKS
+from tools.plots.looks import CARDS, INKS, gains
 from tools.report.data import Report, files_of, gather
 from tools.results import ResultsError
 
@@ -50,13 +49,11 @@ def first_shown(report: Report) -> dict[str, Any]:
     for case in report.cases:
         if case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]) and "tflops" in case:
             best[case["name"]] = max(best.get(case["name"], 0.0), case["tflops"])
-    gains, fastest = {}, 0.0
-    for name in filter(best.get, defaults):
-        gains[name] = best[name] / fastest if fastest else math.inf
-        fastest = max(fastest, best[name])
-    kept = {"cuBLAS", max(gains, key=best.get, default="")}
-    kept |= set([name for name in sorted(gains, key=gains.get, reverse=True) if name not in kept][: LINES - len(kept)])
-    kernels = [name for name in defaults if name in kept] if gains and len(defaults) > LINES else defaults
+    ranked = gains({name: best[name] for name in filter(best.get, defaults)})
+    kept = {"cuBLAS", max(ranked, key=best.get, default="")}
+    others = [name for name in sorted(ranked, key=ranked.get, reverse=True) if name not in kept]
+    kept |= {*others[: LINES - len(kept)]}
+    kernels = [name for name in defaults if name in kept] if ranked and len(defaults) > LINES else defaults
     return {"protocol": protocol, "kernels": kernels, "defaults": defaults}
 
 
@@ -82,14 +79,13 @@ def packed(document: Any) -> str:
 
 def page(report: Report, title: str) -> str:
     """The HTML. Texts from the files are packed, and scripts alone write them into the page, as text."""
-    configs = {theme: specs.config(theme) for theme in CARDS}
     document = {
         "title": title,
         **{name: getattr(report, name) for name in ("files", "protocols", "cases", "pairs", "looks")},
-        "tables": [vars(table) for table in report.tables],
+        "tables": [table._asdict() for table in report.tables],
         "first": first_shown(report),
         "charts": specs.CHARTS,
-        "configs": configs,
+        "configs": {theme: specs.config(theme) for theme in CARDS},
         "inks": INKS,
     }
     template = (FOLDER / "page.html").read_text(encoding="utf-8")
@@ -102,17 +98,15 @@ def page(report: Report, title: str) -> str:
         parts = template.split("@@")
         return "".join(texts[part] if place % 2 else part for place, part in enumerate(parts))
 
-    text = filled(report.notes)
-    for most in FEWER_SAMPLES:
-        if len(text.encode()) <= MOST_BYTES:
-            break
+    text, fewer = filled(report.notes), iter(FEWER_SAMPLES)
+    while len(text.encode()) > MOST_BYTES and (most := next(fewer, None)) is not None:
         document["cases"] = [thinned(case, most) for case in report.cases]
         text = filled([*report.notes, f"To keep this file small, it has at most {most} samples of each case."])
     return text
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
     parser.add_argument("--images", action=needs.Gone, help="scripts/plot.py RESULTS --out FOLDER draws the charts")
@@ -122,15 +116,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    try:
+    with needs.stopping(ResultsError, OSError):
         report = gather(files_of(options.results))
-        devices = dict.fromkeys(case["device"] for case in report.cases if case["platform"] == "gpu")
-        devices |= dict.fromkeys(report.judged_on)
         if options.out.is_dir():
             raise ResultsError(f"{options.out} is a folder: the report needs a file")
-        title = options.title or f"SGEMM on {', '.join(devices) or 'the CPU'}"
-        options.out.write_text(page(report, title), encoding="utf-8")
+        measured_on = [case["device"] for case in report.cases if case["platform"] == "gpu"]
+        devices = ", ".join(dict.fromkeys([*measured_on, *report.judged_on])) or "the CPU"
+        options.out.write_text(page(report, options.title or f"SGEMM on {devices}"), encoding="utf-8")
         print(options.out)
-    except (ResultsError, OSError) as error:
-        needs.stop(error)
     return 0
