@@ -92,12 +92,10 @@ THROTTLED = "†"
 
 def speed(row: Row | None) -> str:
     """TFLOP/s, with marks that `notes` explains."""
-    text = tflops(row)
     if row is None or not row.measured:
-        return text
-    if not pd.isna(row.few_samples):
-        text += f" ({row.few_samples:.0f} samples)"
-    return f"{text} {THROTTLED}" if row.throttled is True else text
+        return tflops(row)
+    few = "" if pd.isna(row.few_samples) else f" ({row.few_samples:.0f} samples)"
+    return tflops(row) + few + f" {THROTTLED}" * (row.throttled is True)
 
 
 def with_notes(text: str, rows: Iterable[Row], *more: str) -> str:
@@ -110,12 +108,14 @@ def with_notes(text: str, rows: Iterable[Row], *more: str) -> str:
         lines.append(f"{THROTTLED} The driver reported a limit on the clock{why} when this measurement ended.")
     if few := [row for row in measured if not pd.isna(row.few_samples)]:
         level = few[0].context["protocol"].get("confidence", results.CONFIDENCE)
-        enough = results.least_samples(level)
-        lines.append(
-            f"A number of samples in parentheses is below {enough}, too small for a {100 * level:g} % interval of the "
-            "median."
-        )
+        too_small = f"below {results.least_samples(level)}, too small for a {100 * level:g} % interval of the median"
+        lines.append(f"A number of samples in parentheses is {too_small}.")
     return "\n\n".join([*lines, *more])
+
+
+def by_shape(shape: tuple) -> tuple:
+    """The order of problems: squares first, by their size."""
+    return len(set(shape)) > 1, shape
 
 
 def of_cublas(row: Row) -> str:
@@ -177,24 +177,6 @@ def complaint(row: Row | None) -> str:
     return f"`{place[1]}`: {text}" if place else text
 
 
-def error_cell(row: Row | None, measure: str) -> str:
-    if row is None:
-        return ""
-    if not isinstance(row.accuracy, dict):
-        return row.outcome.replace("_", " ")
-    value = row.rel_err if measure == "relative" else row.accuracy.get("componentwise_err")
-    if row.data in ("inf", "nan"):  # the places of Inf and NaN are told instead of an error
-        wrong = row.accuracy["non_finite_wrong"]
-        text = f"{wrong} differ" if wrong else "match"
-    elif value is None or pd.isna(value):
-        text = "infinite"
-    else:
-        text = error_size(value) if value else "0"
-    if row.verified:
-        return text
-    return f"{text} (incorrect)" if row.outcome == "incorrect" else f"{text} (not promised)"
-
-
 ERROR_FILES = ("cold.json", results.SHAPES_FILE, results.TENSOR_SHAPES_FILE, results.ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
@@ -206,7 +188,21 @@ def errors_of(row: Row | None) -> dict[str, float]:
         return {}
     compared = row.accuracy if isinstance(row.accuracy, dict) else {}
     found = {"relative": row.rel_err, "componentwise": compared.get("componentwise_err")}
-    return {measure: value for measure, value in found.items() if value is not None and not pd.isna(value)}
+    return {measure: value for measure, value in found.items() if not pd.isna(value)}
+
+
+def error_cell(row: Row | None, measure: str) -> str:
+    if row is None:
+        return ""
+    if not isinstance(row.accuracy, dict):
+        return row.outcome.replace("_", " ")
+    if row.data in ("inf", "nan"):  # the places of Inf and NaN are told instead of an error
+        wrong = row.accuracy["non_finite_wrong"]
+        text = f"{wrong} differ" if wrong else "match"
+    else:
+        value = errors_of(row).get(measure)
+        text = "infinite" if value is None else error_size(value) if value else "0"
+    return text if row.verified else f"{text} ({'incorrect' if row.outcome == 'incorrect' else 'not promised'})"
 
 
 def noise_line(cold: pd.DataFrame) -> str:
@@ -347,8 +343,7 @@ class Blocks:
         found = self._file(file)
         self._demand([kernel, *others], list(found.kernel.unique()), file)
         rows = []
-        # Squares first, by their size.
-        for shape in sorted(found["shape"].unique(), key=lambda shape: (len(set(shape)) > 1, shape)):
+        for shape in sorted(found["shape"].unique(), key=by_shape):
             cases = {row.kernel: row for row in found[found["shape"] == shape].itertuples()}
             row, library = cases.get(kernel), cases.get("cublaslt_best")
             cells = [""] * 5
@@ -358,18 +353,14 @@ class Blocks:
                 lead = library.microseconds / row.microseconds if library and library.measured else None
                 chosen = row.detail.removesuffix(", by cost model")
                 cells = [chosen, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
-            rows.append(
-                [forms.shape_text(shape), *cells, *(share(cases[o].of_cublas) if o in cases else "" for o in others)]
-            )
+            beside = (share(cases[name].of_cublas) if name in cases else "" for name in others)
+            rows.append([forms.shape_text(shape), *cells, *beside])
         head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
         head += [f"{self._linked(name)}, of cuBLAS" for name in others]
         own = found[found.kernel == kernel]
         context = own.context.iloc[0]
-        source = (
-            f"`{kernel}`, {context['protocol']['l2']} L2, {source_of(context)}. One "
-            "number stands for M = N = K. Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are "
-            "ratios of median times."
-        )
+        source = f"`{kernel}`, {context['protocol']['l2']} L2, {source_of(context)}. One number stands for M = N = K. "
+        source += "Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are ratios of median times."
         filled = [not column or any(row[column] for row in rows) for column in range(len(head))]
         head, *rows = ([cell for cell, keep in zip(cells, filled, strict=True) if keep] for cells in (head, *rows))
         return with_notes(table(head, rows, left=2), own.itertuples(), source)
@@ -581,23 +572,20 @@ class Blocks:
             raise ResultsError(f"{results.ACCURACY_FILE} holds nothing at {size}")
         compared = records.dropna(subset="accuracy")
         context, kinds = records.context.iloc[0], records.context.iloc[0]["protocol"]["data"]
+        cases = {(row.kernel, row.data): row for row in reversed(list(records.itertuples()))}
         cells = {
-            kernel: [error_cell(one(own, None, data=kind), measure) for kind in kinds]
-            for kernel, own in records.groupby("kernel", sort=False)
-            if kernel in set(compared.kernel)
+            kernel: [error_cell(cases.get((kernel, kind)), measure) for kind in kinds]
+            for kernel in compared.kernel.unique()
         }
         shown = [name for name in cells if ":" not in name or cells[name] != cells.get(name.partition(":")[0])]
         rows = merged((self._linked(name), cells[name]) for name in shown)
-        known = zip(compared.data, compared.accuracy, strict=True)
-        conditions = {kind: accuracy["condition"] for kind, accuracy in known if accuracy.get("condition")}
+        conditions = {case.data: case.accuracy.get("condition") or None for case in compared.itertuples()}
         rows.append(["condition", *(maybe(significant, conditions.get(kind)) for kind in kinds)])
         device = context["device"]["name"] if context["device"] else f"{context['cpu']} (executed)"
         sampled = any(accuracy.get("full") is False for accuracy in compared.accuracy)
-        source = (
-            f"M = N = K = {size}, {device}, cuBLAS {context.get('cublas_version') or 'none'}, "
-            f"seed {context['protocol']['seed']}, {source_of(context)}; "
-            f"over {'sampled rows and columns' if sampled else 'all elements'}."
-        )
+        over = "sampled rows and columns" if sampled else "all elements"
+        source = f"M = N = K = {size}, {device}, cuBLAS {context.get('cublas_version') or 'none'}, "
+        source += f"seed {context['protocol']['seed']}, {source_of(context)}; over {over}."
         if len(shown) < len(cells):
             source += " Variants that are not listed have the errors of their chapter's default."
         return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
@@ -612,11 +600,10 @@ class Blocks:
         names, rows = self._ids(kernels), []
         files = [name for name in ERROR_FILES if (self._folders.path / name).exists()]
         cases: dict[tuple, dict[str, Row]] = {}
-        for file in files:
-            for row in self._folders.file(file).itertuples():
-                data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
-                if data not in ("inf", "nan"):
-                    cases.setdefault((data, len(set(row.shape)) > 1, row.shape, file), {})[row.kernel] = row
+        for file, row in ((name, row) for name in files for row in self._folders.file(name).itertuples()):
+            data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
+            if data not in ("inf", "nan"):
+                cases.setdefault((data, *by_shape(row.shape), file), {})[row.kernel] = row
         for name, ((data, _, shape, _), case) in product(names, sorted(cases.items(), key=lambda item: item[0])):
             library = errors_of(case.get("cublas"))
             for measure, error in errors_of(case.get(name)).items():
@@ -676,11 +663,10 @@ class Blocks:
             return speed(row) + (f" ({share(row.vs_cublas)})" if row is not None and row.measured else "")
 
         for group, cases in groups.items():
-            betas = sorted({beta_of(row) for row in cases})
-            lines.append([f"**{group}**, beta = {' and '.join(f'{beta:g}' for beta in betas)}", *[""] * len(sizes)])
-            for name in dict.fromkeys(row.kernel for row in cases):
-                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name and row.side in sizes]
-                by_size = {row.side: row for row in own}
+            betas = " and ".join(f"{beta:g}" for beta in sorted({beta_of(row) for row in cases}))
+            lines.append([f"**{group}**, beta = {betas}", *[""] * len(sizes)])
+            for own in of_each_kernel(cases):
+                by_size = {row.side: row for row in own if row.side in sizes}
                 shown += by_size.values()
                 lines.append([self._short(own[0]), *(cell(by_size.get(size)) for size in sizes)])
         return with_notes(table(["TFLOP/s", *map(str, sizes)], lines), shown)
@@ -698,15 +684,12 @@ class Blocks:
         lines = []
         for repository, cases in repositories.items():
             lines.append([f"**{repository}**", *[""] * (len(shapes) + 2)])
-            for name in dict.fromkeys(row.kernel for row in cases):
-                own = [row for row in sorted(cases, key=beta_of) if row.kernel == name]
-                by_shape = {row.shape: row for row in own}
+            for own in of_each_kernel(cases):
+                of_shape = {row.shape: row for row in own}
                 without_beta = next((row for row in own if beta_of(row) == 0 and row.shape == shapes[0]), None)
-                found = next(
-                    (row for row in [*by_shape.values(), without_beta] if row and row.outcome == "failed"), None
-                )
-                cells = [maybe_verdict(by_shape.get(shape)) for shape in shapes]
-                lines.append([self._short(own[0]), *cells, maybe_verdict(without_beta), complaint(found)])
+                failed = (row for row in [*of_shape.values(), without_beta] if row and row.outcome == "failed")
+                verdicts = map(maybe_verdict, [*map(of_shape.get, shapes), without_beta])
+                lines.append([self._short(own[0]), *verdicts, complaint(next(failed, None))])
         head = ["kernel", *map(forms.shape_text, shapes), "beta = 0", "what is found first"]
         return table(head, lines, left=len(head))
 
@@ -816,6 +799,14 @@ class Blocks:
             rows.append(cells)
         head = ["kernel", "an element of A, by hand", "counted", "an element of B, by hand", "counted"]
         return f"{table(head, rows)}\n\nM = N = K = {comparison.size}."
+
+
+def of_each_kernel(cases: Sequence[Row]) -> list[list[Row]]:
+    """The cases of one kernel after the other, by their beta."""
+    found: dict[str, list[Row]] = {row.kernel: [] for row in cases}
+    for row in sorted(cases, key=beta_of):
+        found[row.kernel].append(row)
+    return list(found.values())
 
 
 BLOCKS = [name for name in vars(Blocks) if not name.startswith("_")]
