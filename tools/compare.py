@@ -39,6 +39,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ import numpy as np
 import pandas as pd
 
 from tools import needs
-from tools.fleet import PRODUCT, Board, Spread, device_name, folder_name, load_boards, references, spreads, titles
+from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references
 from tools.forms import table
 from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text, warn
 
@@ -228,34 +229,37 @@ def markdown(comparisons: Sequence[Comparison], metric: str) -> str:
 
 
 def across(boards: Sequence[Board], metric: str) -> str:
-    """A table for each kernel: its cases, and a column for each device. A kernel that one of several files
-    alone has gets none."""
+    """A table for each kernel: its cases in the order of their work, and a column for each device. A kernel that one of
+    several files alone has gets none."""
     column, unit, form = {
         "time": ("tflops", "TFLOP/s", lambda value: f"{value:#.3g}".rstrip(".")),
         "vs_cublas": ("vs_cublas", "of cuBLAS", lambda value: f"{100 * value:.1f} %"),
     }[metric]
-    columns = titles(boards)
-    tables: dict[str, list[list[str]]] = {}
-    found = spreads(boards, column)
+    files = Counter(board.device for board in boards)
+    rows = pd.concat([board.rows.assign(of=board.device) for board in boards]).dropna(subset=[column])
+    of_case = rows.groupby([*PRODUCT, "of"], sort=False)
+    found = of_case[column].agg(["median", "min", "max", "size"]).assign(throttled=of_case.throttled.any())
+    cases = dict.fromkeys(case[:-1] for case in found.index)
     with_cases = Counter(kernel for board in boards for kernel in board.rows.kernel.unique())
-    alone = [kernel for kernel, files in with_cases.items() if files == 1 < len(boards)]
+    alone = [kernel for kernel, number in with_cases.items() if number == 1 < len(boards)]
+    tables: dict[str, list[list[str]]] = {}
 
-    def cell(value: Spread | None) -> str:
-        if value is None:
+    def cell(case: tuple, device: str) -> str:
+        if (*case, device) not in found.index:
             return ""
-        dagger = " †" if value.throttled else ""
-        spread = f" ({form(value.low)} to {form(value.high)}, {100 * value.relative:.1f} %)" if value.boards > 1 else ""
-        return f"{form(value.median)}{dagger}{spread}"
+        middle, low, high, number, throttled = found.loc[(*case, device)]
+        spread = f" ({form(low)} to {form(high)}, {100 * (high - low) / middle:.1f} %)" if number > 1 else ""
+        return f"{form(middle)}{' †' * bool(throttled)}{spread}"
 
-    for (kernel, *shape, gpus), values in found.items():
-        if kernel not in alone:
-            title = f"{kernel} on {gpus} GPUs" if gpus > 1 else kernel
-            row = [size_text(shape).replace("x", " x "), *(cell(values.get(device)) for device in columns)]
+    for kernel in dict.fromkeys(case[0] for case in cases if case[0] not in alone):
+        for case in sorted((case for case in cases if case[0] == kernel), key=lambda case: prod(case[1:4]) * case[5]):
+            title = f"{kernel} on {case[-1]} GPUs" if case[-1] > 1 else kernel
+            row = [size_text(case[1:-1]).replace("x", " x "), *(cell(case, device) for device in files)]
             tables.setdefault(title, []).append(row)
-    head = ["M x N x K", *columns.values()]
+    head = ["M x N x K", *(f"{device}, {number} board{'s' * (number > 1)}" for device, number in files.items())]
     texts = [f"## {title}, {unit}\n\n{table(head, rows)}" for title, rows in tables.items()]
     note = "In parentheses the range over the boards, and its size relative to the median."
-    daggers = " †: throttled on a board." if any(v.throttled for case in found.values() for v in case.values()) else ""
+    daggers = " †: throttled on a board." * bool(found.throttled.any())
     rest = f" Kernels of one file alone, which have no table: {len(alone)}." * bool(alone)
     return "\n\n".join([*texts, note + daggers + rest])
 

@@ -1,5 +1,4 @@
-"""Results of several devices and boards: which folder holds a device's results, what its cases are compared with, and
-tables across devices.
+"""Results of several devices and boards: which folder holds a device's results, and what its cases are compared with.
 
 A board is one piece of hardware, and a device is a model. Results do not name their board, so each file that is given
 stands for one board.
@@ -8,8 +7,7 @@ stands for one board.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from math import prod
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,38 +74,3 @@ def load_boards(paths: Iterable[Path]) -> list[Board]:
     if differences := protocol_differences(protocols):
         raise ResultsError(f"results of different protocols are not compared: {'; '.join(differences)}")
     return boards
-
-
-class Spread(NamedTuple):
-    """A value over the boards of a device."""
-
-    median: float
-    low: float
-    high: float
-    boards: int
-    throttled: bool  # on any board
-
-    @property
-    def relative(self) -> float:
-        """The range relative to the median."""
-        return (self.high - self.low) / self.median
-
-
-def spreads(boards: Sequence[Board], value: str) -> dict[tuple, dict[str, Spread]]:
-    """A column's Spread by case, a tuple of PRODUCT, and by device. Kernels and devices keep the order of the files,
-    and cases of a kernel are in the order of their work."""
-    rows = pd.concat([board.rows.assign(of=board.device) for board in boards]).dropna(subset=[value])
-    found: dict[tuple, dict[str, Spread]] = {}
-    for (*case, device), group in rows.groupby([*PRODUCT, "of"], sort=False):
-        values = group[value]
-        spread = Spread(values.median(), values.min(), values.max(), len(group), bool(group.throttled.any()))
-        found.setdefault(tuple(case), {})[device] = spread
-    kernels = list(dict.fromkeys(case[0] for case in found))
-    return dict(sorted(found.items(), key=lambda item: (kernels.index(item[0][0]), prod(item[0][1:4]) * item[0][5])))
-
-
-def titles(boards: Sequence[Board]) -> dict[str, str]:
-    """Each device with its number of boards: "NVIDIA H200, 3 boards"."""
-    devices = [board.device for board in boards]
-    boards_of = {device: devices.count(device) for device in devices}
-    return {device: f"{device}, {number} board{'s' * (number > 1)}" for device, number in boards_of.items()}
