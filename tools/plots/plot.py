@@ -145,17 +145,9 @@ class Chart:
         look["title"] |= {"lineHeight": 19, "subtitleLineHeight": LINE_HEIGHT + 1}
         look["axis"] |= {"labelFontSize": FONT - 1, "titleFontSize": FONT, "labelSeparation": 8}
         look["axisY"] = {"minExtent": self.left - 20}
-        return {
-            "title": {
-                "text": self.wrapped(self.title, 0.8),
-                "subtitle": self.wrapped(self.subtitle),
-                "anchor": "start",
-                "offset": 10,
-            },
-            "vconcat": [*self.panels, *([note] if lines else [])],
-            "config": look,
-            "params": [{"name": "ink", "value": INK}],
-        }
+        title = {"text": self.wrapped(self.title, 0.8), "subtitle": self.wrapped(self.subtitle)}
+        spec = {"title": title | {"anchor": "start", "offset": 10}, "config": look}
+        return spec | {"vconcat": [*self.panels, *([note] if lines else [])], "params": [{"name": "ink", "value": INK}]}
 
 
 def subtitle(records: pd.DataFrame) -> str:
@@ -363,10 +355,8 @@ def lines(
     line, *others = filled(spec | {"layer": spec["layer"] if dots else spec["layer"][:1]}, rows, look, legend)["layer"]
     line["mark"] = {"type": "line", "clip": True}  # a width of the mark would count, and not those of the lines
     drawn = {row["name"]: row for row in rows}
-    for channel, usual, of in (
-        ("strokeDash", [1, 0], dashes or {}),
-        ("strokeWidth", 2, {"cuBLAS": 3.2} | (widths or {})),
-    ):
+    widths = {"cuBLAS": 3.2} | (widths or {})
+    for channel, usual, of in (("strokeDash", [1, 0], dashes or {}), ("strokeWidth", 2, widths)):
         scale = {"type": "ordinal", "domain": [*drawn], "range": [of.get(key, usual) for key in drawn]}
         line["encoding"][channel] = {"field": "name", "type": "nominal", "legend": None, "scale": scale}
     for dot in others:
@@ -644,19 +634,15 @@ def roofline(source: Source) -> Chart:
         panels.append(roof(records, places, bandwidth, flat, title))
     before = ("bf16_split", "fp16_split", "int8_split")  # operands are split by kernels of their own
     split = " and ".join(chapters_name(records.number[records.accuracy_class.isin(before)]))
-    bytes_ = (
-        f"Nsight Compute counted the bytes{f', of {split} without the kernels that split operands' if split else ''}."
-    )
+    apart = f", of {split} without the kernels that split operands" if split else ""
     cores = f"Tensor cores: {flop} FLOP a cycle and SM in FP16, half in TF32, twice in INT8, divided by the products. "
     note = (
         "A kernel on a slope is limited by that memory, one close below its dashed line by the arithmetic units. "
         f"{selection_note(every, records)}\nDRAM, FP32: the device's peaks. "
-        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2: the most that a kernel here drew, "
-        f"{greedy}; its peak is not published. All at {mhz} MHz. {cores if flop else ''}{bytes_}"
-        f"{throttle_note(records)}"
+        f"L1 and shared memory: {L1_BYTES} bytes a cycle and SM. L2: the most that a kernel here drew, {greedy}; its "
+        f"peak is not published. All at {mhz} MHz. {cores if flop else ''}Nsight Compute counted the bytes{apart}."
     )
-    title = f"Roofline at {size} × {size} × {size}"
-    return Chart(title, subtitle(records), panels, note)
+    return Chart(f"Roofline at {size} × {size} × {size}", subtitle(records), panels, note + throttle_note(records))
 
 
 def cpu_against_gpu(source: Source) -> Chart:
@@ -675,13 +661,13 @@ def cpu_against_gpu(source: Source) -> Chart:
     copies = f", from {memory} host memory" if memory else ""
     note = f"GPU times include copying A and B to the device and C back{copies}.{throttle_note(records)}"
     note += " The CPU: three loops on one thread, OpenBLAS on all."
+    faster = {
+        ("01_naive", "cpu_naive"): "chapter 01 is faster than three loops",
+        ("cublas", "cpu_blas"): "cuBLAS is faster than OpenBLAS",
+    }
     meetings = []
-    for slow, fast, says in (
-        ("01_naive", "cpu_naive", "chapter 01 is faster than three loops"),
-        ("cublas", "cpu_blas", "cuBLAS is faster than OpenBLAS"),
-    ):
-        both = {slow, fast} <= times.keys()
-        if (size := results.crossover(dict(times[slow]), dict(times[fast])) if both else None) is not None:
+    for (slow, fast), says in faster.items():
+        if (size := results.crossover(dict(times.get(slow, {})), dict(times.get(fast, {})))) is not None:
             meeting = np.exp(np.interp(np.log(size), np.log(times[slow].index), np.log(times[slow])))
             meetings.append({"side": plain(size), "microseconds": plain(float(meeting))})
             note += f"\nFrom N ≈ {size:.0f} on {says}."
@@ -857,14 +843,12 @@ def energy_over_size(source: Source) -> Chart:
     energy = log_quantity("pj_per_flop", "pJ for each FLOP", records.pj_per_flop, 1.3, 1.3)
     power = Quantity("watts", "mean power in W", scale=linear(1.1 * records.watts.max()))
     panels = [over_sizes(records, energy, 300, written=beside("pj_per_flop")), over_sizes(records, power, 200)]
-    note = (
-        f"{selection_note(every, records)} Beside the names: pJ at {records.side.max()}. Each kernel ran for a second."
-    )
-    note += " A product has 2 N³ FLOP. Less is better."
-    hollow = " Hollow: the GPU had lowered its clock meanwhile." if records.throttled.any() else ""
+    note = f"{selection_note(every, records)} Beside the names: pJ at {records.side.max()}. Each kernel ran for a "
+    note += "second. A product has 2 N³ FLOP. Less is better."
+    note += " Hollow: the GPU had lowered its clock meanwhile." * bool(records.throttled.any())
     # Back to back, each launch finds what the one before left in the L2, whatever was done before samples.
     under = subtitle(records).replace("cold L2", "warm L2")
-    return Chart("Energy of a product over matrix size", under, panels, note + hollow)
+    return Chart("Energy of a product over matrix size", under, panels, note)
 
 
 def per_gpu(rows: pd.DataFrame, side_alone: Callable[[Row], float]) -> pd.DataFrame:
@@ -955,11 +939,10 @@ def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
     for name, chart in charts.items():
         try:
             save(chart(), folder / f"{name}.svg")
+            print(folder / f"{name}.svg")
+            drawn += 1
         except NoData as reason:
             print(f"skipped {name}: {reason}")
-            continue
-        print(folder / f"{name}.svg")
-        drawn += 1
     return 0 if drawn else 1
 
 
@@ -969,37 +952,38 @@ def files_of(folder: Path) -> list[File]:
     names = (*results.SWEEP_FILES, results.COUNTERS_FILE, results.ACCURACY_FILE, results.SHAPES_FILE)
     names += (results.TENSOR_SHAPES_FILE, results.ENERGY_FILE, results.SUSTAINED_FILE)
     has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
+    no_sweep = f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and"
     paths = [folder / name for name in names if (folder / name).exists()]
     try:
         files = usable(paths if has_sweep else sorted(folder.glob("*.json")))
     except ResultsError as error:
-        raise ResultsError(
-            f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and other files can not be used: {error}"
-        ) from None
+        raise ResultsError(f"{no_sweep} other files can not be used: {error}") from None
     if any(file.kind == "programs" for file in files):
         raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
     if not any(file.is_results for file in files):
-        raise ResultsError(f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and no other results")
+        raise ResultsError(f"{no_sweep} no other results")
     return [*of_one_protocol(files), *(file for file in files if file.kind == "counters")]
 
 
 def of_one_protocol(files: Sequence[File]) -> list[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
     names, kept = [name for name in results.PROTOCOL if name not in results.CASE], []
+
+    def key(file: File) -> str:
+        context = file.document["context"]
+        compared = [results.protocol_value(context["protocol"], name) for name in names]
+        return str([(context.get("device") or {}).get("name"), compared])
+
     for kind in ("sweep", *results.MODES):
-        keys = {}
-        for at, file in enumerate(files):
-            if file.kind == kind:
-                context = file.document["context"]
-                compared = [results.protocol_value(context["protocol"], name) for name in names]
-                keys[at] = str([(context.get("device") or {}).get("name"), compared])
-        usual = max(keys.values(), key=[*keys.values()].count, default=None)
-        for at, key in keys.items():
-            if key == usual:
-                kept.append(files[at])
+        of_kind = [file for file in files if file.kind == kind]
+        keys = [key(file) for file in of_kind]
+        usual = max(keys, key=keys.count, default=None)
+        for file in of_kind:
+            if key(file) == usual:
+                kept.append(file)
             else:
                 what = "another protocol or device than most files of its folder"
-                results.warn(f"{files[at].path} has {what}, and is not drawn")
+                results.warn(f"{file.path} has {what}, and is not drawn")
     return kept
 
 
@@ -1010,16 +994,11 @@ def source_of(files: Sequence[File]) -> Source:
         is_shapes = file.kind == "sweep" and Path(file.path).name.startswith(Path(results.SHAPES_FILE).stem)
         of_kind.setdefault("shapes" if is_shapes else file.kind, []).append(file)
 
-    def table(kind: str) -> pd.DataFrame | None:
-        return load(of_kind[kind]) if kind in of_kind else None
-
     executed = [*of_kind.get("check", ()), *of_kind.get("count", ())]
     return Source(
         results=load(of_kind.get("sweep", executed)),
         counters=load_counters(of_kind["counters"][-1]) if "counters" in of_kind else None,
-        accuracy=table("accuracy"),
-        shapes=table("shapes"),
-        energy=table("energy"),
+        **{kind: load(of_kind[kind]) for kind in ("accuracy", "shapes", "energy") if kind in of_kind},
     )
 
 
@@ -1044,7 +1023,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    try:
+    with needs.stopping(ResultsError, OSError):
         folders = [path for path in options.results if path.is_dir()]
         files = usable(path for path in options.results if path not in folders)
         source = source_of([*files, *(file for folder in folders for file in files_of(folder))])
@@ -1056,5 +1035,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first = options.results[0]
         beside = (first if first in folders else first.parent) / "charts"
         return draw(chosen(charts, options.only), options.out or beside)
-    except (ResultsError, OSError) as error:
-        needs.stop(error)

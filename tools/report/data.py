@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
 
 def present(fields: Mapping[str, Any]) -> dict:
     """Without the fields that are missing."""
-    return {name: value for name, value in ((n, plain(v)) for n, v in fields.items()) if value is not None}
+    return {name: value for name, field in fields.items() if (value := plain(field)) is not None}
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:
@@ -84,12 +84,8 @@ def protocol_key(context: dict) -> tuple:
 
 
 VERIFIED = {True: "verified", False: "not verified", None: "verified or not"}
-WORDS = {
-    "check": "accesses checked",
-    "count": "counted",
-    "accuracy": "errors compared",
-    "sustain": "sustained",
-}  # if on
+# Of modes that are on.
+WORDS = {"check": "accesses checked", "count": "counted", "accuracy": "errors compared", "sustain": "sustained"}
 
 
 def protocol_titles(protocols: Sequence[dict]) -> list[str]:
@@ -174,33 +170,24 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
         "throttled": row.throttled is True,
         "few": row.few_samples,
+        "group": f"{row.kernel} {row.gpus} {file}",
     }
-    case["group"] = f"{row.kernel} {row.gpus} {file}"
     case |= telemetry_of(row) | turns_of(row)
     if row.measured:
-        time = row.time_us
-        case |= {
-            "us": row.microseconds,
-            "tflops": row.tflops,
-            "tflops_low": row.tflops * row.microseconds / time["ci_high"],
-            "tflops_high": row.tflops * row.microseconds / time["ci_low"],
-            "written_speed": f"{significant(row.tflops)} TFLOP/s",
-            "samples": row.samples_us,
-            "rivals": row.cublas_samples_us if isinstance(row.cublas_samples_us, list) else None,
-        }
+        low, high = (row.tflops * row.microseconds / row.time_us[end] for end in ("ci_high", "ci_low"))
+        case |= {"us": row.microseconds, "tflops": row.tflops, "tflops_low": low, "tflops_high": high}
+        case |= {"written_speed": f"{significant(row.tflops)} TFLOP/s", "samples": row.samples_us}
+        if isinstance(row.cublas_samples_us, list):
+            case["rivals"] = row.cublas_samples_us
         if case["err"]:
             case["written_err"] = error_size(case["err"])
         if case["watts"] is not None:
             case["power"] = f"{case['watts']:.0f} W at {case['mhz']} MHz"
         if not pd.isna(row.vs_cublas):
             low, high = row.vs_cublas_ci
-            case |= {
-                "of": 100 * row.vs_cublas,
-                "of_low": 100 * low,
-                "of_high": 100 * high,
-                "of_least": 100 * row.of_cublas,
-                "written_ratio": f"{share(row.vs_cublas)} ({share(low)} to {share(high)})",
-            }
+            case |= {"of": 100 * row.vs_cublas, "of_low": 100 * low, "of_high": 100 * high}
+            case |= {"of_least": 100 * row.of_cublas}
+            case["written_ratio"] = f"{share(row.vs_cublas)} ({share(low)} to {share(high)})"
     return present(case)
 
 
@@ -264,19 +251,17 @@ def gather(paths: Sequence[Path]) -> Report:
     files = usable(paths)
     paths = [Path(file.path) for file in files]
     sources = short_names(paths)
-    judged: list[dict] = []
+    judged = [file.document for file in files if file.kind == "verdicts"]
     for index, (file, source) in enumerate(zip(files, sources, strict=True)):
         if file.is_results:
             tables[index] = load([file])
             with as_the_schema_has_it(file.path):
                 for what, where in notes_of(source, tables[index], file.document):
                     notes.setdefault(what, []).append(where)
-        elif file.kind == "verdicts":
-            judged.append(file.document)
-            if file.document.get("interrupted"):
-                notes.setdefault("Interrupted, so that files are missing", []).append(source)
-        else:
+        elif file.kind != "verdicts":
             notes.setdefault("Not shown, without cases of the runner", []).append(f"{source}{Path(file.path).suffix}")
+        elif file.document.get("interrupted"):
+            notes.setdefault("Interrupted, so that files are missing", []).append(source)
     with as_the_schema_has_it(", ".join(map(str, paths)), VERDICTS_SCHEMA):
         report.tables += (Table(*board) for board in leaderboards(judged))
         report.judged_on = [device_name(document["context"]) for document in judged]
@@ -288,13 +273,15 @@ def gather(paths: Sequence[Path]) -> Report:
     contexts = {index: rows.context.iloc[0] for index, rows in tables.items()}
     keys = {protocol_key(context): context["protocol"] for context in contexts.values()}
     report.protocols = protocol_titles(list(keys.values()))
-    names = names_of(row for rows in tables.values() for row in rows.itertuples())
-    report.looks = looks_of((row for rows in tables.values() for row in rows.itertuples()), names)
-    for index, rows in tables.items():
+    rows_of = {index: list(rows.itertuples()) for index, rows in tables.items()}
+    every = [row for rows in rows_of.values() for row in rows]
+    names = names_of(every)
+    report.looks = looks_of(every, names)
+    for index, rows in rows_of.items():
         with as_the_schema_has_it(paths[index]):
             protocol = list(keys).index(protocol_key(contexts[index]))
-            report.files.append({"file": sources[index]} | file_facts(contexts[index], rows))
-            for row in rows.itertuples():
+            report.files.append({"file": sources[index]} | file_facts(contexts[index], tables[index]))
+            for row in rows:
                 case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
                 report.cases.append(case | {"id": len(report.cases)})
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))

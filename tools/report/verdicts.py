@@ -14,8 +14,9 @@ AGAIN = ("SHA-256", "runs it again")
 
 def again(document: dict, verdict: dict) -> str:
     """The command that judges a file once more, with the same hidden cases."""
-    words = ["runner", "--judge", verdict["file"], "--sizes", document["sizes"], "--secret", document["secret"]]
-    return shlex.join(words)
+    return shlex.join(
+        ["runner", "--judge", verdict["file"], "--sizes", document["sizes"], "--secret", document["secret"]]
+    )
 
 
 def speed_text(speed: dict) -> str:
@@ -31,18 +32,10 @@ def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str],
     for rank, (document, verdict) in enumerate(judged, 1):
         ratio = verdict["vs_cublas"] or {}
         speeds = {speed["size"]: speed_text(speed) for speed in verdict["speeds"]}
-        rows.append(
-            [
-                rank,
-                verdict["file"],
-                *(None if key not in ratio else float(f"{ratio[key]:.4g}") for key in ("mean", "ci_low", "ci_high")),
-                *(speeds.get(size) for size in sizes.split(",")),
-                "yes" if any(speed["throttled"] for speed in verdict["speeds"]) else "",
-                ", ".join(verdict["weak_on"]),
-                verdict["hash"],
-                again(document, verdict),
-            ]
-        )
+        ratios = (float(f"{ratio[key]:.4g}") if key in ratio else None for key in ("mean", "ci_low", "ci_high"))
+        throttled = "yes" * any(speed["throttled"] for speed in verdict["speeds"])
+        rest = [throttled, ", ".join(verdict["weak_on"]), verdict["hash"], again(document, verdict)]
+        rows.append([rank, verdict["file"], *ratios, *map(speeds.get, sizes.split(",")), *rest])
     return columns, rows
 
 
@@ -66,10 +59,8 @@ def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str
                 "whose intervals overlap may be equally fast."
             )
             yield f"Leaderboard: {where}", text, *ranking(of["accepted"], sizes)
-            steps = [[verdict["file"], step] for _, verdict in of["accepted"] for step in verdict["notes"]]
-            if steps:
-                text = "What to know of the ranked files."
-                yield f"Notes: {where}", text, ["file", "note"], steps
+            if steps := [[verdict["file"], step] for _, verdict in of["accepted"] for step in verdict["notes"]]:
+                yield f"Notes: {where}", "What to know of the ranked files.", ["file", "note"], steps
         for word, text in (
             ("refused", "Wrong somewhere, faster than the machine can be, or no kernel for these sizes."),
             ("undecided", "Nothing is wrong with these as far as they could be tried, and they have no time."),
