@@ -25,6 +25,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from tools import counts, forms, programs, results, turns
+from tools.counters import ratio
 from tools.docs import pages
 from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
 from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, size_text
@@ -50,11 +51,7 @@ OF_CASES: dict[str, tuple[str, Form]] = {
     "percent_of_peak": ("percent_of_peak", percent),
     "error": ("rel_err", error_size),
 }
-OF_KERNELS: dict[str, tuple[str, Form]] = {
-    "registers": ("registers", whole),
-    "spills": ("spill_bytes", whole),
-    "occupancy": ("occupancy", share),
-}
+OF_KERNELS = {"registers": ("registers", whole), "spills": ("spill_bytes", whole), "occupancy": ("occupancy", share)}
 PEAKS = {"fp32_peak_gflops": "fp32", "dram_peak_gbytes_s": "dram"}  # in TFLOP/s and TB/s
 COUNTER_FORMS = {field: form for _, field, form in forms.COUNTER_ROWS}
 
@@ -70,9 +67,7 @@ FILES = {
 
 
 class Folders:
-    """The results of one device: cold.json, and where they exist warm.json, end-to-end.json, counters.json,
-    accuracy.json, shapes.json and kernels.json (what `runner --list=json` prints); and the folder of what was
-    counted. Each is read when a block asks for it."""
+    """The results of one device, and the folder of what was counted. Each file is read when a block asks for it."""
 
     def __init__(self, results: Path, counted: Path):
         self.path, self.counted = results, counted
@@ -120,55 +115,50 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not pd.isna(value)
 
 
-def of_turn(row, shape: str) -> Iterator[tuple[str, str, Value]]:
-    """What a kernel took back to back: quantity, rest of the name, value."""
+def of_turn(row) -> Iterator[tuple[str, float | None, Form]]:
+    """What a kernel took back to back: the quantity, its value and its form."""
     if not isinstance(turn := row.sustained if row.outcome == "sustained" else row.energy, dict):
         return
-    own, rival = turn["kernel"], turn.get("cublas")
-    if rival:
-        yield "back_to_back", shape, Value(own["gflops"] / rival["gflops"], share)
-    if "joules_per_product" in own:
-        yield "joules", shape, Value(own["joules_per_product"], forms.joules)
-        yield "watts", shape, Value(own["watts"], "{:.0f} W".format)
-        yield "gflops_per_joule", shape, Value(own["gflops_per_watt"], significant)
-        if rival and "joules_per_product" in rival:
-            yield "energy_of_cublas", shape, Value(own["joules_per_product"] / rival["joules_per_product"], share)
-    if (clock := own["trace"].get("mean_sm_clock_mhz")) is not None:
-        yield "clock", shape, Value(clock, "{:.0f} MHz".format)
-    if row.outcome != "sustained":
-        return
-    flops = 2.0 * row.m * row.n * row.k
-    for quantity, of in (("sustained", own), ("sustained_cublas", rival)):
-        if of:
-            for end, speed in zip(("first", "last"), turns.ends_of(of, flops), strict=True):
-                yield quantity, f"{shape}.{end}", Value(speed, significant)
-    if (celsius := turns.last_temperature(own)) is not None:
-        yield "celsius", shape, Value(celsius, "{:.0f} °C".format)
+    own, rival = turn["kernel"], turn.get("cublas") or {}
+    joules, joules_of_rival = (of.get("joules_per_product") for of in (own, rival))
+    yield "back_to_back", ratio(own["gflops"], rival.get("gflops")), share
+    yield "joules", joules, forms.joules
+    yield "watts", own.get("watts"), "{:.0f} W".format
+    yield "gflops_per_joule", own.get("gflops_per_watt"), significant
+    yield "energy_of_cublas", ratio(joules, joules_of_rival), share
+    yield "clock", own["trace"].get("mean_sm_clock_mhz"), "{:.0f} MHz".format
+    if row.outcome == "sustained":
+        for quantity, of in (("sustained", own), ("sustained_cublas", rival)):
+            first, last = turns.ends_of(of, 2.0 * row.m * row.n * row.k) if of else (None, None)
+            yield f"{quantity}.first", first, significant
+            yield f"{quantity}.last", last, significant
+        yield "celsius", turns.last_temperature(own), "{:.0f} °C".format
 
 
-def of_case(row) -> Iterator[tuple[str, str, Value]]:
-    shape = f"{row.m}" if row.side == row.m else size_text(row.shape)
-    if row.measured:
-        for quantity, (column, form) in OF_CASES.items():
-            if is_number(value := getattr(row, column)):
-                yield quantity, shape, Value(value, form)
+def of_case(row) -> Iterator[tuple[str, float | None, Form]]:
+    """A part of the name that stands behind the size follows the quantity."""
+    for quantity, (column, form) in OF_CASES.items() if row.measured else ():
+        yield quantity, getattr(row, column), form
     if isinstance(row.accuracy, dict) and isinstance(row.data, str):
-        for quantity, error in (("relative", row.rel_err), ("componentwise", row.accuracy.get("componentwise_err"))):
-            if is_number(error):
-                yield quantity, f"{shape}.{row.data}", Value(error, error_size)
-                if quantity == "componentwise":
-                    yield "roundings", f"{shape}.{row.data}", Value(2**24 * error, forms.tenths)
-    yield from of_turn(row, shape)
+        componentwise = row.accuracy.get("componentwise_err")
+        yield f"relative.{row.data}", row.rel_err, error_size
+        yield f"componentwise.{row.data}", componentwise, error_size
+        yield f"roundings.{row.data}", ratio(componentwise, 2**-24), forms.tenths
+    yield from of_turn(row)
 
 
 def of_results(rows: pd.DataFrame) -> Dictionary:
     found: dict[str, Value] = {}
     for row in rows.itertuples():
-        of_kernel = {q: Value(getattr(row, column), form) for q, (column, form) in OF_KERNELS.items()}
+        shape = f"{row.m}" if row.side == row.m else size_text(row.shape)
+        values = [(quantity, "", getattr(row, column), form) for quantity, (column, form) in OF_KERNELS.items()]
+        for quantity, number, form in of_case(row):
+            quantity, point, rest = quantity.partition(".")
+            values.append((quantity, f".{shape}{point}{rest}", number, form))
         for kernel in names_of(row.kernel):
-            found |= {f"{q}.{kernel}": value for q, value in of_kernel.items() if is_number(value.number)}
-            for quantity, rest, value in of_case(row):
-                found[f"{quantity}.{kernel}.{rest}"] = value
+            found |= {
+                f"{q}.{kernel}{rest}": Value(number, form) for q, rest, number, form in values if is_number(number)
+            }
     context = rows.context.iloc[0]
     for part in ("device", "protocol"):
         for field, number in (context.get(part) or {}).items():
