@@ -10,10 +10,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-usage() {
-  say "usage: scripts/leaderboard.sh FOLDER [-o PAGE] [options of the runner, such as --sizes 1024,4096]"
-  exit 2
-}
+usage() { refuse "usage: scripts/leaderboard.sh FOLDER [-o PAGE] [options of the runner, such as --sizes 1024,4096]"; }
 
 case ${1:-} in "" | -*) usage ;; esac
 folder=$1

@@ -15,6 +15,12 @@ die() {
   exit 1
 }
 
+# For a command line that is wrong.
+refuse() {
+  say "$*"
+  exit 2
+}
+
 is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
 # Installs those of the given packages that are missing. Where apt is absent, lists them and goes on: they may be there
@@ -62,10 +68,13 @@ explain_nvcc() {
 
 has_gpu() { nvidia-smi -L >/dev/null 2>&1 || [ -e /dev/nvidiactl ]; }
 
+# of_gpu FIELD: what nvidia-smi says of the first GPU.
+of_gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1; }
+
 # "nvidia-h200" of the first GPU, "gpu" where it has no name: the folder of its results.
 device_slug() {
   local name
-  name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+  name=$(of_gpu name) || true
   printf '%s' "${name:-gpu}" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-' | sed 's/^-//; s/-$//'
 }
 
@@ -82,7 +91,7 @@ build_in() {
 # CMake's architectures for the GPU in this machine, or nothing where it can not be asked.
 native_architecture() {
   local capability
-  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+  capability=$(of_gpu compute_cap | tr -d .)
   case $capability in
     90) printf '90a-real' ;;
     [0-9]*) printf '%s-real' "$capability" ;;

@@ -54,11 +54,6 @@ show_help() {
   printf '\nSteps: %s\n' "${all//,/, }"
 }
 
-refuse() {
-  say "$*"
-  exit 2
-}
-
 while [ $# -gt 0 ]; do
   case $1 in
     --out | --build | --steps)
@@ -66,27 +61,18 @@ while [ $# -gt 0 ]; do
       printf -v "${1#--}" '%s' "$2"
       shift 2
       ;;
-    --resume)
-      resume=yes
-      shift
-      ;;
-    -h | --help)
-      show_help
-      exit
-      ;;
+    --resume) resume=yes && shift ;;
+    -h | --help) show_help && exit ;;
     *) refuse "unknown option $1; --help tells of all" ;;
   esac
 done
 for step in ${steps//,/ }; do
-  case ,$all, in
-    *",$step,"*) ;;
-    *) refuse "unknown step $step; there are ${all//,/, }" ;;
-  esac
+  [[ ,$all, == *",$step,"* ]] || refuse "unknown step $step; there are ${all//,/, }"
 done
 
-device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || true
+device=$(of_gpu name) || true
 [ -n "$device" ] || die "This machine has no NVIDIA GPU that nvidia-smi knows."
-say "$device, board $(nvidia-smi --query-gpu=uuid --format=csv,noheader | head -n 1)" # results do not name it
+say "$device, board $(of_gpu uuid)" # results do not name it
 out=${out:-$ROOT/results/$(device_slug)}
 logs=$build/logs
 mkdir -p "$out" "$logs"
@@ -96,18 +82,14 @@ progress=$out/progress
 [ -n "$resume" ] || rm -f "$progress"
 
 # Squares between and at powers of two, sizes that no tile divides, and products that are flat, thin, deep and shallow.
-shapes=(256 512 768 1000 1024 1500 2000 2048 3001 3072 4096 5120 6144 8192 12288 16384
-  8192x8192x512 4096x128x4096 128x4096x4096 1024x1024x16384 16384x16384x64 4095x4097x4099)
+shapes=256,512,768,1000,1024,1500,2000,2048,3001,3072,4096,5120,6144,8192,12288,16384
+shapes+=,8192x8192x512,4096x128x4096,128x4096x4096,1024x1024x16384,16384x16384x64,4095x4097x4099
 
 # What the executor counts, for pages that compare counts with counters; and the default variants of the others.
 counted=(1:\* 2:\* 3:\* 4:\* 5:\* 6:\* 7:\*)
 others=(8 9 10 11 12 13)
 
 levels='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
-
-list_kernels() {
-  "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json"
-}
 
 # measure FILE OPTION... runs the runner as anyone would, from the build folder, so that the command line in the results
 # holds no path of this machine. What was measured before a failure is kept.
@@ -127,28 +109,12 @@ counters() {
   PYTHONPATH=$ROOT python3 -m tools.counters --build "$build" --size "$size" --out "$out/$file" "$@"
 }
 
-calibrate() {
-  PYTHONPATH=$ROOT/library/python SGEMM_LIBRARY=$build/library/libsgemm.so \
-    python3 -m sgemm calibrate --out "$out/calibration.txt"
-}
-
-needs_tests() {
-  case ,$steps, in
-    *,test,* | *,sanitize,*) echo ON ;;
-    *) echo OFF ;;
-  esac
-}
-
-# The commit that the runner was built from, with a note if files were changed.
-built_commit() { "$build/runner" --version | sed 's/.*, commit //'; }
-
-# Begins the file of the steps that are done, or compares it with the build.
+# Begins the file of the steps that are done, or compares it with the build. Its commit has a note if files were changed.
 require_one_commit() {
   local commit
-  commit=$(built_commit) || die "$build/runner is missing: the step build makes it."
-  case $commit in
-    *changes) [ -z "$resume" ] || die "--resume: files differ from the commit, so the results would not be of one." ;;
-  esac
+  commit=$("$build/runner" --version | sed 's/.*, commit //') || die "$build/runner is missing: the step build makes it."
+  [[ $commit != *changes ]] || [ -z "$resume" ] ||
+    die "--resume: files differ from the commit, so the results would not be of one."
   [ -s "$progress" ] || printf 'commit %s\n' "$commit" >"$progress"
   [ "$(head -n 1 "$progress")" = "commit $commit" ] ||
     die "--resume: the results so far are of $(head -n 1 "$progress"), the build is of commit $commit." \
@@ -158,19 +124,17 @@ require_one_commit() {
 is_done() { [ "$1" != build ] && [ -n "$resume" ] && grep -qx "done $1" "$progress"; }
 
 run_step() {
+  local tests=OFF
+  [[ ,$steps, != *,test,* && ,$steps, != *,sanitize,* ]] || tests=ON
   case $1 in
-    build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" "-DSGEMM_BUILD_TESTS=$(needs_tests)" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
+    build) { find_nvcc || { explain_nvcc; false; }; } && build_in "$build" "-DSGEMM_BUILD_TESTS=$tests" "-DCMAKE_CUDA_ARCHITECTURES=$(native_architecture)" ;;
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
     sanitize) "$ROOT/scripts/sanitize.sh" "$build" ;;
-    list) list_kernels ;;
+    list) "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json" ;;
     cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
-    shapes)
-      measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
-      ;;
-    shapes-tensor)
-      measure shapes_tensor.json --kernel cublas,10-13,15-19 --l2 cold --sizes "$(IFS=, && echo "${shapes[*]}")"
-      ;;
+    shapes) measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$shapes" ;;
+    shapes-tensor) measure shapes_tensor.json --kernel cublas,10-13,15-19 --l2 cold --sizes "$shapes" ;;
     levels)
       measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
         measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&
@@ -189,7 +153,10 @@ run_step() {
       ;;
     energy) measure energy.json --kernel 0-13,15-19 --sizes 512:8192 --l2 cold --energy ;;
     sustained) measure sustained.json --kernel 9,11-13,15-19 --sizes 8192 --sustain 20 ;;
-    calibrate) calibrate ;;
+    calibrate)
+      PYTHONPATH=$ROOT/library/python SGEMM_LIBRARY=$build/library/libsgemm.so \
+        python3 -m sgemm calibrate --out "$out/calibration.txt"
+      ;;
     counters) counters 4096 counters.json ;;
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;

@@ -35,10 +35,7 @@ case ${1:-} in
     requirements="requirements-site.txt"
     packages+=(python3-jsonschema python3-pytest)
     ;;
-  *)
-    say "usage: scripts/python.sh [--dev | --fleet | --site | --wheel]"
-    exit 2
-    ;;
+  *) refuse "usage: scripts/python.sh [--dev | --fleet | --site | --wheel]" ;;
 esac
 
 command -v python3 >/dev/null || install_packages python3 python3-venv

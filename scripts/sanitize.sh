@@ -13,10 +13,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export PATH=$PATH:/usr/local/cuda/bin
-if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
-  say "usage: scripts/sanitize.sh [BUILD]"
-  exit 2
-fi
+if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then refuse "usage: scripts/sanitize.sh [BUILD]"; fi
 build=${1:-$ROOT/build}
 logs=$build/logs
 tests=$build/tests/gpu_tests

@@ -14,29 +14,18 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-usage() {
-  say "usage: scripts/site.sh [-o DIR]"
-  exit 2
-}
-
-folder=$ROOT/build-site
-while getopts :o: option; do
-  case $option in
-    o) folder=$OPTARG ;;
-    *) usage ;;
-  esac
-done
-if [ $# -ge "$OPTIND" ] || [ -z "$folder" ]; then
-  usage
-fi
+case "$#:${1:-}" in
+  0:) folder=$ROOT/build-site ;;
+  2:-o) folder=$2 ;;
+  *) folder='' ;;
+esac
+[ -n "$folder" ] || refuse "usage: scripts/site.sh [-o DIR]"
 
 is_site() { [ -e "$1/search/search_index.js" ]; }
 is_empty() { [ -d "$1" ] && [ -z "$(ls -A "$1")" ]; }
 
-if [ -e "$folder" ] && ! is_site "$folder" && ! is_empty "$folder"; then
-  say "$folder is there and is no site, so it is left alone. Please name another folder, or remove it."
-  exit 2
-fi
+[ ! -e "$folder" ] || is_site "$folder" || is_empty "$folder" ||
+  refuse "$folder is there and is no site, so it is left alone. Please name another folder, or remove it."
 mkdir -p "$(dirname "$folder")"
 folder=$(cd "$(dirname "$folder")" && pwd)/$(basename "$folder")
 
