@@ -16,6 +16,7 @@ Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -27,6 +28,8 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tools import needs
 
 SECTOR_BYTES = 32
 WARP = 32
@@ -136,10 +139,8 @@ def derive(counters: dict, flops: float | None) -> dict:
 
 def number_in(cell: str) -> float | None:
     """ "1,234.5" as a number; None for "n/a" and the like."""
-    try:
+    with contextlib.suppress(ValueError):
         return float(cell.replace(",", ""))
-    except ValueError:
-        return None
 
 
 def launches_in(text: str) -> Iterator[tuple[str, dict]]:
@@ -168,10 +169,8 @@ def find_ncu() -> str:
     chosen = os.environ.get("NCU")
     found = shutil.which(chosen) if chosen else shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")
     if not found:
-        raise FileNotFoundError(
-            "there is no ncu, Nsight Compute's program, which comes with the CUDA Toolkit: put it on PATH or name it "
-            "in $NCU"
-        )
+        comes = "Nsight Compute's program, which comes with the CUDA Toolkit"
+        raise FileNotFoundError(f"there is no ncu, {comes}: put it on PATH or name it in $NCU")
     return found
 
 
@@ -290,12 +289,10 @@ def write_atomically(path: Path, document: dict) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument(
-        "kernels", nargs="*", metavar="ID", help="as --kernel takes them (default: chapters, with their variants)"
-    )
+    parser = needs.parser(__doc__)
+    parser.allow_abbrev = False
+    which = "as --kernel takes them (default: chapters, with their variants)"
+    parser.add_argument("kernels", nargs="*", metavar="ID", help=which)
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder with the runner (default: build)")
     parser.add_argument("--size", type=int, default=4096, help="M = N = K (default: 4096)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for a kernel (default: 300)")

@@ -120,15 +120,14 @@ class Case:
         """The sum of a field of several kinds of access."""
         return sum(self.counts[kind][field] for kind in kinds)
 
-    def measured(self, *metrics: str) -> float | None:
+    def measured(self, *metrics: str, factor: int = 1) -> float | None:
         """The sum of those that are there, None where none is."""
         known = [self.metrics[metric]["value"] for metric in metrics if metric in self.metrics]
-        return sum(known) if known else None
+        return sum(known) * factor if known else None
 
     def pair(self, quantity: Quantity) -> Pair:
         counted = self.of(*quantity.kinds, field=quantity.field) if quantity.kinds else self.counts.get(quantity.field)
-        measured = self.measured(quantity.metric)
-        return Pair(counted, None if measured is None else measured * quantity.factor)
+        return Pair(counted, self.measured(quantity.metric, factor=quantity.factor))
 
     def per_request(self, kind: str, quantity: Quantity) -> Pair:
         """Wavefronts or conflicts of an access to shared memory, each side by its own requests."""
@@ -174,9 +173,8 @@ class Comparison:
         return self.cases[0].row.context
 
     def case(self, kernel: str) -> Case:
-        for case in self.cases:
-            if case.kernel == kernel:
-                return case
+        if found := next((case for case in self.cases if case.kernel == kernel), None):
+            return found
         raise ResultsError(f"nothing was counted of {kernel} at {self.size}")
 
 
@@ -201,30 +199,26 @@ def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison
 def quantities(case: Case) -> dict[str, tuple[Pair, Form]]:
     """What was counted and measured of a kernel, by title, each with how it is written."""
     found: dict[str, tuple[Pair, Form]] = {}
-
-    def add(title: str, pair: Pair, form: Form = significant) -> None:
-        found[title] = pair, form
-
     for array in ("a", "b"):
         times = case.counts["reads_per_element"][array]
-        add(f"times each element of {array.upper()} is read", Pair(times, None), plain_count)
+        found[f"times each element of {array.upper()} is read"] = Pair(times, None), plain_count
     asked = case.of("global_loads", "global_stores", "async_copies", field="bytes")
     m, n, _ = case.row.shape
-    add("bytes asked of global memory per element of C", Pair(asked / (m * n), None), plain_count)
+    found["bytes asked of global memory per element of C"] = Pair(asked / (m * n), None), plain_count
     for what in ("global load", "global store"):
         requests, sectors = (case.pair(GLOBAL[f"{what} {field}"]) for field in ("requests", "sectors"))
-        add(f"{what} requests", requests, count)
-        add(f"sectors per {what} request", Pair(*map(ratio, sectors, requests)))
+        found[f"{what} requests"] = requests, count
+        found[f"sectors per {what} request"] = Pair(*map(ratio, sectors, requests)), significant
     for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
         made, none = kind in case.accesses(), Pair(None, None)
-        add(f"{what} requests", case.pair(requests) if made else none, count)
-        add(f"wavefronts per {what}", case.per_request(kind, wavefronts) if made else none, hundredths)
-        add(f"conflicts per {what}", case.per_request(kind, conflicts) if made else none, hundredths)
-    add("arrivals of a warp at a barrier", Pair(case.counts["barriers"], None), count)
-    add("FLOP", case.pair(FLOPS), count)
-    add("bytes from L2 to the SMs", case.l2_to_sm, in_bytes)
+        found[f"{what} requests"] = case.pair(requests) if made else none, count
+        found[f"wavefronts per {what}"] = case.per_request(kind, wavefronts) if made else none, hundredths
+        found[f"conflicts per {what}"] = case.per_request(kind, conflicts) if made else none, hundredths
+    found["arrivals of a warp at a barrier"] = Pair(case.counts["barriers"], None), count
+    found["FLOP"] = case.pair(FLOPS), count
+    found["bytes from L2 to the SMs"] = case.l2_to_sm, in_bytes
     for schedule in SCHEDULES:
-        add(f"DRAM bytes, blocks {schedule.replace('_', ' ')}", case.dram(schedule), in_bytes)
+        found[f"DRAM bytes, blocks {schedule.replace('_', ' ')}"] = case.dram(schedule), in_bytes
     return found
 
 

@@ -80,22 +80,13 @@ class Touched:
         return found
 
     def touched(self, size: int) -> set[int]:
-        """The numbers of the pieces of so many bytes that are touched."""
+        """The numbers of the pieces of so many bytes that are touched, such as lines, or rows of banks."""
         return {(at + byte) // size for at in self.places for byte in range(0, self.bytes, WORD)}
-
-    @property
-    def rows(self) -> list[int]:
-        """The lines, or rows of banks, that are touched, by number."""
-        return sorted(self.touched(LINE))
-
-    @property
-    def sectors(self) -> set[int]:
-        return self.touched(SECTOR)
 
     @property
     def moves_more(self) -> bool:
         """Whether its sectors hold words that no lane asks for."""
-        return self.access.is_global and len(self.touched(WORD)) * WORD < len(self.sectors) * SECTOR
+        return self.access.is_global and len(self.touched(WORD)) * WORD < len(self.touched(SECTOR)) * SECTOR
 
     def summary(self) -> str:
         """What the request takes, and the average over all requests of the line where that is another number."""
@@ -103,17 +94,15 @@ class Touched:
         sectors, wavefronts, conflicts = (ratio(self.line[field], requests) for field in fields)
         parts = [plural(len(self.lanes), "active lane")] if len(self.lanes) < 32 else []
         if self.access.is_global:
-            text = plural(len(self.sectors), "sector")
-            if sectors is not None and abs(sectors - len(self.sectors)) > 0.05:
-                text += f" ({sectors:.3g} on average)"
-            parts += [plural(len(self.rows), "line"), text]
+            own = len(self.touched(SECTOR))
+            average = f" ({sectors:.3g} on average)" if sectors is not None and abs(sectors - own) > 0.05 else ""
+            parts += [plural(len(self.touched(LINE)), "line"), plural(own, "sector") + average]
         if wavefronts and (not self.access.is_global or self.access.kind == "async_copy"):
             text = plural(round(wavefronts, 2), "wavefront") + " for shared memory" * self.access.is_global
-            if self.bytes > WORD:
-                at_a_time = {2.0: "half a warp", 4.0: "a quarter of a warp"}
-                needed = wavefronts - (conflicts or 0)
-                text += f", {at_a_time[needed]} at a time" if needed in at_a_time else ""
-            parts.append(text)
+            served = (
+                {2.0: ", half a warp at a time", 4.0: ", a quarter of a warp at a time"} if self.bytes > WORD else {}
+            )
+            parts.append(text + served.get(wavefronts - (conflicts or 0), ""))
         if conflicts:
             parts.append(f"{round(conflicts, 2):g} of them for bank conflicts")
         return ", ".join(parts)
@@ -130,10 +119,9 @@ def find(cases: Sequence[Case], access: Access) -> Touched:
     wanted = (access.kind, access.array)
     lines = [line for line in case.lines if (line["kind"], line.get("array", "")) == wanted and "example" in line]
     busiest = sorted(lines, key=lambda line: -line["requests"])[: access.among]
-    busiest.sort(key=lambda line: line["line"])
     if len(busiest) <= access.rank:
         raise NoData(f"{access.kernel} has no {access.kind} of {access.array or 'memory'}")
-    return Touched(access, busiest[access.rank])
+    return Touched(access, sorted(busiest, key=lambda line: line["line"])[access.rank])
 
 
 def ranges(numbers: Sequence[int]) -> str:
@@ -180,7 +168,7 @@ def marks(kind: Spec, rows: Sequence[dict]) -> Spec:
 
 
 def panel(touched: Touched) -> Spec:
-    is_global, rows = touched.access.is_global, touched.rows
+    is_global, rows, sectors = touched.access.is_global, sorted(touched.touched(LINE)), touched.touched(SECTOR)
     cells, lanes, rules, numbers, head, beside = [], [], [], [], [], []
     place = f"{touched.line['file']}:{touched.line['line']}"
     for x, y, text, color in (
@@ -203,7 +191,7 @@ def panel(touched: Touched) -> Spec:
         label = distance((row - rows[0]) * LINE) if is_global else f"words {row * WORDS}–{row * WORDS + WORDS - 1}"
         beside.append({"x": LEFT - 8, "y": y + ROW / 2, "text": label, "color": INK})
         for word in range(WORDS):
-            fetched = is_global and (row * LINE + word * WORD) // SECTOR in touched.sectors
+            fetched = is_global and (row * LINE + word * WORD) // SECTOR in sectors
             cells.append(box(word, 1, y, FETCHED if fetched else CARD))
         wide = max(touched.bytes // WORD, 1)
         for at, of in touched.places.items():
@@ -235,18 +223,14 @@ def draw(title: str, panels: Sequence[Access], cases: Sequence[Case]) -> Chart:
     drawn = [find(cases, access) for access in panels]
     m, n, k = cases[0].row.shape
     size = f"M = N = K = {m}" if m == n == k else f"{m} × {n} × {k}"
-    notes = ["Numbers are lanes; ×n stands for n lanes at one place, all for 32."]
-    if any(touched.moves_more for touched in drawn):
-        notes.append("Pale: what the request moves besides, in sectors of 32 bytes.")
-    under = f"one request of a warp for each access, {size}"
-    return Chart(title, under, [*map(panel, drawn)], " ".join(notes), left=0, width=WIDTH)
+    note = "Numbers are lanes; ×n stands for n lanes at one place, all for 32."
+    pale = " Pale: what the request moves besides, in sectors of 32 bytes."
+    note += pale * any(touched.moves_more for touched in drawn)
+    return Chart(title, f"one request of a warp for each access, {size}", [*map(panel, drawn)], note, 0, WIDTH)
 
 
 def pictures_of(counts: Path) -> dict[str, partial[Chart]]:
     """Of each block `picture` on the pages, drawn from a file of counts."""
     cases = load_counts(counts)
-    found = {}
-    for call in pages.calls("picture", BLOCKS):
-        name, _, title, *panels = call.arguments
-        found[name] = partial(draw, title, [Access(*panel) for panel in panels], cases)
-    return found
+    calls = (call.arguments for call in pages.calls("picture", BLOCKS))
+    return {name: partial(draw, title, [Access(*each) for each in panels], cases) for name, _, title, *panels in calls}

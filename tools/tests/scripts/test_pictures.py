@@ -8,7 +8,7 @@ from conftest import SYNTHETIC, edit, keep, on, refused
 from tools.counts import load_counts
 from tools.docs import pages
 from tools.plots import pictures, plot
-from tools.plots.pictures import Access, Touched, distance, find, lane_label, ranges, shown_rows
+from tools.plots.pictures import LINE, SECTOR, Access, Touched, distance, find, lane_label, ranges, shown_rows
 from tools.plots.plot import NoData
 
 COUNTS = SYNTHETIC / "counts_4096.json"
@@ -24,16 +24,20 @@ def touched(lanes: list[int | None], bytes_: int = 4, kind: str = "global_load",
 
 def test_lines_and_sectors_of_a_request():
     neighbours = touched([4 * lane for lane in range(32)])
-    assert (neighbours.rows, len(neighbours.sectors), neighbours.moves_more) == ([0], 4, False)
+    assert (sorted(neighbours.touched(LINE)), len(neighbours.touched(SECTOR)), neighbours.moves_more) == ([0], 4, False)
     scattered = touched([16384 * lane for lane in range(32)])
-    assert (len(scattered.rows), len(scattered.sectors), scattered.moves_more) == (32, 32, True)
+    assert (len(sorted(scattered.touched(LINE))), len(scattered.touched(SECTOR)), scattered.moves_more) == (
+        32,
+        32,
+        True,
+    )
     broadcast = touched([200] * 32)
-    assert (broadcast.rows, broadcast.sectors) == ([1], {6})
+    assert (sorted(broadcast.touched(LINE)), broadcast.touched(SECTOR)) == ([1], {6})
     assert broadcast.places == {200: list(range(32))}
     wide = touched([16 * lane for lane in range(32)], bytes_=16)
-    assert (wide.rows, len(wide.sectors), wide.moves_more) == ([0, 1, 2, 3], 16, False)
+    assert (sorted(wide.touched(LINE)), len(wide.touched(SECTOR)), wide.moves_more) == ([0, 1, 2, 3], 16, False)
     partly = touched([None] * 30 + [0, 124])
-    assert (partly.lanes, len(partly.sectors)) == ({30: 0, 31: 124}, 2)
+    assert (partly.lanes, len(partly.touched(SECTOR))) == ({30: 0, 31: 124}, 2)
 
 
 ROW = [4 * lane for lane in range(32)]
