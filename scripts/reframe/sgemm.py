@@ -19,7 +19,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import jsonschema
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import fixture, parameter, run_after, run_before, sanity_function, variable
@@ -28,6 +27,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tools.check_results import difference  # noqa: E402
 from tools.fleet import folder_name, references  # noqa: E402
 from tools.results import ResultsError, parse_size, read_json, shape_of, size_text  # noqa: E402
 
@@ -103,7 +103,7 @@ class Sweep(rfm.RunOnlyRegressionTest):
         context = read_json(path)["context"]
         folder = Path(self.results) / folder_name(context, self.gpus) / "runs"
         folder.mkdir(parents=True, exist_ok=True)
-        date = context["date"][:19].replace("-", "").replace(":", "").replace("T", "-")
+        date = re.sub("[-:]", "", context["date"][:19]).replace("T", "-")
         kernel = re.sub("[^a-z0-9_]+", "-", self.kernel.lower())
         words = [date, kernel, *([context["protocol"]["l2"]] if self.on_gpu else [])]
         for copy in itertools.count(1):
@@ -126,12 +126,11 @@ class Sweep(rfm.RunOnlyRegressionTest):
             document = read_json(Path(self.stagedir) / RESULTS)
         except ResultsError:
             return ["the runner left no results", *self.last_words()]
-        schema = read_json(ROOT / "runner" / "record" / "results.schema.json")
-        if error := next(jsonschema.Draft202012Validator(schema).iter_errors(document), None):
-            return [f"{RESULTS} breaks its schema: {error.json_path}: {error.message}"]
+        if message := difference(document):
+            return [f"{RESULTS} breaks its schema: {message}"]
         if self.on_gpu and not document["context"]["device"]:
             return [f"the node has no usable GPU: {document['context']['device_error']}"]
-        records = document["benchmarks"]
+        records, sizes = document["benchmarks"], self.sizes.split()
         done = {"measured"} if self.on_gpu else {"measured", "executed"}
         found = [
             f"{record['name']} is {record['outcome']}: {record['reason'] or 'not verified'}"
@@ -139,9 +138,8 @@ class Sweep(rfm.RunOnlyRegressionTest):
             if (record["outcome"] not in done or not record["verified"]) and not self.leaves_layout_out(record)
         ]
         shapes = {shape_of(record) for record in records}
-        if missing := [size for size in self.sizes.split() if parse_size(size) not in shapes]:
-            wanted = len(self.sizes.split())
-            found += [f"{len(missing)} of {wanted} sizes are missing: {', '.join(missing)}", *self.last_words()]
+        if missing := [size for size in sizes if parse_size(size) not in shapes]:
+            found += [f"{len(missing)} of {len(sizes)} sizes are missing: {', '.join(missing)}", *self.last_words()]
         return found
 
     @staticmethod

@@ -55,13 +55,8 @@ ABOUT_A_CASE = tooltip(
 )
 COLOR = {"field": "name", "type": "nominal", "legend": {"title": None}}
 SHAPE = dict(COLOR)
-SIZE = {
-    "field": "side",
-    "type": "quantitative",
-    "title": "M = N = K",
-    "scale": {"type": "log", "base": 2, "nice": False, "padding": 14},
-    "axis": {"format": "d", "grid": False},
-}
+SIZE = {"field": "side", "type": "quantitative", "title": "M = N = K"}
+SIZE |= {"scale": {"type": "log", "base": 2, "nice": False, "padding": 14}, "axis": {"format": "d", "grid": False}}
 PROBLEM = {"field": "problem", "type": "nominal", "sort": None, "title": None}
 
 
@@ -148,35 +143,23 @@ def over_time(quantity: Quantity, height: int) -> Spec:
     has = f"isValid(datum.{quantity.field})"
     line = {"type": "line", "strokeWidth": 1.8}
     dot = {"type": "point", "filled": True, "size": 14, "opacity": 1}
-    return {
-        "height": height,
-        "layer": [
-            layer(line, has, **place, color=COLOR, strokeDash=dashes, detail={"field": "line"}),
-            layer(dot, has, **place, color=COLOR, tooltip=tip),
-        ],
-    }
+    lines = layer(line, has, **place, color=COLOR, strokeDash=dashes, detail={"field": "line"})
+    return {"height": height, "layer": [lines, layer(dot, has, **place, color=COLOR, tooltip=tip)]}
 
 
 def samples() -> Spec:
     """The samples of one case in the order in which they were taken, and cuBLAS's beside them. Each is in percent of
     the median of its kernel, so that the scatter of both can be seen."""
+    near = {"zero": False, "padding": 8}
     place = {
         "x": {"field": "sample", "type": "quantitative", "title": "sample", "axis": {"format": "d", "grid": False}},
-        "y": {
-            "field": "share",
-            "type": "quantitative",
-            "title": "% of their median",
-            "scale": {"zero": False, "padding": 8},
-        },
+        "y": {"field": "share", "type": "quantitative", "title": "% of their median", "scale": near},
     }
     tip = [{"field": field, "type": "nominal"} for field in ("name", "sample", "us")]
-    color = {"color": COLOR}
+    line = layer({"type": "line", "strokeWidth": 1, "opacity": 0.6}, **place, color=COLOR)
     return {
         "height": 150,
-        "layer": [
-            layer({"type": "line", "strokeWidth": 1, "opacity": 0.6}, **place, **color),
-            layer(POINT | {"filled": True, "size": 30}, **place, **color, tooltip=tip),
-        ],
+        "layer": [line, layer(POINT | {"filled": True, "size": 30}, **place, color=COLOR, tooltip=tip)],
     }
 
 

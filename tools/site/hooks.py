@@ -52,12 +52,10 @@ class MadePage(File):
 APART = "---\nsearch: {exclude: true}\nhide: [navigation, toc]\n---\n"
 
 
-def pages_of(nav: list | dict | str) -> Iterator[str]:
+def pages_of(nav: list | dict | str) -> list[str]:
     if isinstance(nav, str):
-        yield nav
-    else:
-        for part in nav.values() if isinstance(nav, dict) else nav:
-            yield from pages_of(part)
+        return [nav]
+    return [page for part in (nav.values() if isinstance(nav, dict) else nav) for page in pages_of(part)]
 
 
 def source_page(path: str, config: MkDocsConfig) -> File:
@@ -109,17 +107,15 @@ def links(file: File) -> Iterator[str]:
 
 def interactive_pages() -> dict[str, Path]:
     """The files of INTERACTIVE_PAGES by their paths in the site."""
-    if not INTERACTIVE_PAGES:
-        return {}
-    return {f"docs/interactive/{path.name}": path for path in sorted(Path(INTERACTIVE_PAGES).glob("*.html"))}
+    files = sorted(Path(INTERACTIVE_PAGES).glob("*.html")) if INTERACTIVE_PAGES else []
+    return {f"docs/interactive/{path.name}": path for path in files}
 
 
 def with_interactive_pages(text: str) -> str:
     """INTERACTIVE with links to the pages of each section."""
     for kind, section in SECTIONS.items():
-        pages = [path for path in interactive_pages() if posixpath.basename(path).startswith(kind)]
-        names = [Path(path).stem.removeprefix("warp_") for path in pages]
-        links_ = ", ".join(f"[{name}](interactive/{Path(path).name})" for name, path in zip(names, pages, strict=True))
+        pages = [path for path in interactive_pages().values() if path.name.startswith(kind)]
+        links_ = ", ".join(f"[{path.stem.removeprefix('warp_')}](interactive/{path.name})" for path in pages)
         if pages:
             text = text.replace(f"## {section}\n", f"## {section}\n\nIn this site: {links_}.\n", 1)
     return text
@@ -162,9 +158,8 @@ def previews(config: MkDocsConfig) -> dict[str, File]:
 
 def png_of(path: str) -> bytes:
     svg = (ROOT / path).read_text(encoding="utf-8")
-    drawing = re.sub(
-        r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', rf"\1 {CARD_SIZE}", svg[svg.index("<svg") :], count=1
-    )
+    size = r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"'
+    drawing = re.sub(size, rf"\1 {CARD_SIZE}", svg[svg.index("<svg") :], count=1)
     ground = f'<rect {CARD_SIZE} fill="#ffffff"/>'
     return vl_convert.svg_to_png(f'<svg xmlns="http://www.w3.org/2000/svg" {CARD_SIZE}>{ground}{drawing}</svg>')
 
