@@ -74,36 +74,43 @@ void expect_right_while_watched(const GemmCase& product,
   }
 }
 
-TEST(WatchedAlgorithmsTest, LayoutsAndElementsThatAreComputedAgain) {
-  for (const sgemm_accuracy_t accuracy :
-       {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
-    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-      expect_right_while_watched(laid_out(145, 270, 170, op, op, accuracy).scaled(-1.5F, 0.5F));
+class WatchedAccuracyTest : public testing::TestWithParam<sgemm_accuracy_t> {};
+
+TEST_P(WatchedAccuracyTest, LayoutsAndElementsThatAreComputedAgain) {
+  for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+    expect_right_while_watched(laid_out(145, 270, 170, op, op, GetParam()).scaled(-1.5F, 0.5F));
+  }
+}
+
+TEST_P(WatchedAccuracyTest, ManyProductsInALaunch) {
+  for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+    if (GetParam() != SGEMM_ACCURACY_ROWWISE) {  // whose kernels take them one by one
+      expect_right_while_watched(laid_out(145, 270, 70, op, op, GetParam()).batched(2).scaled(-1.5F, 0.5F));
     }
   }
 }
 
-TEST(WatchedAlgorithmsTest, ManyProductsInALaunch) {
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-      expect_right_while_watched(laid_out(145, 270, 70, op, op, accuracy).batched(2).scaled(-1.5F, 0.5F));
-    }
-  }
-}
+INSTANTIATE_TEST_SUITE_P(Default, WatchedAccuracyTest, testing::Values(SGEMM_ACCURACY_COMPONENTWISE));
+INSTANTIATE_TEST_SUITE_P(Lengthy, WatchedAccuracyTest,
+                         testing::Values(SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE));
+
+class WatchedLayoutTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_t>> {};
 
 /// So few multiprocessors have shares of several tiles.
-TEST(WatchedAlgorithmsTest, Fp32InAllLayouts) {
-  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
-    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-      for (const std::int64_t n : {270, 272}) {  // columns that split into groups of four, and others
-        const GemmCase product{n == 272 ? 144 : 145, n, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
-        expect_right_while_watched(
-            product.with(SGEMM_ACCURACY_FP32).batched(2),
-            [](const GemmCase&, const GemmBatch& batch) { return every_layout_algorithms(batch, 5); });
-      }
-    }
+TEST_P(WatchedLayoutTest, Fp32) {
+  const auto [transa, transb] = GetParam();
+  for (const std::int64_t n : {270, 272}) {  // columns that split into groups of four, and others
+    const GemmCase product{n == 272 ? 144 : 145, n, 70, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
+    expect_right_while_watched(
+        product.with(SGEMM_ACCURACY_FP32).batched(2),
+        [](const GemmCase&, const GemmBatch& batch) { return every_layout_algorithms(batch, 5); });
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Weights, WatchedLayoutTest, testing::Values(std::tuple(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Lengthy, WatchedLayoutTest,
+                         testing::Values(std::tuple(SGEMM_OP_N, SGEMM_OP_N), std::tuple(SGEMM_OP_T, SGEMM_OP_N),
+                                         std::tuple(SGEMM_OP_T, SGEMM_OP_T)));
 
 TEST(WatchedAlgorithmsTest, TallProducts) {
   // Lines that split into groups of four, and others. Neither fills its last tile.
@@ -126,40 +133,49 @@ TEST(WatchedAlgorithmsTest, SmallProducts) {
   }
 }
 
+class WatchedEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, EpilogueKind>> {};
+
 /// A mask that elements are added to when they are computed again, and matrices beside D.
-TEST(WatchedAlgorithmsTest, Epilogues) {
-  constexpr EpilogueKind KINDS[] = {{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false},
-                                    {SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, true, true},
-                                    {SGEMM_ACTIVATION_GELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true},
-                                    {SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false}};
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    for (const EpilogueKind& kind : KINDS) {
-      const GemmCase product =
-          GemmCase{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T}
-              .with(accuracy)
-              .scaled(1.0F, 0.5F);
-      EpilogueOperands measured(product, kind);
-      const GemmBatch batch = batch_of(measured.gemm);
-      for (const Algorithm& algorithm : algorithms_of(product, batch)) {
-        SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
-        EpilogueOperands operands(product, kind);
-        spread(operands.gemm);
-        operands.gemm.upload();
-        const ExpectedEpilogue expected(operands);
-        DeviceBuffer<char> workspace(algorithm.workspace_bytes);
-        {
-          const simt::CheckedArrays arrays(
-              {read_only("A", operands.gemm.a.memory()), read_only("B", operands.gemm.b.memory()),
-               writable("C", operands.gemm.c.memory()), writable("D", operands.other_d.memory()),
-               writable("argument", operands.argument.memory()), read_only("bias", operands.bias),
-               writable("mask", operands.mask)});
-          launch_with_epilogue(algorithm, operands, workspace.data());
-        }
-        expected.check(operands);
-      }
+TEST_P(WatchedEpilogueTest, EveryAlgorithm) {
+  const auto& [accuracy, kind] = GetParam();
+  const GemmCase product =
+      GemmCase{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T}
+          .with(accuracy)
+          .scaled(1.0F, 0.5F);
+  EpilogueOperands measured(product, kind);
+  for (const Algorithm& algorithm : algorithms_of(product, batch_of(measured.gemm))) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+    EpilogueOperands operands(product, kind);
+    spread(operands.gemm);
+    operands.gemm.upload();
+    const ExpectedEpilogue expected(operands);
+    DeviceBuffer<char> workspace(algorithm.workspace_bytes);
+    {
+      const simt::CheckedArrays arrays(
+          {read_only("A", operands.gemm.a.memory()), read_only("B", operands.gemm.b.memory()),
+           writable("C", operands.gemm.c.memory()), writable("D", operands.other_d.memory()),
+           writable("argument", operands.argument.memory()), read_only("bias", operands.bias),
+           writable("mask", operands.mask)});
+      launch_with_epilogue(algorithm, operands, workspace.data());
     }
+    expected.check(operands);
   }
 }
+
+constexpr EpilogueKind RELU{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
+constexpr EpilogueKind GELU{SGEMM_ACTIVATION_GELU, true, SGEMM_BIAS_OF_ROWS, true, true};
+constexpr EpilogueKind GELU_GRADIENT{SGEMM_ACTIVATION_GELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, true};
+constexpr EpilogueKind RELU_GRADIENT{SGEMM_ACTIVATION_RELU_GRADIENT, false, SGEMM_BIAS_OF_ROWS, true, false};
+
+INSTANTIATE_TEST_SUITE_P(Default, WatchedEpilogueTest, testing::Values(std::tuple(SGEMM_ACCURACY_COMPONENTWISE, RELU)));
+INSTANTIATE_TEST_SUITE_P(Lengthy, WatchedEpilogueTest,
+                         testing::Values(std::tuple(SGEMM_ACCURACY_COMPONENTWISE, GELU),
+                                         std::tuple(SGEMM_ACCURACY_NORMWISE, RELU),
+                                         std::tuple(SGEMM_ACCURACY_COMPONENTWISE, GELU_GRADIENT),
+                                         std::tuple(SGEMM_ACCURACY_NORMWISE, GELU),
+                                         std::tuple(SGEMM_ACCURACY_COMPONENTWISE, RELU_GRADIENT),
+                                         std::tuple(SGEMM_ACCURACY_NORMWISE, GELU_GRADIENT),
+                                         std::tuple(SGEMM_ACCURACY_NORMWISE, RELU_GRADIENT)));
 
 /// Chapter 15 has kernels of their own for these.
 TEST(WatchedAlgorithmsTest, RowwiseOnLongSums) {

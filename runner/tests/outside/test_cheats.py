@@ -9,6 +9,7 @@ import pytest
 
 import cheats
 from runs import run_nvcc_on_all
+from tools import testing
 
 ALL = cheats.cheats()
 
@@ -30,8 +31,9 @@ def test_the_table_is_that_of_the_headers():
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
-def test_nvcc_takes_all_of_them(tmp_path):
-    files = [cheats.FOLDER / "product.cuh", *(cheat.path for cheat in ALL)]
+def test_nvcc_takes_them(tmp_path):
+    chosen = testing.sample([cheat.path.name for cheat in ALL], 15)
+    files = [cheats.FOLDER / name for name in ("product.cuh", *chosen)]
     texts = [path.read_text(encoding="utf-8") for path in files]
     headers = sorted({name for text in texts for name in re.findall(r"^#include <(.+)>", text, re.MULTILINE)})
     options = ("-arch=sm_90a", "-Xcicc", "-O0", "-Xptxas", "-O0", "-c", "-o", "all.o")

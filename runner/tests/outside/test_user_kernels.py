@@ -623,10 +623,10 @@ def test_the_table_of_wrong_kernels_is_true_for(file, monkeypatch):
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
-def test_nvcc_takes_all_of_them(tmp_path):
+def test_nvcc_takes_them(tmp_path):
     headers = ["cooperative_groups.h", "cooperative_groups/reduce.h", "cuda/pipeline", "cuda_fp16.h", "mma.h"]
     refused = tmp_path / "shared_memory_too_large.cu"
-    names = list(wrong_kernels.kernels())
+    names = sorted({refused.name, *testing.sample(list(wrong_kernels.kernels()), 25)})
     wrong_kernels.write(tmp_path, names)
     files = [tmp_path / name for name in names if name != refused.name]
     options = ("-arch=sm_90", "-cubin", "-o", "cubin")

@@ -46,7 +46,7 @@ FOLDERS = {"first": RESULTS, "pair of boards": RESULTS / "other_board", "second 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_results_come_from_one_state_of_the_device_code(folder):
-    """As scripts/measure_device.sh measures them. The step "levels" is of another on the first, in tables of its own."""
+    """As scripts/measure_device.sh measures them. The first has "levels" of another, in tables of its own."""
     found = commits(folder)
     for commit in set(found.values()):
         if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
