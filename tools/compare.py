@@ -49,7 +49,17 @@ import pandas as pd
 from tools import needs
 from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references
 from tools.forms import table
-from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, size_text, warn
+from tools.results import (
+    PROTOCOL,
+    ResultsError,
+    Row,
+    least_samples,
+    load,
+    protocol_differences,
+    rows_of,
+    size_text,
+    warn,
+)
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -149,14 +159,15 @@ def compare(
 ) -> tuple[list[Comparison], list[str]]:
     """The cases of OLD against NEW's, in OLD's order, then those that went wrong in NEW; and warnings about cases that
     only one file has. With a threshold, cases that NEW lost fail; `partial` lets it lack them."""
-    old, new = (rows.set_axis([case_name(row) for row in rows.itertuples()]) for rows in (old, new))
+    old, new = (rows.set_axis([case_name(row) for row in rows_of(rows)]) for rows in (old, new))
     gate = threshold is not None
     is_missing = ~old.index.isin(new.index)
     lost = is_missing & ~old.outcome.isin(UNDONE) & old.beside.isna() & (gate and not partial)
-    others = {row.Index: row for row in new.itertuples()}
+    others = {case_name(row): row for row in rows_of(new)}
     comparisons, warnings = [], []
-    for row in old[~is_missing | lost].itertuples():
-        name, other = row.Index, others.get(row.Index)
+    for row in rows_of(old[~is_missing | lost]):
+        name = case_name(row)
+        other = others.get(name)
         if other is None:
             comparisons.append(Comparison(name, "missing in NEW", fails=True))
         elif row.measured and other.measured:
@@ -170,7 +181,7 @@ def compare(
             if not gate:
                 warnings.append(f"{name} was {row.outcome} in OLD and is {other.outcome} in NEW: {why(other)}")
     broken = new[new.outcome.isin(BROKEN)]
-    comparisons += [Comparison(row.Index, f"{row.outcome}: {why(row)}", True) for row in broken.itertuples()]
+    comparisons += [Comparison(case_name(row), f"{row.outcome}: {why(row)}", True) for row in rows_of(broken)]
     warnings += absences(old[is_missing & ~lost & old.beside.isna()], "NEW")
     return comparisons, warnings + absences(new[~new.index.isin(old.index) & new.beside.isna()], "OLD")
 

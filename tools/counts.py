@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tools import counters
 from tools.counters import ratio
 from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
-from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick
+from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick, rows_of
 
 USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
 FLOAT_BYTES = 4
@@ -183,7 +183,7 @@ def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
     if not path.exists():
         raise ResultsError(f"there is no {path}")
     kernels = measured["kernels"] if measured else {}
-    rows = pick(load([path]), "counted").itertuples()
+    rows = rows_of(pick(load([path]), "counted"))
     if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
         raise ResultsError(f"{path} holds no counted kernel")
     return cases

@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from tools.check_results import difference  # noqa: E402
 from tools.fleet import folder_name, references  # noqa: E402
-from tools.results import ResultsError, parse_size, read_json, shape_of, size_text  # noqa: E402
+from tools.results import ResultsError, parse_size, read_json, rows_of, shape_of, size_text  # noqa: E402
 
 BUILD = os.environ.get("SGEMM_BUILD")  # a folder with a built runner
 CHAPTERS = sorted(path.stem for path in (ROOT / "docs").glob("[0-9][0-9]_*.md") if path.stem != "00_gpu")
@@ -166,7 +166,7 @@ class Sweep(rfm.RunOnlyRegressionTest):
         folder = Path(self.results) / folder_name(document["context"], self.gpus)
         with as_bad_input():
             rows = references(folder, document["context"]["protocol"])
-        expected = {(row.kernel, row.shape, row.gpus): row for row in rows.itertuples()}
+        expected = {(row.kernel, row.shape, row.gpus): row for row in rows_of(rows)}
         limits = {}
         for record in document["benchmarks"]:
             shape = shape_of(record)

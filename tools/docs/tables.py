@@ -48,7 +48,18 @@ from tools.forms import (
     significant,
     table,
 )
-from tools.results import NotMeasured, ResultsError, Row, beta_of, is_of_file, load, one, pick, require_measured
+from tools.results import (
+    NotMeasured,
+    ResultsError,
+    Row,
+    beta_of,
+    is_of_file,
+    load,
+    one,
+    pick,
+    require_measured,
+    rows_of,
+)
 
 try:
     import tomllib
@@ -261,7 +272,7 @@ class Blocks:
         return f"[`{kernel}`]({inside})"
 
     def _at(self, size: int) -> list[Row]:
-        if rows := list(pick(self._folders.cold, None, side=size).itertuples()):
+        if rows := list(rows_of(pick(self._folders.cold, None, side=size))):
             return rows
         raise ResultsError(f"{self._folders.path} holds no cold measurement at {size}")
 
@@ -328,7 +339,7 @@ class Blocks:
             names = self._ids(kernels) if kernels else []
         names = names or list(found.kernel.unique())
         sides = sorted(found.side.unique())
-        cases = {(row.kernel, row.side): row for row in found.itertuples()}
+        cases = {(row.kernel, row.side): row for row in rows_of(found)}
         written = (lambda row: maybe(error_size, row and row.rel_err)) if errors else speed
         rows = [[self._linked(name), *(written(cases.get((name, side))) for side in sides)] for name in names]
         marked = [row for row in cases.values() if row.kernel in names and not errors]
@@ -344,7 +355,7 @@ class Blocks:
         self._demand([kernel, *others], list(found.kernel.unique()), file)
         rows = []
         for shape in sorted(found["shape"].unique(), key=by_shape):
-            cases = {row.kernel: row for row in found[found["shape"] == shape].itertuples()}
+            cases = {row.kernel: row for row in rows_of(found[found["shape"] == shape])}
             row, library = cases.get(kernel), cases.get("cublaslt_best")
             cells = [""] * 5
             if row is None or not row.measured:
@@ -363,12 +374,12 @@ class Blocks:
         source += "Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are ratios of median times."
         filled = [not column or any(row[column] for row in rows) for column in range(len(head))]
         head, *rows = ([cell for cell, keep in zip(cells, filled, strict=True) if keep] for cells in (head, *rows))
-        return with_notes(table(head, rows, left=2), own.itertuples(), source)
+        return with_notes(table(head, rows, left=2), rows_of(own), source)
 
     def chapter(self, *kernels: Kernel) -> str:
         """The first kernel at every size, and folded a table of its own for each, with its resources."""
         names = self._ids(kernels)
-        first = list(pick(self._folders.cold, None, kernel=names[0]).itertuples())
+        first = list(rows_of(pick(self._folders.cold, None, kernel=names[0])))
         columns = {"M = N = K": lambda row: str(row.side), "TFLOP/s": speed, "of cuBLAS": of_cublas}
         shown = [f"`{names[0]}`", with_notes(table_of(first, columns, left=0), first)]
         rest = ["<details>\n<summary>Times, both ratios, errors and resources</summary>"]
@@ -389,8 +400,8 @@ class Blocks:
             "relative error": lambda row: maybe(error_size, row.rel_err),
         }
         title = f"`{kernel}`" + (f": {summary}" if (summary := self._summary(kernel)) else "")
-        resources = [resources_line(row) for row in records.dropna(subset="registers").tail(1).itertuples()]
-        rows = list(records.itertuples())
+        resources = [resources_line(row) for row in rows_of(records.dropna(subset="registers").tail(1))]
+        rows = list(rows_of(records))
         text = table_of(rows, columns, sparse=True, left=0)
         return f"{title}\n\n" + with_notes(text, [] if open_above else rows, *resources)
 
@@ -446,7 +457,7 @@ class Blocks:
             raise ResultsError(f"{file} does not hold cuBLAS against itself")
         rows = [
             [forms.shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
-            for row in own.itertuples()
+            for row in rows_of(own)
         ]
         head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
         return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
@@ -460,7 +471,7 @@ class Blocks:
         beside it."""
         rows, unknown = [], {}
         cases = pick(self._of_turns(results.ENERGY_FILE), side=size)
-        for row in cases.itertuples():
+        for row in rows_of(cases):
             own, rival = row.energy["kernel"], row.energy["cublas"]
             trace = own["trace"]
             cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(forms.whole, own.get("watts"))]
@@ -488,7 +499,7 @@ class Blocks:
             own, rival = (energy[of].get("gflops_per_watt") for of in ("kernel", "cublas"))
             return f"{significant(own)} ({100 * rival / own:.0f}\u00a0%)" if own and rival else ""  # does not break
 
-        of_case = {(row.kernel, row.side): cell(row.energy) for row in cases.itertuples()}
+        of_case = {(row.kernel, row.side): cell(row.energy) for row in rows_of(cases)}
         names = dict.fromkeys(cases.kernel)
         rows = [[self._linked(name), *(of_case.get((name, side), "") for side in sides)] for name in names]
         head = ["GFLOP/J (energy, of cuBLAS's)", *map(str, sides)]
@@ -499,10 +510,10 @@ class Blocks:
         burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
         cases = pick(self._of_turns(results.SUSTAINED_FILE), "sustained")
         cases = cases[cases.side == cases.side.max()]
-        bursts = {row.kernel: row for row in pick(self._folders.file(burst), side=cases.side.max()).itertuples()}
+        bursts = {row.kernel: row for row in rows_of(pick(self._folders.file(burst), side=cases.side.max()))}
         flops = 2.0 * cases.side.max() ** 3
         rows = []
-        for row in cases.itertuples():
+        for row in rows_of(cases):
             turn, rival, short = row.sustained["kernel"], row.sustained.get("cublas"), bursts.get(row.kernel)
             first, last = turns.ends_of(turn, flops)
             moment = turns.moments(turn, flops, max(1, round(turn["seconds"])))[-1]
@@ -572,14 +583,14 @@ class Blocks:
             raise ResultsError(f"{results.ACCURACY_FILE} holds nothing at {size}")
         compared = records.dropna(subset="accuracy")
         context, kinds = records.context.iloc[0], records.context.iloc[0]["protocol"]["data"]
-        cases = {(row.kernel, row.data): row for row in reversed(list(records.itertuples()))}
+        cases = {(row.kernel, row.data): row for row in reversed(list(rows_of(records)))}
         cells = {
             kernel: [error_cell(cases.get((kernel, kind)), measure) for kind in kinds]
             for kernel in compared.kernel.unique()
         }
         shown = [name for name in cells if ":" not in name or cells[name] != cells.get(name.partition(":")[0])]
         rows = merged((self._linked(name), cells[name]) for name in shown)
-        conditions = {case.data: case.accuracy.get("condition") or None for case in compared.itertuples()}
+        conditions = {case.data: case.accuracy.get("condition") or None for case in rows_of(compared)}
         rows.append(["condition", *(maybe(significant, conditions.get(kind)) for kind in kinds)])
         device = context["device"]["name"] if context["device"] else f"{context['cpu']} (executed)"
         sampled = any(accuracy.get("full") is False for accuracy in compared.accuracy)
@@ -600,7 +611,7 @@ class Blocks:
         names, rows = self._ids(kernels), []
         files = [name for name in ERROR_FILES if (self._folders.path / name).exists()]
         cases: dict[tuple, dict[str, Row]] = {}
-        for file, row in ((name, row) for name in files for row in self._folders.file(name).itertuples()):
+        for file, row in ((name, row) for name in files for row in rows_of(self._folders.file(name))):
             data = row.data if isinstance(row.data, str) else row.context["protocol"]["data"]
             if data not in ("inf", "nan"):
                 cases.setdefault((data, *by_shape(row.shape), file), {})[row.kernel] = row
@@ -619,7 +630,7 @@ class Blocks:
         """A row for each product that was spread over GPUs, of files given as "FOLDER/FILE" below results/."""
         shown: dict[tuple, Row] = {}
         for file in files:
-            for row in load([self._folders.path.parent / file]).itertuples():
+            for row in rows_of(load([self._folders.path.parent / file])):
                 if isinstance(getattr(row, "spread", None), dict) and row.measured:
                     shown[row.kernel, row.shape, row.spread["gpus"]] = row
         if not shown:
@@ -637,7 +648,7 @@ class Blocks:
     def exchanges(self, **files: str) -> str:
         """The speed of products on several GPUs with each exchange, given as NAME="FOLDER/FILE" below results/.
         Underscores in names stand for spaces."""
-        of_file = [load([self._folders.path.parent / file]).itertuples() for file in files.values()]
+        of_file = [rows_of(load([self._folders.path.parent / file])) for file in files.values()]
         columns = [{(row.kernel, row.shape): row for row in rows if row.measured} for rows in of_file]
 
         def cell(row: Row | None) -> str:

@@ -28,7 +28,7 @@ from tools import counts, forms, programs, results, turns
 from tools.counters import ratio
 from tools.docs import pages
 from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
-from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, size_text
+from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, rows_of, size_text
 
 COLD_FILE = "cold.json"
 NOT_MEASURED = "not measured"
@@ -149,7 +149,7 @@ def of_case(row) -> Iterator[tuple[str, float | None, Form]]:
 
 def of_results(rows: pd.DataFrame) -> Dictionary:
     found: dict[str, Value] = {}
-    for row in rows.itertuples():
+    for row in rows_of(rows):
         shape = f"{row.m}" if row.side == row.m else size_text(row.shape)
         values = [(quantity, "", getattr(row, column), form) for quantity, (column, form) in OF_KERNELS.items()]
         for quantity, number, form in of_case(row):

@@ -36,7 +36,7 @@ from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, gains, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, layer
-from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, usable
+from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, usable
 
 # In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
 WIDTH = 480
@@ -168,7 +168,7 @@ def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def first(records: pd.DataFrame) -> Row:
-    return next(records.itertuples())
+    return next(rows_of(records))
 
 
 def throttle_note(records: pd.DataFrame) -> str:
@@ -291,7 +291,7 @@ Look = Mapping[str, Mapping[str, str]]
 
 
 def looks(records: pd.DataFrame) -> Look:
-    rows = list(records.itertuples())
+    rows = list(rows_of(records))
     return looks_of(rows, names_of(rows))
 
 
@@ -311,7 +311,7 @@ def filled(spec: Spec, rows: Sequence[Mapping], look: Look, legend: Spec | None 
 
 def values(records: pd.DataFrame, *fields: str) -> list[dict]:
     """The rows of a chart: as a report has them, of the columns that are drawn."""
-    rows = list(records.itertuples())
+    rows = list(rows_of(records))
     names = names_of(rows)
     return [
         {"name": names[row.kernel, row.gpus], "group": row.kernel, "throttled": bool(row.throttled)}
@@ -408,7 +408,7 @@ def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFr
     chapters = records[records.is_chapter]
     sizes = set.intersection(*(set(group.side) for group in by_kernel(chapters))) or {chapters.side.max()}
     at_end = chapters[chapters.side == max(sizes)].sort_values("number")
-    kept = {row.kernel: getattr(row, value) for row in at_end.itertuples()}
+    kept = {row.kernel: getattr(row, value) for row in rows_of(at_end)}
     while len(kept) > MOST_LINES - others:
         ranked = gains(kept)
         del ranked[max(kept, key=kept.get)]
@@ -462,7 +462,7 @@ def chapter(source: Source, number: int) -> Chart:
     note = f"Beside the names: at {own.side.max()}." + " Dashed: variants." * any(own.variant)
     note += " Thin: the chapter before." * (not before.empty)
     rough = pick(source.sweep(), number=number, has_fp32_accuracy=False)
-    if names := dict.fromkeys(map(title_of, rough.itertuples())):
+    if names := dict.fromkeys(map(title_of, rows_of(rough))):
         note += f" Not drawn, because of its lower precision: {', '.join(names)}."
     return Chart(f"Chapter {number:02d}: {name}", subtitle(own), panels, note + throttle_note(drawn))
 
@@ -521,7 +521,7 @@ def ladder(source: Source) -> Chart:
         raise NoData(f"no kernel was measured at {size}")
     left, width, peak = 150, WIDTH - 150 - 150, source.peak
     cublas = pick(drawn, kernel="cublas")
-    shares = [1.0 if row.kernel == "cublas" else row.of_cublas for row in drawn.itertuples()]
+    shares = [1.0 if row.kernel == "cublas" else row.of_cublas for row in rows_of(drawn)]
     rows = [
         row | {"speed": significant(row["tflops"]), "share": "" if pd.isna(share) else f"{100 * share:.1f} %"}
         for row, share in zip(values(drawn, "tflops"), shares, strict=True)
@@ -578,8 +578,8 @@ def roof(records: pd.DataFrame, places: Mapping[str, float], bandwidth: float, f
     parts = [({"color": MUTED, "strokeWidth": 2.2}, (start, start * bandwidth), most / bandwidth, most)]
     parts += [(CEILING, (value / bandwidth, value), right, value) for value in flat.values()]
     ends = [End(right, value, f"{name}: {significant(value)}", MUTED) for name, value in flat.items()]
-    names = names_of(records.itertuples())
-    for row in records.itertuples():
+    names = names_of(rows_of(records))
+    for row in rows_of(records):
         name = names[row.kernel, row.gpus]
         color = look[name]["light"]
         style = {"color": color, "strokeWidth": 2 if row.kernel == "cublas" else 0.7, "opacity": 0.6}
@@ -854,10 +854,10 @@ def energy_over_size(source: Source) -> Chart:
 def per_gpu(rows: pd.DataFrame, side_alone: Callable[[Row], float]) -> pd.DataFrame:
     """Products on several GPUs with the speed of each GPU, in percent of the speed of the same kernel on one GPU. There
     it computed a square product, whose side `side_alone` tells. Products for which there is none are left out."""
-    alone = {(row.kernel, row.side): row.tflops for row in rows[rows.gpus == 1].itertuples()}
+    alone = {(row.kernel, row.side): row.tflops for row in rows_of(rows[rows.gpus == 1])}
     several = rows[rows.gpus > 1]
-    several = several.assign(side=[side_alone(row) for row in several.itertuples()])
-    references = [alone.get((row.kernel, row.side), np.nan) for row in several.itertuples()]
+    several = several.assign(side=[side_alone(row) for row in rows_of(several)])
+    references = [alone.get((row.kernel, row.side), np.nan) for row in rows_of(several)]
     several = several.assign(efficiency=100 * several.tflops / several.gpus / references)
     return several.dropna(subset="efficiency").astype({"side": int})
 

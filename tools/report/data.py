@@ -20,7 +20,7 @@ from tools.forms import error_size, shape_text, share, significant
 from tools.plots import specs
 from tools.plots.looks import looks_of, names_of
 from tools.report.verdicts import leaderboards
-from tools.results import MODES, PROTOCOL, ResultsError, Row, as_the_schema_has_it, load, usable
+from tools.results import MODES, PROTOCOL, ResultsError, Row, as_the_schema_has_it, load, rows_of, usable
 
 VERDICTS_SCHEMA = "runner/verdict/verdicts.schema.json"
 MOST_PAIRS = 10  # of files that are compared with each other
@@ -273,11 +273,11 @@ def gather(paths: Sequence[Path]) -> Report:
     contexts = {index: rows.context.iloc[0] for index, rows in tables.items()}
     keys = {protocol_key(context): context["protocol"] for context in contexts.values()}
     report.protocols = protocol_titles(list(keys.values()))
-    rows_of = {index: list(rows.itertuples()) for index, rows in tables.items()}
-    every = [row for rows in rows_of.values() for row in rows]
+    listed = {index: list(rows_of(rows)) for index, rows in tables.items()}
+    every = [row for rows in listed.values() for row in rows]
     names = names_of(every)
     report.looks = looks_of(every, names)
-    for index, rows in rows_of.items():
+    for index, rows in listed.items():
         with as_the_schema_has_it(paths[index]):
             protocol = list(keys).index(protocol_key(contexts[index]))
             report.files.append({"file": sources[index]} | file_facts(contexts[index], tables[index]))
