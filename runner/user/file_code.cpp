@@ -114,6 +114,24 @@ std::string local_of(const std::string& name, const std::string& body) {
 
 std::string base_name(const std::string& name) { return name.substr(name.rfind(':') + 1); }
 
+std::string shortened(std::string_view code) {
+  std::string text;
+  std::size_t word = 0;
+  std::size_t piece = 0;
+  std::size_t statement = 0;
+  for (const char c : code) {
+    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    word = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? word + 1 : 0;
+    piece = has("{}()", {&c, 1}) ? 0 : piece;
+    statement = c == ';' ? 0 : statement;
+    if (word <= LONGEST_NAME && piece <= 10000 && statement <= 6000 && !(blank && text.ends_with(' '))) {
+      text += blank ? ' ' : c;
+      ++piece, ++statement;
+    }
+  }
+  return text;
+}
+
 Words all_matches(const std::string& text, const std::regex& pattern) {
   Words found;
   for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
@@ -122,7 +140,8 @@ Words all_matches(const std::string& text, const std::regex& pattern) {
   return found;
 }
 
-Code::Code(const simt::Source& source) : functions_(source.functions), text_(source.code) {
+Code::Code(const simt::Source& source)
+    : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
   std::set<std::string> idle;
@@ -137,13 +156,12 @@ Code::Code(const simt::Source& source) : functions_(source.functions), text_(sou
   }
   std::string rest = text_;
   for (const simt::Function& function : functions_) {
-    const std::string body = body_of(function);
-    if (launches_itself(body, libraries, idle)) {
+    if (launches_itself(body_of(function), libraries, idle)) {
       launching_.insert(base_name(function.name));
     }
-    // No spaces, through a run of which a regular expression goes from each place, with a frame of the stack for each.
-    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), body.size(), ';');
+    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
   }
+  rest = shortened(rest);
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
   if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
@@ -233,7 +251,8 @@ std::string Code::summed_extent(const simt::Function& function) const {
 }
 
 Words Code::own_launch(const simt::Function& kernel) const {
-  const std::regex launch(fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", base_name(kernel.name)));
+  const std::regex launch(
+      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", shortened(base_name(kernel.name))));
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     std::smatch match;
@@ -277,11 +296,11 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w ]*);)"
                                 R"(|\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w ]*?)\s+(\w+)\s*;)");
   std::map<std::string, std::string> types;
-  for (std::sregex_iterator at(text_.begin(), text_.end(), ALIAS), end; at != end; ++at) {
+  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
     types[at->str(1) + at->str(4)] = at->str(2) + at->str(3);
   }
   static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
-  for (std::sregex_iterator at(text_.begin(), text_.end(), CLASS), end; at != end; ++at) {
+  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
     const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
     if (const std::string members = members_of_matrix(at->str(2)); !members.empty()) {
       types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
@@ -313,7 +332,7 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     if (value.empty() && depth > 0) {
       value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
     }
-    if (value.empty()) {
+    if (value.empty() || result.size() > 4000) {
       return "";
     }
     result += match.prefix().str() + value;
@@ -322,7 +341,7 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
 }
 
 std::string Code::body_of(const simt::Function& function) const {
-  return text_.substr(function.begin, function.end - function.begin);
+  return shortened(std::string_view(text_).substr(function.begin, function.end - function.begin));
 }
 
 }  // namespace sgemm

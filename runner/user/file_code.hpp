@@ -13,6 +13,10 @@ namespace sgemm {
 /// "saxpy" of "mine::saxpy".
 std::string base_name(const std::string& name);
 
+/// The code with one blank for each run of them, and only the begin of long statements and words: regular expressions
+/// take a frame of the stack for each sign of what they repeat.
+std::string shortened(std::string_view code);
+
 /// The first group of every match.
 Words all_matches(const std::string& text, const std::regex& pattern);
 
@@ -50,6 +54,7 @@ class Code {
 
   const std::vector<simt::Function> functions_;
   const std::string text_;
+  const std::string short_text_;
   std::set<std::string> launching_;  ///< functions, macros and classes
   std::set<std::string> constants_;  ///< and other variables outside of functions
 };

@@ -259,12 +259,13 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     refuse(fmt::format("there is no function '{}' in it", chosen));
   }
   const auto as_written = [&](const PlacedText& statement) {
+    const std::string text = shortened(statement.text);
     static const std::regex LEFT_OPEN(R"([<(,]\s*(\?\w+))");
-    for (const std::string& open : all_matches(statement.text, LEFT_OPEN)) {
+    for (const std::string& open : all_matches(text, LEFT_OPEN)) {
       refuse(fmt::format("{} in the launch line has to be filled in", open));
     }
     static const std::regex CALL(R"((?:^|;)\s*(\w+)\s*(?:<[^<>;]*>)?\s*\()");
-    for (const std::string& called : all_matches(statement.text, CALL)) {
+    for (const std::string& called : all_matches(text, CALL)) {
       const auto is_there = [&](bool kernel) {
         return std::ranges::any_of(source.functions, [&](const simt::Function& function) {
           return function.is_kernel == kernel && base_name(function.name) == called;

@@ -70,7 +70,7 @@ std::string meaning_of(std::string_view name, Names names) {
   // What stands before and behind a name for the memory that it is in.
   static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in(put)?|out(put)?|num|n)_");
   static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
-  const std::string whole = in_lower_case(name);
+  const std::string whole = in_lower_case(name.substr(0, LONGEST_NAME));
   const std::string plain = std::regex_replace(std::regex_replace(whole, BEFORE, ""), BEHIND, "");
   for (std::string form : {whole, plain}) {
     std::erase(form, '_');
@@ -114,7 +114,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
     const std::string name = in_lower_case(parameter.name);
     return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
   }
-  if (stars > 0 || (has(type, "&") && !has(type, "const"))) {
+  if (type.size() > LONGEST_NAME || stars > 0 || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
   }
   if (is_float || has(type, "double")) {
@@ -154,7 +154,8 @@ struct Choices {
   static Choices of(Words only) { return {{std::move(only)}, true}; }
 };
 
-Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) {
+Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
+                 const std::vector<simt::Parameter>& parameters) {
   Words values = each(names, [](const std::string& name) { return meaning_of(name, Names::sizes); });
   if (names.size() == 1) {
     return Choices::of({"N"});
@@ -186,15 +187,21 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel) 
   if (contains(values, "batch") && !contains(values, "M")) {  // of rows
     std::ranges::replace(values, std::string("batch"), std::string("M"));
   }
+  const Words by_rows = values;
+  bool certain = true;
   for (std::size_t i = 0; contains(values, "batch") && i < lower.size(); ++i) {  // strideA is from product to product
     if (has(lower[i], "stride") && values[i].starts_with("ld")) {
       const bool padded = std::ranges::count(values, values[i]) > 1;
+      const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
+      certain = certain && (padded || has(type, "long") || has(type, "64") || has(type, "size_t"));
       values[i] = (values[i] == "ldb" ? "K * " : "M * ") + (padded ? values[i] : values[i] == "lda" ? "K" : "N");
     }
   }
   if (!contains(values, "") && !twice) {
     const bool complete = contains(values, "N") && contains(values, "K") && (is_kernel || contains(values, "M"));
-    return complete || names.empty() ? Choices{{values}, !contains(values, "16")} : Choices{};
+    return !complete && !names.empty() ? Choices{}
+           : certain                   ? Choices{{values}, !contains(values, "16")}
+                                       : Choices{{values, by_rows}, false};
   }
   const bool square_tiles = contains(values, "16");
   if (names.size() == 3 && !square_tiles) {
@@ -350,7 +357,8 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_of(function, Type::size);
   const Choices of_matrices = matrices_of(matrices);
-  const Choices of_sizes = sizes.empty() && !with_extents ? Choices{} : sizes_of(sizes, summed, function.is_kernel);
+  const Choices of_sizes =
+      sizes.empty() && !with_extents ? Choices{} : sizes_of(sizes, summed, function.is_kernel, function.parameters);
   const Choices of_factors = factors_of(names_of(function, Type::scalar));
   if (of_factors.all.empty() || streams > 1) {
     return {};

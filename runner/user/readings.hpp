@@ -16,6 +16,9 @@ using Words = std::vector<std::string>;
 /// and a pointer.
 enum class Names { sizes, matrices, of_book, of_layers, members };
 
+/// Longer ones mean nothing.
+constexpr std::size_t LONGEST_NAME = 200;
+
 /// "M", "lda", "A", "nt", "rows", as names of this kind mean; empty where the name means nothing of it.
 std::string meaning_of(std::string_view name, Names names);
 

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -25,6 +26,16 @@ std::string about_missing(const std::vector<std::string>& headers) {
   std::string text;
   for (const std::string& header : headers) {
     text += header + " is not there: where it declares what is needed, name its folder with --include\n";
+  }
+  return text;
+}
+
+/// A compiler's messages without the ends of long lines, which std::regex would go through on the stack.
+std::string with_short_lines(const std::string& messages) {
+  std::string text;
+  std::istringstream lines(messages);
+  for (std::string line; std::getline(lines, line); text += line + '\n') {
+    line.resize(std::min(line.size(), std::size_t{2000}));
   }
   return text;
 }
@@ -111,7 +122,8 @@ std::vector<std::string> unit_flags(bool checked) {
   // Variables of templates would otherwise be one for all objects that have a template of that name. Where a launch is
   // wrong, the executor's own templates would fill a page behind the first error. A frame larger than a page touches
   // all of its pages, so that none of a full stack goes past the page below it.
-  std::vector<std::string> flags{"-std=c++20", "-fPIC", "-fno-gnu-unique", "-w", "-ftemplate-backtrace-limit=1"};
+  std::vector<std::string> flags{"-std=c++20",      "-fPIC", "-fno-gnu-unique", "-w", "-ftemplate-backtrace-limit=1",
+                                 "-fmax-errors=100"};
   const std::string of_own_compiler = compiler() == SIMT_COMPILER ? SIMT_FILE_FLAGS " " : "";  // others may be older
   std::istringstream words(of_own_compiler + (checked ? SIMT_CHECKED_FLAGS : "-O2 " SIMT_FLAGS));
   for (std::string word; words >> word;) {
@@ -162,6 +174,7 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
                library.string(), object});
   }
   if (end.status != 0) {
+    end.output = with_short_lines(end.output);
     check_names(end.output, translation.missing);
     throw CompilerError(end.output + about_missing(translation.missing));
   }
