@@ -6,17 +6,42 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <chrono>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace simt {
 namespace {
 
-constexpr std::uint64_t SOME_POLLS = 1U << 13U;
-constexpr std::uint64_t MANY_POLLS = 1U << 15U;
+/// Looks of each thread, on average: after so many its block polls.
+constexpr std::uint64_t LOOKS_TO_POLL = 16;
+/// And after so many that find the thread as it was, the block is stuck. What changes may be a number in memory of
+/// which the executor is not told.
+constexpr std::uint64_t LOOKS_IN_VAIN = 512;
+
+/// What calls have left below this frame is not the thread's own, and would lie in gaps of the next ones' frames.
+[[gnu::noinline]] void clear_next_frames() {
+  std::array<std::uint64_t, 128> words{};
+  asm volatile("" : : "r"(words.data()) : "memory");
+}
+
+/// Of all that is a thread's own: what lies on its stack up to `top`, and the registers that outlast calls.
+[[gnu::noinline, gnu::no_sanitize_address]] std::uint64_t digest_of_stack(const void* top) {
+  std::jmp_buf registers{};
+  setjmp(registers);  // NOLINT(cert-err52-cpp): nothing jumps back
+  std::uint64_t digest = 0;
+  for (const auto* at = reinterpret_cast<const std::uint64_t*>(&registers); at < top; ++at) {
+    digest = (digest ^ *at) * 0x9E3779B97F4A7C15U;
+    digest ^= digest >> 32U;
+  }
+  return digest;
+}
 
 }  // namespace
 
@@ -58,6 +83,7 @@ void Block::run(const Index3& block, std::uint64_t number, Cluster* cluster) {
   meetings_ = 0;
   counting_calls_.assign(MAX_THREADS_PER_BLOCK, 0);
   at_cluster_.assign(MAX_THREADS_PER_BLOCK, false);
+  looks_.assign(MAX_THREADS_PER_BLOCK, {});
   context_.watcher->begin(*launch_, number);
   warp_barriers_.begin();
   named_barriers_.begin();
@@ -121,46 +147,82 @@ void Block::poll(const void* address, const void* code) {
   if (launch_ends()) {
     context_.scheduler.freeze(std::make_exception_ptr(Stopped("a thread polls what no other one has written")));
   }
-  if (const std::exception_ptr error = count_poll(source_line(code))) {
-    context_.scheduler.freeze(error);
+  try {
+    if (waits_for_ever()) {
+      fail_waiting(source_line(code));
+    }
+  } catch (...) {
+    context_.scheduler.freeze(std::current_exception());
   }
-  if (polled_ == std::pair(address, code)) {
+  if (again_ > 0 || polled_ == std::pair(address, code)) {
     context_.scheduler.give_way_quietly();
     set_in_kernel(false);
   }
+  clear_next_frames();
   polled_ = {address, code};
 }
 
 void Block::poll(Site site) {
-  if (const std::exception_ptr error = count_poll(to_string(site))) {
-    std::rethrow_exception(error);
+  if (waits_for_ever()) {
+    fail_waiting(to_string(site));
   }
-  wait_for_other_blocks(context_.scheduler);
+  if (launch_ends()) {
+    throw Stopped("a thread polls what no other one has written");
+  }
+  context_.scheduler.give_way();
+  clear_next_frames();
 }
 
-std::exception_ptr Block::count_poll(const std::string& place) {
-  if (++polls_ == SOME_POLLS) {
-    count_as_polling(true);
+void Block::fail_waiting(const std::string& place) const {
+  fail(place + ": waits for ever: no other thread changes what it looks at");
+}
+
+bool Block::Looks::repeat(std::uint64_t digest) {
+  ++since_;
+  if (digest == mark_) {
+    period_ = std::exchange(since_, 0);
+    return true;
   }
-  if (polls_ % SOME_POLLS != 0 || !all_poll_since(changes_)) {
-    return nullptr;
+  if (since_ < period_) {
+    return true;  // a loop that looks at several things
   }
-  try {
-    if (begin_more_blocks() || polls_ < MANY_POLLS) {
-      return nullptr;
+  period_ = 0;
+  if (since_ >= next_mark_) {
+    mark_ = digest;
+    next_mark_ = next_mark_ % 64 + std::exchange(since_, 0);
+  }
+  return false;
+}
+
+[[gnu::noinline]] bool Block::waits_for_ever() {
+  const std::uint64_t threads = context_.scheduler.ready() + std::uint64_t{1};
+  if (!looks_[context_.current()].repeat(digest_of_stack(context_.scheduler.top_of_stack()))) {
+    again_ = 0;
+    if (std::exchange(is_stuck_, false)) {
+      tell_of_change();
     }
-  } catch (const NotSupported&) {
-    return std::current_exception();
+  } else if (++again_ >= LOOKS_IN_VAIN * threads && !is_stuck_) {
+    is_stuck_ = true;
+    tell_of_change();  // what other blocks found before may have changed
   }
-  return std::make_exception_ptr(Error(context_.place_of(context_.current()) + ", " + place +
-                                       ": waits for ever: no other thread changes what it looks at"));
+  if (++polls_ < checked_ + LOOKS_TO_POLL * threads) {
+    return false;
+  }
+  checked_ = polls_;
+  const std::uint64_t before = std::exchange(changes_, is_polling_ ? changes() : tell_of_change());
+  if (!std::exchange(is_polling_, true) || before != changes_ || !all_agree(Waiting::polling, before, &agreed_[0])) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // a loop may have an end, and others may be slow
+    return false;
+  }
+  return !begin_more_blocks() && is_stuck_ && all_agree(Waiting::stuck, before, &agreed_[1]);
 }
 
 void Block::forget_polls() {
-  if (polls_ >= SOME_POLLS) {
-    count_as_polling(false);
+  if (is_polling_) {
+    tell_of_change();
   }
-  polls_ = 0;
+  polls_ = checked_ = again_ = 0;
+  is_polling_ = is_stuck_ = false;
 }
 
 bool Block::is_argument(const void* address) const {

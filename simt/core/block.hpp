@@ -98,12 +98,27 @@ class Block {
   /// last time, it polls, and the other threads of the block go first.
   void poll(const void* address, const void* code);
   void forget_polls();
-  /// Counts a poll, at a place in the source. An error where all blocks that run have done nothing else for long.
-  std::exception_ptr count_poll(const std::string& place);
+  /// The current thread looks once more. Whether no thread of any block can find anything else: they have looked again
+  /// and again, nobody has done anything else, and all that is a thread's own came back to what it was.
+  bool waits_for_ever();
+  [[noreturn]] void fail_waiting(const std::string& place) const;
   bool is_argument(const void* address) const;
   void sync_blocks(const char* of, Site site);
   /// Whether this block has something at the shared address; others of its cluster have it there too.
   bool is_used_memory(unsigned address) const;
+
+  /// What a thread was at its looks, by a digest of all that is its own.
+  class Looks {
+   public:
+    /// Whether it has been the same at an earlier one, or is on its way from there to there.
+    bool repeat(std::uint64_t digest);
+
+   private:
+    std::uint64_t mark_ = 0;  ///< of an earlier look
+    unsigned since_ = 0;      ///< looks since then
+    unsigned period_ = 0;     ///< after which the thread is the same again; 0 where it has not been
+    unsigned next_mark_ = 1;
+  };
 
   Watcher nobody_;
   const Launch* launch_ = nullptr;
@@ -111,12 +126,18 @@ class Block {
   unsigned meetings_ = 0;                       ///< with the other blocks of the cluster
   std::pair<const void*, const void*> polled_;  ///< the last word that poll() was told of, and the instruction
   std::uint64_t polls_ = 0;                     ///< without anything else in between
-  std::uint64_t changes_ = 0;                   ///< of what other blocks do, when that was looked at last
+  std::uint64_t checked_ = 0;                   ///< of them, when all blocks were asked last
+  std::uint64_t again_ = 0;                     ///< the latest of them that found their thread as it had been
+  std::uint64_t changes_ = 0;                   ///< of what all blocks do, when that was asked last
+  std::array<std::uint64_t, 2> agreed_{};       ///< the number of changes that it last agreed on, for each Waiting
+  bool is_polling_ = false;
+  bool is_stuck_ = false;
   unsigned rank_ = 0;
   bool in_kernel_ = false;
   bool stopped_ = false;
   std::array<unsigned, 3> counts_{};          ///< of three calls of count_at_barrier() in turn
   std::vector<std::uint8_t> counting_calls_;  ///< of each thread, which of them is its next
+  std::vector<Looks> looks_;                  ///< of each thread
   std::vector<bool> at_cluster_;              ///< which threads have arrived at the cluster's barrier and not waited
   BlockContext context_;
   WarpBarriers warp_barriers_;

@@ -7,6 +7,7 @@
 #include "simt/launches.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -28,9 +29,8 @@ constexpr unsigned MOST_BLOCKS = 1024;  ///< at once: each takes an OS thread, a
 std::atomic<bool (*)()> stop{nullptr};
 std::atomic<bool> failed = false;  ///< a block of the launch under way
 
-std::atomic<unsigned> running = 0;       ///< blocks
-std::atomic<unsigned> polling = 0;       ///< of them
-std::atomic<std::uint64_t> changes = 0;  ///< of both
+std::atomic<unsigned> running = 0;  ///< blocks
+std::atomic<std::uint64_t> changes_of_blocks = 0;
 
 LaunchObserver* observer = nullptr;
 
@@ -41,10 +41,10 @@ bool asked_to_stop() {
 
 /// Counts a block among those that run.
 struct Counted {
-  explicit Counted(Block& block) : block(block) { ++running, ++changes; }
+  explicit Counted(Block& block) : block(block) { ++running, ++changes_of_blocks; }
   ~Counted() {
     block.end_polling();
-    --running, ++changes;
+    --running, ++changes_of_blocks;
   }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
@@ -107,6 +107,7 @@ class Workers {
     taking_part_ += more;
     busy_ += more;
     wake_.notify_all();
+    changes_of_blocks += more > 0 ? 1 : 0;
     return more > 0;
   }
 
@@ -212,13 +213,24 @@ Index3 position_of_block(std::uint64_t number, const Launch& launch) {
 
 bool launch_ends() { return failed || asked_to_stop(); }
 
-void count_as_polling(bool polls) {
-  polling += polls ? 1 : -1;
-  ++changes;
-}
+std::uint64_t changes() { return changes_of_blocks; }
 
-bool all_poll_since(std::uint64_t& before) {
-  return std::exchange(before, changes.load()) == changes && polling == running;
+std::uint64_t tell_of_change() { return ++changes_of_blocks; }
+
+bool all_agree(Waiting how, std::uint64_t changes, std::uint64_t* agreed) {
+  struct Census {
+    std::uint64_t changes = 0;
+    unsigned blocks = 0;
+  };
+  static std::mutex mutex;
+  static std::array<Census, 2> counted;
+  const std::lock_guard lock(mutex);
+  Census& census = counted.at(static_cast<std::size_t>(how));
+  if (census.changes != changes) {
+    census = {changes, 0};
+  }
+  census.blocks += std::exchange(*agreed, changes) != changes ? 1 : 0;
+  return census.blocks == running && changes == changes_of_blocks;
 }
 
 bool begin_more_blocks() { return Workers::instance().begin_more(); }

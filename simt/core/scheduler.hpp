@@ -97,6 +97,9 @@ class Scheduler {
   void append(ThreadList& list, ThreadNumber thread) { links_.append(list, thread); }
   void make_ready(ThreadList& list) { links_.append(ready_, list); }
   const ThreadLinks& links() const { return links_; }
+  /// How many other threads wait for their turn.
+  unsigned ready() const { return ready_.size; }
+  const void* top_of_stack() const { return stacks_[current_].sp; }
   bool on_stack(const void* address) const { return stacks_.contain(address); }
 
  private:

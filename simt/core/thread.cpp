@@ -29,7 +29,10 @@ void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync
 
 void fence(bool of_block) { InExecutor()->fence(of_block); }
 
-void give_way() { InExecutor(true)->scheduler().give_way(); }  // __nanosleep() in a loop that polls
+void sleep(Site site) {
+  const InExecutor in_executor(true);  // perhaps in a loop that polls
+  in_executor->poll(site);
+}
 
 Polling::~Polling() {
   if (Block::on_this_thread() != nullptr) {  // and not the host
@@ -210,6 +213,7 @@ void wait_for_flag(unsigned* flag) {
   const InExecutor in_executor;
   const std::atomic_ref raised(*flag);
   while (raised.load(std::memory_order_acquire) == 0) {
+    in_executor->end_polling();  // other threads may, while this one waits for another GPU
     wait_for_other_blocks(in_executor->scheduler());
   }
   raised.store(0, std::memory_order_relaxed);
@@ -221,7 +225,9 @@ std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, 
   const InExecutor in_executor(true);
   in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
   const std::uint64_t old = change_atomically(operation, type, address, operand, expected);
-  const bool waits = operation == AtomicOperation::compare_and_swap ? old != expected : operand == 0;
+  const bool waits = operation == AtomicOperation::compare_and_swap ? old != expected
+                     : operation == AtomicOperation::exchange       ? old == operand
+                                                                    : operand == 0;
   if (!waits) {
     in_executor->end_polling();
   } else {  // it tries again, or looks what others have done
@@ -246,7 +252,12 @@ bool is_shared(const void* pointer) {
          static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - in_shared_memory(0)) < MAX_DYNAMIC_SMEM;
 }
 
-long long nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+long long nanoseconds() {
+  if (Block::on_this_thread() != nullptr) {
+    const InExecutor in_executor;  // a loop may end by the clock
+  }
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
 
 void fail(const char* what, Site site) {
   const InExecutor in_executor;

@@ -35,10 +35,13 @@ Index3 position_of_block(std::uint64_t number, const Launch& launch);
 /// Whether a block of the current launch has failed, or stop_when() asks to stop. Blocks must not wait for other blocks
 /// then.
 bool launch_ends();
-/// Counts a block among those that poll, or no longer.
-void count_as_polling(bool polls);
-/// Whether all blocks that run poll, and did when `changes` was set, which is set again.
-bool all_poll_since(std::uint64_t& changes);
+/// How a block may wait for others: it looks for what they do, and finds nothing whatever they have done.
+enum class Waiting : std::uint8_t { polling, stuck };
+/// How often a block has begun or ended, or has told of a change: that it waits, or no longer.
+std::uint64_t changes();
+std::uint64_t tell_of_change();
+/// A block has waited since there were so many changes, which `agreed` notes. Whether all blocks that run have.
+bool all_agree(Waiting how, std::uint64_t changes, std::uint64_t* agreed);
 /// Has blocks begin that would have waited until others end. Returns whether there are any. Throws NotSupported where
 /// the system gives no more threads.
 bool begin_more_blocks();

@@ -204,7 +204,7 @@ shfl.sync.up,down,bfly,idx.b32 => | ptx::shuffle(ptx::Shuffle::<0>, $u1, $u2, $u
 elect.sync => | ptx::elect($u1, site
 vote.sync.ballot.b32 => @ __ballot_sync($u2, $1 ? 1 : 0, site)
 vote.sync.any,all.P => @ __<0>_sync($u2, $1 ? 1 : 0, site) != 0
-nanosleep.u32 => simt::give_way()...
+nanosleep.u32 => simt::sleep(site)...
 mma.sync.aligned.m8n8k16,m16n8k16,m16n8k32.row.col.(satfinite).s32.s8.s8.s32 => !integer_mma
 mma.sync.aligned.m16n8k4,m16n8k8.row.col.f32.tf32.tf32.f32 => !mma
 mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.f16.f16.f32 => !mma

@@ -125,6 +125,9 @@ class Translator {
       if (const Position sleep = is(body, "{") ? body + 1 : body; is(sleep, "__nanosleep")) {
         texts_[sleep] = "static_cast<void>";  // again() lets others run
       }
+    } else if (token.is("for") && in_device_code() && only_looks(at) && is(find(find(at + 2, {";"}) + 1, {";"}), ";")) {
+      const Position close = partner(at + 1);
+      before_[close] += std::string(is(close - 1, ";") ? "" : ", ") + "simt::Polling().again()";  // it may have an end
     }
     return at;
   }

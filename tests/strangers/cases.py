@@ -479,6 +479,23 @@ TORCH_LIBRARY(mine, m) { m.def("forward(Tensor! C, Tensor A, Tensor B) -> ()"); 
 """
 
 
+# Whether a stride is from row to row or from product to product, its name does not tell.
+STRIDES = """
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K, int sa, int sb, int sc) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x, b = blockIdx.z;
+  if (r >= M || c >= N) return;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[(b * M + r) * sa + k] * B[(b * K + k) * sb + c];
+  C[(b * M + r) * sc + c] = s;
+}
+void bmm(const float* A, const float* B, float* C, int batch, int M, int N, int K, int strideA, int strideB,
+         int strideC) {
+  dim3 grid((N + 15) / 16, (M + 15) / 16, batch);
+  mm<<<grid, dim3(16, 16)>>>(A, B, C, M, N, K, strideA, strideB, strideC);
+}
+"""
+
+
 def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
     return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
 
@@ -673,6 +690,13 @@ CASES = [
         "bmm(A, M * K, B, C, batch, M, N, K);",
         sizes="3x20x17x9",
     ),
+    asking(
+        "strides_beside_a_batch",
+        STRIDES,
+        "bmm(A, B, C, batch, M, N, K, M * K, K * N, M * N)",
+        "bmm(A, B, C, batch, M, N, K, lda, ldb, ldc)",
+        sizes="3x20x17x9",
+    ),
     Case(
         "a_batch_that_nobody_names",
         BATCHED.replace("BATCH", "1"),
@@ -742,6 +766,32 @@ CASES = [
         arguments=(),
         sizes="8",
     ),
+    *(
+        right(
+            f"a_flag_that_{how}{'_with_checks' if check else ''}",
+            HANDED_ON.replace("FENCE", "__threadfence_block();")
+            .replace("ready = 1;", raised)
+            .replace("while (ready == 0) {}", f"for (int i = 0; i < 500 && !ready; ++i) {{{body}}}")
+            .replace("row[k] * B", "(ready ? row[k] : A[blockIdx.x * K + k]) * B"),
+            arguments=check,
+            sizes="20",
+        )
+        for how, raised, body in (
+            ("is_raised_in_time", "ready = 1;", ""),
+            ("is_looked_for_some_times", "ready = 0;", ""),
+            ("is_slept_for_some_times", "ready = 0;", "__nanosleep(9);"),
+        )
+        for check in ((), ("--check",))
+    ),
+    failing(
+        "a_flag_that_is_slept_for",
+        HANDED_ON.replace("FENCE", "")
+        .replace("ready = 1;", "ready = 0;")
+        .replace("{}", "{ if (threadIdx.x < 99) __nanosleep(9); }"),
+        "waits for ever: no other thread changes what it looks at",
+        arguments=("--launch", "run(A, B, C, M, N, K)"),
+        sizes="20",
+    ),
     right("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), arguments=(), sizes="20"),
     failing(
         "a_flag_that_nobody_raises",
@@ -760,6 +810,19 @@ CASES = [
         sizes="20",
     ),
     right("blocks_of_a_cluster", IN_CLUSTERS, sizes="20"),
+    # ---- What is long ----
+    *(
+        right("long_" + what, launching().replace("mm<<<", text + "mm<<<"))
+        for what, text in (
+            ("blanks", " " * 50_000),
+            ("sums_of_a_local", f"int x = 0{' + 1 - 1' * 5_000}; "),
+            ("names", f"int {'x' * 200_000} = 1; "),
+            ("strings", f'const char* s = "{"x(" * 50_000}"; '),
+        )
+    ),
+    right("a_long_argument_of_a_launch", launching().replace("N, K);", f"N, K{' + 1 - 1' * 5_000});")),
+    right("a_long_name_of_a_kernel", launching().replace("mm", "m" * 50_000)),
+    right("a_long_structure", "struct Many { " + " ".join(f"int i{i};" for i in range(9_000)) + " };" + launching()),
     # ---- What is proposed ----
     refused("a_kernel_in_line", IN_LINE, IN_LINE_LAUNCH),
     right("a_kernel_in_line_as_proposed", IN_LINE, arguments=("--check", "--launch", IN_LINE_LAUNCH)),

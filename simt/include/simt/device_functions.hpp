@@ -314,5 +314,5 @@ inline float __double2float_rn(double x) { return static_cast<float>(x); }
 
 /// A clock that goes on while other threads of the block run.
 inline long long clock64() { return simt::nanoseconds(); }
-inline void __nanosleep(unsigned) { simt::give_way(); }
+inline void __nanosleep(unsigned, simt::Site site = simt::Site::current()) { simt::sleep(site); }
 [[noreturn]] inline void __trap(simt::Site site = simt::Site::current()) { simt::fail("__trap()", site); }

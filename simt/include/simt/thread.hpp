@@ -29,8 +29,9 @@ void block_barrier(Site site);
 void warp_barrier(unsigned mask, Site site);
 /// __threadfence, and __threadfence_block `of_block`: what follows tells others of what comes before.
 void fence(bool of_block = false);
-/// Lets the other threads of the block run until each of them waits, has finished or gave way as well.
-void give_way();
+/// __nanosleep: lets the other threads of the block run until each of them waits, has finished or slept as well. Fails
+/// where the thread waits for ever.
+void sleep(Site site);
 /// Lasts while a loop looks for what other threads write.
 class Polling {
  public:
