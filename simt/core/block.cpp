@@ -6,12 +6,15 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +27,12 @@ constexpr std::uint64_t LOOKS_TO_POLL = 16;
 /// And after so many that find the thread as it was, the block is stuck. What changes may be a number in memory of
 /// which the executor is not told.
 constexpr std::uint64_t LOOKS_IN_VAIN = 512;
+/// At least so many of the block's.
+constexpr std::uint64_t LEAST_LOOKS = 1U << 14U;
+/// A loop whose thread is another one at each of so many of the block's looks counts them, without an end.
+constexpr std::uint64_t MOST_LOOKS = 1U << 20U;
+/// Between two that are compared.
+constexpr unsigned LONGEST_PERIOD = 1U << 12U;
 
 /// What calls have left below this frame is not the thread's own, and would lie in gaps of the next ones' frames.
 [[gnu::noinline]] void clear_next_frames() {
@@ -181,6 +190,7 @@ bool Block::Looks::repeat(std::uint64_t digest) {
   ++since_;
   if (digest == mark_) {
     period_ = std::exchange(since_, 0);
+    next_mark_ = 1;
     return true;
   }
   if (since_ < period_) {
@@ -189,20 +199,18 @@ bool Block::Looks::repeat(std::uint64_t digest) {
   period_ = 0;
   if (since_ >= next_mark_) {
     mark_ = digest;
-    next_mark_ = next_mark_ % 64 + std::exchange(since_, 0);
+    since_ = 0;
+    next_mark_ = std::min(2 * next_mark_, LONGEST_PERIOD);  // Brent's way to find a period
   }
   return false;
 }
 
 [[gnu::noinline]] bool Block::waits_for_ever() {
   const std::uint64_t threads = context_.scheduler.ready() + std::uint64_t{1};
-  if (!looks_[context_.current()].repeat(digest_of_stack(context_.scheduler.top_of_stack()))) {
-    again_ = 0;
-    if (std::exchange(is_stuck_, false)) {
-      tell_of_change();
-    }
-  } else if (++again_ >= LOOKS_IN_VAIN * threads && !is_stuck_) {
-    is_stuck_ = true;
+  const bool again = looks_[context_.current()].repeat(digest_of_stack(context_.scheduler.top_of_stack()));
+  again_ = again ? again_ + 1 : 0;
+  const bool stuck = again_ >= std::max(LOOKS_IN_VAIN * threads, LEAST_LOOKS) || polls_ >= MOST_LOOKS;
+  if (stuck != std::exchange(is_stuck_, stuck)) {
     tell_of_change();  // what other blocks found before may have changed
   }
   if (++polls_ < checked_ + LOOKS_TO_POLL * threads) {
@@ -230,11 +238,16 @@ bool Block::is_argument(const void* address) const {
   return static_cast<std::size_t>(static_cast<const std::byte*>(address) - kernel) < launch_->kernel_bytes;
 }
 
-void Block::check_atomic(const void* address, unsigned bytes, const void* code, Site site) const {
-  if (context_.watched && !context_.scheduler.on_stack(address) && !is_in_other_block(address)) {
-    const Access access{static_cast<const std::byte*>(address), bytes, true, true, true, true};
-    context_.check("an atomic operation ", context_.watcher->access(context_.current(), access, code), site);
+std::uint64_t Block::change_watched(const void* address, unsigned bytes, const void* code, Site site,
+                                    const std::function<std::uint64_t()>& change) const {
+  if (!context_.watched || context_.scheduler.on_stack(address) || is_in_other_block(address)) {
+    return change();
   }
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const Access access{static_cast<const std::byte*>(address), bytes, true, true, true, true};
+  context_.check("an atomic operation ", context_.watcher->access(context_.current(), access, code), site);
+  return change();
 }
 
 unsigned Block::count_at_barrier(bool predicate, Site site) {

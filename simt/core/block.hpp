@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,8 +53,10 @@ class Block {
   /// Tells that the instruction before `code` is about to access memory other than stacks. Ends the launch if the
   /// access is wrong.
   void access(const Access& access, const void* code);
-  /// The current thread is about to change this variable atomically; fails where it may not.
-  void check_atomic(const void* address, unsigned bytes, const void* code, Site site) const;
+  /// The current thread changes this variable atomically, and returns what `change` does; fails where it may not.
+  /// Watchers see atomic operations in the order in which they take place.
+  std::uint64_t change_watched(const void* address, unsigned bytes, const void* code, Site site,
+                               const std::function<std::uint64_t()>& change) const;
   /// Waits for all threads; returns how many of them brought a predicate that holds.
   unsigned count_at_barrier(bool predicate, Site site);
   /// A fence of the current thread, and what it tells of and learns at an address, for watchers.

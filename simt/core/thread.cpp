@@ -40,7 +40,7 @@ Polling::~Polling() {
   }
 }
 
-void Polling::again(Site site) {
+void look_again(Site site) {
   if (Block::on_this_thread() != nullptr) {
     InExecutor(true)->poll(site);
   }
@@ -223,8 +223,9 @@ void wait_for_flag(unsigned* flag) {
 std::uint64_t atomic(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                      std::uint64_t expected, Site site) {
   const InExecutor in_executor(true);
-  in_executor->check_atomic(address, size_of(type), __builtin_return_address(0), site);
-  const std::uint64_t old = change_atomically(operation, type, address, operand, expected);
+  const std::uint64_t old = in_executor->change_watched(address, size_of(type), __builtin_return_address(0), site, [&] {
+    return change_atomically(operation, type, address, operand, expected);
+  });
   const bool waits = operation == AtomicOperation::compare_and_swap ? old != expected
                      : operation == AtomicOperation::exchange       ? old == operand
                                                                     : operand == 0;

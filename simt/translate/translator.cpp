@@ -127,7 +127,7 @@ class Translator {
       }
     } else if (token.is("for") && in_device_code() && only_looks(at) && is(find(find(at + 2, {";"}) + 1, {";"}), ";")) {
       const Position close = partner(at + 1);
-      before_[close] += std::string(is(close - 1, ";") ? "" : ", ") + "simt::Polling().again()";  // it may have an end
+      before_[close] += std::string(is(close - 1, ";") ? "" : ", ") + "simt::look_again()";  // it may have an end
     }
     return at;
   }

@@ -398,6 +398,39 @@ COOPERATIVE = """
 """
 
 # A warp of the block fetches a row of A, and the others wait for it.
+GRID_BARRIER = """__device__ volatile unsigned sense;
+__device__ unsigned arrived;
+__device__ float sums[1 << 16];
+__device__ void wait_for_all() {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned before = sense;
+    if (atomicAdd(&arrived, 1u) == gridDim.x - 1) {
+      arrived = 0;
+      __threadfence();
+      sense = before + 1;
+    } else {
+      for (; sense == before;);
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  for (int part = 0; part < 3; ++part) {
+    for (int c = threadIdx.x; c < N; c += blockDim.x) {
+      float sum = part ? sums[blockIdx.x * N + c] : 0;
+      for (int k = part; k < K; k += 3) sum += A[blockIdx.x * K + k] * B[k * N + c];
+      sums[blockIdx.x * N + c] = sum;
+    }
+    wait_for_all();
+  }
+  const int r = gridDim.x - 1 - blockIdx.x;
+  for (int c = threadIdx.x; c < N; c += blockDim.x) C[r * N + c] = sums[r * N + c];
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) { mm<<<M, 64>>>(A, B, C, M, N, K); }
+"""
 HANDED_ON = """
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float row[64];
@@ -783,6 +816,18 @@ CASES = [
         )
         for check in ((), ("--check",))
     ),
+    right(
+        "a_flag_that_is_looked_for_with_a_counter_in_memory",
+        HANDED_ON.replace("FENCE", "__threadfence_block();")
+        .replace("ready = 1;", "ready = 0;")
+        .replace("volatile int ready;", "volatile int ready, tries;")
+        .replace("ready = 0;\n", "ready = tries = 0;\n", 1)
+        .replace("while (ready == 0) {}", "while (ready == 0 && tries < 9000) ++tries;")
+        .replace("row[k] * B", "A[blockIdx.x * K + k] * B"),
+        arguments=(),
+        sizes="20",
+    ),
+    right("a_barrier_of_the_grid_in_an_empty_loop", GRID_BARRIER, sizes="33x17x9"),
     failing(
         "a_flag_that_is_slept_for",
         HANDED_ON.replace("FENCE", "")

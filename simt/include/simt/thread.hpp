@@ -32,15 +32,16 @@ void fence(bool of_block = false);
 /// __nanosleep: lets the other threads of the block run until each of them waits, has finished or slept as well. Fails
 /// where the thread waits for ever.
 void sleep(Site site);
-/// Lasts while a loop looks for what other threads write.
+/// A loop looks once more for what other threads write, and lets them run. Fails where it does so for ever.
+void look_again(Site site = Site::current());
+/// Lasts while a loop looks for it.
 class Polling {
  public:
   Polling() = default;
   Polling(const Polling&) = delete;
   Polling& operator=(const Polling&) = delete;
   ~Polling();
-  /// Lets others run. Fails where the thread waits for ever.
-  void again(Site site = Site::current());
+  void again(Site site = Site::current()) { look_again(site); }
 };
 /// Gives `value` to the warp, waits for the lanes in `mask` to do so too, and returns what lane `source` gave.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, Site site);
