@@ -120,15 +120,21 @@ std::vector<LibraryCase> cases_at_usual_clocks() {
   return cases;
 }
 
-/// But for 4 %. Within one run, cuBLAS took from 153.6 to 155.4 us for 300 x 300 x 300 in batches of 100, which is
-/// predicted 159.6, and from 34.9 to 38.0 us for 640 x 640 x 640.
+/// But for 4 %. Each shape was measured beside each accuracy, and cuBLAS took from 153.6 to 155.4 us for 300 x 300 x
+/// 300 in batches of 100, which is predicted 159.6, and from 11.8 to 13.5 us for 192 x 192 x 192. The least of them
+/// counts.
 TEST(PredictedTimeTest, CublasTakesAtLeastWhatIsPredicted) {
+  std::map<std::string, double> fastest;
+  for (const LibraryCase& one : cases_at_usual_clocks()) {
+    double& time = fastest.try_emplace(one.name, one.cublas).first->second;
+    time = std::min(time, one.cublas);
+  }
   for (const LibraryCase& one : cases_at_usual_clocks()) {
     const GemmProblem& p = one.batch.first;
     const int layout = CublasTable::layout(p.a_transposed, p.b_transposed, one.batch.count);
     const double least = cublas_microseconds({p.m, p.n, p.k, MULTIPROCESSORS, layout}, one.batch.count);
-    EXPECT_LE(least, 1.04 * one.cublas) << one.name;
-    EXPECT_GE(least, 0.6 * one.cublas) << one.name;
+    EXPECT_LE(least, 1.04 * fastest.at(one.name)) << one.name;
+    EXPECT_GE(least, 0.61 * fastest.at(one.name)) << one.name;
   }
 }
 
