@@ -10,7 +10,6 @@ import subprocess
 import pytest
 
 from runs import ROOT, RUNNER, needs_runner
-from tools import testing
 
 pytestmark = needs_runner
 
@@ -23,7 +22,8 @@ def test_the_page_has_reports_of_one_launch_and_of_several():
     assert [LEFT_OUT in report for report in REPORTS.values()] == [False, True]
 
 
-@pytest.mark.parametrize("command", testing.sample(list(REPORTS), 1))
+@pytest.mark.long  # they count large products
+@pytest.mark.parametrize("command", REPORTS)
 def test_a_command_prints_what_the_page_says(command, tmp_path):
     environment = os.environ | {"COLUMNS": "1000"}  # a terminal that shows all columns
     done = subprocess.run(

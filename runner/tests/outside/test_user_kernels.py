@@ -458,7 +458,7 @@ CRASHES = {
     "stack.cu": (LARGE_ARRAY, r"a thread's stack overflowed: the executor has 64 KB"),
     "exit.cu": ("exit(0);", r"called exit\(0\)"),
     "abort.cu": ("abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
-    "hang.cu": ("for (volatile int on = 1; on;) {}", r"took longer than \d+ s, which --timeout"),
+    "hang.cu": ("for (volatile int on = 1; on;) on = 1;", r"took longer than \d+ s, which --timeout"),
 }
 
 
