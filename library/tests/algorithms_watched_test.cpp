@@ -83,10 +83,11 @@ TEST_P(WatchedAccuracyTest, LayoutsAndElementsThatAreComputedAgain) {
 }
 
 TEST_P(WatchedAccuracyTest, ManyProductsInALaunch) {
+  if (GetParam() == SGEMM_ACCURACY_ROWWISE) {
+    GTEST_SKIP() << "its kernels take products one by one";
+  }
   for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-    if (GetParam() != SGEMM_ACCURACY_ROWWISE) {  // whose kernels take them one by one
-      expect_right_while_watched(laid_out(145, 270, 70, op, op, GetParam()).batched(2).scaled(-1.5F, 0.5F));
-    }
+    expect_right_while_watched(laid_out(145, 270, 70, op, op, GetParam()).batched(2).scaled(-1.5F, 0.5F));
   }
 }
 

@@ -29,9 +29,9 @@ constexpr std::uint64_t LOOKS_TO_POLL = 16;
 constexpr std::uint64_t LOOKS_IN_VAIN = 512;
 /// At least so many of the block's.
 constexpr std::uint64_t LEAST_LOOKS = 1U << 14U;
-/// A loop whose thread is another one at each of so many of the block's looks counts them, without an end.
+/// A loop that has looked so often without coming back to what it was counts its looks, and has no end.
 constexpr std::uint64_t MOST_LOOKS = 1U << 20U;
-/// Between two that are compared.
+/// A thread is compared with what it was at most so many looks ago.
 constexpr unsigned LONGEST_PERIOD = 1U << 12U;
 
 /// What calls have left below this frame is not the thread's own, and would lie in gaps of the next ones' frames.

@@ -102,7 +102,7 @@ class Block {
   void poll(const void* address, const void* code);
   void forget_polls();
   /// The current thread looks once more. Whether no thread of any block can find anything else: they have looked again
-  /// and again, nobody has done anything else, and all that is a thread's own came back to what it was.
+  /// and again, nobody has done anything else, and all that is a thread's own came back to what it was, or never does.
   bool waits_for_ever();
   [[noreturn]] void fail_waiting(const std::string& place) const;
   bool is_argument(const void* address) const;
