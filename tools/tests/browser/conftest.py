@@ -14,7 +14,7 @@ from opened import WIDTHS, Opened
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # root in a container has no sandbox
 
-HANGS = 600_000  # ms: what takes longer does not end, however busy the cores are
+HANGS = 120_000  # ms: what takes longer does not end, however busy the cores are
 
 
 def browser_program() -> str:
