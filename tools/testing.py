@@ -24,9 +24,11 @@ from tools import ROOT
 
 RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
+TESTS_STEP = "ctest cuda"  # of all tests that need no GPU, lengthy ones as well
 MOST_TO_TIDY = 8  # a file takes seconds
 # Those of the runner and of tests reach their own folder: no other is compiled with what they say.
 REACH_ALL = re.compile(r"^(?!runner/|(.*/)?tests/)(.*/)?CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
+DATA = re.compile(r"\.(csv|txt|html)$")  # what a program that knows the sources' folder may read there
 TIDIED = re.compile(r"^((many_gpus|runner)/(?!tests/)|simt/).*\.cpp$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -72,7 +74,8 @@ def files_changed(commit: str | None) -> list[str] | None:
 
 
 def toolchain() -> str:
-    return (output_of("nvcc", "--version").strip().splitlines() or [""])[-1]
+    nvcc = (output_of("nvcc", "--version").strip().splitlines() or [""])[-1]
+    return f"{nvcc}, c++ {output_of('c++', '-dumpfullversion').strip()}"
 
 
 @functools.cache
@@ -94,7 +97,8 @@ def read_by(source: Path, folders: list[Path]) -> set[Path]:
 
 
 def compilations(build: Path) -> list[dict]:
-    """Of a build: the object, the sources that it is made of, all that they read, and whether nvcc compiles it."""
+    """Of a build: the object, the sources that it is made of, all that they read, whether nvcc compiles it, and whether
+    it knows a folder to read other files from."""
     path = build / "compile_commands.json"
     if not path.exists():
         sys.exit(f"{path} is missing: configure the build with CMAKE_EXPORT_COMPILE_COMMANDS")
@@ -108,9 +112,34 @@ def compilations(build: Path) -> list[dict]:
         own = [Path(folder) for folder in folders if ROOT in Path(folder).parents]
         united = "/Unity/" in str(source)
         case = {"object": words[words.index("-o") + 1], "files": read_by(source, own)}
+        case["reads"] = "SGEMM_SOURCE_DIR" in entry["command"]
         case["sources"] = {Path(name) for name in includes_of(source)} if united else {source}
         found.append(case | {"nvcc": any(Path(word).name == "nvcc" for word in words[:4])})
     return found
+
+
+def reached(cases: list[dict], name: str) -> tuple[list[dict], str]:
+    """Of compilations those that a change since a step on record can differ in, and why just those."""
+    step = record()["steps"].get(name, {})
+    commit = step.get("commit", "")[:8]
+    changed = files_changed(step.get("commit"))
+    if changed is None:
+        return cases, f"{commit} is not in this repository" if step else "no such step is on record"
+    if step["toolchain"] != toolchain():
+        return cases, f"a compiler is another one than at {commit}"
+    if of_all := [file for file in changed if REACH_ALL.search(file)]:
+        return cases, f"{of_all[0]} has changed since {commit}"
+    paths = {ROOT / file for file in changed}
+    folders = {path.parent for path in paths if path.name == "CMakeLists.txt"}
+    data = any(DATA.search(file) for file in changed)
+    found = [
+        each
+        for each in cases
+        if each["files"] & paths
+        or (data and each["reads"])
+        or folders & {folder for source in each["sources"] for folder in source.parents}
+    ]
+    return found, f"what {len(paths)} files reach that have changed since {commit}"
 
 
 def objects_reached(build: Path, beside: Path) -> list[str]:
@@ -118,26 +147,46 @@ def objects_reached(build: Path, beside: Path) -> list[str]:
     compiles as well."""
     known = set().union(*(each["sources"] for each in compilations(beside)))
     own = [each for each in compilations(build) if each["nvcc"] or not each["sources"] <= known]
-    step = record()["steps"].get(CUDA_STEP, {})
-    commit = step.get("commit", "")[:8]
-    changed = files_changed(step.get("commit"))
-    if changed is None:
-        reason = f"{commit} is not in this repository" if step else "no such build is on record"
-    elif step["toolchain"] != toolchain():
-        reason = f"nvcc is another one than at {commit}"
-    elif of_all := [file for file in changed if REACH_ALL.search(file)]:
-        reason = f"{of_all[0]} has changed since {commit}"
-    else:
-        paths = {ROOT / file for file in changed}
-        folders = {path.parent for path in paths if path.name == "CMakeLists.txt"}
-        own = [
-            each
-            for each in own
-            if each["files"] & paths or folders & {folder for source in each["sources"] for folder in source.parents}
-        ]
-        reason = f"what {len(paths)} files reach that have changed since {commit}"
+    own, reason = reached(own, CUDA_STEP)
     print(f"{len(own)} objects for the build with CUDA: {reason}", file=sys.stderr)
     return sorted(each["object"] for each in own)
+
+
+def inputs_of(build: Path, target: str) -> set[str]:
+    return set(output_of("ninja", "-C", str(build), "-t", "inputs", target).split())
+
+
+def programs_unreached(build: Path) -> list[str]:
+    """The test programs, as targets, that are what they were when all their tests passed on record. The executor's own
+    is never among them: it loads objects that it does not link."""
+    cases, reason = reached(compilations(build), TESTS_STEP)
+    objects = {each["object"] for each in cases}
+    programs = {program for name, program in ctests(build).items() if not name.startswith("simt")}
+    targets = {str(program.relative_to(build)) for program in programs if build in program.parents}
+    inputs = {target: inputs_of(build, target) for target in sorted(targets)}
+    unreached = [target for target, of in inputs.items() if of and not of & objects]
+    if unreached:
+        names = ", ".join(Path(target).name for target in unreached)
+        print(f"Not built: {names}. Their tests have passed, and {reason} is not in them", file=sys.stderr)
+    return unreached
+
+
+def unreached_tests(build: Path) -> list[str]:
+    """What ctest calls the tests of those programs."""
+    unreached = {build / target for target in programs_unreached(build)}
+    return [name for name, program in ctests(build).items() if program in unreached]
+
+
+def targets_reached(build: Path) -> list[str]:
+    """The programs and libraries of a build, without the test programs that a change does not reach."""
+    text = (build / "build.ninja").read_text(encoding="utf-8")
+    parts = {name: names.split() for name, names in re.findall(r"^build (\S+): phony (.+)$", text, re.M)}
+    made, left = set(), ["all"]
+    while left:
+        target = left.pop()
+        left += parts.get(target, [])
+        made |= set() if target in parts or target.endswith(".o") else {target}
+    return sorted(made - set(programs_unreached(build)))
 
 
 def ctests(build: Path, below: str = ".") -> dict[str, Path]:
@@ -161,7 +210,7 @@ def host_tests(build: Path, beside: Path) -> dict[str, str]:
     for name, program in ctests(build).items():
         if build in program.parents and program.name not in have:
             target = str(program.relative_to(build))
-            inputs = set(output_of("ninja", "-C", str(build), "-t", "inputs", target).split())
+            inputs = inputs_of(build, target)
             if inputs and not inputs & nvcc:
                 found[name] = target
     return found
@@ -221,6 +270,9 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
         done = {name: outcome for outcomes in of_file.values() for name, outcome in outcomes.items()}
         of_tests = [outcomes.values() for file, outcomes in of_file.items() if file.suffix != ".junit"]
         counts[f"ctest {build.name}"] = Counter(itertools.chain.from_iterable(of_tests))
+        if not everything:
+            unreached = {build / target for target in programs_unreached(build)}
+            tests = {name: program for name, program in tests.items() if program not in unreached}
         begun = {program for name, program in tests.items() if done.get(name) != "skipped"}
         left = {*tests, *(name for program in begun for name in gtests_of(program))} - done.keys()
         has_to_run_all = everything and build == builds[0]
@@ -278,7 +330,7 @@ def age() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = ["age", "seed", "folder", "reached", "host-tests", "tidy", "some", "ran", "record"]
+    what = ["age", "seed", "folder", "reached", "targets", "unreached", "host-tests", "tidy", "some", "ran", "record"]
     parser.add_argument("what", choices=what)
     parser.add_argument("--all", action="store_true", dest="everything", help="as the long run does")
     parser.add_argument("names", nargs="*", help="builds' folders, presets or the folder of steps")
@@ -303,6 +355,7 @@ def main() -> None:
         sys.exit(1 if missing else 0)
     else:
         lists = {"seed": lambda: [seed()], "host-tests": lambda: host_tests(*paths)}
+        lists |= {"targets": lambda: targets_reached(*paths), "unreached": lambda: unreached_tests(*paths)}
         lists["tidy"] = lambda: to_tidy(options.everything)
         lists["reached"] = lambda: [*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]
         sys.stdout.writelines(f"{line}\n" for line in lists[options.what]())

@@ -287,7 +287,7 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     rows = rows_of(opened, "relative")
     assert sum(row["case"].startswith(HOSTILE) for row in rows) == 6
     chart(opened, "absolute")
-    opened.page.locator("#cases").get_by_role("button", name="Show all").click()  # kernels of one's own are the last rows
+    opened.page.locator("#cases").get_by_role("button", name="Show all").click()  # one's own are the last rows
     opened.page.locator("#cases tbody button", has_text="onerror").first.click()
     opened.page.locator("#samples .chart[data-rows]").wait_for()
     assert "onerror" in opened.page.locator("#samples h2").inner_text()

@@ -59,7 +59,8 @@ ALL = ["a.cu.o", "c.cpp.o", "x/tests/t.cu.o"]
 
 def on_record(root, **more):
     step = {"commit": "0" * 40, "toolchain": "13.0", **more}
-    (root / "record.json").write_text(json.dumps({"steps": {testing.CUDA_STEP: step}}), encoding="utf-8")
+    steps = {testing.CUDA_STEP: step, testing.TESTS_STEP: step}
+    (root / "record.json").write_text(json.dumps({"steps": steps}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -92,12 +93,42 @@ def test_another_nvcc_and_no_record_reach_everything(build, monkeypatch):
     assert testing.objects_reached(build / "build", build / "beside") == []
 
 
+@pytest.mark.parametrize(
+    ("changed", "unreached"),
+    [
+        (["README.md"], ["rooms/b_tests", "rooms/c_tests"]),
+        (["include/c.hpp"], ["rooms/b_tests"]),
+        (["b.cpp", "a.cu"], ["rooms/c_tests"]),
+        (["results/shapes.csv"], ["rooms/b_tests"]),  # c.cpp may read it
+        (["cmake/CompileOptions.cmake"], []),
+        (None, []),
+    ],
+)
+def test_a_program_that_a_change_does_not_reach_is_not_built(build, monkeypatch, changed, unreached):
+    entries = build / "build" / "compile_commands.json"
+    text = entries.read_text(encoding="utf-8").replace("-o c.cpp", "-DSGEMM_SOURCE_DIR=x -o c.cpp")
+    entries.write_text(text, encoding="utf-8")
+    programs = {f"{room}_tests_{shard}": build / f"build/rooms/{room}_tests" for room in "bc" for shard in range(2)}
+    monkeypatch.setattr(testing, "ctests", lambda _: programs | {"page": Path("/usr/bin/cmake"), "simt_tests": build})
+    monkeypatch.setattr(testing, "inputs_of", lambda _, target: {f"{target[6]}.cpp.o", "libgtest.a"})
+    monkeypatch.setattr(testing, "files_changed", lambda _: changed)
+    monkeypatch.setattr(testing, "toolchain", lambda: "13.0")
+    on_record(build)
+    assert testing.programs_unreached(build / "build") == unreached
+    names = [f"{Path(program).name}_{shard}" for program in unreached for shard in range(2)]
+    assert testing.unreached_tests(build / "build") == names
+    made = "build all: phony rooms/all d.so\nbuild rooms/all: phony rooms/b_tests rooms/c_tests objects\n"
+    (build / "build" / "build.ninja").write_text(f"{made}build objects: phony d.cpp.o\n", encoding="utf-8")
+    assert set(testing.targets_reached(build / "build")) == {"d.so", "rooms/b_tests", "rooms/c_tests"} - set(unreached)
+
+
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A build with a program of two tests, one of which is lengthy, and two files for pytest; ran(NAME...) says of a
     test or a file that it ran."""
     monkeypatch.setattr(testing, "ROOT", tmp_path)
     monkeypatch.setattr(testing, "ctests", lambda _: {"program_0": Path("program")})
+    monkeypatch.setattr(testing, "programs_unreached", lambda _: [])
     monkeypatch.setattr(testing, "gtests_of", lambda _: {"Suite.Works", "LengthySuite.Works"})
     for folder in ("build/ran", "build-ran", "room/tests/a"):
         (tmp_path / folder).mkdir(parents=True)
