@@ -24,7 +24,7 @@ from tools import ROOT
 
 RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
-TESTS_STEP = "ctest cuda"  # of all tests that need no GPU, lengthy ones as well
+TESTS_STEPS = ("ctest cuda", "ctest cpu")  # all tests that need no GPU, lengthy ones in the first alone
 MOST_TO_TIDY = 8  # a file takes seconds
 # Those of the runner and of tests reach their own folder: no other is compiled with what they say.
 REACH_ALL = re.compile(r"^(?!runner/|(.*/)?tests/)(.*/)?CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
@@ -159,8 +159,10 @@ def inputs_of(build: Path, target: str) -> set[str]:
 def programs_unreached(build: Path) -> list[str]:
     """The test programs, as targets, that are what they were when all their tests passed on record. The executor's own
     is never among them: it loads objects that it does not link."""
-    cases, reason = reached(compilations(build), TESTS_STEP)
-    objects = {each["object"] for each in cases}
+    objects: set[str] = set()
+    for step in TESTS_STEPS:
+        cases, reason = reached(compilations(build), step)
+        objects |= {each["object"] for each in cases}
     programs = {program for name, program in ctests(build).items() if not name.startswith("simt")}
     targets = {str(program.relative_to(build)) for program in programs if build in program.parents}
     inputs = {target: inputs_of(build, target) for target in sorted(targets)}
