@@ -296,6 +296,11 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
     return counts, missing
 
 
+def folder_of(preset: str) -> str:
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
+    return next(p["binaryDir"] for p in presets if p["name"] == preset).replace("${sourceDir}/", "")
+
+
 def write_record(folder: Path) -> None:
     """Notes the steps that have passed, each a file of `folder` with its seconds, for this commit."""
     steps = record()["steps"]
@@ -309,8 +314,9 @@ def write_record(folder: Path) -> None:
             "wall_s": round(wall),
             "processor_s": round(user + system),
         }
-    builds = [path.parent for path in sorted(ROOT.glob("build-test*/ran"))]
-    counts = record().get("counts", {})  # of programs that did not run here, from before
+    passed = [name for name in ("cuda", "cpu", "sanitized") if (folder / f"ctest_{name}").exists()]
+    builds = [ROOT / folder_of(name) for name in passed]
+    counts = record().get("counts", {})  # of programs that did not run here, or not to their end, from before
     counts |= {name: dict(sorted(count.items())) for name, count in ran(builds, True)[0].items()}
     text = json.dumps({"steps": dict(sorted(steps.items())), "counts": dict(sorted(counts.items()))}, indent=2) + "\n"
     unfinished = RECORD.with_suffix(".unfinished")
@@ -341,8 +347,7 @@ def main() -> None:
     if options.what == "age":
         print(age(), file=sys.stderr)
     elif options.what == "folder":
-        presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
-        print(next(p["binaryDir"] for p in presets if p["name"] == options.names[0]).replace("${sourceDir}/", ""))
+        print(folder_of(options.names[0]))
     elif options.what == "record":
         write_record(paths[0])
     elif options.what == "some":
