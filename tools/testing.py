@@ -28,7 +28,8 @@ TESTS_STEPS = ("ctest cuda", "ctest cpu")  # all tests that need no GPU, lengthy
 MOST_TO_TIDY = 8  # a file takes seconds
 # Those of the runner and of tests reach their own folder: no other is compiled with what they say.
 REACH_ALL = re.compile(r"^(?!runner/|(.*/)?tests/)(.*/)?CMakeLists\.txt$|\.cmake$|(^|/)CMakePresets\.json$")
-DATA = re.compile(r"\.(csv|txt|html)$")  # what a program that knows the sources' folder may read there
+# What a program may read while it runs, by the definition that tells it the folder.
+READ_IN = {"SGEMM_SOURCE_DIR": re.compile(r"\.(csv|txt|html)$"), "SIMT_SOURCE_INCLUDE": re.compile(r"^simt/include/")}
 TIDIED = re.compile(r"^((many_gpus|runner)/(?!tests/)|simt/).*\.cpp$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
@@ -97,8 +98,8 @@ def read_by(source: Path, folders: list[Path]) -> set[Path]:
 
 
 def compilations(build: Path) -> list[dict]:
-    """Of a build: the object, the sources that it is made of, all that they read, whether nvcc compiles it, and whether
-    it knows a folder to read other files from."""
+    """Of a build: the object, the sources that it is made of, all that they read, whether nvcc compiles it, and
+    patterns of the files that it may read while it runs."""
     path = build / "compile_commands.json"
     if not path.exists():
         sys.exit(f"{path} is missing: configure the build with CMAKE_EXPORT_COMPILE_COMMANDS")
@@ -112,7 +113,7 @@ def compilations(build: Path) -> list[dict]:
         own = [Path(folder) for folder in folders if ROOT in Path(folder).parents]
         united = "/Unity/" in str(source)
         case = {"object": words[words.index("-o") + 1], "files": read_by(source, own)}
-        case["reads"] = "SGEMM_SOURCE_DIR" in entry["command"]
+        case["reads"] = [pattern for name, pattern in READ_IN.items() if name in entry["command"]]
         case["sources"] = {Path(name) for name in includes_of(source)} if united else {source}
         found.append(case | {"nvcc": any(Path(word).name == "nvcc" for word in words[:4])})
     return found
@@ -131,12 +132,11 @@ def reached(cases: list[dict], name: str) -> tuple[list[dict], str]:
         return cases, f"{of_all[0]} has changed since {commit}"
     paths = {ROOT / file for file in changed}
     folders = {path.parent for path in paths if path.name == "CMakeLists.txt"}
-    data = any(DATA.search(file) for file in changed)
     found = [
         each
         for each in cases
         if each["files"] & paths
-        or (data and each["reads"])
+        or any(pattern.search(file) for pattern in each["reads"] for file in changed)
         or folders & {folder for source in each["sources"] for folder in source.parents}
     ]
     return found, f"what {len(paths)} files reach that have changed since {commit}"
@@ -161,15 +161,14 @@ def programs_unreached(build: Path) -> list[str]:
     is never among them: it loads objects that it does not link."""
     objects: set[str] = set()
     for step in TESTS_STEPS:
-        cases, reason = reached(compilations(build), step)
-        objects |= {each["object"] for each in cases}
+        objects |= {each["object"] for each in reached(compilations(build), step)[0]}
     programs = {program for name, program in ctests(build).items() if not name.startswith("simt")}
     targets = {str(program.relative_to(build)) for program in programs if build in program.parents}
     inputs = {target: inputs_of(build, target) for target in sorted(targets)}
     unreached = [target for target, of in inputs.items() if of and not of & objects]
     if unreached:
         names = ", ".join(Path(target).name for target in unreached)
-        print(f"Not built: {names}. Their tests have passed, and {reason} is not in them", file=sys.stderr)
+        print(f"Left out: {names}. Nothing in them has changed since their tests passed on record.", file=sys.stderr)
     return unreached
 
 

@@ -100,6 +100,7 @@ def test_another_nvcc_and_no_record_reach_everything(build, monkeypatch):
         (["include/c.hpp"], ["rooms/b_tests"]),
         (["b.cpp", "a.cu"], ["rooms/c_tests"]),
         (["results/shapes.csv"], ["rooms/b_tests"]),  # c.cpp may read it
+        (["simt/include/simt/x.hpp"], ["rooms/c_tests"]),  # b.cpp compiles what includes it
         (["cmake/CompileOptions.cmake"], []),
         (None, []),
     ],
@@ -107,6 +108,7 @@ def test_another_nvcc_and_no_record_reach_everything(build, monkeypatch):
 def test_a_program_that_a_change_does_not_reach_is_not_built(build, monkeypatch, changed, unreached):
     entries = build / "build" / "compile_commands.json"
     text = entries.read_text(encoding="utf-8").replace("-o c.cpp", "-DSGEMM_SOURCE_DIR=x -o c.cpp")
+    text = text.replace("-o b.cpp", "-DSIMT_SOURCE_INCLUDE=x -o b.cpp")
     entries.write_text(text, encoding="utf-8")
     programs = {f"{room}_tests_{shard}": build / f"build/rooms/{room}_tests" for room in "bc" for shard in range(2)}
     monkeypatch.setattr(testing, "ctests", lambda _: programs | {"page": Path("/usr/bin/cmake"), "simt_tests": build})
