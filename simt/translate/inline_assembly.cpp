@@ -96,8 +96,11 @@ std::string_view without_percent(std::string_view name) {
 constexpr std::string_view FORMS = R"(
 mov.A => !mov
 ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A => !load
+# CUTLASS has the space first.
+ld.global,S,G.relaxed,acquire.cta,cluster,gpu,sys.L*.(v2,v4).A => !load
 ldu.(global).(v2,v4).A => !load
 st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S,G).(wb,cg,cs,wt).L*.(v2,v4).A => !store
+st.global,S,G.relaxed,release.cta,cluster,gpu,sys.L*.(v2,v4).A => !store
 selp.A => @T $3 ? $T1 : $T2
 bra.(uni) => goto simt_label_#0
 cvta.to.S.I => @T ptx::to_shared($1)

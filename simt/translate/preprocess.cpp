@@ -75,6 +75,21 @@ std::string toolkit_header(const std::string& text) {
   return "";
 }
 
+/// Of "kernel<< <grid, block>> >(...)", as Visual Studio writes it and nvcc takes it, blanks go behind the brackets.
+void join_launches(std::string& text, const std::vector<Token>& tokens) {
+  bool launching = false;
+  for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+    const bool opens = tokens[i].is("<<");
+    launching = (launching || opens || tokens[i].is("<<<")) && !tokens[i].is(";");
+    const bool closes = launching && i > 0 && tokens[i - 1].is(">") && tokens[i].is(">");
+    const Token& blank = tokens[i + 1];
+    if ((opens || closes) && blank.kind == TokenKind::space && tokens[i + 2].is(opens ? "<" : ">")) {
+      const std::size_t at = blank.text.data() - text.data();
+      std::rotate(text.begin() + at, text.begin() + at + blank.text.size(), text.begin() + at + blank.text.size() + 1);
+    }
+  }
+}
+
 }  // namespace
 
 ProgramEnd run_program(const std::vector<std::string>& words) {
@@ -144,7 +159,9 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
     }
   }
   std::set<fs::path> known{unit};
-  for (const Token& token : tokens_of(result.text, is_foreign)) {
+  const std::vector<Token> tokens = tokens_of(result.text, is_foreign);
+  join_launches(result.text, tokens);
+  for (const Token& token : tokens) {
     const fs::path path = fs::path(token.file).lexically_normal();
     if (!path.empty() && !path.string().starts_with(stand_ins.string()) && known.insert(path).second &&
         fs::is_regular_file(path)) {  // a marker may name the folder

@@ -1002,6 +1002,7 @@ int main() {
     wrong(
         "a_sum_that_begins_anywhere", launching().replace("float s = 0;", "float s;"), "nothing was assigned to", "8"
     ),
+    right("brackets_with_blanks", launching().replace("mm<<<", "mm << <").replace(">>>(", " >> > (")),
     wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
     wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
     wrong("c_transposed", launching(stored="C[c * M + r] = s;"), "C lies transposed", "40x24x56"),

@@ -38,7 +38,7 @@ __global__ void look_back_kernel(const float* in, float* sums, int* states, floa
     if (block > 0) {
       int state = 0;
       do {
-        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(state) : "l"(states + block - 1) : "memory");
+        asm volatile("ld.global.acquire.gpu.s32 %0, [%1];" : "=r"(state) : "l"(states + block - 1) : "memory");
       } while (state == 0);
     }
     sums[block] = (block > 0 ? sums[block - 1] : 0) + in[block];

@@ -1,5 +1,5 @@
 // Launches: template arguments, kernels in variables and namespaces, all four parts of a configuration, arguments that
-// are converted, macros, several lines.
+// are converted, macros, several lines, brackets with blanks.
 #include <cuda_runtime.h>
 
 #define LAUNCH(kernel, ...) kernel<<<1, 16>>>(__VA_ARGS__)
@@ -26,7 +26,7 @@ void launches(const float* in, float* out) {
   launches_of::shifted<8 << 1, (8 > 4)>
       <<<dim3(1),
          16>>>(in, out, 2.0f);
-  if (out != nullptr) kernel<<<1, 32 >> 1, 0>>>(in, out, 2);
+  if (out != nullptr) kernel << <1, 32 >> 1, 0 >> > (in, out, 2);
   // clang-format on
   launches_of::shifted<8, false><<<1, 8>>>(in, out, 2);
   LAUNCH(deduced, in, out, static_cast<const float*>(NULL));
