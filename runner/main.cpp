@@ -38,10 +38,13 @@ namespace {
 std::string call_of(const Kernel& kernel, const Protocol& protocol) {
   const std::string launch = launches_of(kernel).front();
   const bool takes_beta = launch.find("beta") != std::string::npos;
+  const bool takes_alpha = launch.find("alpha") != std::string::npos && protocol.alpha == 1.0F;
   return fmt::format(
       "{}: {}{}{}", kernel.id(), launch,
-      protocol.check && takes_beta && protocol.beta == 0.0F ? " (what it does with beta is not seen: --beta 2 shows it)"
-                                                            : "",
+      protocol.check && takes_beta && protocol.beta == 0.0F
+          ? fmt::format(" (what it does with {} is not seen: {} shows it)", takes_alpha ? "alpha and beta" : "beta",
+                        takes_alpha ? "--alpha 2 --beta 3" : "--beta 2")
+          : "",
       kernel.file->host_code
           ? " (its host code is loaded: times are its owner's word; --device-code runs its kernels alone)"
           : "");

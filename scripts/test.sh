@@ -94,7 +94,7 @@ build_short() {
     printf '%s' "$targets" | xargs -d '\n' cmake --build --preset short --target
 }
 
-# Without the tests of those, and of the 16 lengthy processes of a program with one.
+# Without the tests of those, and of at most 16 lengthy processes of a program with one.
 test_short_build() {
   local lengthy
   lengthy=$(seq 0 15 | grep -vx $((16#$(bookkeeping seed | head -c 1))) | paste -sd '|')

@@ -210,7 +210,7 @@ void RanksBench::measure(const Kernel& kernel, const Observer& observer, const S
 }
 
 BenchMaker ranks_bench_maker(const Options& options, MpiWorld* world, bool on_gpu) {
-  const RankSettings settings{options.ranks, world, seconds_per_case(options, on_gpu, true)};
+  const RankSettings settings{options.ranks, world, seconds_per_case(options, on_gpu, true, 0)};
   return [settings](const Protocol& protocol, const std::optional<Device>& device, StopToken stop) {
     return std::make_unique<RanksBench>(protocol, settings, device, stop);
   };

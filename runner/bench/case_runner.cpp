@@ -166,7 +166,8 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
   if (run.ranks_are_processes || profiled || (!several_gpus && !files)) {
     return std::make_unique<CaseRunner>(make_case_runner(run));
   }
-  std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus);
+  const auto largest = std::ranges::max_element(run.plan, {}, [](const Case& item) { return products(item.size); });
+  std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus, products(largest->size));
   if (several_gpus && seconds) {
     // The leader of the ranks gives up first, because it knows which rank is silent.
     seconds = 2.0 * time_for_replies(*seconds).count();

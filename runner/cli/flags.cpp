@@ -148,7 +148,7 @@ FlagGroup how_to_measure(Options& options) {
                   "--sustain", text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
                   fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
             }},
-           {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [62 or 300]", LIMIT_TIME,
+           {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [60 to 300]", LIMIT_TIME,
             [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
            {"--energy", "", "after its samples run each kernel for a second, and cuBLAS, for the energy", MEASURED,
             [&](Text) { protocol.energy = true; }},

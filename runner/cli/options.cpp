@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -312,14 +313,18 @@ ParseResult parse_options(int argc, const char* const* argv, const std::string& 
   return result;
 }
 
-std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus) {
+std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus, double products) {
   constexpr double ON_GPU = 60.0;
-  constexpr double ON_EXECUTOR = 300.0;      // five times what is run without --force
-  constexpr double ON_SEVERAL_GPUS = 300.0;  // operands of tens of gigabytes are made on the host
+  constexpr double MOST_ON_EXECUTOR = 300.0;   // five times what is run without --force
+  constexpr double PRODUCTS_PER_SECOND = 2e5;  // of what is checked, on a busy machine
+  constexpr double ON_SEVERAL_GPUS = 300.0;    // operands of tens of gigabytes are made on the host
   if (options.timeout || (options.force && !on_gpu)) {
     return options.timeout;
   }
-  return !on_gpu ? ON_EXECUTOR : several_gpus ? ON_SEVERAL_GPUS : ON_GPU + 2 * options.protocol.max_seconds;
+  const double on_executor = std::min(MOST_ON_EXECUTOR, std::ceil(ON_GPU + products / PRODUCTS_PER_SECOND));
+  return !on_gpu && !several_gpus ? on_executor
+         : several_gpus           ? ON_SEVERAL_GPUS
+                                  : ON_GPU + 2 * options.protocol.max_seconds;
 }
 
 }  // namespace sgemm

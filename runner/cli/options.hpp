@@ -105,9 +105,9 @@ struct ParseResult {
 /// Parses the command line; `version` is what --version prints. Throws UsageError.
 ParseResult parse_options(int argc, const char* const* argv, const std::string& version);
 
-/// The seconds that a case in a process of its own may be silent for, and an order to ranks may take; nothing for as
-/// long as they like.
-std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus);
+/// The seconds that a case of at most so many products in a process of its own may be silent for, and an order to ranks
+/// may take; nothing for as long as they like.
+std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus, double products);
 
 /// How long the leader of ranks waits for replies to an order that may take so many seconds. The ranks' own reasons
 /// tell more, and come first.

@@ -187,6 +187,11 @@ bool Code::returns_tensor(const simt::Function& function) const {
 
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
+std::string Code::kernels_elsewhere() const {
+  const auto kernel = std::ranges::find_if(functions_, &simt::Function::is_kernel);
+  return kernel == functions_.end() ? "" : fmt::format("; {}, which it includes, has kernels", kernel->file);
+}
+
 std::string Code::configuration_of(const simt::Function& kernel) const {
   const std::string body = body_of(kernel);
   const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
@@ -234,7 +239,8 @@ std::string Code::summed_extent(const simt::Function& function) const {
   std::set<std::string> by_loop;
   if (kernel != nullptr && arguments.size() == kernel->parameters.size()) {
     const Words own = names_of(*kernel);
-    static const std::regex BOUND(R"(\bfor\s*\([^;]*;([^;]*);)");
+    // What begins with a thread's number goes over elements of C.
+    static const std::regex BOUND(R"(\bfor\s*\((?:(?!Idx\b)[^;])*;([^;]*);)");
     for (const std::string& word : words_within(body_of(*kernel), BOUND)) {
       const auto at = static_cast<std::size_t>(std::ranges::find(own, word) - own.begin());
       if (at < own.size() && contains(names, arguments[at])) {
@@ -243,7 +249,7 @@ std::string Code::summed_extent(const simt::Function& function) const {
     }
   }
   std::set<std::string> outside_of_grid(names.begin(), names.end());
-  static const std::regex GRID(R"(\bdim3([^;]*);)");
+  static const std::regex GRID(R"(\bdim3(\s+\w[^;]*|\s*[({](?:[^(){};]|\((?:[^();]|\([^();]*\))*\))*))");
   for (const std::string& word : words_within(body, GRID)) {
     outside_of_grid.erase(word);
   }
@@ -282,7 +288,8 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   std::vector<simt::Parameter>& parameters = instance.parameters;
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
-    return is_size(parameter) ? meaning_of(parameter.name, Names::sizes).empty() &&
+    const std::string meaning = meaning_of(parameter.name, Names::sizes);
+    return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
                               : !type_of(parameter);
   };

@@ -31,6 +31,9 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
+  /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
+  std::string kernels_elsewhere() const;
+
   /// The grid and the block of a kernel that computes an element a thread, or with question marks those of another.
   std::string configuration_of(const simt::Function& kernel) const;
 

@@ -79,6 +79,9 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
                                                : value);
     }
   }
+  if (!kernel.is_kernel) {
+    return {fmt::format("{}({})", name, fmt::join(reading.values, ", ")), reading};
+  }
   std::string configuration = code.configuration_of(kernel);
   if (const Words own = code.own_launch(kernel); !own.empty()) {
     name = own.front();
@@ -95,7 +98,10 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   for (const simt::Function& function : source.functions) {
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
-    if (function.is_kernel && (kernel == nullptr || kernel->parameters.size() < function.parameters.size())) {
+    // A kernel, or else what launches one of another file.
+    const bool could_be = function.is_kernel || code.launches(function);
+    if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
+                                              std::pair(function.is_kernel, function.parameters.size()))) {
       kernel = &function;
     }
   }
@@ -106,8 +112,9 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     const auto [launch, reading] = launch_to_start_from(*kernel, code);
     details += fmt::format(
         "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
-        "Its names: {}; grid and block are those of the kernel{}.\n",
+        "Its names: {}{}{}.\n",
         command_with(options, launch, reading), NAMES_OF_PROBLEM,
+        kernel->is_kernel ? "; grid and block are those of the kernel" : "",
         has(launch, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
@@ -243,8 +250,14 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
                 type + ", and --data integers has operands that need no rounding"
           : "";
+  const auto launches = std::ranges::find_if(
+      source.functions, [&](const simt::Function& function) { return !function.is_kernel && code.launches(function); });
+  if (kernels == 0 && launches != source.functions.end()) {
+    return "it is not known how to call its function " + launches->name;
+  }
   return (kernels == 0
-              ? "there is no kernel in it: no __global__ outside strings, and no host function that launches one"
+              ? "there is no kernel in it: no __global__ outside strings, and no host function that launches one" +
+                    code.kernels_elsewhere()
           : kernels > 1 ? "it is not known how to launch its kernels"
                         : "it is not known how to launch its kernel") +
          passed_over;

@@ -1,9 +1,13 @@
 #include "user/library.hpp"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -21,6 +25,20 @@ std::size_t checked_bytes(long long bytes) {
     throw std::runtime_error(fmt::format("asks for a workspace of {} bytes", bytes));
   }
   return static_cast<std::size_t>(bytes);
+}
+
+std::string undefined_function(const std::filesystem::path& path) {
+  constexpr std::string_view BEFORE = "undefined symbol: ";
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) {
+    return "";
+  }
+  const std::string error = dlerror();
+  const std::size_t at = error.find(BEFORE);
+  const std::string symbol = at == std::string::npos ? "" : error.substr(at + BEFORE.size());
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
+  return name != nullptr ? name.get() : symbol;
 }
 
 UserLibrary::UserLibrary(const std::filesystem::path& path) {

@@ -54,6 +54,10 @@ class UserLibrary final : public UserCode {
   UserResourcesFunction* resources_ = nullptr;  ///< null in a library for the executor
 };
 
+/// The first function that a file's library calls and nothing defines, as a person writes it; empty where there is
+/// none.
+std::string undefined_function(const std::filesystem::path& path);
+
 /// Loads the code for GPUs of a user's file, a cubin, for the current device. Nothing of the file's host code is in it.
 ///
 /// The file's launch line, its requirement and the bytes of its workspace are kernels beside its own

@@ -169,9 +169,10 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
     if (contains(values, "") || twice || (either && values[at] != "K")) {
       // Files have it that say "A is M x N, B is N x K": the others are rows and columns of C, in their order.
       bool rows = true;
-      return Choices::of(each(names, [&](const std::string& name) {
+      const Words by_sum = each(names, [&](const std::string& name) {
         return name == summed ? "K" : std::exchange(rows, false) ? "M" : "N";
-      }));
+      });
+      return contains(values, "") || twice ? Choices::of(by_sum) : Choices{{by_sum, values}, true};
     }
   }
   const Words lower = each(names, in_lower_case);
@@ -189,8 +190,12 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
   }
   const Words by_rows = values;
   bool certain = true;
-  for (std::size_t i = 0; contains(values, "batch") && i < lower.size(); ++i) {  // strideA is from product to product
-    if (has(lower[i], "stride") && values[i].starts_with("ld")) {
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    if (has(lower[i], "pitch") && values[i].starts_with("ld")) {  // in bytes, as of cudaMallocPitch()
+      values[i] += " * sizeof(float)";
+      certain = false;
+    }
+    if (contains(values, "batch") && has(lower[i], "stride") && values[i].starts_with("ld")) {  // between products
       const bool padded = std::ranges::count(values, values[i]) > 1;
       const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
       certain = certain && (padded || has(type, "long") || has(type, "64") || has(type, "size_t"));
@@ -233,9 +238,20 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
   const auto are_all = [](const Words& words) {
     return contains(words, "A") && contains(words, "B") && contains(words, "C");
   };
-  if (are_all(values)) {
+  const bool c_is_read = outputs.size() == 1 && values[outputs.front()] != "C";  // A = B * C
+  if (are_all(values) && !c_is_read) {
     Words with_zeros = values;  // of a workspace, for a kernel that reads its bias always
     std::ranges::replace(with_zeros, std::string("nullptr"), std::string("(float*)workspace"));
+    const auto b = std::ranges::find(values, "B");
+    const bool w_first = b < std::ranges::find(values, "A") &&
+                         in_lower_case(parameters[static_cast<std::size_t>(b - values.begin())].name) == "w";
+    if (w_first && !with_bias) {  // Y = W X, where Y = X W names X first
+      Words in_order = values;
+      std::ranges::transform(values, in_order.begin(), [](const std::string& value) {
+        return value == "A" ? "B" : value == "B" ? "A" : value;
+      });
+      return {{in_order, values}, false};
+    }
     return with_bias ? Choices{{with_zeros, values}, false} : Choices::of(values);
   }
   if (with_bias) {
@@ -382,7 +398,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
     }
   }
   const auto is_stride = [](const std::string& value) { return has(value, " * "); };
-  if (readings.certain && readings.all.size() == 1 && sizes.size() >= 3 && !with_extents &&
+  if (readings.certain && sizes.size() >= 3 && !with_extents &&
       std::ranges::none_of(readings.all.front().values, is_stride)) {
     add_other_orders(readings.all, summed.empty());
   }

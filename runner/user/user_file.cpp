@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -57,6 +58,11 @@ std::string source_text(const std::string& path) {
   }
   if (text->starts_with("%%") || text->starts_with("!")) {
     throw UsageError(fmt::format("the first line of {} is a notebook's: it is none of CUDA, and has to go", path));
+  }
+  static const std::regex PYTHON(R"(\s*(?:#!?[^\n]*python[^\n]*\n\s*)?(?:import \w+|from [\w.]+ import |\"\"\"))");
+  if (std::regex_search(*text, PYTHON, std::regex_constants::match_continuous)) {
+    throw UsageError(
+        fmt::format("{} is written in Python: the text of its kernel has to be in a file of its own", path));
   }
   return *text;
 }

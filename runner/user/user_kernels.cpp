@@ -43,6 +43,11 @@ class LoadedFile {
     return *compiled;
   }
 
+  std::string undefined_function() const {
+    const auto compiled = std::ranges::find_if(compiled_, [](const auto& one) { return one.has_value(); });
+    return compiled == compiled_.end() ? "" : sgemm::undefined_function((*compiled)->library);
+  }
+
   bool device_code(Target target) const { return target == Target::for_gpu && options_.device_code; }
 
   /// Device code is loaded again when it is next asked for, as if it had never run.
@@ -166,6 +171,10 @@ std::vector<Kernel> readings_of(const Kernel& kernel, Target target) {
     readings.push_back(kernel_of(file, kernel.name, target, kernel.file->command));
   }
   return readings;
+}
+
+std::string undefined_function(const Kernel& kernel) {
+  return loaded_files().at(kernel.id()).front()->undefined_function();
 }
 
 std::vector<std::string> launches_of(const Kernel& kernel) {

@@ -24,6 +24,9 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
 /// be understood otherwise.
 std::vector<std::string> launches_of(const Kernel& kernel);
 
+/// A function that the kernel's file declares and calls, and nothing defines; empty where there is none.
+std::string undefined_function(const Kernel& kernel);
+
 /// The kernels that they make.
 std::vector<Kernel> readings_of(const Kernel& kernel, Target target);
 

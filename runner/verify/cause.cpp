@@ -72,9 +72,10 @@ class Suspect {
       }
     }
     if (all == p_.m * p_.n) {
-      return p_.beta == 0.0F
-                 ? "; as beta is 0, C held NaN before: all of it is NaN, so it was never written, or it is read"
-                 : "; C is what it was before: it was never written";
+      return p_.beta == 0.0F ? "; as beta is 0, C held NaN before: all of it is NaN, so it was never written, or it is "
+                               "read, or memory "
+                               "of cudaMalloc() is read that nobody has written"
+                             : "; C is what it was before: it was never written";
     }
     const auto begin_of_last = [](const std::vector<Index>& counts, Index full) {
       return std::find_if(counts.rbegin(), counts.rend(), [&](Index count) { return count != full; }).base() -
@@ -153,7 +154,7 @@ class Suspect {
     std::set<Index> ends;
     for (Index tile = 1; tile <= 256; tile *= 2) {
       for (const Index end : {p_.k - tile, p_.k / tile * tile}) {
-        if (end >= 0 && end < p_.k && ends.insert(end).second) {
+        if (end > 0 && end < p_.k && ends.insert(end).second) {
           add(all,
               fmt::format("; C lacks the last {} of the {} terms of each sum, as where the last k-tile is left out",
                           p_.k - end, p_.k))

@@ -1003,6 +1003,95 @@ int main() {
         "a_sum_that_begins_anywhere", launching().replace("float s = 0;", "float s;"), "nothing was assigned to", "8"
     ),
     right("brackets_with_blanks", launching().replace("mm<<<", "mm << <").replace(">>>(", " >> > (")),
+    wrong(
+        "right_at_its_first_launch",
+        launching(stored="C[r * N + c] = s + wrong;")
+        .replace("int K) {", "int K, int wrong) {", 1)
+        .replace("  mm<<<", "  static int launches;\n  mm<<<")
+        .replace("M, N, K);", "M, N, K, launches++);"),
+        "in its second launch",
+    ),
+    wrong(  # another reading is the same call at this size
+        "right_at_its_second_try",
+        "#include <cstdlib>\n"
+        + launching(stored="C[r * N + c] = s + wrong;")
+        .replace("int K) {", "int K, int wrong) {", 1)
+        .replace("  mm<<<", '  int wrong = getenv("TRIED") == nullptr;\n  setenv("TRIED", "1", 1);\n  mm<<<')
+        .replace("M, N, K);", "M, N, K, wrong);"),
+        "of 1600 elements",
+    ),
+    right(
+        "columns_by_threads",
+        """
+__global__ void rows(const float* A, const float* B, float* C, int M, int N, int K) {
+  for (int col = threadIdx.x; col < N; col += blockDim.x) {
+    float acc = 0;
+    int k = 0;
+    while (k < K) { acc += A[blockIdx.x * K + k] * B[k * N + col]; ++k; }
+    C[blockIdx.x * N + col] = acc;
+  }
+}
+void matmul(const float* A, const float* B, float* C, int M, int N, int K) { rows<<<M, 64>>>(A, B, C, M, N, K); }
+""",
+        "matmul(A, B, C, M, N, K);",
+    ),
+    right(
+        "a_loop_over_rows_of_c",
+        """
+__global__ void columns(int M, int N, int K, const float* A, const float* B, float* C) {
+  for (int r = 0; r < M; ++r) {
+    float sum = 0;
+    const float* end = A + (r + 1) * K;
+    for (const float *a = A + r * K, *b = B + blockIdx.x; a != end; ++a, b += N) sum += *a * *b;
+    C[r * N + blockIdx.x] = sum;
+  }
+}
+void mul(int M, int N, int K, const float* A, const float* B, float* C) { columns<<<N, 1>>>(M, N, K, A, B, C); }
+""",
+        says=("and with mul(M, N, K, A, B, C); it is right",),
+    ),
+    right(
+        "a_is_b_times_c",
+        launching()
+        .replace("run(const float* A, const float* B, float* C", "run(float* A, const float* B, const float* C")
+        .replace("(A, B, C, M, N, K);", "(B, C, A, M, N, K);"),
+        "run(C, A, B, M, N, K);",
+    ),
+    asking(
+        "pitches_in_bytes",
+        """
+__global__ void mm(const char* A, size_t a, const char* B, size_t b, char* C, size_t c, int M, int N, int K) {
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += ((float*)(A + blockIdx.y * a))[k] * ((float*)(B + k * b))[blockIdx.x];
+  ((float*)(C + blockIdx.y * c))[blockIdx.x] = s;
+}
+void mul(float* A, size_t pitchA, float* B, size_t pitchB, float* C, size_t pitchC, int M, int N, int K) {
+  mm<<<dim3(N, M), 1>>>((char*)A, pitchA, (char*)B, pitchB, (char*)C, pitchC, M, N, K);
+}
+""",
+        "mul(A, lda * sizeof(float), B, ldb * sizeof(float), C, ldc * sizeof(float), M, N, K)",
+    ),
+    asking(
+        "w_x_y",
+        launching()
+        .replace("run(const float* A, const float* B, float* C", "run(float* W, float* X, float* Y")
+        .replace("(A, B, C, M", "(W, X, Y, M"),
+        "run(A, B, C, M, N, K)",
+    ),
+    failing(
+        "a_kernel_of_another_file",
+        "__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K);\nvoid run"
+        + launching().split("void run")[1],
+        "which is declared and not defined: --nvcc-flags",
+    ),
+    refused("a_python_module", "import torch\nsource =  + launching() + \n", "is written in Python"),
+    refused(
+        "a_launcher_without_a_kernel",
+        "void run(int variant, void* f, float* A, float* B, float* C, int M, int N, int K) "
+        "{ void* a[] = {&A}; cudaLaunchKernel(f, dim3(1), dim3(1), a); }",
+        "how to call its function run",
+        "'run(?variant, ?f, A, B, C, M, N, K)'",
+    ),
     wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
     wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
     wrong("c_transposed", launching(stored="C[c * M + r] = s;"), "C lies transposed", "40x24x56"),
@@ -1014,7 +1103,7 @@ int main() {
     right(
         "a_factor_that_is_not_seen",
         wrong_factor("", "alpha * s", "").text,
-        says=("what it does with beta is not seen: --beta 2 shows it",),
+        says=("what it does with alpha and beta is not seen: --alpha 2 --beta 3 shows it",),
     ),
     wrong_factor("no_beta", "alpha * s", "lacks beta * C"),
     wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
