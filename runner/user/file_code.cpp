@@ -256,6 +256,20 @@ std::string Code::summed_extent(const simt::Function& function) const {
   return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
 }
 
+TensorExtents Code::tensor_extents(const simt::Function& function) const {
+  static const std::regex EXTENT(R"((\w+)\s*=\s*(?:\(\w+\)\s*)?(\w+)\s*\.\s*size\s*\(\s*(\d)\s*\))");
+  static const std::regex THREE(R"(\.\s*size\s*\(\s*2\s*\)|\bdim\s*\(\s*\)\s*[!=]=\s*3\b)");
+  const std::string body = body_of(function);
+  std::map<std::string, std::string> names;  // "A0" for the first extent of A that is no batch
+  const bool batched = std::regex_search(body, THREE);
+  for (std::sregex_iterator at(body.begin(), body.end(), EXTENT), end; at != end; ++at) {
+    const int axis = at->str(3).front() - '0' - (batched ? 1 : 0);
+    names[meaning_of(at->str(2), Names::matrices) + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
+  }
+  return {batched, names["A0"] == "K" && names["A1"] == "M",
+          names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K")};
+}
+
 Words Code::own_launch(const simt::Function& kernel) const {
   const std::regex launch(
       fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", shortened(base_name(kernel.name))));

@@ -41,6 +41,9 @@ class Code {
   /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
   std::string summed_extent(const simt::Function& function) const;
 
+  /// How the matrices of a function of tensors lie, by the names that it gives their extents: "int N = B.size(0);".
+  TensorExtents tensor_extents(const simt::Function& function) const;
+
   /// The kernel with its template arguments and its configuration, as the file's own launch of it has them, in words of
   /// a launch line; nothing where the file has no such launch, or one that depends on more than the problem's extents.
   Words own_launch(const simt::Function& kernel) const;

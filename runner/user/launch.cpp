@@ -207,8 +207,9 @@ std::vector<Callable> callable_functions(const simt::Source& source, const Code&
     if (returns) {
       instance.parameters.push_back({"torch :: Tensor", "result"});
     }
-    Readings readings =
-        instance.needs_template_arguments() ? Readings{} : readings_of(instance, code.summed_extent(instance));
+    Readings readings = instance.needs_template_arguments()
+                            ? Readings{}
+                            : readings_of(instance, code.summed_extent(instance), code.tensor_extents(instance));
     if (!readings.all.empty()) {
       callable.push_back({std::move(instance), std::move(readings), returns});
     }

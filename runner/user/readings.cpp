@@ -285,12 +285,14 @@ Choices factors_of(const Words& names) {
 }
 
 /// The argument for a parameter that stands for `name` of the problem.
-std::string argument_for(const simt::Parameter& parameter, const std::string& name) {
+std::string argument_for(const simt::Parameter& parameter, const std::string& name, TensorExtents extents) {
   const std::string_view rows = name == "B" ? "K" : "M";
   const std::string_view columns = name == "A" ? "K" : "N";
   if (is_tensor(parameter)) {
     const bool by_reference = parameter.type.ends_with("Tensor &") && !has(parameter.type, "const");
-    return fmt::format("torch::from_blob({}, {{{}, {}}}){}", name, rows, columns, by_reference ? ".detach_()" : "");
+    const bool turned = name == "A" ? extents.a_transposed : name == "B" && extents.b_transposed;
+    return fmt::format("torch::from_blob({}, {{{}{}, {}}}){}", name, extents.batched ? "batch, " : "",
+                       turned ? columns : rows, turned ? rows : columns, by_reference ? ".detach_()" : "");
   }
   if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
     std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
@@ -356,7 +358,7 @@ std::string requirement_without(const Words& sizes, const Words& factors) {
 
 }  // namespace
 
-Readings readings_of(const simt::Function& function, const std::string& summed) {
+Readings readings_of(const simt::Function& function, const std::string& summed, TensorExtents extents) {
   std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
   for (const simt::Parameter& parameter : function.parameters) {
@@ -379,8 +381,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
   if (of_factors.all.empty() || streams > 1) {
     return {};
   }
-  const bool transposed = is_transposed_by_names(function.parameters);
-  Readings readings{{}, of_matrices.certain && of_sizes.certain && !transposed};
+  extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
+  const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn"};
   for (const Words& chosen_matrices : of_matrices.all) {
     for (const Words& chosen_sizes : of_sizes.all) {
       const std::map<Type, Words> chosen{
@@ -392,9 +395,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed) 
                                      return type == Type::stream ? "stream"
                                             : type == Type::order
                                                 ? "'N'"
-                                                : argument_for(parameter, chosen.at(type)[taken[type]++]);
+                                                : argument_for(parameter, chosen.at(type)[taken[type]++], extents);
                                    }),
-                              requirement_without(sizes, of_factors.all.front()), transposed ? "nt" : ""});
+                              requirement_without(sizes, of_factors.all.front()), ops == "nn" ? "" : ops});
     }
   }
   const auto is_stride = [](const std::string& value) { return has(value, " * "); };

@@ -53,8 +53,15 @@ struct Readings {
   bool certain = false;
 };
 
+/// What a function asks of the extents of its tensors.
+struct TensorExtents {
+  bool batched = false;
+  bool a_transposed = false;  ///< A is K x M
+  bool b_transposed = false;  ///< B is N x K
+};
+
 /// Nothing where the parameters are not those of a product in single precision. `summed` is the name of the parameter
 /// over which the product is known to be summed, or empty.
-Readings readings_of(const simt::Function& function, const std::string& summed = "");
+Readings readings_of(const simt::Function& function, const std::string& summed = "", TensorExtents extents = {});
 
 }  // namespace sgemm

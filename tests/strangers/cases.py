@@ -96,6 +96,25 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {{
 """
 
 
+def of_tensors(extents: str, a: str = "A[r * K + k]", b: str = "B[k * N + c]") -> str:
+    """A function of an extension of PyTorch, as KernelBench has them."""
+    return f"""
+#include <torch/extension.h>
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
+  int r = blockIdx.y * 16 + threadIdx.y;
+  int c = blockIdx.x * 16 + threadIdx.x;
+  if (r < M && c < N) {{ float s = 0; for (int k = 0; k < K; ++k) s += {a} * {b}; C[r * N + c] = s; }}
+}}
+torch::Tensor forward(torch::Tensor A, torch::Tensor B) {{
+  int {extents};
+  auto C = torch::empty({{M, N}}, A.options());
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(
+      A.data_ptr<float>(), B.data_ptr<float>(), C.data_ptr<float>(), M, N, K);
+  return C;
+}}
+"""
+
+
 ALONE = launching().split("void run", maxsplit=1)[0]
 ALONG_X = ALONE.replace("Idx.y", "Idx.z").replace("Idx.x", "Idx.y").replace("Idx.z", "Idx.x")
 WITH_BIAS = launching(stored="C[r * N + c] = s + bias[c];").replace("B, float* C", "B, const float* bias, float* C")
@@ -1070,6 +1089,23 @@ void mul(float* A, size_t pitchA, float* B, size_t pitchB, float* C, size_t pitc
 }
 """,
         "mul(A, lda * sizeof(float), B, ldb * sizeof(float), C, ldc * sizeof(float), M, N, K)",
+    ),
+    asking(
+        "tensors_with_a_transposed", of_tensors("K = A.size(0), M = A.size(1), N = B.size(1)", "A[k * M + r]"), ":tn"
+    ),
+    asking(
+        "tensors_with_b_transposed",
+        of_tensors("M = A.size(0), K = A.size(1), N = B.size(0)", b="B[c * K + k]"),
+        "torch::from_blob(B, {N, K})",
+    ),
+    right(
+        "tensors_of_a_batch",
+        of_tensors("M = A.size(1), K = A.size(2), N = B.size(2)")
+        .replace("M, N, K);", "M, N, K);\n  TORCH_CHECK(A.stride(0) == M * K);")
+        .replace("{M, N}", "{A.size(0), M, N}")
+        .replace("(M + 15) / 16)", "(M + 15) / 16, A.size(0))")
+        .replace("int c =", "A += blockIdx.z * M * K, B += blockIdx.z * K * N, C += blockIdx.z * M * N;\n  int c ="),
+        sizes="20x17x9x3,33x17x9",
     ),
     asking(
         "w_x_y",

@@ -6,7 +6,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -135,7 +137,10 @@ class Tensor {
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes_.size()); }
   /// `axis` counts from the end where it is negative.
   std::int64_t size(std::int64_t axis) const { return sizes_.at(axis < 0 ? axis + dim() : axis); }
-  std::int64_t stride(std::int64_t axis) const { return axis == dim() - 1 || axis == -1 ? 1 : sizes_.back(); }
+  std::int64_t stride(std::int64_t axis) const {
+    const auto behind = sizes_.begin() + (axis < 0 ? axis + dim() : axis) + 1;
+    return std::accumulate(behind, sizes_.end(), std::int64_t{1}, std::multiplies<>());
+  }
   std::int64_t numel() const {
     std::int64_t product = 1;
     for (const std::int64_t size : sizes_) {
