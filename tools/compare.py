@@ -286,7 +286,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = needs.parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
     parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
-    parser.add_argument("--agreement", action=needs.Gone, help="--metric vs_cublas compares two sweeps case by case")
     parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
     parser.add_argument("--partial", action="store_true", help="with --fail-below: NEW may lack cases of OLD")
     parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")

@@ -1016,7 +1016,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
-    parser.add_argument("--across", action=needs.Gone, help="scripts/compare.py --across has the tables over boards")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
     return parser.parse_args(arguments)
 

@@ -109,8 +109,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
-    parser.add_argument("--images", action=needs.Gone, help="scripts/plot.py RESULTS --out FOLDER draws the charts")
-    parser.add_argument("--title", help="its title (default: the devices)")
     return parser.parse_args(arguments)
 
 
@@ -122,6 +120,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ResultsError(f"{options.out} is a folder: the report needs a file")
         measured_on = [case["device"] for case in report.cases if case["platform"] == "gpu"]
         devices = ", ".join(dict.fromkeys([*measured_on, *report.judged_on])) or "the CPU"
-        options.out.write_text(page(report, options.title or f"SGEMM on {devices}"), encoding="utf-8")
+        options.out.write_text(page(report, f"SGEMM on {devices}"), encoding="utf-8")
         print(options.out)
     return 0

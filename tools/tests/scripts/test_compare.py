@@ -311,7 +311,6 @@ def test_bad_input_exits_with_2(tmp_path, changed, capsys):
         (["--across", COLD, COLD, "--fail-below", "0.9"], "takes neither"),
         ([COLD, COLD, "--partial"], "goes with --fail-below"),
         ([COLD], "OLD and NEW are needed"),
-        ([COLD, COLD, "--agreement", "1,2"], "--agreement is gone: --metric vs_cublas"),
     ):
         assert message in refused(capsys, compare.main, *arguments)
 
