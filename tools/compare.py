@@ -46,20 +46,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tools import needs
+from tools import needs, results
 from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references
 from tools.forms import table
-from tools.results import (
-    PROTOCOL,
-    ResultsError,
-    Row,
-    least_samples,
-    load,
-    protocol_differences,
-    rows_of,
-    size_text,
-    warn,
-)
+from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, rows_of, size_text
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -278,7 +268,7 @@ def across(boards: Sequence[Board], metric: str) -> str:
 def interrupted(file: Path | str, rows: pd.DataFrame) -> bool:
     """Whether the run of a file was interrupted; then a warning names it."""
     if found := bool(rows.interrupted.any()):
-        warn(f"{file} is of a run that was interrupted, so cases may be missing")
+        results.warn(f"{file} is of a run that was interrupted, so cases may be missing")
     return found
 
 
@@ -324,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not comparisons:
                 raise ResultsError("no case measured in OLD is in NEW")
             for warning in [*context_warnings(old, new), *warnings]:
-                warn(warning)
+                results.warn(warning)
             if len(paths) > 1:
                 print(f"## {path}\n")
             print(markdown(comparisons, options.metric), flush=True)

@@ -451,6 +451,11 @@ def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.
     return cases
 
 
+def squares(cases: pd.DataFrame) -> pd.DataFrame:
+    """The products of square matrices."""
+    return cases.dropna(subset="side").astype({"side": int})
+
+
 @cache
 def _row(columns: tuple[str, ...]) -> type:
     return namedtuple("Row", columns)

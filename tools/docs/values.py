@@ -79,10 +79,10 @@ class Folders:
     @cached_property
     def cold(self) -> pd.DataFrame:
         """The cold sweep, every outcome, CPU kernels among them."""
-        cold = pick(self.results, None, l2="cold", time="kernel").dropna(subset="side")
+        cold = results.squares(pick(self.results, None, l2="cold", time="kernel"))
         if cold.empty:
             raise ResultsError(f"{self.path} holds no cold measurement")
-        return cold.astype({"side": int})
+        return cold
 
     @cache  # noqa: B019 (there is one for each run)
     def file(self, name: str) -> pd.DataFrame:

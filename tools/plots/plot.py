@@ -36,7 +36,7 @@ from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, gains, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, layer
-from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, usable
+from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, squares, usable
 
 # In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
 WIDTH = 480
@@ -84,7 +84,7 @@ class Source:
 
     def squares(self, **fields) -> pd.DataFrame:
         """Measured products of square matrices."""
-        return pick(self.results, **fields).dropna(subset="side").astype({"side": int})
+        return squares(pick(self.results, **fields))
 
     def sweep(self) -> pd.DataFrame:
         """Those of GPU kernels timed as kernels: cold ones where there are any, on the fewest GPUs of each kernel."""
