@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tools import counters
 from tools.counters import ratio
 from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
-from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick, rows_of
+from tools.results import COUNTERS_FILE, ResultsError, Row, load, load_counters, pick, rows_of
 
 USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
 FLOAT_BYTES = 4
@@ -190,7 +190,8 @@ def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
 
 
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
-    document = counters_of_folder(counters_folder, counters_file(size))
+    path = counters_folder / counters_file(size)
+    document = load_counters(path) if path.exists() else None
     cases = load_counts(counts_folder / counts_file(size), document)
     squares = tuple(case for case in cases if case.row.side == size)
     return Comparison(size, squares, document["context"] if document else None)

@@ -541,10 +541,6 @@ def require_measured(folder: Path, file: str) -> Path:
     return folder / file
 
 
-def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
-    return load_counters(folder / file) if (folder / file).exists() else None
-
-
 def crossover(slow_start: dict[int, float], fast_start: dict[int, float]) -> float | None:
     """The size from which on the first of two times is the smaller one, e.g. GPU against CPU; None if there is none.
 

@@ -17,17 +17,12 @@ MARKER = re.compile(r"<!--=((?:(?!<!--|-->).)*)-->((?:(?!<!--).)*)<!--/-->")
 BEGINS_LINE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*<!--=")
 
 
-class Problem(NamedTuple):
-    line: int
-    text: str
-
-
 class Filled(NamedTuple):
-    """A page with the values that its markers come to."""
+    """A page with the values that its markers come to. What changes or is wrong begins with the number of its line."""
 
     text: str
-    changes: list[Problem]
-    problems: list[Problem]
+    changes: list[str]
+    problems: list[str]
 
 
 def fill(text: str, values: Values) -> Filled:
@@ -39,18 +34,16 @@ def fill(text: str, values: Values) -> Filled:
             try:
                 value = values.written(name)
             except ResultsError as error:
-                problems.append(Problem(number, f"{name}: {error}"))
+                problems.append(f"{number}: {name}: {error}")
                 return marker[0]
             if stands != value:
-                changes.append(Problem(number, f"{name} is {value}, the page says {stands}"))
+                changes.append(f"{number}: {name} is {value}, the page says {stands}")
             return f"<!--={marker[1]}-->{value}<!--/-->"
 
         if re.search("<!--[=/]", MARKER.sub("", line)):
-            problems.append(
-                Problem(number, "a marker without its end <!--/--> on the line, or an end without a marker")
-            )
+            problems.append(f"{number}: a marker without its end <!--/--> on the line, or an end without a marker")
         if BEGINS_LINE.match(line):
-            problems.append(Problem(number, "a line can not begin with a marker: Markdown takes it all as HTML"))
+            problems.append(f"{number}: a line can not begin with a marker: Markdown takes it all as HTML")
         return MARKER.sub(written, line)
 
     lines = [filled(number, line) for number, line in enumerate(text.split("\n"), 1)]

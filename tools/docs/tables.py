@@ -511,15 +511,9 @@ class Blocks:
         context = cases.context.iloc[0]
         return f"Back to back, with a warm L2; {context['device']['name']}, {source_of(context)}."
 
-    def _counters(self, file: str) -> dict:
-        document = results.counters_of_folder(self._folders.path, file)
-        if document is None:
-            raise ResultsError(f"{self._folders.path} has no {file}")
-        return document
-
     def counters(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""
-        document = self._counters(file)
+        document = results.load_counters(require_measured(self._folders.path, file))
         names, derived = self._ids(kernels), document["derived"]
         self._demand(names, list(derived), file)
         rows = [
@@ -532,7 +526,7 @@ class Blocks:
 
     def launches(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """A row for each launch of products that take several, in their order, from Nsight Compute."""
-        document = self._counters(file)
+        document = results.load_counters(require_measured(self._folders.path, file))
         names, launches = self._ids(kernels), document.get("launches", {})
         if missing := [name for name in names if name not in launches]:
             raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
@@ -844,15 +838,15 @@ def update(page: Path, folders: Folders, values: Values, options: argparse.Names
     text = page.read_text(encoding="utf-8")
     filled = prose.fill(text, values)
     if filled.problems:
-        raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
+        raise ResultsError("\n".join(f"{page}:{problem}" for problem in filled.problems))
     if not options.check:
         if filled.text != text:
             page.write_text(filled.text, encoding="utf-8")
         if stale or filled.text != text:
             print(f"wrote {page}", file=sys.stderr)
         return False
-    for line, change in filled.changes:
-        print(f"{page}:{line}: {change}")
+    for change in filled.changes:
+        print(f"{page}:{change}")
     if stale or filled.changes:
         print(f"{page} is stale: run python -m tools.docs.tables", file=sys.stderr)
     return bool(stale or filled.changes)

@@ -222,9 +222,9 @@ class Values:
     def of_file(self, file: str) -> Dictionary:
         if size := re.fullmatch(r"counts_(\d+)\.json", file):
             return of_counted(self.folders.comparison(int(size[1])))
-        require_measured(self.folders.path, file)
-        if Path(file).name.startswith("counters"):
-            return of_counters(results.counters_of_folder(self.folders.path, file) or {})
+        path = require_measured(self.folders.path, file)
+        if path.name.startswith("counters"):
+            return of_counters(results.load_counters(path))
         return of_results(self.folders.file(file))
 
     def value(self, name: str) -> Value:
