@@ -46,9 +46,9 @@ ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
 OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board,
 FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at the same commit
+DEVICE_FILES = (*SWEEP_FILES, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
 # What scripts/measure_device.sh writes, and may not have written yet.
-LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
-LATER_FILES += (OTHER_BOARD_FILE, FIRST_BOARD_FILE)
+LATER_FILES = (*DEVICE_FILES[1:], OTHER_BOARD_FILE, FIRST_BOARD_FILE)
 LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (

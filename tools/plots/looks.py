@@ -42,13 +42,18 @@ CUBLAS = LIBRARIES["cublas"][1]
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
 
-def gains(speeds: Mapping[str, float]) -> dict[str, float]:
-    """Of kernels in the order of the chapters: how many times as fast each is as the fastest one before it."""
-    found, fastest = {}, 0.0
-    for name, speed in speeds.items():
-        found[name] = speed / fastest if fastest else inf
-        fastest = max(fastest, speed)
-    return found
+def most_gained(speeds: Mapping[str, float], most: int) -> dict[str, float]:
+    """Of kernels in the order of the chapters at most so many: the fastest, and those that are most times as fast as
+    the fastest kept before them."""
+    kept = dict(speeds)
+    while len(kept) > most:
+        gains, fastest = {}, 0.0
+        for name, speed in kept.items():
+            gains[name] = speed / fastest if fastest else inf
+            fastest = max(fastest, speed)
+        best = max(kept, key=kept.get)
+        del kept[min((name for name in kept if name != best), key=gains.get)]
+    return kept
 
 
 def channels(color: str) -> list[int]:

@@ -27,7 +27,7 @@ import vl_convert
 
 from tools import needs
 from tools.plots import specs
-from tools.plots.looks import CARDS, INKS, gains
+from tools.plots.looks import CARDS, INKS, most_gained
 from tools.report.data import Report, files_of, gather
 from tools.results import ResultsError
 
@@ -39,8 +39,7 @@ FEWER_SAMPLES = (100, 30, 10, 0)  # of a case, where the report would be larger
 
 
 def first_shown(report: Report) -> dict[str, Any]:
-    """What a reader sees first: the protocol with most cases, and of the default variants as many as can be followed:
-    cuBLAS, the fastest chapter, and those that gained most over the chapters before."""
+    """What a reader sees first: the protocol with most cases, and as many default variants as can be followed."""
     used = [case["protocol"] for case in report.cases if case["charted"]]
     protocol = max(dict.fromkeys(used), key=used.count, default=0)
     default = {case["name"] for case in report.cases if case["default"]} or report.looks.keys()
@@ -49,11 +48,8 @@ def first_shown(report: Report) -> dict[str, Any]:
     for case in report.cases:
         if case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]) and "tflops" in case:
             best[case["name"]] = max(best.get(case["name"], 0.0), case["tflops"])
-    ranked = gains({name: best[name] for name in filter(best.get, defaults)})
-    kept = {"cuBLAS", max(ranked, key=best.get, default="")}
-    others = [name for name in sorted(ranked, key=ranked.get, reverse=True) if name not in kept]
-    kept |= {*others[: LINES - len(kept)]}
-    kernels = [name for name in defaults if name in kept] if ranked and len(defaults) > LINES else defaults
+    kept = {"cuBLAS", *most_gained({name: best[name] for name in filter(best.get, defaults)}, LINES - 1)}
+    kernels = [name for name in defaults if name in kept] if best and len(defaults) > LINES else defaults
     return {"protocol": protocol, "kernels": kernels, "defaults": defaults}
 
 
