@@ -530,20 +530,20 @@ class Blocks:
         names, launches = self._ids(kernels), document.get("launches", {})
         if missing := [name for name in names if name not in launches]:
             raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
-        rows = []
-        for name in names:
-            whole_time = sum(launch["derived"]["time_us"] or 0 for launch in launches[name])
-            for launch in launches[name]:
-                derived, function = launch["derived"], launch["function"].partition("<")[0].rpartition("::")[2]
-                time = derived["time_us"]
-                cells = [self._linked(name), f"`{function}`", maybe(forms.duration, time)]
-                cells += [share(ratio(time, whole_time)), maybe(forms.in_bytes, derived.get("dram_bytes"))]
-                cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
-                rows.append([*cells, maybe(forms.percent, derived.get("tensor_pipe_percent"))])
-        head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
+        whole = {name: sum(launch["derived"]["time_us"] or 0 for launch in launches[name]) for name in names}
+        rows = [launch["derived"] | {"kernel": name, **launch} for name in names for launch in launches[name]]
+        columns = {
+            "kernel": lambda of: self._linked(of["kernel"]),
+            "launch": lambda of: f"`{of['function'].partition('<')[0].rpartition('::')[2]}`",
+            "time": lambda of: maybe(forms.duration, of["time_us"]),
+            "of all": lambda of: share(ratio(of["time_us"], whole[of["kernel"]])),
+            "DRAM bytes": lambda of: maybe(forms.in_bytes, of.get("dram_bytes")),
+            "DRAM throughput": lambda of: maybe(lambda value: f"{significant(value)} GB/s", of.get("dram_gbytes_s")),
+            "tensor cores busy": lambda of: maybe(forms.percent, of.get("tensor_pipe_percent")),
+        }
         context = document["context"]
         source = f"Nsight Compute {context['ncu']}, M = N = K = {context['size']}."
-        return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
+        return f"{table_of(rows, columns, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def errors(self, size: int, measure: str = "relative") -> str:
         """Relative or componentwise errors by kernel and distribution, from accuracy.json."""
@@ -572,10 +572,7 @@ class Blocks:
             source += " Variants that are not listed have the errors of their chapter's default."
         return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
 
-    def code(self, file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
-        """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
-        end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
-        return listing.code(file, start, end, marks or {})
+    code = staticmethod(listing.code)
 
     def less_accurate(self, *kernels: Kernel) -> str:
         """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
