@@ -17,7 +17,6 @@ Exit status: 0 fine, 1 stale (with --check), 2 bad input.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
@@ -814,48 +813,39 @@ def or_not_measured(block: Callable[..., str], folder: Path) -> Callable[..., st
     return wrapped
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = needs.parser(__doc__)
-    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
-    folder = pages.ROOT / "results"
-    parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")
-    parser.add_argument(
-        "--counts", type=Path, default=folder / "cpu-executor", help="folder of what the executor counted"
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
-    return parser.parse_args(arguments)
-
-
-def update(page: Path, folders: Folders, values: Values, options: argparse.Namespace) -> bool:
-    """Writes a page, or checks it; returns whether it is stale. Raises ResultsError for all that
-    is wrong with its markers."""
+def update(page: Path, folders: Folders, values: Values, check: bool) -> bool:
+    """Writes a page, or checks it; returns whether it was stale. Raises ResultsError for all that is wrong with its
+    markers."""
     blocks = Blocks(folders, page)
     functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
-    stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
+    stale = pages.run_cog(page, functions, check=check, diff=check)
     text = page.read_text(encoding="utf-8")
     filled = prose.fill(text, values)
     if filled.problems:
         raise ResultsError("\n".join(f"{page}:{problem}" for problem in filled.problems))
-    if not options.check:
-        if filled.text != text:
-            page.write_text(filled.text, encoding="utf-8")
-        if stale or filled.text != text:
-            print(f"wrote {page}", file=sys.stderr)
-        return False
-    for change in filled.changes:
+    for change in filled.changes if check else ():
         print(f"{page}:{change}")
+    if filled.changes and not check:
+        page.write_text(filled.text, encoding="utf-8")
     if stale or filled.changes:
-        print(f"{page} is stale: run python -m tools.docs.tables", file=sys.stderr)
+        said = f"{page} is stale: run python -m tools.docs.tables" if check else f"wrote {page}"
+        print(said, file=sys.stderr)
     return bool(stale or filled.changes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    parser = needs.parser(__doc__)
+    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
+    folder, counted = pages.ROOT / "results", "folder of what the executor counted"
+    parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")
+    parser.add_argument("--counts", type=Path, default=folder / "cpu-executor", help=counted)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
+    options = parser.parse_args(arguments)
     folders = Folders(options.results.resolve(), options.counts.resolve())
     values, wrong, problems = Values(folders), False, []
     for page in [page.resolve() for page in options.pages] or [*pages.all_pages(), *pages.all_drawings()]:
         try:
-            wrong |= update(page, folders, values, options)
+            wrong |= update(page, folders, values, options.check) and options.check
         except (ResultsError, OSError) as error:
             problems.append(str(error))
     if problems:

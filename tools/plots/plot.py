@@ -17,7 +17,6 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 from __future__ import annotations
 
-import argparse
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -1002,16 +1001,12 @@ def pictures_of(folder: Path) -> dict[str, Callable[[], Chart]]:
     return pictures.pictures_of(counts)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    options = parser.parse_args(arguments)
     with needs.stopping(ResultsError, OSError):
         folders = [path for path in options.results if path.is_dir()]
         files = usable(path for path in options.results if path not in folders)

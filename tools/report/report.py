@@ -12,7 +12,6 @@ Exit status: 0 fine, 2 bad input or a missing Python package.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import gzip
 import html
@@ -101,15 +100,11 @@ def page(report: Report, title: str) -> str:
     return text
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    options = parser.parse_args(arguments)
     with needs.stopping(ResultsError, OSError):
         report = gather(files_of(options.results))
         if options.out.is_dir():
