@@ -684,7 +684,7 @@ class Blocks:
 
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
-        products = results.library_products(self._folders.path)
+        products = pd.read_csv(require_measured(self._folders.path, results.LIBRARY_FILE), keep_default_na=False)
         accuracies = list(dict.fromkeys(products.accuracy))
 
         def line(title: str, group: pd.DataFrame) -> list[str]:
