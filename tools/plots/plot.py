@@ -35,7 +35,7 @@ from tools.counts import USUAL_SIZE, counts_file
 from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import looks, specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
-from tools.plots.specs import Quantity, Spec, layer
+from tools.plots.specs import Quantity, Spec, fixed, layer
 from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, squares, usable
 
 # In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
@@ -266,11 +266,6 @@ def names_at(ends: Sequence[End], x: Quantity, y: Quantity, height: float) -> li
     ]
 
 
-def fixed(mark: Spec, **encoding: Spec) -> Spec:
-    """A mark that stands for no case."""
-    return {"data": {"values": [{}]}, "mark": mark, "encoding": encoding}
-
-
 def level(value: float, text: str, along: str = "y", align: str = "left") -> list[Spec]:
     """A dashed line at a value that limits kernels, and its name above its left end, or at its upper one."""
     name = {"y": {"x": 4, "dy": -7}, "x": {"y": -8}}[along] | {"type": "text", "align": align, "text": text}
@@ -467,12 +462,10 @@ def rows_of_points(
 ) -> Spec:
     """A row for each problem or kind of operands, the kernels in it a little apart, and a legend above."""
     legend = {"title": None, "orient": "top", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
-    drawn = filled(specs.by_shape(quantity), rows, look, legend)
     axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True, "bandPosition": 0}
-    for each in drawn["layer"]:
-        if "y" in each["encoding"]:
-            each["encoding"]["y"] = {"field": field, "type": "nominal", "sort": kinds, "title": None, "axis": axis}
-            each["encoding"]["yOffset"] = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
+    y = {"field": field, "type": "nominal", "sort": kinds, "title": None, "axis": axis}
+    apart = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
+    drawn = filled(specs.in_rows(quantity, y=y, yOffset=apart), rows, look, legend)
     names = len({row["name"] for row in rows})
     return drawn | {"width": WIDTH - left, "height": {"step": 10 + 4.5 * names, "for": "position"}}
 
