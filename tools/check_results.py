@@ -284,7 +284,7 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
         yield from faults_of(path, folder)
     if (path := folder / CALIBRATION_FILE).exists():
         try:
-            device = read_calibration(path).key["device"]
+            device = read_calibration(path)["key.device"]
             yield from (Fault(path, "names", message) for message in wrong_folder(slug(device), folder))
         except ResultsError as error:
             yield Fault(path, "schema", str(error))

@@ -300,7 +300,7 @@ class Blocks:
             peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
             facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
-            calibrated = read_calibration(file).date[:10] if file.exists() else "none yet"
+            calibrated = read_calibration(file)["date"][:10] if file.exists() else "none yet"
             columns.append([*facts, f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}", *speeds, calibrated])
         head, *rows = zip(*columns, strict=True)
         return table(head, rows)
