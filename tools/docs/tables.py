@@ -33,7 +33,7 @@ from tools import compare, counts, forms, needs, programs, results, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counters import ratio
 from tools.counts import Pair
-from tools.docs import listing, pages, prose
+from tools.docs import listing, pages
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
 from tools.forms import error_size, maybe, share, significant, table
@@ -820,7 +820,7 @@ def update(page: Path, folders: Folders, values: Values, check: bool) -> bool:
     functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
     stale = pages.run_cog(page, functions, check=check, diff=check)
     text = page.read_text(encoding="utf-8")
-    filled = prose.fill(text, values)
+    filled = pages.fill(text, values.written)
     if filled.problems:
         raise ResultsError("\n".join(f"{page}:{problem}" for problem in filled.problems))
     for change in filled.changes if check else ():
