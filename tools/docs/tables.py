@@ -129,10 +129,6 @@ def difference(pair: Pair) -> str:
     return "only counted" if pair.difference is None else f"{100 * pair.difference:+.1f} %".replace("-", "−")
 
 
-def both(pair: Pair, form: forms.Form) -> list[str]:
-    return [maybe(form, value) for value in pair]
-
-
 def verdict(what: str, missed: dict[str, str], known: int) -> str:
     if not known:
         return f"- {what}: nothing was measured."
@@ -142,12 +138,8 @@ def verdict(what: str, missed: dict[str, str], known: int) -> str:
     return f"- {what}: {known - len(missed)} of {known} measured kernels, not {names}."
 
 
+# What became of a checked case, in a word.
 VERDICTS = {"executed": "right", "incorrect": "wrong", "failed": "wrong", "not_supported": "not supported"}
-
-
-def maybe_verdict(row: Row | None) -> str:
-    """What became of a checked case, in a word."""
-    return "" if row is None else VERDICTS.get(row.outcome, row.outcome)
 
 
 def complaint(row: Row | None) -> str:
@@ -667,7 +659,8 @@ class Blocks:
                 of_shape = {row.shape: row for row in own}
                 without_beta = next((row for row in own if results.beta_of(row) == 0 and row.shape == shapes[0]), None)
                 failed = (row for row in [*of_shape.values(), without_beta] if row and row.outcome == "failed")
-                verdicts = map(maybe_verdict, [*map(of_shape.get, shapes), without_beta])
+                shown = [*map(of_shape.get, shapes), without_beta]
+                verdicts = ["" if row is None else VERDICTS.get(row.outcome, row.outcome) for row in shown]
                 lines.append([self._short(own[0]), *verdicts, complaint(next(failed, None))])
         head = ["kernel", *map(forms.shape_text, shapes), "beta = 0", "what is found first"]
         return table(head, lines, left=len(head))
@@ -753,7 +746,10 @@ class Blocks:
         compares what follows from them."""
         comparison = self._folders.comparison()
         cases = [comparison.case(name) for name in self._ids(kernels)]
-        columns = [{title: both(*of) for title, of in counts.quantities(case).items()} for case in cases]
+        columns = [
+            {title: [maybe(form, value) for value in pair] for title, (pair, form) in counts.quantities(case).items()}
+            for case in cases
+        ]
         rows = [[title, *(cell for column in columns for cell in column[title])] for title in columns[0]]
         head = [" ", *(text for case in cases for text in (f"{self._linked(case.kernel)} counted", "measured"))]
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
