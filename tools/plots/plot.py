@@ -36,7 +36,7 @@ from tools.forms import chapters_name, error_size, shape_text, significant
 from tools.plots import looks, specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, fixed, layer
-from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, squares, usable
+from tools.results import File, ResultsError, Row, device_of, load, load_counters, one, pick, rows_of, squares, usable
 
 # In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
 WIDTH = 480
@@ -165,10 +165,6 @@ def subtitle(records: pd.DataFrame) -> str:
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
     """The records of each kernel in ascending size."""
     return [group.sort_values("side") for _, group in records.groupby("kernel", sort=False)]
-
-
-def first(records: pd.DataFrame) -> Row:
-    return next(rows_of(records))
 
 
 def throttle_note(records: pd.DataFrame) -> str:
@@ -384,11 +380,6 @@ def over_sizes(
 # The charts.
 
 
-def compared(records: pd.DataFrame) -> pd.DataFrame:
-    """Default variants that were timed beside cuBLAS."""
-    return records[records.vs_cublas.notna() & (records.variant == "")]
-
-
 def selection_note(every: pd.DataFrame, drawn: pd.DataFrame) -> str:
     number, of = (found[found.is_chapter].kernel.nunique() for found in (drawn, every))
     return "Default variants." if number == of else f"The {number} of {of} chapters that gained most over those before."
@@ -472,11 +463,11 @@ def rows_of_points(
 
 def percent_of_cublas(source: Source, tensor: bool = False) -> Chart:
     """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem. Of the rivals, or
-    of the chapters that multiply on tensor cores as accurately as in FP32."""
+    of the chapters that multiply on tensor cores as accurately as in FP32; default variants."""
     records = source.of_shapes()
     split = records.has_fp32_accuracy & (records.accuracy_class != "fp32") & records.is_chapter
-    records = compared(records[split if tensor else records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
-    if records.empty:
+    records = records[split if tensor else records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")]
+    if (records := pick(records, variant="").dropna(subset="vs_cublas")).empty:
         rivals = f"none of the chapters {' and '.join(chapters_name(RIVALS))}"
         raise NoData(f"{'no chapter on tensor cores' if tensor else rivals} was compared with cuBLAS")
     records = records.assign(share=100 * records.of_cublas)
@@ -723,7 +714,7 @@ def error_by_distribution(source: Source) -> Chart:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
     rows, look, every = [], {}, look_of(records)
     for group in groups:
-        of = [first(pick(records, None, kernel=kernel)) for kernel in group]
+        of = [one(records, None, kernel=kernel) for kernel in group]
         names = [*chapters_name(row.number for row in of if row.is_chapter)]
         names += [title_of(row) for row in of if not row.is_chapter]
         name = title_of(of[0]) if len(of) == 1 else ", ".join(names)
@@ -770,7 +761,7 @@ def other_kernels(source: Source) -> Chart:
         fastest = "" if best is None else best.kernel
         rows = []
         for group in sorted(by_kernel(records), key=lambda group: group.kernel.iloc[0] == fastest):
-            row = first(group)
+            row = one(group)
             name = (FASTEST if row.kernel == fastest else SLOWER) if results.is_of_file(row) else title_of(row)
             rows += [each | {"name": name} for each in values(group, "side", "tflops")]
         panel = lines(rows, look, x, y, 120, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
@@ -900,15 +891,12 @@ def charts_of(source: Source) -> dict[str, Callable[[Source], Chart]]:
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
 
 
-def svg_of(spec: Spec) -> str:
+def save(chart: Chart, path: Path) -> None:
     """The same chart always gives the same text: Vega numbers what clips on from chart to chart."""
     numbers: dict[str, str] = {}
-    svg = vl_convert.vegalite_to_svg(spec)
-    return re.sub(r"\bclip\d+", lambda name: numbers.setdefault(name[0], f"clip{len(numbers)}"), svg)
-
-
-def save(chart: Chart, path: Path) -> None:
-    path.write_text(svg_of(chart.spec()), encoding="utf-8")
+    svg = vl_convert.vegalite_to_svg(chart.spec())
+    svg = re.sub(r"\bclip\d+", lambda name: numbers.setdefault(name[0], f"clip{len(numbers)}"), svg)
+    path.write_text(svg, encoding="utf-8")
 
 
 def chosen(charts: dict[str, Callable[[], Chart]], only: str | None) -> dict[str, Callable[[], Chart]]:
