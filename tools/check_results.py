@@ -255,12 +255,12 @@ RULES: dict[str, Rule] = {
 def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
     """Each broken rule of a file, and how it is broken."""
     try:
-        file = read_file(path)
-        if file.kind == "list":
-            return
-        if file.kind == "counters":
-            device = load_counters(file)["context"]["device"]
+        file = read_file(path) if path.name != CALIBRATION_FILE else None
+        if file is None or file.kind == "counters":
+            device = load_counters(file)["context"]["device"] if file else read_calibration(path)["key.device"]
             yield from (Fault(path, "names", message) for message in wrong_folder(slug(device), folder))
+        elif file.kind == "list":
+            return
         elif file.kind == "programs":
             yield from (Fault(path, "paths", message) for message in paths(file))
         elif message := difference(file.document):
@@ -280,14 +280,8 @@ def faults_of_folder(folder: Path) -> Iterator[Fault]:
         raise ResultsError(f"{folder} is no folder")
     if not (files := sorted(folder.rglob("*.json"))):
         raise ResultsError(f"{folder} holds no results")
-    for path in files:
+    for path in [*files, *folder.glob(CALIBRATION_FILE)]:
         yield from faults_of(path, folder)
-    if (path := folder / CALIBRATION_FILE).exists():
-        try:
-            device = read_calibration(path)["key.device"]
-            yield from (Fault(path, "names", message) for message in wrong_folder(slug(device), folder))
-        except ResultsError as error:
-            yield Fault(path, "schema", str(error))
     if not re.search("-x[0-9]+$", folder.name) and folder.name != COUNTS_FOLDER and not (folder / "cold.json").exists():
         yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
 

@@ -41,7 +41,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -70,11 +69,6 @@ COMPARED_CONTEXT = {
 }
 
 
-class Interval(NamedTuple):
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Comparison:
     case: str
@@ -83,7 +77,7 @@ class Comparison:
     old: float | None = None
     new: float | None = None
     ratio: float | None = None
-    interval: Interval | None = None
+    interval: tuple[float, float] | None = None
     few_samples: int | None = None  # then the interval is a range
     beside: bool = False  # cuBLAS, as a file of other kernels has it
 
@@ -117,7 +111,7 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
         ratios, ends = speed_ratio(before[:, None], after[None, :]), [0, 100]
     else:
         ratios, ends = speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)), [tail, 100 - tail]
-    low, high = interval = Interval(*map(float, np.percentile(ratios, ends)))
+    low, high = interval = tuple(map(float, np.percentile(ratios, ends)))
     medians = float(np.median(before)), float(np.median(after))
     ratio = speed_ratio(*medians)
     verdict, fails = "faster" if low > 1 else "slower" if high < 1 else "same", False

@@ -469,12 +469,6 @@ def device_of(cases: pd.DataFrame) -> dict:
     return next((device for device in devices if device.get("name", UNKNOWN) != UNKNOWN), {})
 
 
-def load_folder(folder: Path) -> pd.DataFrame:
-    """The sweeps in a folder of one device: cold.json, and the others that exist."""
-    first, *others = (folder / name for name in SWEEP_FILES)
-    return load([first, *(path for path in others if path.exists())])
-
-
 def other_kernels(folder: Path) -> dict[str, list[Row]]:
     """The cases of each public repository that a folder of one device has a file of, with those of the chapters that
     ran beside them, kernels in the order of the files."""

@@ -73,13 +73,9 @@ class Folders:
         self.path, self.counted = results, counted
 
     @cached_property
-    def results(self) -> pd.DataFrame:
-        return results.load_folder(self.path)
-
-    @cached_property
     def cold(self) -> pd.DataFrame:
         """The cold sweep, every outcome, CPU kernels among them."""
-        cold = results.squares(pick(self.results, None, l2="cold", time="kernel"))
+        cold = results.squares(pick(self.file(COLD_FILE), None, l2="cold", time="kernel"))
         if cold.empty:
             raise ResultsError(f"{self.path} holds no cold measurement")
         return cold

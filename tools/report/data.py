@@ -193,7 +193,8 @@ def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Se
         compared = []
         for found in compare(tables[old], tables[new], "time", None)[0]:
             if found.ratio:
-                ratios = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
+                low, high = found.interval
+                ratios = {"ratio": found.ratio, "ratio_low": low, "ratio_high": high}
                 case = {name: value for name, value in measured[new, found.case].items() if name in ABOUT}
                 compared.append(present(case | ratios | {"verdict": found.verdict, "few": found.few_samples}))
         if compared:

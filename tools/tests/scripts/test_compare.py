@@ -101,7 +101,7 @@ def test_the_interval_holds_the_ratio_and_is_the_same_every_time():
     old, new = (load([path]) for path in (COLD, WARM))
     (first, _), (again, _) = (compare.compare(old, new, "time", None) for _ in range(2))
     assert first == again
-    assert all(c.interval.low <= c.ratio <= c.interval.high for c in first)
+    assert all(c.interval[0] <= c.ratio <= c.interval[1] for c in first)
 
 
 def test_speed_relative_to_cublas_ignores_a_slower_clock(changed):
