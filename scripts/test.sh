@@ -23,7 +23,7 @@ if [ "${1-}" = --all ]; then
   shift
   for word in "$@"; do
     grep -oE '(step|skip) "[^"]+"' scripts/test.sh | grep -qF -- "$word" ||
-      { say "No step of the long run has '$word' in its name." && exit 2; }
+      refuse "No step of the long run has '$word' in its name."
   done
   steps_wanted=("$@")
   set --
@@ -31,10 +31,7 @@ fi
 for word in "$@"; do
   case $word in
     kernels | library | many_gpus | runner | simt | tools) rooms+=("$word") ;;
-    *)
-      say "There is no room '$word' with tests. They are kernels, library, many_gpus, runner, simt and tools."
-      exit 2
-      ;;
+    *) refuse "There is no room '$word' with tests. They are kernels, library, many_gpus, runner, simt and tools." ;;
   esac
 done
 

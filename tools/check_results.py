@@ -94,7 +94,11 @@ def names(file: File) -> Iterator[str]:
     wanted = folder_name(file.context)
     if not file.device and (file.protocol["count"] or file.protocol["check"]):
         wanted = COUNTS_FOLDER
-    if not re.fullmatch(rf"{wanted}(-x[0-9]+)?", file.folder.name):
+    yield from wrong_folder(wanted, file.folder)
+
+
+def wrong_folder(wanted: str, folder: Path) -> Iterator[str]:
+    if not re.fullmatch(rf"{wanted}(-x[0-9]+)?", folder.name):
         yield f"results of this device belong into a folder {wanted}, or {wanted}-xN for N of them"
 
 
@@ -251,11 +255,12 @@ RULES: dict[str, Rule] = {
 def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
     """Each broken rule of a file, and how it is broken."""
     try:
-        file = read_file(path)
-        if file.kind == "list":
+        file = read_file(path) if path.name != CALIBRATION_FILE else None
+        if file is None or file.kind == "counters":
+            device = load_counters(file)["context"]["device"] if file else read_calibration(path)["key.device"]
+            yield from (Fault(path, "names", message) for message in wrong_folder(slug(device), folder))
+        elif file.kind == "list":
             return
-        if file.kind == "counters":
-            yield from wrong_folder(load_counters(file)["context"]["device"], path, folder)
         elif file.kind == "programs":
             yield from (Fault(path, "paths", message) for message in paths(file))
         elif message := difference(file.document):
@@ -269,24 +274,14 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
         yield Fault(path, "schema", str(error))
 
 
-def wrong_folder(device: str, path: Path, folder: Path) -> Iterator[Fault]:
-    if not re.fullmatch(rf"{slug(device)}(-x[0-9]+)?", folder.name):
-        yield Fault(path, "names", f"results of this device belong into a folder {slug(device)}")
-
-
 def faults_of_folder(folder: Path) -> Iterator[Fault]:
     """Raises ResultsError for a folder without results."""
     if not folder.is_dir():
         raise ResultsError(f"{folder} is no folder")
     if not (files := sorted(folder.rglob("*.json"))):
         raise ResultsError(f"{folder} holds no results")
-    for path in files:
+    for path in [*files, *folder.glob(CALIBRATION_FILE)]:
         yield from faults_of(path, folder)
-    if (path := folder / CALIBRATION_FILE).exists():
-        try:
-            yield from wrong_folder(read_calibration(path).key["device"], path, folder)
-        except ResultsError as error:
-            yield Fault(path, "schema", str(error))
     if not re.search("-x[0-9]+$", folder.name) and folder.name != COUNTS_FOLDER and not (folder / "cold.json").exists():
         yield Fault(folder, "names", "cold.json is missing: pages, charts and comparisons start from it")
 

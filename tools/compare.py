@@ -41,25 +41,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tools import needs
+from tools import needs, results
 from tools.fleet import PRODUCT, Board, device_name, folder_name, load_boards, references
 from tools.forms import table
-from tools.results import (
-    PROTOCOL,
-    ResultsError,
-    Row,
-    least_samples,
-    load,
-    protocol_differences,
-    rows_of,
-    size_text,
-    warn,
-)
+from tools.results import PROTOCOL, ResultsError, Row, least_samples, load, protocol_differences, rows_of, size_text
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -80,11 +69,6 @@ COMPARED_CONTEXT = {
 }
 
 
-class Interval(NamedTuple):
-    low: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Comparison:
     case: str
@@ -93,7 +77,7 @@ class Comparison:
     old: float | None = None
     new: float | None = None
     ratio: float | None = None
-    interval: Interval | None = None
+    interval: tuple[float, float] | None = None
     few_samples: int | None = None  # then the interval is a range
     beside: bool = False  # cuBLAS, as a file of other kernels has it
 
@@ -127,7 +111,7 @@ def compare_case(old: Row, new: Row, metric: str, threshold: float | None, name:
         ratios, ends = speed_ratio(before[:, None], after[None, :]), [0, 100]
     else:
         ratios, ends = speed_ratio(resampled_medians(before, rng), resampled_medians(after, rng)), [tail, 100 - tail]
-    low, high = interval = Interval(*map(float, np.percentile(ratios, ends)))
+    low, high = interval = tuple(map(float, np.percentile(ratios, ends)))
     medians = float(np.median(before)), float(np.median(after))
     ratio = speed_ratio(*medians)
     verdict, fails = "faster" if low > 1 else "slower" if high < 1 else "same", False
@@ -278,7 +262,7 @@ def across(boards: Sequence[Board], metric: str) -> str:
 def interrupted(file: Path | str, rows: pd.DataFrame) -> bool:
     """Whether the run of a file was interrupted; then a warning names it."""
     if found := bool(rows.interrupted.any()):
-        warn(f"{file} is of a run that was interrupted, so cases may be missing")
+        results.warn(f"{file} is of a run that was interrupted, so cases may be missing")
     return found
 
 
@@ -286,7 +270,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = needs.parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="OLD and at least one NEW")
     parser.add_argument("--across", action="store_true", help="a table for each kernel, a column for each device")
-    parser.add_argument("--agreement", action=needs.Gone, help="--metric vs_cublas compares two sweeps case by case")
     parser.add_argument("--fail-below", type=float, metavar="RATIO", help="speed ratio under which a case fails")
     parser.add_argument("--partial", action="store_true", help="with --fail-below: NEW may lack cases of OLD")
     parser.add_argument("--metric", choices=("time", "vs_cublas"), default="time", help="what is compared")
@@ -325,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not comparisons:
                 raise ResultsError("no case measured in OLD is in NEW")
             for warning in [*context_warnings(old, new), *warnings]:
-                warn(warning)
+                results.warn(warning)
             if len(paths) > 1:
                 print(f"## {path}\n")
             print(markdown(comparisons, options.metric), flush=True)

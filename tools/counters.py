@@ -15,7 +15,6 @@ Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
 import json
@@ -30,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tools import needs
+from tools.limits import flops
 
 SECTOR_BYTES = 32
 WARP = 32
@@ -238,9 +238,9 @@ def launches_of(record: dict, output: str) -> list[dict]:
     """The launches of a product, whose FLOP are put down to the one that takes longest."""
     found = list(launches_in(output))
     longest = max((counters for _, counters in found), key=lambda counters: time_us(counters) or 0, default=None)
-    flops = 2.0 * record["m"] * record["n"] * record["k"] * record.get("batch", 1)
+    work = flops(record)
     return [
-        {"function": name, "counters": counters, "derived": derive(counters, flops if counters is longest else None)}
+        {"function": name, "counters": counters, "derived": derive(counters, work if counters is longest else None)}
         for name, counters in found
     ]
 
@@ -288,7 +288,7 @@ def write_atomically(path: Path, document: dict) -> None:
     new.replace(path)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.allow_abbrev = False
     which = "as --kernel takes them (default: chapters, with their variants)"
@@ -297,21 +297,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=4096, help="M = N = K (default: 4096)")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for a kernel (default: 300)")
     parser.add_argument("--out", type=Path, help="file to write, in place of tables")
-    options, options.flags = parser.parse_known_args(arguments)
+    options, flags = parser.parse_known_args(arguments)
     if options.size < 1:
         parser.error("--size takes a number above 0")
-    return options
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
     runner = (options.build / "runner").resolve()
     kernels = ",".join(options.kernels or ["chapters"])
     context, profiles, failed = {}, {}, False
-    try:
+    with needs.stopping(OSError):
         if not os.access(runner, os.X_OK):
             raise FileNotFoundError(f"there is no program {runner}")
-        command = [str(runner), "--profile", "--kernel", kernels, "--sizes", str(options.size), *options.flags]
+        command = [str(runner), "--profile", "--kernel", kernels, "--sizes", str(options.size), *flags]
         profiler = Profiler(command, options.timeout)
         cases = profiler.cases()
         if not cases:
@@ -331,9 +326,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if profiles and options.out:
             write_atomically(options.out, document_of(context, profiles, profiler, options.size))
             print(options.out)
-    except OSError as error:
-        print(f"counters.py: {error}", file=sys.stderr)
-        return 2
     return 1 if failed else 0
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tools import counters
 from tools.counters import ratio
 from tools.forms import Form, count, hundredths, in_bytes, plain_count, significant
-from tools.results import COUNTERS_FILE, ResultsError, Row, counters_of_folder, load, pick, rows_of
+from tools.results import COUNTERS_FILE, ResultsError, Row, load, load_counters, pick, rows_of
 
 USUAL_SIZE = 4096  # of counters.json; files of other sizes bear theirs in their names
 FLOAT_BYTES = 4
@@ -134,11 +134,6 @@ class Case:
         requests, of_all = self.pair(SHARED[kind][1]), self.pair(quantity)
         return Pair(*map(ratio, of_all, requests))
 
-    @property
-    def l2_to_sm(self) -> Pair:
-        """What its blocks ask the L2 for does not depend on when they run."""
-        return Pair(self.counts["l2"]["in_step"]["read_bytes"], self.measured(counters.PLAIN["l2_to_sm_bytes"]))
-
     def dram(self, schedule: str) -> Pair:
         traffic = self.counts["l2"][schedule]
         counted = traffic["dram_read_bytes"] + traffic["dram_written_bytes"]
@@ -154,10 +149,6 @@ class Case:
         """Whether what was measured is more than one schedule's and less than the other's."""
         (first, measured), (second, _) = map(self.dram, SCHEDULES)
         return measured is not None and min(first, second) <= measured <= max(first, second)
-
-    def accesses(self) -> list[str]:
-        """The kinds of access to shared memory that it makes."""
-        return [kind for kind in SHARED if self.counts[kind]["requests"]]
 
 
 @dataclass(frozen=True)
@@ -190,7 +181,8 @@ def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
 
 
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
-    document = counters_of_folder(counters_folder, counters_file(size))
+    path = counters_folder / counters_file(size)
+    document = load_counters(path) if path.exists() else None
     cases = load_counts(counts_folder / counts_file(size), document)
     squares = tuple(case for case in cases if case.row.side == size)
     return Comparison(size, squares, document["context"] if document else None)
@@ -210,13 +202,14 @@ def quantities(case: Case) -> dict[str, tuple[Pair, Form]]:
         found[f"{what} requests"] = requests, count
         found[f"sectors per {what} request"] = Pair(*map(ratio, sectors, requests)), significant
     for kind, (what, requests, wavefronts, conflicts) in SHARED.items():
-        made, none = kind in case.accesses(), Pair(None, None)
+        made, none = case.counts[kind]["requests"] > 0, Pair(None, None)
         found[f"{what} requests"] = case.pair(requests) if made else none, count
         found[f"wavefronts per {what}"] = case.per_request(kind, wavefronts) if made else none, hundredths
         found[f"conflicts per {what}"] = case.per_request(kind, conflicts) if made else none, hundredths
     found["arrivals of a warp at a barrier"] = Pair(case.counts["barriers"], None), count
     found["FLOP"] = case.pair(FLOPS), count
-    found["bytes from L2 to the SMs"] = case.l2_to_sm, in_bytes
+    read = case.counts["l2"]["in_step"]["read_bytes"]  # in turn it is the same
+    found["bytes from L2 to the SMs"] = Pair(read, case.measured(counters.PLAIN["l2_to_sm_bytes"])), in_bytes
     for schedule in SCHEDULES:
         found[f"DRAM bytes, blocks {schedule.replace('_', ' ')}"] = case.dram(schedule), in_bytes
     return found

@@ -19,7 +19,6 @@ Exit status: 0 all were found, 1 some were missed or are stale, 2 bad input.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import datetime
 import hashlib
@@ -138,7 +137,7 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path = FOLDER, to: Path = SCRATCH) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = needs.parser(__doc__)
     parser.add_argument("names", nargs="*", help="mutants [all]")
     options = parser.parse_args(arguments)
     table = read_table(folder)

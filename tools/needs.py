@@ -40,17 +40,6 @@ def parser(text: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-class Gone(argparse.Action):
-    """A flag that the last version had. Its help, which is not shown, says what does the same."""
-
-    def __init__(self, option_strings: list[str], dest: str, help: str):
-        super().__init__(option_strings, dest, nargs="?", help=argparse.SUPPRESS)
-        self.instead = help
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        stop(f"{self.option_strings[0]} is gone: {self.instead}")
-
-
 def make_folder(folder: Path, of: str) -> None:
     """The folder of "the charts", say; ends the script where a file is in the way."""
     if folder.is_file():

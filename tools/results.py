@@ -13,11 +13,11 @@ import re
 import sys
 from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
-from math import ceil, comb, isfinite, log, log2
+from math import ceil, comb, log, log2
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -46,10 +46,9 @@ ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
 OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board,
 FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at the same commit
-# What scripts/measure_device.sh writes, and may not have written yet.
-LATER_FILES = (*SWEEP_FILES[1:], ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
-LATER_FILES += (OTHER_BOARD_FILE, FIRST_BOARD_FILE)
-LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark
+DEVICE_FILES = (*SWEEP_FILES, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
+LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark: a row for a product and accuracy
+LATER_FILES = (*DEVICE_FILES[1:], OTHER_BOARD_FILE, FIRST_BOARD_FILE, LIBRARY_FILE)  # which may not be written yet
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
 REPOSITORIES = (
     "siboehm/SGEMM_CUDA",
@@ -147,24 +146,18 @@ def _problem(document: object) -> str | None:
     return None
 
 
-def _infinite(value: Any, name: str = "") -> Iterator[str]:
-    """The numbers of a record that are none, each with its place."""
-    if isinstance(value, float) and not isfinite(value):
-        yield f"{name} is {value}"
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _infinite(part, f"{name}.{key}" if name else key)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _infinite(part, name)
+def _is_finite(value: Any) -> bool:
+    with suppress(ValueError):
+        json.dumps(value, allow_nan=False)  # far faster than a look at each number
+        return True
+    return False
 
 
 def _no_number(record: Mapping) -> str | None:
     """Which field of a case has no number where it needs one."""
-    try:
-        json.dumps(record, allow_nan=False)  # far faster than a look at each number
-    except ValueError:
-        return next(_infinite(record))
+    if not _is_finite(record):
+        name, value = next(field for field in record.items() if not _is_finite(field[1]))
+        return f"{name} is {value}" if isinstance(value, float) else f"{name} holds numbers that are infinite or none"
     times = record["time_us"] if isinstance(record.get("time_us"), dict) else {"": record.get("time_us")}
     needed = {"gflops": record.get("gflops"), "samples_us": record.get("samples_us") or None}
     needed |= {f"time_us.{name}".rstrip("."): value for name, value in times.items()}
@@ -451,6 +444,11 @@ def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.
     return cases
 
 
+def squares(cases: pd.DataFrame) -> pd.DataFrame:
+    """The products of square matrices."""
+    return cases.dropna(subset="side").astype({"side": int})
+
+
 @cache
 def _row(columns: tuple[str, ...]) -> type:
     return namedtuple("Row", columns)
@@ -471,12 +469,6 @@ def device_of(cases: pd.DataFrame) -> dict:
     return next((device for device in devices if device.get("name", UNKNOWN) != UNKNOWN), {})
 
 
-def load_folder(folder: Path) -> pd.DataFrame:
-    """The sweeps in a folder of one device: cold.json, and the others that exist."""
-    first, *others = (folder / name for name in SWEEP_FILES)
-    return load([first, *(path for path in others if path.exists())])
-
-
 def other_kernels(folder: Path) -> dict[str, list[Row]]:
     """The cases of each public repository that a folder of one device has a file of, with those of the chapters that
     ran beside them, kernels in the order of the files."""
@@ -488,15 +480,6 @@ def other_kernels(folder: Path) -> dict[str, list[Row]]:
             rows = sorted(recorded, key=lambda row, order=order: order.index(row.kernel))
             found.setdefault(repository, []).extend(rows)
     return found
-
-
-def library_products(folder: Path) -> pd.DataFrame:
-    """What library_benchmark wrote: a row for each product and accuracy. Raises NotMeasured where the folder
-    has no such file."""
-    path = folder / LIBRARY_FILE
-    if not path.exists():
-        raise NotMeasured(f"there is no {LIBRARY_FILE} in {folder.name}")
-    return pd.read_csv(path, keep_default_na=False)
 
 
 def is_of_file(row: Row) -> bool:
@@ -529,15 +512,11 @@ def load_counters(path: Path | str | File) -> dict:
 
 
 def require_measured(folder: Path, file: str) -> Path:
-    """The path of a file of the folder. Raises NotMeasured where scripts/measure_device.sh has still to write it."""
+    """The path of a file of the folder. Raises NotMeasured where it has still to be measured."""
     if not (folder / file).exists():
         kind = NotMeasured if file in LATER_FILES else ResultsError
         raise kind(f"there is no {file} in {folder.name}")
     return folder / file
-
-
-def counters_of_folder(folder: Path, file: str = COUNTERS_FILE) -> dict | None:
-    return load_counters(folder / file) if (folder / file).exists() else None
 
 
 def crossover(slow_start: dict[int, float], fast_start: dict[int, float]) -> float | None:

@@ -3,9 +3,9 @@
     $(scripts/python.sh) -m tools.viewers FOLDER                          tiles and their order: tiles.html
     $(scripts/python.sh) -m tools.viewers FOLDER --runner build/runner    and a warp's accesses in each chapter, and
                                                                           in each step of the worklog
-    ... --runner build/runner --kernels 02_smem_tiled:tile16,my_kernel.cu   or in these kernels
 
-The accesses of a kernel are in warp_<kernel>.html, with "-" for ":" and "/". The runner counts them: `--count --trace`.
+The accesses of a chapter are in warp_<chapter>.html. The runner counts them; its `--count --trace PAGE` writes such a
+page of any kernel.
 Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
@@ -105,23 +105,17 @@ def main() -> int:
     parser = needs.parser(__doc__)
     parser.add_argument("folder", type=Path, help="where the pages go")
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
-    parser.add_argument("--kernels", help="ids of kernels, or files of them, separated by commas [the chapters]")
     arguments = parser.parse_args()
     with needs.stopping(ViewersError, OSError):
-        kernels = list(dict.fromkeys(filter(None, (arguments.kernels or "").split(","))))
-        if arguments.kernels is not None and not kernels:
-            raise ViewersError("--kernels names no kernel")
-        if kernels and not arguments.runner:
-            raise ViewersError("--kernels needs --runner, which counts their accesses")
         needs.make_folder(arguments.folder, "the pages")
         (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
         runner, folder = arguments.runner and arguments.runner.resolve(), arguments.folder.resolve()
         pages: list[Path] = []
-        for kernel in (kernels or chapters(runner)) if runner else []:
-            pages += (own := write_traces(runner, kernel, folder, re.sub("[:/]+", "-", kernel)))
+        for chapter in chapters(runner) if runner else []:
+            pages += (own := write_traces(runner, chapter, folder, chapter))
             if not own:
-                print(f"viewers.py: {kernel} can not be counted, and has no page", file=sys.stderr)
-        pages += write_steps(runner, folder) if runner and not kernels else []
+                print(f"viewers.py: {chapter} can not be counted, and has no page", file=sys.stderr)
+        pages += write_steps(runner, folder) if runner else []
         print(*(arguments.folder / page.name for page in [*pages, folder / "tiles.html"]), sep="\n")
     return 0
 

@@ -40,7 +40,9 @@ def dedented(lines: list[str]) -> list[str]:
     return [line if line.startswith("#") else line[common:] for line in lines]
 
 
-def code(file: str, start: str, end: str | None, marks: Mapping[str, str]) -> str:
+def code(file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
+    """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the end
+    of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
     path = pages.ROOT / file
     if not path.is_file():
         raise ResultsError(f"there is no file {file}")
@@ -52,7 +54,7 @@ def code(file: str, start: str, end: str | None, marks: Mapping[str, str]) -> st
         raise ResultsError(f"{file} closes nothing that opens at {start!r}")
     lines = dedented(lines[: last + 1])
     comment = "#" if Path(file).suffix in (".py", ".sh", ".toml") else "//"
-    for text, mark in marks.items():
+    for text, mark in (marks or {}).items():
         index = first_with(text, lines, f"the code from {file}")
         lines[index] += f"  {comment} {mark}"
     language = LANGUAGES.get(Path(file).suffix.removeprefix("."), "")

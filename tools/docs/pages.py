@@ -1,14 +1,17 @@
-"""The pages of the documentation, README.md and docs/*.md, and the blocks in them that cog fills:
+"""The pages of the documentation, README.md and docs/*.md, and what is filled in: blocks by cog, and numbers in prose.
 
     <!-- [[[cog ladder(4096) ]]] -->
     ...
     <!-- [[[end]]] -->
+    12 runs at <!--= tflops.12.4096 -->228<!--/--> TFLOP/s.
 
-A block is a call of a function; what the function returns stands between the markers.
+A block is a call of a function; what the function returns stands between the markers. A number is a value of values.py,
+which stands between a marker and its end, all on one line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +23,8 @@ from tools import ROOT
 from tools.results import ResultsError
 
 Functions = Mapping[str, Callable[..., str]]
+MARKER = re.compile(r"<!--=((?:(?!<!--|-->).)*)-->((?:(?!<!--).)*)<!--/-->")
+BEGINS_LINE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*<!--=")
 
 
 class Call(NamedTuple):
@@ -79,3 +84,36 @@ def calls(name: str, names: Iterable[str], pages: Iterable[Path] = ()) -> list[C
 
         run_cog(page, {**dict.fromkeys(names, lambda *_, **__: ""), name: record})
     return found
+
+
+class Filled(NamedTuple):
+    """A page with the values that its markers come to. What changes or is wrong begins with the number of its line."""
+
+    text: str
+    changes: list[str]
+    problems: list[str]
+
+
+def fill(text: str, value_of: Callable[[str], str]) -> Filled:
+    changes, problems = [], []
+
+    def filled(number: int, line: str) -> str:
+        def written(marker: re.Match) -> str:
+            name, stands = marker[1].strip(), marker[2]
+            try:
+                value = value_of(name)
+            except ResultsError as error:
+                problems.append(f"{number}: {name}: {error}")
+                return marker[0]
+            if stands != value:
+                changes.append(f"{number}: {name} is {value}, the page says {stands}")
+            return f"<!--={marker[1]}-->{value}<!--/-->"
+
+        if re.search("<!--[=/]", MARKER.sub("", line)):
+            problems.append(f"{number}: a marker without its end <!--/--> on the line, or an end without a marker")
+        if BEGINS_LINE.match(line):
+            problems.append(f"{number}: a line can not begin with a marker: Markdown takes it all as HTML")
+        return MARKER.sub(written, line)
+
+    lines = [filled(number, line) for number, line in enumerate(text.split("\n"), 1)]
+    return Filled("\n".join(lines), changes, problems)

@@ -17,7 +17,6 @@ Exit status: 0 fine, 1 stale (with --check), 2 bad input.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
@@ -32,34 +31,13 @@ import pandas as pd
 
 from tools import compare, counts, forms, needs, programs, results, turns
 from tools.calibration import CALIBRATION_FILE, read_calibration
+from tools.counters import ratio
 from tools.counts import Pair
-from tools.docs import listing, pages, prose
+from tools.docs import listing, pages
 from tools.docs.values import Folders, Values
 from tools.fleet import load_boards
-from tools.forms import (
-    Form,
-    chapters_name,
-    duration,
-    error_size,
-    hundredths,
-    in_bytes,
-    maybe,
-    share,
-    significant,
-    table,
-)
-from tools.results import (
-    NotMeasured,
-    ResultsError,
-    Row,
-    beta_of,
-    is_of_file,
-    load,
-    one,
-    pick,
-    require_measured,
-    rows_of,
-)
+from tools.forms import error_size, maybe, share, significant, table
+from tools.results import NotMeasured, ResultsError, Row, load, one, pick, require_measured, rows_of, squares
 
 try:
     import tomllib
@@ -151,10 +129,6 @@ def difference(pair: Pair) -> str:
     return "only counted" if pair.difference is None else f"{100 * pair.difference:+.1f} %".replace("-", "−")
 
 
-def both(pair: Pair, form: Form) -> list[str]:
-    return [maybe(form, value) for value in pair]
-
-
 def verdict(what: str, missed: dict[str, str], known: int) -> str:
     if not known:
         return f"- {what}: nothing was measured."
@@ -164,12 +138,8 @@ def verdict(what: str, missed: dict[str, str], known: int) -> str:
     return f"- {what}: {known - len(missed)} of {known} measured kernels, not {names}."
 
 
+# What became of a checked case, in a word.
 VERDICTS = {"executed": "right", "incorrect": "wrong", "failed": "wrong", "not_supported": "not supported"}
-
-
-def maybe_verdict(row: Row | None) -> str:
-    """What became of a checked case, in a word."""
-    return "" if row is None else VERDICTS.get(row.outcome, row.outcome)
 
 
 def complaint(row: Row | None) -> str:
@@ -322,7 +292,7 @@ class Blocks:
             peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
             facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
-            calibrated = read_calibration(file).date[:10] if file.exists() else "none yet"
+            calibrated = read_calibration(file)["date"][:10] if file.exists() else "none yet"
             columns.append([*facts, f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}", *speeds, calibrated])
         head, *rows = zip(*columns, strict=True)
         return table(head, rows)
@@ -331,7 +301,7 @@ class Blocks:
         """TFLOP/s, or relative errors, of the kernels over the sizes, of every kernel where none are named: of the cold
         sweep, or of squares in a file, which may be another device's ("../FOLDER/FILE")."""
         if file:
-            found = self._file(file).dropna(subset="side").astype({"side": int})
+            found = squares(self._file(file))
             self._demand([str(kernel) for kernel in kernels], list(found.kernel.unique()), file)
             names = list(kernels)
         else:
@@ -353,28 +323,32 @@ class Blocks:
         ratios of the others."""
         found = self._file(file)
         self._demand([kernel, *others], list(found.kernel.unique()), file)
-        rows = []
-        for shape in sorted(found["shape"].unique(), key=by_shape):
-            cases = {row.kernel: row for row in rows_of(found[found["shape"] == shape])}
-            row, library = cases.get(kernel), cases.get("cublaslt_best")
-            cells = [""] * 5
-            if row is None or not row.measured:
-                cells[2] = tflops(row)
-            else:
-                lead = library.microseconds / row.microseconds if library and library.measured else None
-                chosen = row.detail.removesuffix(", by cost model")
-                cells = [chosen, duration(row.microseconds), speed(row), share(row.of_cublas), share(lead)]
-            beside = (share(cases[name].of_cublas) if name in cases else "" for name in others)
-            rows.append([forms.shape_text(shape), *cells, *beside])
-        head = ["M x N x K", "configuration", "time", "TFLOP/s", "of cuBLAS", "of the best of cuBLASLt"]
-        head += [f"{self._linked(name)}, of cuBLAS" for name in others]
-        own = found[found.kernel == kernel]
-        context = own.context.iloc[0]
+        cases = {(row.kernel, row.shape): row for row in rows_of(found)}
+        own = sorted((row for row in cases.values() if row.kernel == kernel), key=lambda row: by_shape(row.shape))
+
+        def of(name: str, row: Row, column: str) -> float | None:
+            """What another kernel has at the same problem."""
+            return getattr(cases.get((name, row.shape)), column, None)
+
+        def lead(row: Row) -> float | None:
+            return ratio(of("cublaslt_best", row, "microseconds"), row.microseconds)
+
+        columns = {
+            "M x N x K": lambda row: forms.shape_text(row.shape),
+            "configuration": lambda row: row.detail.removesuffix(", by cost model") if row.measured else "",
+            "time": lambda row: maybe(forms.duration, row.microseconds),
+            "TFLOP/s": speed,
+            "of cuBLAS": lambda row: share(row.of_cublas),
+            "of the best of cuBLASLt": lambda row: share(lead(row)),
+            **{
+                f"{self._linked(name)}, of cuBLAS": lambda row, name=name: share(of(name, row, "of_cublas"))
+                for name in others
+            },
+        }
+        context = own[0].context
         source = f"`{kernel}`, {context['protocol']['l2']} L2, {source_of(context)}. One number stands for M = N = K. "
         source += "Ratios to cuBLAS are the smaller of paired and alone, those to cuBLASLt are ratios of median times."
-        filled = [not column or any(row[column] for row in rows) for column in range(len(head))]
-        head, *rows = ([cell for cell, keep in zip(cells, filled, strict=True) if keep] for cells in (head, *rows))
-        return with_notes(table(head, rows, left=2), rows_of(own), source)
+        return with_notes(table_of(own, columns, sparse=True, left=2), own, source)
 
     def chapter(self, *kernels: Kernel) -> str:
         """The first kernel at every size, and folded a table of its own for each, with its resources."""
@@ -391,7 +365,7 @@ class Blocks:
         records = pick(self._folders.cold, None, kernel=kernel)
         columns = {
             "M = N = K": lambda row: str(row.side),
-            "time": lambda row: maybe(duration, row.microseconds),
+            "time": lambda row: maybe(forms.duration, row.microseconds),
             # A kernel that does not multiply on the FP32 units has no share of their peak.
             "of FP32 peak": lambda row: maybe(forms.percent, row.percent_of_peak) if open_above else "",
             "TFLOP/s": lambda row: "" if open_above else speed(row),
@@ -416,7 +390,7 @@ class Blocks:
         rows = []
         for (first, last), numbers in sorted(groups.items()):
             until = " and later" if last == float("inf") else " alone" if first == last else f" to {last}"
-            rows.append([f"{first}{until}", ", ".join(chapters_name(numbers))])
+            rows.append([f"{first}{until}", ", ".join(forms.chapters_name(numbers))])
         return table(["compute capability", "chapters"], rows, left=2)
 
     def environment(self) -> str:
@@ -455,43 +429,37 @@ class Blocks:
         own = pick(self._folders.file(file), kernel="cublas").dropna(subset=list(RATIOS))
         if own.empty:
             raise ResultsError(f"{file} does not hold cuBLAS against itself")
-        rows = [
-            [forms.shape_text(row.shape), share(row.vs_cublas), share(row.vs_cublas_alone), f"{len(row.samples_us)}"]
-            for row in rows_of(own)
-        ]
-        head = ["M x N x K", "cuBLAS in pairs with cuBLAS", "cuBLAS in pairs against cuBLAS alone", "samples"]
-        return "\n\n".join([table(head, rows), f"{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."])
-
-    def _of_turns(self, file: str) -> pd.DataFrame:
-        """The cases of a file of --energy or --sustain, squares of each kernel by their size."""
-        return self._file(file).dropna(subset="side").astype({"side": int})
+        columns = {
+            "M x N x K": lambda row: forms.shape_text(row.shape),
+            "cuBLAS in pairs with cuBLAS": lambda row: share(row.vs_cublas),
+            "cuBLAS in pairs against cuBLAS alone": lambda row: share(row.vs_cublas_alone),
+            "samples": lambda row: f"{len(row.samples_us)}",
+        }
+        text = table_of(list(rows_of(own)), columns)
+        return f"{text}\n\n{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."
 
     def energy(self, size: int) -> str:
         """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
         beside it."""
-        rows, unknown = [], {}
-        cases = pick(self._of_turns(results.ENERGY_FILE), side=size)
+        cases = pick(squares(self._file(results.ENERGY_FILE)), side=size)
+        if cases.empty:
+            raise ResultsError(f"{results.ENERGY_FILE} holds nothing at {size}")
+        rows = []
         for row in rows_of(cases):
             own, rival = row.energy["kernel"], row.energy["cublas"]
-            trace = own["trace"]
             cells = [self._linked(row.kernel), significant(own["gflops"] / 1e3), maybe(forms.whole, own.get("watts"))]
-            cells += [maybe(forms.whole, trace.get("mean_sm_clock_mhz")), share(trace["throttled_share"])]
-            if "no_energy" in own or "no_energy" in rival:
-                unknown[own.get("no_energy", rival.get("no_energy"))] = None
-                rows.append([*cells, "", "", ""])
-                continue
-            product_j = own["joules_per_product"]
-            cells += [forms.joules(product_j), significant(own["gflops_per_watt"])]
-            rows.append([*cells, share(product_j / rival["joules_per_product"])])
-        if not rows:
-            raise ResultsError(f"{results.ENERGY_FILE} holds nothing at {size}")
+            cells += [maybe(forms.whole, own["trace"].get("mean_sm_clock_mhz")), share(own["trace"]["throttled_share"])]
+            joules, joules_of_rival = (turn.get("joules_per_product") for turn in (own, rival))
+            cells += [maybe(forms.joules, joules), maybe(significant, own.get("gflops_per_watt"))]
+            rows.append([*cells, share(ratio(joules, joules_of_rival))])
         head = ["kernel", "TFLOP/s", "W", "SM clock, MHz", "time with a lower clock", "a product", "GFLOP/J"]
-        reasons = [f"Without energy: {reason}." for reason in unknown]
+        unknown = (turn.get("no_energy") for energy in cases.energy for turn in (energy["kernel"], energy["cublas"]))
+        reasons = [f"Without energy: {reason}." for reason in dict.fromkeys(filter(None, unknown))]
         return "\n\n".join([table([*head, "energy, of cuBLAS's"], rows), *reasons, self._turns_source(cases)])
 
     def energies(self) -> str:
         """GFLOP/J over the sizes of energy.json, with the energy of a product in per cent of cuBLAS's."""
-        cases = self._of_turns(results.ENERGY_FILE)
+        cases = squares(self._file(results.ENERGY_FILE))
         cases = cases[cases.measured]
         sides = sorted(cases.side.unique())
 
@@ -508,7 +476,7 @@ class Blocks:
     def sustained(self, burst: str = "warm.json") -> str:
         """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
         burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
-        cases = pick(self._of_turns(results.SUSTAINED_FILE), "sustained")
+        cases = pick(squares(self._file(results.SUSTAINED_FILE)), "sustained")
         cases = cases[cases.side == cases.side.max()]
         bursts = {row.kernel: row for row in rows_of(pick(self._folders.file(burst), side=cases.side.max()))}
         flops = 2.0 * cases.side.max() ** 3
@@ -534,15 +502,9 @@ class Blocks:
         context = cases.context.iloc[0]
         return f"Back to back, with a warm L2; {context['device']['name']}, {source_of(context)}."
 
-    def _counters(self, file: str) -> dict:
-        document = results.counters_of_folder(self._folders.path, file)
-        if document is None:
-            raise ResultsError(f"{self._folders.path} has no {file}")
-        return document
-
     def counters(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """Nsight Compute's counters of the kernels."""
-        document = self._counters(file)
+        document = results.load_counters(require_measured(self._folders.path, file))
         names, derived = self._ids(kernels), document["derived"]
         self._demand(names, list(derived), file)
         rows = [
@@ -555,24 +517,24 @@ class Blocks:
 
     def launches(self, *kernels: Kernel, file: str = results.COUNTERS_FILE) -> str:
         """A row for each launch of products that take several, in their order, from Nsight Compute."""
-        document = self._counters(file)
+        document = results.load_counters(require_measured(self._folders.path, file))
         names, launches = self._ids(kernels), document.get("launches", {})
         if missing := [name for name in names if name not in launches]:
             raise NotMeasured(f"{file} holds no launches of {', '.join(missing)}")
-        rows = []
-        for name in names:
-            whole_time = sum(launch["derived"]["time_us"] or 0 for launch in launches[name])
-            for launch in launches[name]:
-                derived, function = launch["derived"], launch["function"].partition("<")[0].rpartition("::")[2]
-                time = derived["time_us"]
-                cells = [self._linked(name), f"`{function}`", maybe(duration, time)]
-                cells += ["" if time is None else share(time / whole_time), maybe(in_bytes, derived.get("dram_bytes"))]
-                cells.append(maybe(lambda v: f"{significant(v)} GB/s", derived.get("dram_gbytes_s")))
-                rows.append([*cells, maybe(forms.percent, derived.get("tensor_pipe_percent"))])
-        head = ["kernel", "launch", "time", "of all", "DRAM bytes", "DRAM throughput", "tensor cores busy"]
+        whole = {name: sum(launch["derived"]["time_us"] or 0 for launch in launches[name]) for name in names}
+        rows = [launch["derived"] | {"kernel": name, **launch} for name in names for launch in launches[name]]
+        columns = {
+            "kernel": lambda of: self._linked(of["kernel"]),
+            "launch": lambda of: f"`{of['function'].partition('<')[0].rpartition('::')[2]}`",
+            "time": lambda of: maybe(forms.duration, of["time_us"]),
+            "of all": lambda of: share(ratio(of["time_us"], whole[of["kernel"]])),
+            "DRAM bytes": lambda of: maybe(forms.in_bytes, of.get("dram_bytes")),
+            "DRAM throughput": lambda of: maybe(lambda value: f"{significant(value)} GB/s", of.get("dram_gbytes_s")),
+            "tensor cores busy": lambda of: maybe(forms.percent, of.get("tensor_pipe_percent")),
+        }
         context = document["context"]
         source = f"Nsight Compute {context['ncu']}, M = N = K = {context['size']}."
-        return f"{table(head, rows, left=2)}\n\n{source} Each launch runs alone, with empty caches."
+        return f"{table_of(rows, columns, left=2)}\n\n{source} Each launch runs alone, with empty caches."
 
     def errors(self, size: int, measure: str = "relative") -> str:
         """Relative or componentwise errors by kernel and distribution, from accuracy.json."""
@@ -601,10 +563,7 @@ class Blocks:
             source += " Variants that are not listed have the errors of their chapter's default."
         return f"{table([f'{measure} error', *kinds], rows)}\n\n{source}"
 
-    def code(self, file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
-        """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the
-        end of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
-        return listing.code(file, start, end, marks or {})
+    code = staticmethod(listing.code)
 
     def less_accurate(self, *kernels: Kernel) -> str:
         """Where the kernels have a larger error than cuBLAS, in every file that holds errors of both."""
@@ -638,8 +597,8 @@ class Blocks:
         rows = []
         for (kernel, shape, gpus), row in sorted(shown.items(), key=lambda item: (item[0][0], item[0][1], item[0][2])):
             spread, alone = row.spread, shown.get((kernel, shape, 1))
-            faster = "" if alone is None else hundredths(alone.microseconds / row.microseconds)
-            received = maybe(in_bytes, spread["received_bytes"] or None)
+            faster = "" if alone is None else forms.hundredths(alone.microseconds / row.microseconds)
+            received = maybe(forms.in_bytes, spread["received_bytes"] or None)
             cells = [f"`{kernel}`", forms.shape_text(shape), f"{gpus} as {spread['grid']}", speed(row), faster]
             rows.append([*cells, share(spread["of_ceiling"]), received, error_size(row.rel_err)])
         head = ["kernel", "M x N x K", "GPUs", "TFLOP/s", "times one GPU", "of the ceiling", "received", "error"]
@@ -666,15 +625,16 @@ class Blocks:
         each size; before them those of the ladder that ran beside the first repository's. Where a kernel ran with
         several values of beta, the largest counts."""
         repositories = results.other_kernels(self._folders.path)
-        beside = [row for row in next(iter(repositories.values()), []) if not is_of_file(row)]
-        groups = {"the ladder": beside, **{name: list(filter(is_of_file, rows)) for name, rows in repositories.items()}}
+        beside = [row for row in next(iter(repositories.values()), []) if not results.is_of_file(row)]
+        groups = {"the ladder": beside}
+        groups |= {name: list(filter(results.is_of_file, rows)) for name, rows in repositories.items()}
         lines, shown = [], []
 
         def cell(row: Row | None) -> str:
             return speed(row) + (f" ({share(row.vs_cublas)})" if row is not None and row.measured else "")
 
         for group, cases in groups.items():
-            betas = " and ".join(f"{beta:g}" for beta in sorted({beta_of(row) for row in cases}))
+            betas = " and ".join(f"{beta:g}" for beta in sorted({results.beta_of(row) for row in cases}))
             lines.append([f"**{group}**, beta = {betas}", *[""] * len(sizes)])
             for own in of_each_kernel(cases):
                 by_size = {row.side: row for row in own if row.side in sizes}
@@ -684,7 +644,7 @@ class Blocks:
 
     def _short(self, row: Row) -> str:
         """The kernel's name, for kernels of files without the file where a function was chosen."""
-        return f"`{results.short_name(row)}`" if is_of_file(row) else self._linked(row.kernel)
+        return f"`{results.short_name(row)}`" if results.is_of_file(row) else self._linked(row.kernel)
 
     def checks(self) -> str:
         """What the executor said of each kernel of a public repository, checked: a row for each kernel, a column for
@@ -697,9 +657,10 @@ class Blocks:
             lines.append([f"**{repository}**", *[""] * (len(shapes) + 2)])
             for own in of_each_kernel(cases):
                 of_shape = {row.shape: row for row in own}
-                without_beta = next((row for row in own if beta_of(row) == 0 and row.shape == shapes[0]), None)
+                without_beta = next((row for row in own if results.beta_of(row) == 0 and row.shape == shapes[0]), None)
                 failed = (row for row in [*of_shape.values(), without_beta] if row and row.outcome == "failed")
-                verdicts = map(maybe_verdict, [*map(of_shape.get, shapes), without_beta])
+                shown = [*map(of_shape.get, shapes), without_beta]
+                verdicts = ["" if row is None else VERDICTS.get(row.outcome, row.outcome) for row in shown]
                 lines.append([self._short(own[0]), *verdicts, complaint(next(failed, None))])
         head = ["kernel", *map(forms.shape_text, shapes), "beta = 0", "what is found first"]
         return table(head, lines, left=len(head))
@@ -716,12 +677,12 @@ class Blocks:
 
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
-        products = results.library_products(self._folders.path)
+        products = pd.read_csv(require_measured(self._folders.path, results.LIBRARY_FILE), keep_default_na=False)
         accuracies = list(dict.fromkeys(products.accuracy))
 
         def line(title: str, group: pd.DataFrame) -> list[str]:
             speeds = [group[group.accuracy == accuracy].speed for accuracy in accuracies]
-            cells = [f"{hundredths(geometric_mean(speed))} ({hundredths(speed.min())})" for speed in speeds]
+            cells = [f"{forms.hundredths(geometric_mean(speed))} ({forms.hundredths(speed.min())})" for speed in speeds]
             return [title, str(len(speeds[0])), *cells]
 
         kinds = [line(kind, group) for kind, group in products.groupby("name", sort=False)]
@@ -785,7 +746,10 @@ class Blocks:
         compares what follows from them."""
         comparison = self._folders.comparison()
         cases = [comparison.case(name) for name in self._ids(kernels)]
-        columns = [{title: both(*of) for title, of in counts.quantities(case).items()} for case in cases]
+        columns = [
+            {title: [maybe(form, value) for value in pair] for title, (pair, form) in counts.quantities(case).items()}
+            for case in cases
+        ]
         rows = [[title, *(cell for column in columns for cell in column[title])] for title in columns[0]]
         head = [" ", *(text for case in cases for text in (f"{self._linked(case.kernel)} counted", "measured"))]
         executed = ", ".join(f"{case.counts['blocks_executed']} of {case.counts['blocks']}" for case in cases)
@@ -815,7 +779,7 @@ class Blocks:
 def of_each_kernel(cases: Sequence[Row]) -> list[list[Row]]:
     """The cases of one kernel after the other, by their beta."""
     found: dict[str, list[Row]] = {row.kernel: [] for row in cases}
-    for row in sorted(cases, key=beta_of):
+    for row in sorted(cases, key=results.beta_of):
         found[row.kernel].append(row)
     return list(found.values())
 
@@ -845,48 +809,39 @@ def or_not_measured(block: Callable[..., str], folder: Path) -> Callable[..., st
     return wrapped
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = needs.parser(__doc__)
-    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
-    folder = pages.ROOT / "results"
-    parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")
-    parser.add_argument(
-        "--counts", type=Path, default=folder / "cpu-executor", help="folder of what the executor counted"
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
-    return parser.parse_args(arguments)
-
-
-def update(page: Path, folders: Folders, values: Values, options: argparse.Namespace) -> bool:
-    """Writes a page, or checks it; returns whether it is stale. Raises ResultsError for all that
-    is wrong with its markers."""
+def update(page: Path, folders: Folders, values: Values, check: bool) -> bool:
+    """Writes a page, or checks it; returns whether it was stale. Raises ResultsError for all that is wrong with its
+    markers."""
     blocks = Blocks(folders, page)
     functions = {name: or_not_measured(getattr(blocks, name), folders.path) for name in BLOCKS}
-    stale = pages.run_cog(page, functions, check=options.check, diff=options.check)
+    stale = pages.run_cog(page, functions, check=check, diff=check)
     text = page.read_text(encoding="utf-8")
-    filled = prose.fill(text, values)
+    filled = pages.fill(text, values.written)
     if filled.problems:
-        raise ResultsError("\n".join(f"{page}:{line}: {text}" for line, text in filled.problems))
-    if not options.check:
-        if filled.text != text:
-            page.write_text(filled.text, encoding="utf-8")
-        if stale or filled.text != text:
-            print(f"wrote {page}", file=sys.stderr)
-        return False
-    for line, change in filled.changes:
-        print(f"{page}:{line}: {change}")
+        raise ResultsError("\n".join(f"{page}:{problem}" for problem in filled.problems))
+    for change in filled.changes if check else ():
+        print(f"{page}:{change}")
+    if filled.changes and not check:
+        page.write_text(filled.text, encoding="utf-8")
     if stale or filled.changes:
-        print(f"{page} is stale: run python -m tools.docs.tables", file=sys.stderr)
+        said = f"{page} is stale: run python -m tools.docs.tables" if check else f"wrote {page}"
+        print(said, file=sys.stderr)
     return bool(stale or filled.changes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    parser = needs.parser(__doc__)
+    parser.add_argument("pages", nargs="*", type=Path, help="Markdown files (default: README.md, docs/*.md), drawings")
+    folder, counted = pages.ROOT / "results", "folder of what the executor counted"
+    parser.add_argument("--results", type=Path, default=folder / "nvidia-h200", help="folder of the results")
+    parser.add_argument("--counts", type=Path, default=folder / "cpu-executor", help=counted)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail when a block is stale")
+    options = parser.parse_args(arguments)
     folders = Folders(options.results.resolve(), options.counts.resolve())
     values, wrong, problems = Values(folders), False, []
     for page in [page.resolve() for page in options.pages] or [*pages.all_pages(), *pages.all_drawings()]:
         try:
-            wrong |= update(page, folders, values, options)
+            wrong |= update(page, folders, values, options.check) and options.check
         except (ResultsError, OSError) as error:
             problems.append(str(error))
     if problems:

@@ -73,16 +73,12 @@ class Folders:
         self.path, self.counted = results, counted
 
     @cached_property
-    def results(self) -> pd.DataFrame:
-        return results.load_folder(self.path)
-
-    @cached_property
     def cold(self) -> pd.DataFrame:
         """The cold sweep, every outcome, CPU kernels among them."""
-        cold = pick(self.results, None, l2="cold", time="kernel").dropna(subset="side")
+        cold = results.squares(pick(self.file(COLD_FILE), None, l2="cold", time="kernel"))
         if cold.empty:
             raise ResultsError(f"{self.path} holds no cold measurement")
-        return cold.astype({"side": int})
+        return cold
 
     @cache  # noqa: B019 (there is one for each run)
     def file(self, name: str) -> pd.DataFrame:
@@ -222,9 +218,9 @@ class Values:
     def of_file(self, file: str) -> Dictionary:
         if size := re.fullmatch(r"counts_(\d+)\.json", file):
             return of_counted(self.folders.comparison(int(size[1])))
-        require_measured(self.folders.path, file)
-        if Path(file).name.startswith("counters"):
-            return of_counters(results.counters_of_folder(self.folders.path, file) or {})
+        path = require_measured(self.folders.path, file)
+        if path.name.startswith("counters"):
+            return of_counters(results.load_counters(path))
         return of_results(self.folders.file(file))
 
     def value(self, name: str) -> Value:

@@ -42,13 +42,18 @@ CUBLAS = LIBRARIES["cublas"][1]
 OTHERS = ("#0969da", "#bf3989", "#1a7f37", "#bc4c00", "#8250df", "#9a6700", "#cf222e", "#0e7490")
 
 
-def gains(speeds: Mapping[str, float]) -> dict[str, float]:
-    """Of kernels in the order of the chapters: how many times as fast each is as the fastest one before it."""
-    found, fastest = {}, 0.0
-    for name, speed in speeds.items():
-        found[name] = speed / fastest if fastest else inf
-        fastest = max(fastest, speed)
-    return found
+def most_gained(speeds: Mapping[str, float], most: int) -> dict[str, float]:
+    """Of kernels in the order of the chapters at most so many: the fastest, and those that are most times as fast as
+    the fastest kept before them."""
+    kept = dict(speeds)
+    while len(kept) > most:
+        gains, fastest = {}, 0.0
+        for name, speed in kept.items():
+            gains[name] = speed / fastest if fastest else inf
+            fastest = max(fastest, speed)
+        best = max(kept, key=kept.get)
+        del kept[min((name for name in kept if name != best), key=gains.get)]
+    return kept
 
 
 def channels(color: str) -> list[int]:
@@ -78,19 +83,6 @@ def seen_on(color: str, theme: str, wanted: float = GRAPHICS) -> str:
     return next(each for each in steps if contrast(each, CARDS[theme]) >= wanted)
 
 
-def color_of(row: Row) -> str:
-    """Variants have their chapter's, and what is no chapter and no library is grey."""
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, ("", MUTED, ""))[1]
-    return COLORS[min(row.number, len(COLORS)) - 1]
-
-
-def shape_of(row: Row) -> str:
-    if not row.is_chapter:
-        return LIBRARIES.get(row.kernel, ("", "", "circle"))[2]
-    return SHAPES[(row.number - 1) % len(SHAPES)]
-
-
 def title_of(row: Row) -> str:
     """ "05 coarse 1d", "06: vectorized"; libraries by their own name."""
     if not row.is_chapter:
@@ -117,12 +109,12 @@ def looks_of(rows: Iterable[Row], names: Mapping[tuple[str, int], str]) -> dict[
     first = {names[row.kernel, row.gpus]: row for row in reversed(list(rows))}
     others, shapes, variants, found = itertools.cycle(OTHERS), itertools.cycle(SHAPES), {}, {}
     for name, row in sorted(first.items(), key=lambda item: (item[1].number <= 0, item[1].number, item[0])):
-        color, shape = color_of(row), shape_of(row)
-        if not row.is_chapter and row.kernel not in LIBRARIES:
-            color, shape = next(others), next(shapes)
-        elif row.variant:
-            variants[row.number] = variants.get(row.number, 0) + 1
+        if row.is_chapter:
+            color, shape = COLORS[min(row.number, len(COLORS)) - 1], SHAPES[(row.number - 1) % len(SHAPES)]
+            variants[row.number] = variants.get(row.number, 0) + 1 if row.variant else 0
             color = mixed(color, MUTED, 1 - 0.75 ** variants[row.number])
+        else:
+            _, color, shape = LIBRARIES.get(row.kernel) or ("", next(others), next(shapes))
         inks = INKS if color == CUBLAS else {theme: seen_on(color, theme) for theme in CARDS}
         found[name] = inks | {"shape": shape}
     return found

@@ -17,12 +17,12 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 from __future__ import annotations
 
-import argparse
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
@@ -33,10 +33,10 @@ import vl_convert
 from tools import needs, programs, results
 from tools.counts import USUAL_SIZE, counts_file
 from tools.forms import chapters_name, error_size, shape_text, significant
-from tools.plots import specs
-from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, gains, looks_of, names_of, seen_on, title_of
-from tools.plots.specs import Quantity, Spec, layer
-from tools.results import File, ResultsError, Row, device_of, load, load_counters, pick, rows_of, usable
+from tools.plots import looks, specs
+from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
+from tools.plots.specs import Quantity, Spec, fixed, layer
+from tools.results import File, ResultsError, Row, device_of, load, load_counters, one, pick, rows_of, squares, usable
 
 # In pixels. A page shows a chart as it is, and a phone at 0.7 of its size, where text still has ten pixels.
 WIDTH = 480
@@ -84,7 +84,7 @@ class Source:
 
     def squares(self, **fields) -> pd.DataFrame:
         """Measured products of square matrices."""
-        return pick(self.results, **fields).dropna(subset="side").astype({"side": int})
+        return squares(pick(self.results, **fields))
 
     def sweep(self) -> pd.DataFrame:
         """Those of GPU kernels timed as kernels: cold ones where there are any, on the fewest GPUs of each kernel."""
@@ -165,10 +165,6 @@ def subtitle(records: pd.DataFrame) -> str:
 def by_kernel(records: pd.DataFrame) -> list[pd.DataFrame]:
     """The records of each kernel in ascending size."""
     return [group.sort_values("side") for _, group in records.groupby("kernel", sort=False)]
-
-
-def first(records: pd.DataFrame) -> Row:
-    return next(rows_of(records))
 
 
 def throttle_note(records: pd.DataFrame) -> str:
@@ -266,11 +262,6 @@ def names_at(ends: Sequence[End], x: Quantity, y: Quantity, height: float) -> li
     ]
 
 
-def fixed(mark: Spec, **encoding: Spec) -> Spec:
-    """A mark that stands for no case."""
-    return {"data": {"values": [{}]}, "mark": mark, "encoding": encoding}
-
-
 def level(value: float, text: str, along: str = "y", align: str = "left") -> list[Spec]:
     """A dashed line at a value that limits kernels, and its name above its left end, or at its upper one."""
     name = {"y": {"x": 4, "dy": -7}, "x": {"y": -8}}[along] | {"type": "text", "align": align, "text": text}
@@ -290,7 +281,7 @@ def ring(test: str | None = None, **place: Spec) -> Spec:
 Look = Mapping[str, Mapping[str, str]]
 
 
-def looks(records: pd.DataFrame) -> Look:
+def look_of(records: pd.DataFrame) -> Look:
     rows = list(rows_of(records))
     return looks_of(rows, names_of(rows))
 
@@ -383,15 +374,10 @@ def over_sizes(
     variants = dict.fromkeys(row["name"] for row in rows if row["group"] in set(records.kernel[records.variant != ""]))
     dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(variants)}
     widths = {row["name"]: 1.1 for row in rows if row["group"] in set(thin)}
-    return lines(rows, looks(records), x, y, height, *below, dashes=dashes, widths=widths, **more)
+    return lines(rows, look_of(records), x, y, height, *below, dashes=dashes, widths=widths, **more)
 
 
 # The charts.
-
-
-def compared(records: pd.DataFrame) -> pd.DataFrame:
-    """Default variants that were timed beside cuBLAS."""
-    return records[records.vs_cublas.notna() & (records.variant == "")]
 
 
 def selection_note(every: pd.DataFrame, drawn: pd.DataFrame) -> str:
@@ -403,16 +389,11 @@ MOST_LINES = 7  # that a reader can follow in a chart
 
 
 def most_gained(records: pd.DataFrame, value: str, others: int = 1) -> pd.DataFrame:
-    """cuBLAS, and as many chapters as fit in a chart beside it: those that have most of a value, at the largest size
-    of all, compared with the ones that are drawn before them, and the best of all."""
+    """cuBLAS, and as many chapters as fit in a chart beside it, by a value at the largest size of all."""
     chapters = records[records.is_chapter]
     sizes = set.intersection(*(set(group.side) for group in by_kernel(chapters))) or {chapters.side.max()}
     at_end = chapters[chapters.side == max(sizes)].sort_values("number")
-    kept = {row.kernel: getattr(row, value) for row in rows_of(at_end)}
-    while len(kept) > MOST_LINES - others:
-        ranked = gains(kept)
-        del ranked[max(kept, key=kept.get)]
-        del kept[min(ranked, key=ranked.get)]
+    kept = looks.most_gained({row.kernel: getattr(row, value) for row in rows_of(at_end)}, MOST_LINES - others)
     return records[~records.is_chapter | records.kernel.isin(kept)]
 
 
@@ -472,23 +453,21 @@ def rows_of_points(
 ) -> Spec:
     """A row for each problem or kind of operands, the kernels in it a little apart, and a legend above."""
     legend = {"title": None, "orient": "top", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "offset": 4}
-    drawn = filled(specs.by_shape(quantity), rows, look, legend)
     axis = {"labelColor": INK, "labelFontSize": FONT, "ticks": False, "grid": True, "bandPosition": 0}
-    for each in drawn["layer"]:
-        if "y" in each["encoding"]:
-            each["encoding"]["y"] = {"field": field, "type": "nominal", "sort": kinds, "title": None, "axis": axis}
-            each["encoding"]["yOffset"] = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
+    y = {"field": field, "type": "nominal", "sort": kinds, "title": None, "axis": axis}
+    apart = {"field": "name", "sort": None, "scale": {"paddingOuter": 0.6}}
+    drawn = filled(specs.in_rows(quantity, y=y, yOffset=apart), rows, look, legend)
     names = len({row["name"] for row in rows})
     return drawn | {"width": WIDTH - left, "height": {"step": 10 + 4.5 * names, "for": "position"}}
 
 
 def percent_of_cublas(source: Source, tensor: bool = False) -> Chart:
     """Speeds relative to cuBLAS, the smaller of both ratios as in the tables: a row for each problem. Of the rivals, or
-    of the chapters that multiply on tensor cores as accurately as in FP32."""
+    of the chapters that multiply on tensor cores as accurately as in FP32; default variants."""
     records = source.of_shapes()
     split = records.has_fp32_accuracy & (records.accuracy_class != "fp32") & records.is_chapter
-    records = compared(records[split if tensor else records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")])
-    if records.empty:
+    records = records[split if tensor else records.number.isin(RIVALS) | (records.kernel == "cublaslt_best")]
+    if (records := pick(records, variant="").dropna(subset="vs_cublas")).empty:
         rivals = f"none of the chapters {' and '.join(chapters_name(RIVALS))}"
         raise NoData(f"{'no chapter on tensor cores' if tensor else rivals} was compared with cuBLAS")
     records = records.assign(share=100 * records.of_cublas)
@@ -498,7 +477,7 @@ def percent_of_cublas(source: Source, tensor: bool = False) -> Chart:
     rows = [row | {"problem": written[shape]} for row, shape in pairs]
     scale = linear(1.04 * max(100, records.share.max()))
     ratio = Quantity("share", "% of cuBLAS's speed", reference=100, scale=scale)
-    panel = rows_of_points(ratio, rows, looks(records), "problem", [*written.values()], 150)
+    panel = rows_of_points(ratio, rows, look_of(records), "problem", [*written.values()], 150)
     title = "On tensor cores: speed relative to cuBLAS in FP32" if tensor else "Speed relative to cuBLAS"
     under = f"{subtitle(records)} · {len(shapes)} problems M = N = K, or M × N × K"
     note = f"Thick line: as fast as cuBLAS.{throttle_note(records)} The smaller of the ratios paired and alone."
@@ -534,7 +513,7 @@ def ladder(source: Source) -> Chart:
     bar = {"type": "bar", "height": 13}
     bars = [layer(bar, "!datum.throttled", x=x, y=y, color=specs.COLOR)]
     bars.append(layer(bar | {"filled": False, "strokeWidth": 1.5}, "datum.throttled", x=x, y=y, color=specs.COLOR))
-    spec = filled({"layer": bars}, rows, looks(drawn))
+    spec = filled({"layer": bars}, rows, look_of(drawn))
     columns = ((width + 62, "TFLOP/s", "speed"), (width + 142, "of cuBLAS", "share"))
     texts = [layer({"type": "text", "align": "right", "x": place}, y=y, text={"field": of}) for place, _, of in columns]
     head = {"type": "text", "align": "right", "y": -8, "color": GREY}
@@ -573,7 +552,7 @@ def roof(records: pd.DataFrame, places: Mapping[str, float], bandwidth: float, f
     height, most = 230, max(flat.values())
     x = log_quantity("intensity", title, [*places.values(), most / bandwidth], 2.2, 1.8)
     y = log_quantity("tflops", "TFLOP/s", [*records.tflops, *flat.values()], 1.8, 1.5)
-    look, right = looks(records), x.scale["domain"][1]
+    look, right = look_of(records), x.scale["domain"][1]
     start = max(x.scale["domain"][0], y.scale["domain"][0] / bandwidth)
     parts = [({"color": MUTED, "strokeWidth": 2.2}, (start, start * bandwidth), most / bandwidth, most)]
     parts += [(CEILING, (value / bandwidth, value), right, value) for value in flat.values()]
@@ -733,9 +712,9 @@ def error_by_distribution(source: Source) -> Chart:
     under = f"{context['cpu']}, GPU kernels executed on it"
     if context["device"]:
         under = f"{context['device']['name']} · cuBLAS {context['cublas_version']}"
-    rows, look, every = [], {}, looks(records)
+    rows, look, every = [], {}, look_of(records)
     for group in groups:
-        of = [first(pick(records, None, kernel=kernel)) for kernel in group]
+        of = [one(records, None, kernel=kernel) for kernel in group]
         names = [*chapters_name(row.number for row in of if row.is_chapter)]
         names += [title_of(row) for row in of if not row.is_chapter]
         name = title_of(of[0]) if len(of) == 1 else ", ".join(names)
@@ -773,7 +752,7 @@ def other_kernels(source: Source) -> Chart:
     x = replace(size_axis(every.side), title="")
     y = Quantity("tflops", "TFLOP/s", scale=linear(1.2 * every.tflops.max()))
     blue = {"light": THEIRS, "shape": "circle"}
-    look = {FASTEST: blue, SLOWER: blue, **looks(every[every.path.isna()])}
+    look = {FASTEST: blue, SLOWER: blue, **look_of(every[every.path.isna()])}
     legend = {"title": None, "orient": "bottom", "columns": 2, "labelFontSize": FONT, "labelLimit": 260, "all": True}
     panels = []
     for repository, records in found.items():
@@ -782,7 +761,7 @@ def other_kernels(source: Source) -> Chart:
         fastest = "" if best is None else best.kernel
         rows = []
         for group in sorted(by_kernel(records), key=lambda group: group.kernel.iloc[0] == fastest):
-            row = first(group)
+            row = one(group)
             name = (FASTEST if row.kernel == fastest else SLOWER) if results.is_of_file(row) else title_of(row)
             rows += [each | {"name": name} for each in values(group, "side", "tflops")]
         panel = lines(rows, look, x, y, 120, legend=legend, widths={FASTEST: 3, SLOWER: 0.8}, dots=False)
@@ -912,15 +891,12 @@ def charts_of(source: Source) -> dict[str, Callable[[Source], Chart]]:
     return {**CHARTS, **{f"chapter_{number:02d}": partial(chapter, number=number) for number in numbers}}
 
 
-def svg_of(spec: Spec) -> str:
+def save(chart: Chart, path: Path) -> None:
     """The same chart always gives the same text: Vega numbers what clips on from chart to chart."""
     numbers: dict[str, str] = {}
-    svg = vl_convert.vegalite_to_svg(spec)
-    return re.sub(r"\bclip\d+", lambda name: numbers.setdefault(name[0], f"clip{len(numbers)}"), svg)
-
-
-def save(chart: Chart, path: Path) -> None:
-    path.write_text(svg_of(chart.spec()), encoding="utf-8")
+    svg = vl_convert.vegalite_to_svg(chart.spec())
+    svg = re.sub(r"\bclip\d+", lambda name: numbers.setdefault(name[0], f"clip{len(numbers)}"), svg)
+    path.write_text(svg, encoding="utf-8")
 
 
 def chosen(charts: dict[str, Callable[[], Chart]], only: str | None) -> dict[str, Callable[[], Chart]]:
@@ -949,42 +925,36 @@ def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
 def files_of(folder: Path) -> list[File]:
     """The files of a folder that bear their usual names, or else all that the runner wrote, as far as they belong
     together. Raises ResultsError where there is none."""
-    names = (*results.SWEEP_FILES, results.COUNTERS_FILE, results.ACCURACY_FILE, results.SHAPES_FILE)
-    names += (results.TENSOR_SHAPES_FILE, results.ENERGY_FILE, results.SUSTAINED_FILE)
+    usual = [folder / name for name in (*results.DEVICE_FILES, results.COUNTERS_FILE)]
     has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
     no_sweep = f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and"
-    paths = [folder / name for name in names if (folder / name).exists()]
     try:
-        files = usable(paths if has_sweep else sorted(folder.glob("*.json")))
+        files = usable(filter(Path.exists, usual) if has_sweep else sorted(folder.glob("*.json")))
     except ResultsError as error:
         raise ResultsError(f"{no_sweep} other files can not be used: {error}") from None
     if any(file.kind == "programs" for file in files):
         raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
-    if not any(file.is_results for file in files):
+    if not (of_runner := [file for file in files if file.is_results]):
         raise ResultsError(f"{no_sweep} no other results")
-    return [*of_one_protocol(files), *(file for file in files if file.kind == "counters")]
+    return [*of_one_protocol(of_runner), *(file for file in files if file.kind == "counters")]
 
 
-def of_one_protocol(files: Sequence[File]) -> list[File]:
+def of_one_protocol(files: Iterable[File]) -> Iterator[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
-    names, kept = [name for name in results.PROTOCOL if name not in results.CASE], []
-
-    def key(file: File) -> str:
+    names = [name for name in results.PROTOCOL if name not in results.CASE]
+    kept: dict[str, dict[str, list[File]]] = {}  # by their kind, and by what they have to have in common
+    for file in files:
         context = file.document["context"]
         compared = [results.protocol_value(context["protocol"], name) for name in names]
-        return str([(context.get("device") or {}).get("name"), compared])
-
-    for kind in ("sweep", *results.MODES):
-        of_kind = [file for file in files if file.kind == kind]
-        keys = [key(file) for file in of_kind]
-        usual = max(keys, key=keys.count, default=None)
-        for file in of_kind:
-            if key(file) == usual:
-                kept.append(file)
-            else:
+        common = str([(context.get("device") or {}).get("name"), compared])
+        kept.setdefault(file.kind, {}).setdefault(common, []).append(file)
+    for of_kind in kept.values():
+        usual = max(of_kind.values(), key=len)
+        yield from usual
+        for file in chain(*of_kind.values()):
+            if file not in usual:
                 what = "another protocol or device than most files of its folder"
                 results.warn(f"{file.path} has {what}, and is not drawn")
-    return kept
 
 
 def source_of(files: Sequence[File]) -> Source:
@@ -1012,17 +982,12 @@ def pictures_of(folder: Path) -> dict[str, Callable[[], Chart]]:
     return pictures.pictures_of(counts)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders")
     parser.add_argument("--out", type=Path, help="folder of the charts (default: charts/ beside the first file)")
-    parser.add_argument("--across", action=needs.Gone, help="scripts/compare.py --across has the tables over boards")
     parser.add_argument("--only", metavar="NAME,...", help="these charts alone, such as ladder,chapter_09")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    options = parser.parse_args(arguments)
     with needs.stopping(ResultsError, OSError):
         folders = [path for path in options.results if path.is_dir()]
         files = usable(path for path in options.results if path not in folders)

@@ -72,9 +72,13 @@ def points(hot: str = "throttled", **place: Spec) -> list[Spec]:
     ]
 
 
+def fixed(mark: Spec, **encoding: Spec) -> Spec:
+    """A mark that stands for no case."""
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": encoding}
+
+
 def line_at(channel: str, value: float) -> Spec:
-    mark = {"type": "rule", "strokeWidth": 2, "color": INK}
-    return {"data": {"values": [{}]}, "mark": mark, "encoding": {channel: {"datum": value}}}
+    return fixed({"type": "rule", "strokeWidth": 2, "color": INK}, **{channel: {"datum": value}})
 
 
 def values_of(quantity: Quantity, along: str, other: Mapping[str, Spec]) -> list[Spec]:
@@ -102,9 +106,9 @@ def over_size(quantity: Quantity, x: Spec = SIZE) -> Spec:
     return {"height": HEIGHT, "layer": [lines, *values_of(quantity, "y", {"x": x})]}
 
 
-def by_shape(quantity: Quantity) -> Spec:
-    """Problems of all shapes: a row for each."""
-    return {"height": {"step": ROW}, "layer": values_of(quantity, "x", {"y": PROBLEM})}
+def in_rows(quantity: Quantity, **rows: Spec) -> Spec:
+    """A row for each problem, say."""
+    return {"height": {"step": ROW}, "layer": values_of(quantity, "x", rows)}
 
 
 def scatter(x: Quantity, y: Quantity, *below: Spec) -> Spec:
@@ -123,13 +127,6 @@ OVER_TIME = {
     "power": Quantity("watts", "W", scale=NEAR),
     "temperature": Quantity("celsius", "°C", scale=NEAR),
 }
-
-
-def errors_by_distribution() -> Spec:
-    spec = by_shape(ERROR)
-    for each in spec["layer"]:
-        each["encoding"]["y"] = {"field": "data", "type": "nominal", "sort": None, "title": None}
-    return spec
 
 
 def over_time(quantity: Quantity, height: int) -> Spec:
@@ -164,7 +161,7 @@ def samples() -> Spec:
 
 
 def pair(quantity: Quantity) -> dict[str, Spec]:
-    return {"over_size": over_size(quantity), "by_shape": by_shape(quantity)}
+    return {"over_size": over_size(quantity), "by_shape": in_rows(quantity, y=PROBLEM)}
 
 
 CHARTS: dict[str, dict[str, Spec]] = {
@@ -172,7 +169,7 @@ CHARTS: dict[str, dict[str, Spec]] = {
     "absolute": pair(SPEED),
     "comparison": pair(Quantity("ratio", "new speed over old speed", ("ratio_low", "ratio_high"), None, 1, NEAR)),
     "error": {"scatter": scatter(SPEED, ERROR)},
-    "distribution": {"scatter": errors_by_distribution()},
+    "distribution": {"scatter": in_rows(ERROR, y=PROBLEM | {"field": "data"})},
     "energy": pair(Quantity("gflop_per_joule", "GFLOP per joule", scale=RATIO, hot="turn_throttled")),
     "sustained": {form: over_time(quantity, 280 if form == "speed" else 150) for form, quantity in OVER_TIME.items()},
     "samples": {"scatter": samples()},

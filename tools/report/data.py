@@ -136,23 +136,14 @@ def turns_of(row: Row) -> dict:
     return case
 
 
-def telemetry_of(row: Row) -> dict:
-    """Power and clock as the GPU reported them once, after the samples."""
-    end = row.telemetry["end"] if isinstance(row.telemetry, dict) else {}
-    reasons = ", ".join(end.get("throttle_reasons", ())).replace("_", " ")
-    return {
-        "watts": end.get("power_w"),
-        "mhz": end.get("sm_clock_mhz"),
-        "why_throttled": reasons if row.throttled is True else None,
-    }
-
-
 def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
     """A case as the page has it. Ratios to cuBLAS are in percent, and fields that are missing are absent.
 
     The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
     """
-    as_they_are = ("kernel", "platform", "m", "n", "k", "side", "outcome", "verified")
+    as_they_are = ("kernel", "platform", "m", "n", "k", "side", "outcome")
+    end = row.telemetry["end"] if isinstance(row.telemetry, dict) else {}  # as the GPU was after the samples
+    reasons = ", ".join(end.get("throttle_reasons", ())).replace("_", " ")
     case = {
         **{name: getattr(row, name) for name in as_they_are},
         "file": file,
@@ -169,10 +160,11 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
         "throttled": row.throttled is True,
+        "why_throttled": reasons if row.throttled is True else None,
         "few": row.few_samples,
         "group": f"{row.kernel} {row.gpus} {file}",
     }
-    case |= telemetry_of(row) | turns_of(row)
+    case |= turns_of(row)
     if row.measured:
         low, high = (row.tflops * row.microseconds / row.time_us[end] for end in ("ci_high", "ci_low"))
         case |= {"us": row.microseconds, "tflops": row.tflops, "tflops_low": low, "tflops_high": high}
@@ -181,8 +173,8 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
             case["rivals"] = row.cublas_samples_us
         if case["err"]:
             case["written_err"] = error_size(case["err"])
-        if case["watts"] is not None:
-            case["power"] = f"{case['watts']:.0f} W at {case['mhz']} MHz"
+        if end.get("power_w") is not None:
+            case["power"] = f"{end['power_w']:.0f} W at {end['sm_clock_mhz']} MHz"
         if not pd.isna(row.vs_cublas):
             low, high = row.vs_cublas_ci
             case |= {"of": 100 * row.vs_cublas, "of_low": 100 * low, "of_high": 100 * high}
@@ -201,7 +193,8 @@ def paired(tables: Mapping[int, pd.DataFrame], cases: Sequence[dict], titles: Se
         compared = []
         for found in compare(tables[old], tables[new], "time", None)[0]:
             if found.ratio:
-                ratios = {"ratio": found.ratio, "ratio_low": found.interval.low, "ratio_high": found.interval.high}
+                low, high = found.interval
+                ratios = {"ratio": found.ratio, "ratio_low": low, "ratio_high": high}
                 case = {name: value for name, value in measured[new, found.case].items() if name in ABOUT}
                 compared.append(present(case | ratios | {"verdict": found.verdict, "few": found.few_samples}))
         if compared:

@@ -12,7 +12,6 @@ Exit status: 0 fine, 2 bad input or a missing Python package.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import gzip
 import html
@@ -27,7 +26,7 @@ import vl_convert
 
 from tools import needs
 from tools.plots import specs
-from tools.plots.looks import CARDS, INKS, gains
+from tools.plots.looks import CARDS, INKS, most_gained
 from tools.report.data import Report, files_of, gather
 from tools.results import ResultsError
 
@@ -39,8 +38,7 @@ FEWER_SAMPLES = (100, 30, 10, 0)  # of a case, where the report would be larger
 
 
 def first_shown(report: Report) -> dict[str, Any]:
-    """What a reader sees first: the protocol with most cases, and of the default variants as many as can be followed:
-    cuBLAS, the fastest chapter, and those that gained most over the chapters before."""
+    """What a reader sees first: the protocol with most cases, and as many default variants as can be followed."""
     used = [case["protocol"] for case in report.cases if case["charted"]]
     protocol = max(dict.fromkeys(used), key=used.count, default=0)
     default = {case["name"] for case in report.cases if case["default"]} or report.looks.keys()
@@ -49,11 +47,8 @@ def first_shown(report: Report) -> dict[str, Any]:
     for case in report.cases:
         if case["protocol"] == protocol and re.match(r"\d\d_", case["kernel"]) and "tflops" in case:
             best[case["name"]] = max(best.get(case["name"], 0.0), case["tflops"])
-    ranked = gains({name: best[name] for name in filter(best.get, defaults)})
-    kept = {"cuBLAS", max(ranked, key=best.get, default="")}
-    others = [name for name in sorted(ranked, key=ranked.get, reverse=True) if name not in kept]
-    kept |= {*others[: LINES - len(kept)]}
-    kernels = [name for name in defaults if name in kept] if ranked and len(defaults) > LINES else defaults
+    kept = {"cuBLAS", *most_gained({name: best[name] for name in filter(best.get, defaults)}, LINES - 1)}
+    kernels = [name for name in defaults if name in kept] if best and len(defaults) > LINES else defaults
     return {"protocol": protocol, "kernels": kernels, "defaults": defaults}
 
 
@@ -105,23 +100,17 @@ def page(report: Report, title: str) -> str:
     return text
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results files or folders of them")
     parser.add_argument("-o", "--out", type=Path, default=Path("report.html"), help="the report (default: %(default)s)")
-    parser.add_argument("--images", action=needs.Gone, help="scripts/plot.py RESULTS --out FOLDER draws the charts")
-    parser.add_argument("--title", help="its title (default: the devices)")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    options = parser.parse_args(arguments)
     with needs.stopping(ResultsError, OSError):
         report = gather(files_of(options.results))
         if options.out.is_dir():
             raise ResultsError(f"{options.out} is a folder: the report needs a file")
         measured_on = [case["device"] for case in report.cases if case["platform"] == "gpu"]
         devices = ", ".join(dict.fromkeys([*measured_on, *report.judged_on])) or "the CPU"
-        options.out.write_text(page(report, options.title or f"SGEMM on {devices}"), encoding="utf-8")
+        options.out.write_text(page(report, f"SGEMM on {devices}"), encoding="utf-8")
         print(options.out)
     return 0

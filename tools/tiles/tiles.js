@@ -5,9 +5,9 @@
 const MOST_SIZE = 65536; // of a matrix, in the calculator as well
 const MOST_TILES = 65536;
 const ORDERS = [
-  { id: "rows", name: "row-major", tileAt: rowMajorTile },
-  { id: "hilbert", name: "Hilbert curve", tileAt: hilbertTile },
-  { id: "grouped", name: "grouped", tileAt: (index, rows, cols) => groupedTile(index, rows, cols, chosen().group) },
+  { id: "rows", name: "row-major", tilesOf: rowMajorTiles },
+  { id: "hilbert", name: "Hilbert curve", tilesOf: hilbertTiles },
+  { id: "grouped", name: "grouped", tilesOf: (rows, cols) => groupedTiles(rows, cols, chosen().group) },
 ];
 
 function chosen() {
@@ -24,11 +24,11 @@ function problemOfOrders({ m, n, tileM, tileN, blocks, group }) {
 }
 
 /** The tiles that are under way when so many blocks have ended, and what they read for each k. */
-function wave({ tileAt }, { m, n, tileM, tileN, blocks }, share) {
+function wave({ tilesOf }, { m, n, tileM, tileN, blocks }, share) {
   const [rows, cols] = [Math.ceil(m / tileM), Math.ceil(n / tileN)];
   const first = Math.round(share * Math.max(rows * cols - blocks, 0));
-  const tiles = Array.from({ length: Math.min(blocks, rows * cols) }, (_, index) => tileAt(first + index, rows, cols));
-  const done = Array.from({ length: first }, (_, index) => tileAt(index, rows, cols));
+  const order = tilesOf(rows, cols);
+  const [done, tiles] = [order.slice(0, first), order.slice(first, first + blocks)];
   const [ofA, ofB] = ["row", "col"].map((of) => new Set(tiles.map((tile) => tile[of])).size);
   return { rows, cols, done, tiles, ofA, ofB, numbers: ofA * tileM + ofB * tileN };
 }
@@ -54,7 +54,7 @@ function drawOrder(order, { tileM, tileN }, { rows, cols, done, tiles }) {
     context.fillStyle = color;
     list.forEach(({ row, col }) => context.fillRect(col * width, row * height, width - gap, height - gap));
   };
-  fill(css("--panel"), Array.from({ length: rows * cols }, (_, index) => rowMajorTile(index, rows, cols)));
+  fill(css("--panel"), rowMajorTiles(rows, cols));
   fill(css("--done"), done);
   fill(css("--second"), tiles);
   canvas.setAttribute("aria-label", `${order.name}: ${tiles.length} tiles at one time, after ${done.length}`);

@@ -70,6 +70,11 @@ const VIEWS = [
     missing: "No case here ran for seconds: the runner's --sustain does that.",
     about: "Solid: the kernel. Dashed: cuBLAS beside it.",
   },
+  {
+    id: "distribution", title: "Error by operands", field: "err", anyProtocol: true, about: "",
+    columns: [...CASE, ["operands", (r) => r.data], ["relative error", (r) => r.err]],
+    text: "The relative error against FP64 on each kind of operands; what is exact is not drawn.",
+  },
 ];
 
 /** A section with a title and a text. */
@@ -160,10 +165,10 @@ class View {
 
   update() {
     const all = this.rowsOf().filter((row) => row[this.field] !== undefined);
-    const cases = this.filters.rows(all);
+    const cases = this.anyProtocol ? all.filter((row) => this.filters.letsThrough(row)) : this.filters.rows(all);
     const rows = this.drawn(cases);
     const forms = { over_size: rows.filter((r) => r.side), by_shape: rows.filter((r) => !r.side) };
-    const protocol = this.page.protocols[this.filters.protocol];
+    const protocol = this.page.protocols[rows[0]?.protocol ?? this.filters.protocol];
     for (const [form, figure] of Object.entries(this.figures)) {
       const shown = forms[form] ?? rows;
       const number = shown[0]?.id === undefined ? shown.length : unique(shown.map((row) => row.id)).length;
@@ -175,24 +180,6 @@ class View {
     this.empty.replaceChildren(...(rows.length ? [] : this.whyEmpty(all)));
     this.cases.replaceChildren(...(this.summary && cases.length ? [tableOf(this.title, this.summary, cases)] : []));
   }
-}
-
-/** Errors by distribution of the operands, of files of runner --accuracy; at one size, the largest up to 4096. */
-function distribution(page, filters) {
-  const columns = [...CASE, ["operands", (r) => r.data], ["relative error", (r) => r.err]];
-  const figure = new Figure(page, "Error by operands", columns, () => {});
-  const empty = make("p", { className: "empty" }, "The filters leave no case here.");
-  const section = sectionOf("distribution", "Error by operands", "The relative error against FP64 on each kind of " +
-    "operands; what is exact is not drawn.", empty, figure.element);
-  const update = () => {
-    const rows = page.cases.filter((r) => r.outcome === "compared" && r.err && filters.letsThrough(r));
-    const sides = unique(rows.map((r) => r.side)).sort((a, b) => a - b);
-    const side = sides.includes(4096) ? 4096 : sides.at(-1);
-    const shown = rows.filter((r) => r.side === side);
-    figure.update(page.charts.distribution.scatter, shown, `${shown.length} cases at M = N = K = ${side}`);
-    empty.hidden = shown.length > 0;
-  };
-  return { section, update };
 }
 
 /** Every case, whatever became of it. */
@@ -237,6 +224,7 @@ function byProblem(cases, usual) {
   return { rowsOf, controls: problems.length > 1 ? [control] : [] };
 }
 
+const distributionOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "compared" && row.err), "4096");
 const errorsOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "measured" && row.err), "4096");
 const sustainedOf = (page) => byProblem(page.cases.filter((row) => row.moments));
 
@@ -251,15 +239,14 @@ async function main() {
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
-  const special = { comparison: comparisonOf, error: errorsOf, sustained: sustainedOf };
-  const ask = ["comparison", "sustained"]; // for files that few reports have
-  const all = (charted ? VIEWS : []).map((definition) => {
+  const special = { comparison: comparisonOf, error: errorsOf, sustained: sustainedOf, distribution: distributionOf };
+  const ask = ["comparison", "sustained", "distribution"]; // for files that few reports have
+  const all = VIEWS.map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
   });
-  const shown = all.filter((view) => view.hasCases() || !ask.includes(view.id));
+  const shown = all.filter((view) => view.hasCases() || (charted && !ask.includes(view.id)));
   const views = shown.toSorted((a, b) => b.hasCases() - a.hasCases()); // what is empty says why, and comes last
-  if (page.cases.some((row) => row.outcome === "compared")) views.push(distribution(page, filters));
   if (page.cases.length) views.push(allCases(page, filters, opens));
   const ofFiles = unique(page.files.flatMap(Object.keys)).map((name) => [name, (file) => file[name]]);
   const sections = [...views.map((view) => view.section), ...page.tables.map(simpleSection),

@@ -83,7 +83,7 @@ def test_a_reader_sees_one_protocol_and_five_kernels_first(sweeps, open_page):
     rows = rows_of(open_page(sweeps), "relative")
     assert {row["protocol"] for row in rows} == {0}
     assert {row["source"] for row in rows} == {"nvidia-h200/cold", "shapes", "shapes_tensor", "other_board/cold"}
-    assert {row["name"] for row in rows} == {"01 naive", "05 coarse 1d", "11 bf16x6", "19 int8x5", "cuBLAS"}
+    assert {row["name"] for row in rows} == {"01 naive", "05 coarse 1d", "10 tf32x3", "19 int8x5", "cuBLAS"}
 
 
 def test_filters_change_what_is_shown(sweeps, open_page):

@@ -56,12 +56,12 @@ def test_sixty_four_tiles_read_what_the_document_says(page_file, open_page):
 @pytest.mark.parametrize(("rows", "cols"), [(8, 8), (7, 12), (1, 5), (33, 2)])
 def test_orders_take_each_tile_once_and_the_curve_goes_to_neighbours(page_file, open_page, rows, cols):
     page = open_page(page_file).page
-    walk = "([at, r, c]) => Array.from({ length: r * c }, (_, i) => eval(at)(i, r, c)).map(t => [t.row, t.col])"
+    walk = "([tiles, r, c]) => eval(tiles)(r, c).map(t => [t.row, t.col])"
     every = {(row, col) for row in range(rows) for col in range(cols)}
-    for order in ("rowMajorTile", "hilbertTile", "(i, r, c) => groupedTile(i, r, c, 3)"):
+    for order in ("rowMajorTiles", "hilbertTiles", "(r, c) => groupedTiles(r, c, 3)"):
         taken = [tuple(tile) for tile in page.evaluate(walk, [order, rows, cols])]
         assert set(taken) == every and len(taken) == len(every), order
-        if order == "hilbertTile":
+        if order == "hilbertTiles":
             assert all(max(abs(a - c), abs(b - d)) == 1 for (a, b), (c, d) in itertools.pairwise(taken))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import refused
 from tools import ROOT, counters
 from tools.forms import COUNTER_ROWS
 
@@ -201,13 +202,11 @@ def test_what_ends_it_ends_ncu_with_its_folder(installed, number):
 
 
 def test_bad_input_exits_with_2(installed, tmp_path, monkeypatch, capsys):
-    assert collect(installed / "nowhere") == 2
-    assert "there is no program" in capsys.readouterr().err
-    assert collect(installed, "no_gpu") == 2
-    assert "the runner has no case" in capsys.readouterr().err
+    build = ("--build", installed)
+    assert "there is no program" in refused(capsys, counters.main, "--build", installed / "nowhere")
+    assert "the runner has no case" in refused(capsys, counters.main, *build, "no_gpu")
     monkeypatch.setenv("NCU", "/nowhere/ncu")
-    assert collect(installed) == 2
-    assert "there is no ncu" in capsys.readouterr().err
+    assert "there is no ncu" in refused(capsys, counters.main, *build)
     assert not (installed / "counters.json").exists()
 
 

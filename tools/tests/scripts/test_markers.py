@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from conftest import SYNTHETIC, case, on, refused
-from tools.docs import pages, prose, tables
+from tools.docs import pages, tables
 from tools.docs import values as values_module
 from tools.docs.values import Values
 
@@ -20,7 +20,7 @@ def values() -> Values:
 
 
 def written(name: str, values: Values) -> str:
-    result = prose.fill(f"It is <!--= {name} -->?<!--/--> there.", values)
+    result = pages.fill(f"It is <!--= {name} -->?<!--/--> there.", values.written)
     assert result.problems == []
     return result.text.partition("-->")[2].partition("<!--/-->")[0]
 

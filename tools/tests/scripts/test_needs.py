@@ -79,16 +79,6 @@ COLD = str(SYNTHETIC / "cold.json")
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
         ("-m tools.viewers", ("file",), "file is a file: the pages need a folder"),
-        (
-            "scripts/plot.py",
-            ("--across", COLD),
-            "--across is gone: scripts/compare.py --across has the tables over boards",
-        ),
-        (
-            "scripts/report.py",
-            (COLD, "--images=x"),
-            "--images is gone: scripts/plot.py RESULTS --out FOLDER draws the charts",
-        ),
     ],
 )
 def test_what_can_not_be_done_is_told_in_words(tmp_path, script, arguments, said):

@@ -217,7 +217,7 @@ def test_what_the_ladder_says_is_about_chapters_and_short():
         ('chapter("08_unknown")', "there is no kernel 08_unknown"),
         ("counters(42)", "there is no kernel 42"),
         ('counters("cublas")', "counters.json holds nothing about cublas"),
-        ('counters(7, file="counters_31.json")', "has no counters_31.json"),
+        ('counters(7, file="counters_31.json")', "there is no counters_31.json"),
         ("sweep(42)", "there is no kernel 42"),
         ('errors(4096, "absolute")', "errors are relative or componentwise"),
         ("errors(31)", "accuracy.json holds nothing at 31"),

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+LISTED = '[{"id": "01_naive", "number": 1}, {"id": "cublas", "number": null}]'
 NO_RUNNER = "is not the runner of this version: build it from this checkout"
-# Writes what a test gives to the file that --out names, and to the page that --trace names.
+# Lists kernels as a test gives them, and writes its results to the file of --out, and something to that of --trace.
 WRITING = """#!/bin/sh
+[ $1 != --list=json ] || echo '{listed}'
 while [ $# -gt 0 ]; do
   case $1 in
     --out) echo '{results}' >$2 ;;
@@ -54,9 +56,6 @@ def test_the_order_of_tiles_needs_no_runner(tmp_path):
         (["file"], "file is a file: the pages need a folder"),
         (["file/pages"], "file/pages: Not a directory"),
         (["taken"], "taken/tiles.html: Is a directory"),
-        (["pages", "--kernels", "01_naive"], "--kernels needs --runner"),
-        (["pages", "--kernels", ",", "--runner", "file"], "--kernels names no kernel"),
-        (["pages", "--kernels", "", "--runner", "file"], "--kernels names no kernel"),
         (["pages", "--runner", "missing"], "missing can not be started: No such file or directory"),
         (["pages", "--runner", "taken"], "taken can not be started: Permission denied"),
         (["pages", "--runner", "file"], "file can not be started: Permission denied"),
@@ -87,24 +86,16 @@ def test_a_program_that_lists_no_kernels_is_refused(tmp_path, text, said):
 
 @pytest.mark.parametrize("results", ["", "{", "[]", '{"benchmarks": [{"name": "a"}]}'])
 def test_results_without_counts_are_refused(tmp_path, results):
-    write_runner(tmp_path, WRITING.replace("{results}", results))
-    assert_refused(NO_RUNNER, tmp_path, "pages", "--runner", "runner", "--kernels", "01_naive")
+    write_runner(tmp_path, WRITING.replace("{listed}", LISTED).replace("{results}", results))
+    assert_refused(NO_RUNNER, tmp_path, "pages", "--runner", "runner")
 
 
-def test_each_kernel_has_a_page_for_each_launch(tmp_path):
-    """The runner lies in the folder that the script is started in, and a name is given twice."""
-    write_runner(tmp_path, WRITING.replace("{results}", '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'))
-    done = viewers(tmp_path, "pages", "--runner", "runner", "--kernels", "a:b,,a:b,my/own.cu")
-    assert done.returncode == 0, done.stderr
-    pages = ["warp_a-b", "warp_a-b_launch_0", "warp_my-own.cu", "warp_my-own.cu_launch_0", "tiles"]
-    assert done.stdout.splitlines() == [f"pages/{page}.html" for page in pages]
-
-
-def test_steps_of_the_worklog_have_pages_beside_those_of_chapters(tmp_path):
-    listing = "[ $1 != --list=json ] || echo '[]'\n"
-    text = WRITING.replace("{results}", '{"benchmarks": [{"counts": {}}]}').replace("\n", f"\n{listing}", 1)
-    write_runner(tmp_path, text)
+def test_chapters_and_steps_of_the_worklog_have_a_page_for_each_launch(tmp_path):
+    """The runner lies in the folder that the script is started in."""
+    results = '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'
+    write_runner(tmp_path, WRITING.replace("{listed}", LISTED).replace("{results}", results))
     done = viewers(tmp_path, "pages", "--runner", "runner")
     assert done.returncode == 0, done.stderr
-    pages = [f"warp_step_{number}" for number in range(1, 9)]
+    kernels = ["01_naive", *(f"step_{number}" for number in range(1, 9))]
+    pages = [f"warp_{kernel}{launch}" for kernel in kernels for launch in ("", "_launch_0")]
     assert done.stdout.splitlines() == [f"pages/{page}.html" for page in [*pages, "tiles"]]
