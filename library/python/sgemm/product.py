@@ -181,12 +181,17 @@ def _layout(
     op_a, ld_a = _op_and_ld("a", a_shape, a_strides, order)
     op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
     ld_out = _ld(out_shape, out_strides, order) or _no_layout("out", out_strides)
+    stride_out = _batch_stride("out", out_shape, out_strides)
+    if len(out_shape) == 3:
+        first = Array(None, 0, out_shape[1:], out_strides[1:], 0)
+        if overlap(first, Array(None, 4 * stride_out, (out_shape[0] - 1, *out_shape[1:]), out_strides, 0)):
+            raise ValueError("the matrices of out overlap each other")
     return library.product(
         order,
         (*out_shape[-2:], a_shape[-1]),
         library.Operand(None, op_a, None, ld_a, _batch_stride("a", a_shape, a_strides)),
         library.Operand(None, op_b, None, ld_b, _batch_stride("b", b_shape, b_strides)),
-        (None, ld_out, _batch_stride("out", out_shape, out_strides)),
+        (None, ld_out, stride_out),
         out_shape[0] if len(out_shape) == 3 else 1,
     )
 
