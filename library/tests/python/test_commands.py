@@ -73,6 +73,13 @@ def test_options(drop_in, tmp_path):
     assert "SGEMM_ACCURACY=tf32 is none of fp32, componentwise" in variable.stderr
 
 
+def test_a_library_that_is_named_from_here_has_its_drop_in_beside_it(drop_in, fake_library, monkeypatch):
+    monkeypatch.setenv("SGEMM_LIBRARY", f"./{Path(fake_library).name}")
+    assert run("printenv", "LD_PRELOAD", folder=Path(drop_in).parent).stdout == f"{drop_in}\n"
+    monkeypatch.chdir(Path(drop_in).parent)
+    assert sgemm.library.candidates() == [fake_library]
+
+
 def test_without_a_gpu_run_says_that_nothing_is_changed(drop_in):
     done = run("printenv", "LD_PRELOAD", env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stdout) == (0, f"{drop_in}\n")
