@@ -75,11 +75,11 @@ struct sgemm_context {
   void prepare_for_want_of_memory() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
   bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Known& shape);
-  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
+  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue,
                          const sgemm::Choice& choice);
   /// Whether cuBLAS may have a call, and has a handle.
   bool cublas_is_ready();
-  void gemm_by_cublas(const sgemm::GemmBatch& batch, Known& shape);
+  void gemm_by_cublas(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue, Known& shape);
 
   int forks_;  ///< that led to the process
   std::uint64_t context_;
