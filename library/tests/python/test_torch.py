@@ -189,6 +189,36 @@ def test_use_is_a_context_and_a_decorator():
     assert here() == COMPONENTWISE
 
 
+def test_threads_may_leave_one_use_at_the_same_time(monkeypatch):
+    shared = sgemm.torch.use("fp32")
+
+    def enter_in_a_thread():
+        def run():
+            with shared:
+                inside.set()
+                may_leave.wait(10)
+
+        inside, may_leave, thread = threading.Event(), threading.Event(), threading.Thread(target=run)
+        thread.start()
+        inside.wait(10)
+        return lambda: (may_leave.set(), thread.join())
+
+    first_leaves = enter_in_a_thread()
+    shared.__enter__()
+    last_leaves = enter_in_a_thread()
+    with monkeypatch.context() as patch:
+
+        def is_here(entry):
+            patch.undo()
+            first_leaves()
+            return entry.is_here()
+
+        patch.setattr(sgemm.torch._OfThread, "is_here", is_here)
+        shared.__exit__()
+    assert here() == CUBLAS
+    last_leaves()
+
+
 def test_generators_and_coroutines_are_refused():
     def generator():
         yield
