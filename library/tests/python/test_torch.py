@@ -696,6 +696,14 @@ def test_a_packed_layer_computes_and_derives_as_its_layer(gpu, bias, shape):
     assert list(of.parameters()) == []
 
 
+def test_gradients_of_a_packed_layer_are_fp32_wherever_they_are_asked_for(gpu):
+    of, operand, gradient = sgemm.torch.PackedLinear(linear()), torch.randn(5, 4, requires_grad=True), torch.randn(5, 3)
+    found = of(operand)
+    with torch.autocast("cpu", torch.bfloat16):
+        found.backward(gradient)
+    torch.testing.assert_close(operand.grad, gradient @ of.weight)
+
+
 def test_a_packed_layer_is_none_of_its_layers_changes(gpu):
     layer = linear()
     of, operand = sgemm.torch.PackedLinear(layer), torch.randn(5, 4)
