@@ -81,6 +81,9 @@ def _from_torch(name: str, tensor: Any, device: int) -> Array:
     forward = torch.autograd.forward_ad
     if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
         raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
+    tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    if torch.jit.is_tracing() or (tracer and tracer.get_innermost_proxy_mode()):
+        raise TypeError(f"{name} is traced by torch.jit or make_fx, and the trace would lack the product")
     tensor = tensor.resolve_neg()  # whose numbers may have the other sign in memory
     try:
         pointer = tensor.data_ptr()

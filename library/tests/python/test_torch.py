@@ -919,6 +919,20 @@ def test_matmul_reads_lazily_negated_numbers(gpu):
     torch.testing.assert_close(of(torch._neg_view(a)), of(-a))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_is_traced_is_refused(gpu):
+    """No trace would have the product, and its result would be memory that nobody writes."""
+    of, plain = sgemm.torch.PackedLinear(linear(3, 3)), torch.ones(3, 3)
+    for product in (of, lambda a: sgemm.matmul(a, plain)):
+        with pytest.raises(TypeError, match="is traced"):
+            torch.jit.trace(product, (plain,))
+        with pytest.raises(TypeError, match="is traced"):
+            torch.fx.experimental.proxy_tensor.make_fx(product)(plain)
+        product(plain)
+    del of, product
+    gc.collect()
+
+
 def test_matmul_refuses_what_has_no_ordinary_memory(gpu):
     plain = torch.ones(3, 3)
     quantized = torch.quantize_per_tensor(plain, 0.1, 0, torch.quint8)
