@@ -62,7 +62,6 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
   }
   const std::lock_guard lock(log_->mutex_);
   entry_ = &log_->entries_[line_of(call, decision.by, decision.why)];
-  ++entry_->calls;
   entry_->prediction = decision.prediction;
   if (!log_->timed_) {
     return;
@@ -75,18 +74,12 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
 }
 
 CallLog::Measured::~Measured() {
-  if (timing_) {
-    const std::lock_guard lock(log_->mutex_);
-    timer_->stopwatch.stop(stream_);
-  }
-}
-
-void CallLog::Measured::forget() {
   if (log_ != nullptr) {
     const std::lock_guard lock(log_->mutex_);
-    --entry_->calls;
+    entry_->calls += forgotten_ ? 0 : 1;
     if (timing_) {
-      timer_->forgets_sample = true;
+      timer_->stopwatch.stop(stream_);
+      timer_->forgets_sample = forgotten_;
     }
   }
 }

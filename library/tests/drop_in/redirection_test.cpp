@@ -279,6 +279,11 @@ TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
   drop_in().set_log(2);
   ASSERT_TRUE(call("libframework"));
   EXPECT_EQ(drop_in().whole_table(), "1\t1\t5000" + one + "3\t3\t100" + three);
+  drop_in().set_log(1);
+  fake_sgemm()->status = SGEMM_STATUS_NOT_SUPPORTED;
+  fake_sgemm()->meanwhile = [] { drop_in().clear_table(); };
+  ASSERT_TRUE(call("libframework"));
+  EXPECT_EQ(drop_in().whole_table().find("11_bf16x6\t"), std::string::npos) << drop_in().whole_table();
   drop_in().set_log(0);
   drop_in().clear_table();
   ASSERT_TRUE(call("libframework"));
