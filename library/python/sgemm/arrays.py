@@ -233,7 +233,11 @@ def overlap(a: Array, b: Array) -> bool:
     length_a, ld_a, lines_a, starts_a = _lines(a)
     # Lines of a that lie as far apart as those of b are one line beside lines of b from further ahead.
     apart, ahead = (1, lines_a - 1) if ld_a == ld else (lines_a, 0)
-    for start in {one - other for one in starts_a for other in starts}:
+    if a.strides[0] == b.strides[0] or 1 in (len(starts), len(starts_a)):  # as many differences as matrices
+        apart_by = {one - starts[0] for one in starts_a} | {starts_a[0] - other for other in starts}
+    else:
+        apart_by = {one - other for one in starts_a for other in starts}
+    for start in apart_by:
         for at in range(start, start + apart * ld_a, ld_a):
             low, high = at - length + 1, at + length_a - 1  # within which lines of b begin that have a part of this one
             line = max(-(-low // ld), -ahead)
