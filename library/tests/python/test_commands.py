@@ -110,6 +110,11 @@ def test_a_program_that_is_not_python(drop_in, tmp_path):
     executable.write_text("#!/bin/sh\necho of the shell\n")
     executable.chmod(0o755)
     assert run(executable).stdout == "of the shell\n"
+    on_path = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "here").mkdir()
+    assert run("tool.py", folder=tmp_path / "here", env=on_path).stdout == "of the shell\n"
+    (tmp_path / "here" / "tool.py").write_text("print('of this folder')")
+    assert run("tool.py", folder=tmp_path / "here", env=on_path).stdout == "of this folder\n"
 
 
 def test_the_program_takes_the_place_of_the_command(drop_in):
