@@ -39,8 +39,8 @@ def matmul(
     have to be contiguous, so that transposed and cut out matrices are taken as they are. Nothing is copied.
 
     `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md). `out` is
-    m x n, or a batch of such matrices, and must not overlap a and b. Without it, a new array of PyTorch or CuPy is
-    made. It is not read if beta is 0.
+    m x n, or a batch of such matrices, and must not overlap a, b or itself. Without it, a new array of PyTorch or CuPy
+    is made. It is not read if beta is 0.
 
     The work goes to the current stream of a's package, behind the work on the streams of b and out, which wait for it.
     With `stream`, a stream of PyTorch or CuPy or its number, it goes there, behind the same work, and the caller waits.
