@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <locale>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -104,6 +105,7 @@ std::vector<const CallLog::Line*> CallLog::lines() {
 std::string CallLog::table() {
   const std::lock_guard lock(mutex_);
   std::ostringstream text;
+  text.imbue(std::locale::classic());  // a program may have chosen commas
   for (const Line* const noted : lines()) {
     const auto& [line, entry] = *noted;
     text << entry.calls << '\t' << entry.timed_calls << '\t' << mean_us(entry) << '\t' << entry.prediction.us << '\t'
