@@ -366,18 +366,14 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
-  const GemmProblem& p = batch.first;
-  const bool in_kernels = algorithm.has_epilogues() && epilogue->changes_d(p);
-  if (!in_kernels) {
-    prepare_d(p, *epilogue, stream_);
+  if (algorithm.has_epilogues()) {
+    return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
   }
-  if (!(in_kernels ? sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_)
-                   : sgemm::enqueue(algorithm, batch, memory.data(), stream_))) {
+  prepare_d(batch.first, *epilogue, stream_);
+  if (!sgemm::enqueue(algorithm, batch, memory.data(), stream_)) {
     return false;
   }
-  if (!in_kernels) {
-    finish_d(p, *epilogue, stream_);
-  }
+  finish_d(batch.first, *epilogue, stream_);
   return true;
 }
 

@@ -47,7 +47,7 @@ struct sgemm_context {
   /// What work on a batch by cuBLAS needs besides cuBLAS's own memory: room for a copy of C where an alpha of 0 on the
   /// GPU would be multiplied.
   static std::size_t bytes_beside_cublas(const sgemm::GemmBatch& batch);
-  /// Enqueues a batch, or one product with its epilogue.
+  /// Enqueues a batch, or one product with an epilogue that changes D.
   void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
 
  private:
