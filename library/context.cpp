@@ -347,16 +347,11 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && !cublas_is_ready()) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
-  if (epilogue != nullptr) {
-    prepare_d(given.first, *epilogue, stream_);
-  }
+  const GemmEpilogue none;
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, epilogue, shape.choice);
+    gemm_reproducibly(given, epilogue == nullptr ? none : *epilogue, shape.choice);
   } else {
-    gemm_by_cublas(given, shape);
-    if (epilogue != nullptr) {
-      finish_d(given.first, *epilogue, stream_);
-    }
+    gemm_by_cublas(given, epilogue == nullptr ? none : *epilogue, shape);
   }
 }
 
@@ -371,24 +366,20 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
   if (epilogue == nullptr) {
     return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
   }
-  const GemmProblem& p = batch.first;
-  const bool in_kernels = algorithm.has_epilogues() && epilogue->changes_d(p);
-  if (!in_kernels) {
-    prepare_d(p, *epilogue, stream_);
+  if (algorithm.has_epilogues()) {
+    return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
   }
-  if (!(in_kernels ? sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_)
-                   : sgemm::enqueue(algorithm, batch, memory.data(), stream_))) {
+  prepare_d(batch.first, *epilogue, stream_);
+  if (!sgemm::enqueue(algorithm, batch, memory.data(), stream_)) {
     return false;
   }
-  if (!in_kernels) {
-    finish_d(p, *epilogue, stream_);
-  }
+  finish_d(batch.first, *epilogue, stream_);
   return true;
 }
 
 /// Nobody else has the bits of the class. A bias is rounded with the product, as a C with a beta of 1 is: programs give
 /// one and the same bias in both ways.
-void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue* epilogue, const Choice& choice) {
+void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue& epilogue, const Choice& choice) {
   if (!choice.algorithm) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
@@ -398,7 +389,8 @@ void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue
   }
   GemmBatch batch = given;
   GemmProblem& p = batch.first;
-  GemmEpilogue rest = epilogue == nullptr ? GemmEpilogue{} : *epilogue;
+  GemmEpilogue rest = epilogue;
+  prepare_d(p, rest, stream_);
   if (rest.bias != nullptr && p.scalars_on_device()) {
     void* const last = static_cast<char*>(memory.data()) + choice.algorithm->workspace_bytes - BETA_BYTES;
     p.beta_at = start_from_bias_if_beta_is_0(p, rest, static_cast<float*>(last), stream_);
@@ -418,10 +410,12 @@ std::size_t sgemm_context::bytes_beside_cublas(const GemmBatch& batch) {
   return ceil_div<std::size_t>(scaled_c_bytes(batch), SGEMM_WORKSPACE_ALIGNMENT) * SGEMM_WORKSPACE_ALIGNMENT;
 }
 
-void sgemm_context::gemm_by_cublas(const GemmBatch& batch, Known& shape) {
+void sgemm_context::gemm_by_cublas(const GemmBatch& batch, const GemmEpilogue& epilogue, Known& shape) {
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes, batch, shape);
+  prepare_d(batch.first, epilogue, stream_);
   if (memory.instead() != nullptr && sgemm::enqueue(*memory.instead(), batch, nullptr, stream_)) {
+    finish_d(batch.first, epilogue, stream_);
     return;
   }
   const bool saves = bytes > 0 && !memory.missing();
@@ -438,4 +432,5 @@ void sgemm_context::gemm_by_cublas(const GemmBatch& batch, Known& shape) {
   if (saves) {
     restore_scaled_c(batch, memory.data(), stream_);
   }
+  finish_d(batch.first, epilogue, stream_);
 }

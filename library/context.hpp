@@ -47,7 +47,7 @@ struct sgemm_context {
   /// What work on a batch by cuBLAS needs besides cuBLAS's own memory: room for a copy of C where an alpha of 0 on the
   /// GPU would be multiplied.
   static std::size_t bytes_beside_cublas(const sgemm::GemmBatch& batch);
-  /// Enqueues a batch, or one product with its epilogue.
+  /// Enqueues a batch, or one product with an epilogue that changes D.
   void gemm(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
 
  private:
@@ -75,11 +75,11 @@ struct sgemm_context {
   void prepare_for_want_of_memory() const;
   sgemm::Choice choose(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue) const;
   bool enqueue(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue, Known& shape);
-  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue,
+  void gemm_reproducibly(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue,
                          const sgemm::Choice& choice);
   /// Whether cuBLAS may have a call, and has a handle.
   bool cublas_is_ready();
-  void gemm_by_cublas(const sgemm::GemmBatch& batch, Known& shape);
+  void gemm_by_cublas(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue& epilogue, Known& shape);
 
   int forks_;  ///< that led to the process
   std::uint64_t context_;

@@ -110,11 +110,9 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
   constexpr float ONE = 1.0F;
   auto& [call, more] = calls;
   call.alpha = call.beta = &ONE;
-  call.a.data = call.b.data = call.c.data = nullptr;
-  if (more) {
-    more->c.data = nullptr;
-  }
   require(calls.have_valid_shape());
+  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};  // which knows whether C is D
+  call.a.data = call.b.data = call.c.data = nullptr;
   sgemm_plan_t plan{};
   if (is_empty(call)) {
     copy(plan.kernel, "none");
@@ -123,8 +121,7 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
   }
   handle->require_device();
   const GemmBatch batch = row_major(call, handle->pointer_mode);
-  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
-  const Choice& choice = handle->choice(batch, epilogue.changes_elements() ? &epilogue : nullptr);
+  const Choice& choice = handle->choice(batch, epilogue.changes_d(batch.first) ? &epilogue : nullptr);
   copy(plan.reason, choice.reason);
   plan.cublas_us = choice.cublas_us;
   if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {

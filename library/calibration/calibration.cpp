@@ -232,7 +232,8 @@ void write_whole(const std::string& path, const std::string& text) {
   };
   const int file = mkstemp(temporary.data());
   require(file >= 0);
-  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
+  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       fchmod(file, 0644) == 0 && fsync(file) == 0;
   require(close(file) == 0 && written);
   require(std::rename(temporary.c_str(), path.c_str()) == 0);
 }
@@ -255,7 +256,9 @@ FoundCalibration find_calibration(const CalibrationKey& key) {
     return found;
   }
   try {
-    Calibration calibration = calibration_of({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+    std::stringstream text;
+    text << file.rdbuf();  // of a folder it is nothing, where an iterator throws
+    Calibration calibration = calibration_of(content(text));
     if (calibration.key != key) {
       found.why_not = "it is of " + differences(calibration.key, key);
       return found;

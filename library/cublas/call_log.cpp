@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <locale>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -62,7 +63,6 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
   }
   const std::lock_guard lock(log_->mutex_);
   entry_ = &log_->entries_[line_of(call, decision.by, decision.why)];
-  ++entry_->calls;
   entry_->prediction = decision.prediction;
   if (!log_->timed_) {
     return;
@@ -75,18 +75,12 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
 }
 
 CallLog::Measured::~Measured() {
-  if (timing_) {
-    const std::lock_guard lock(log_->mutex_);
-    timer_->stopwatch.stop(stream_);
-  }
-}
-
-void CallLog::Measured::forget() {
   if (log_ != nullptr) {
     const std::lock_guard lock(log_->mutex_);
-    --entry_->calls;
+    entry_->calls += forgotten_ ? 0 : 1;
     if (timing_) {
-      timer_->forgets_sample = true;
+      timer_->stopwatch.stop(stream_);
+      timer_->forgets_sample = forgotten_;
     }
   }
 }
@@ -111,6 +105,7 @@ std::vector<const CallLog::Line*> CallLog::lines() {
 std::string CallLog::table() {
   const std::lock_guard lock(mutex_);
   std::ostringstream text;
+  text.imbue(std::locale::classic());  // a program may have chosen commas
   for (const Line* const noted : lines()) {
     const auto& [line, entry] = *noted;
     text << entry.calls << '\t' << entry.timed_calls << '\t' << mean_us(entry) << '\t' << entry.prediction.us << '\t'

@@ -70,7 +70,7 @@ class CallLog {
     ~Measured();
 
     /// The call came to nothing: it is neither counted nor timed.
-    void forget();
+    void forget() { forgotten_ = true; }
 
    private:
     CallLog* log_;
@@ -78,6 +78,7 @@ class CallLog {
     Entry* entry_ = nullptr;
     Timer* timer_ = nullptr;
     bool timing_ = false;
+    bool forgotten_ = false;
   };
 
   /// Whether calls are timed from now on, or only counted.

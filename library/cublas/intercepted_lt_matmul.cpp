@@ -197,8 +197,8 @@ const char* read_product(const LtProduct& product, Call& call) {
   if (call.batch_count != 1 && (call.epilogue || adds_another)) {
     return call.epilogue ? "an epilogue for a batch" : "C and D differ in a batch";
   }
-  if (adds_another && product.c == product.d) {
-    return "C and D overlap";
+  if (adds_another && (product.c == nullptr || product.c == product.d)) {  // without a C libsgemm reads D
+    return "C is missing, or overlaps D";
   }
   if (adds_another && !call.epilogue) {
     call.epilogue.emplace();

@@ -206,6 +206,8 @@ TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(board.cublas_table.multiprocessors, 46);
   EXPECT_EQ(board.margin, CALIBRATED_MARGIN);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "sgemm"), {}), 1) << "nothing is left";
+  constexpr auto BY_ALL = std::filesystem::perms::others_read;
+  EXPECT_EQ(std::filesystem::status(path_).permissions() & BY_ALL, BY_ALL) << "root may have made it for users";
 }
 
 TEST_F(CalibrationTest, AProgramsCommasChangeNothing) {
@@ -280,6 +282,11 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   EXPECT_THROW(require_writable(path), CalibrationError);
   const Variable caches("XDG_CACHE_HOME", "/dev/null");
   EXPECT_FALSE(find_calibration(KEY).calibration);
+}
+
+TEST_F(CalibrationTest, AFolderInItsPlaceIsNoFile) {
+  const Variable named("SGEMM_CALIBRATION", folder_.string());
+  EXPECT_NE(find_calibration(KEY).why_not.find("it does not begin with"), std::string::npos);
 }
 
 /// Whoever reads finds one of both files, at any time.

@@ -158,5 +158,32 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   EXPECT_EQ(with_pass.launches, alone.launches + 1);
 }
 
+/// A C that is another matrix has to be copied, and D itself has not, also in a plan of the very call that is run.
+TEST(EpilogueInterfaceTest, PlansKnowWhetherCIsD) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 15 needs wgmma";
+  }
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  float c = 0.0F;
+  float d = 0.0F;
+  sgemm_product_t product = product_of(2048, 2048, 2048);
+  product.ldc = product.ldd;
+  sgemm_epilogue_t epilogue{};
+  product.epilogue = &epilogue;
+  for (const sgemm_activation_t activation : {SGEMM_ACTIVATION_NONE, SGEMM_ACTIVATION_RELU}) {
+    epilogue.activation = activation;
+    const auto us = [&](const float* of_c, float* of_d) {
+      product.c = of_c;
+      product.d = of_d;
+      return planned(handle, product).predicted_us;
+    };
+    EXPECT_EQ(us(nullptr, &d), us(nullptr, nullptr));
+    EXPECT_EQ(us(&d, &d), us(nullptr, nullptr));
+    EXPECT_GT(us(&c, &d), us(nullptr, nullptr) + 5);
+    EXPECT_EQ(us(&c, nullptr), us(&c, &d));
+  }
+}
+
 }  // namespace
 }  // namespace sgemm::test

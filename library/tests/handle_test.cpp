@@ -4,7 +4,7 @@
 #include "algorithm.hpp"
 #include "common/cuda_check.hpp"
 #include "detour.hpp"
-#include "gemm_case.hpp"
+#include "epilogue_case.hpp"
 #include "host_blas.hpp"
 #include "status_error.hpp"
 
@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -271,6 +272,20 @@ TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
   EXPECT_EQ(blas_calls().products, 0);
   EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(setting(sgemm_get_repeatable, handle), 1);
+}
+
+/// Not even C is copied to D.
+TEST_F(HandleTest, WithoutRoomAnotherDStaysAsItIs) {
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
+  pool_state().full = true;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_REPRODUCIBLE}) {
+    const GemmCase product{20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F};
+    EpilogueOperands operands(product.with(accuracy).with(SGEMM_POINTER_MODE_DEVICE), EPILOGUES[1]);
+    const std::vector<float> before = operands.d().memory().host();
+    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_ALLOC_FAILED);
+    EXPECT_EQ(operands.d().memory().download(), before);
+  }
 }
 
 TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {

@@ -81,6 +81,9 @@ def _from_torch(name: str, tensor: Any, device: int) -> Array:
     forward = torch.autograd.forward_ad
     if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
         raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
+    tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    if torch.jit.is_tracing() or (tracer and tracer.get_innermost_proxy_mode()):
+        raise TypeError(f"{name} is traced by torch.jit or make_fx, and the trace would lack the product")
     tensor = tensor.resolve_neg()  # whose numbers may have the other sign in memory
     try:
         pointer = tensor.data_ptr()
@@ -230,7 +233,11 @@ def overlap(a: Array, b: Array) -> bool:
     length_a, ld_a, lines_a, starts_a = _lines(a)
     # Lines of a that lie as far apart as those of b are one line beside lines of b from further ahead.
     apart, ahead = (1, lines_a - 1) if ld_a == ld else (lines_a, 0)
-    for start in {one - other for one in starts_a for other in starts}:
+    if a.strides[0] == b.strides[0] or 1 in (len(starts), len(starts_a)):  # as many differences as matrices
+        apart_by = {one - starts[0] for one in starts_a} | {starts_a[0] - other for other in starts}
+    else:
+        apart_by = {one - other for one in starts_a for other in starts}
+    for start in apart_by:
         for at in range(start, start + apart * ld_a, ld_a):
             low, high = at - length + 1, at + length_a - 1  # within which lines of b begin that have a part of this one
             line = max(-(-low // ld), -ahead)

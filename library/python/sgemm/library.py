@@ -115,14 +115,14 @@ def candidates() -> list[str]:
     """Where libsgemm may be: the file that SGEMM_LIBRARY names, or else folders() in turn, and wherever the loader
     looks."""
     if named := os.environ.get("SGEMM_LIBRARY"):
-        return [named]
+        return [str(Path(named).absolute()) if "/" in named else named]  # other libraries are looked for beside it
     return [str(folder / NAME) for folder in folders()] + [NAME]
 
 
 def drop_in_path() -> str:
     """The file of the drop-in for cuBLAS, which is beside libsgemm. Raises LibraryNotFound."""
     named = os.environ.get("SGEMM_LIBRARY")
-    places = [Path(named).parent] if named else folders()
+    places = [Path(named).absolute().parent] if named else folders()
     for folder in places:
         if (path := folder / DROP_IN).exists():
             return str(path)

@@ -153,7 +153,8 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return gradient @ ctx.saved_tensors[0], None, None
+        with torch.autocast(gradient.device.type, enabled=False):  # where the backward pass may be begun
+            return gradient @ ctx.saved_tensors[0], None, None
 
 
 def replace_linears(module: torch.nn.Module, accuracy: str = "componentwise") -> torch.nn.Module:

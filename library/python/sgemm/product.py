@@ -39,8 +39,8 @@ def matmul(
     have to be contiguous, so that transposed and cut out matrices are taken as they are. Nothing is copied.
 
     `accuracy` is "fp32", "componentwise", "normwise", "rowwise" or "reproducible" (docs/accuracy.md). `out` is
-    m x n, or a batch of such matrices, and must not overlap a and b. Without it, a new array of PyTorch or CuPy is
-    made. It is not read if beta is 0.
+    m x n, or a batch of such matrices, and must not overlap a, b or itself. Without it, a new array of PyTorch or CuPy
+    is made. It is not read if beta is 0.
 
     The work goes to the current stream of a's package, behind the work on the streams of b and out, which wait for it.
     With `stream`, a stream of PyTorch or CuPy or its number, it goes there, behind the same work, and the caller waits.
@@ -181,12 +181,17 @@ def _layout(
     op_a, ld_a = _op_and_ld("a", a_shape, a_strides, order)
     op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
     ld_out = _ld(out_shape, out_strides, order) or _no_layout("out", out_strides)
+    stride_out = _batch_stride("out", out_shape, out_strides)
+    if len(out_shape) == 3:
+        first = Array(None, 0, out_shape[1:], out_strides[1:], 0)
+        if overlap(first, Array(None, 4 * stride_out, (out_shape[0] - 1, *out_shape[1:]), out_strides, 0)):
+            raise ValueError("the matrices of out overlap each other")
     return library.product(
         order,
         (*out_shape[-2:], a_shape[-1]),
         library.Operand(None, op_a, None, ld_a, _batch_stride("a", a_shape, a_strides)),
         library.Operand(None, op_b, None, ld_b, _batch_stride("b", b_shape, b_strides)),
-        (None, ld_out, _batch_stride("out", out_shape, out_strides)),
+        (None, ld_out, stride_out),
         out_shape[0] if len(out_shape) == 3 else 1,
     )
 

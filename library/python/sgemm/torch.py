@@ -98,7 +98,7 @@ class use(contextlib.ContextDecorator):
 
     @torch.compiler.disable
     def __exit__(self, *_: Any) -> None:
-        here = [entry for entry in self.entered if entry.is_here()]
+        here = [entry for entry in tuple(self.entered) if entry.is_here()]  # other threads leave theirs meanwhile
         entry = (here or self.entered)[-1]
         entry.leave()
         self.entered.remove(entry)

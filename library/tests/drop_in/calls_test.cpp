@@ -692,6 +692,11 @@ TEST_F(LtMatmulTest, WhatTheLibraryDoesNotHaveIsCublasWork) {
          c = other.data();
          make_batch();
        }},
+      {"a C that is missing",
+       [&] {
+         beta_ = 1;
+         c = nullptr;
+       }},
       {"TF32", [&] { describe(CUBLAS_COMPUTE_32F_FAST_TF32); }},
       {"rows", [&] { set(c_layout_, CUBLASLT_MATRIX_LAYOUT_ORDER, int32_t{CUBLASLT_ORDER_ROW}); }},
       {"a vector alpha", [&] { set(CUBLASLT_MATMUL_DESC_POINTER_MODE, int32_t{CUBLASLT_POINTER_MODE_DEVICE_VECTOR}); }},

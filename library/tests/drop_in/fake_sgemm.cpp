@@ -125,6 +125,9 @@ sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) 
   fake.multiprocessors = handle->multiprocessors;
   fake.workspace = handle->workspace;
   fake.workspace_bytes_of_call = handle->workspace_bytes;
+  if (fake.meanwhile != nullptr) {
+    fake.meanwhile();
+  }
   if (fake.status != SGEMM_STATUS_SUCCESS) {
     return fake.status;
   }

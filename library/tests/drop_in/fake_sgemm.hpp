@@ -22,6 +22,7 @@ struct FakeSgemm {
   int repeatable = 0;
   /// So many of the next products find no memory, so that they call cublasSgemm.
   int products_without_memory = 0;
+  void (*meanwhile)() = nullptr;  ///< what another thread does during a product
 
   // What it was asked.
   int handles = 0;

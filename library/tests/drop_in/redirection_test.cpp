@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <locale>
 #include <string>
 #include <thread>
 #include <vector>
@@ -263,6 +264,12 @@ TEST_F(RedirectionTest, TheSameShapeIsDecidedForEachAccuracy) {
   expect_computed(1, 0);
 }
 
+/// As a program's language may have numbers.
+struct Commas : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  std::string do_grouping() const override { return "\1"; }
+};
+
 TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
   ASSERT_TRUE(call("libframework"));
   ASSERT_EQ(drop_in().attach("libframework.so"), 2);
@@ -278,7 +285,14 @@ TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
   EXPECT_EQ(drop_in().whole_table(), "");
   drop_in().set_log(2);
   ASSERT_TRUE(call("libframework"));
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Commas));
   EXPECT_EQ(drop_in().whole_table(), "1\t1\t5000" + one + "3\t3\t100" + three);
+  std::locale::global(before);
+  drop_in().set_log(1);
+  fake_sgemm()->status = SGEMM_STATUS_NOT_SUPPORTED;
+  fake_sgemm()->meanwhile = [] { drop_in().clear_table(); };
+  ASSERT_TRUE(call("libframework"));
+  EXPECT_EQ(drop_in().whole_table().find("11_bf16x6\t"), std::string::npos) << drop_in().whole_table();
   drop_in().set_log(0);
   drop_in().clear_table();
   ASSERT_TRUE(call("libframework"));

@@ -73,6 +73,13 @@ def test_options(drop_in, tmp_path):
     assert "SGEMM_ACCURACY=tf32 is none of fp32, componentwise" in variable.stderr
 
 
+def test_a_library_that_is_named_from_here_has_its_drop_in_beside_it(drop_in, fake_library, monkeypatch):
+    monkeypatch.setenv("SGEMM_LIBRARY", f"./{Path(fake_library).name}")
+    assert run("printenv", "LD_PRELOAD", folder=Path(drop_in).parent).stdout == f"{drop_in}\n"
+    monkeypatch.chdir(Path(drop_in).parent)
+    assert sgemm.library.candidates() == [fake_library]
+
+
 def test_without_a_gpu_run_says_that_nothing_is_changed(drop_in):
     done = run("printenv", "LD_PRELOAD", env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stdout) == (0, f"{drop_in}\n")
@@ -103,6 +110,11 @@ def test_a_program_that_is_not_python(drop_in, tmp_path):
     executable.write_text("#!/bin/sh\necho of the shell\n")
     executable.chmod(0o755)
     assert run(executable).stdout == "of the shell\n"
+    on_path = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "here").mkdir()
+    assert run("tool.py", folder=tmp_path / "here", env=on_path).stdout == "of the shell\n"
+    (tmp_path / "here" / "tool.py").write_text("print('of this folder')")
+    assert run("tool.py", folder=tmp_path / "here", env=on_path).stdout == "of this folder\n"
 
 
 def test_the_program_takes_the_place_of_the_command(drop_in):

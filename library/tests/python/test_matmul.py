@@ -180,6 +180,19 @@ def test_out_must_not_overlap_operands(fake):
         np.testing.assert_array_equal(out, expected)
 
 
+def test_matrices_of_out_must_not_overlap_each_other(fake):
+    a, b, whole = numbers(3, 2, 2), numbers(2, 4), np.empty(64, np.float32)
+    for strides in ((4, 4, 1), (2, 5, 1), (0, 4, 1), (1, 1, 3)):
+        out = GpuArray(np.lib.stride_tricks.as_strided(whole, (3, 2, 4), [4 * step for step in strides]))
+        with pytest.raises(ValueError, match="the matrices of out overlap each other"):
+            sgemm.matmul(GpuArray(a), GpuArray(b), out=out)
+    assert fake.calls == 0
+    for strides in ((8, 4, 1), (4, 12, 1), (5, 22, 1), (9, 1, 2)):
+        out = np.lib.stride_tricks.as_strided(whole, (3, 2, 4), [4 * step for step in strides])
+        sgemm.matmul(GpuArray(a), GpuArray(b), out=GpuArray(out))
+        np.testing.assert_array_equal(out, a @ b)
+
+
 def test_overlaps_are_those_of_elements():
     for _ in range(300):
         arrays = []
@@ -195,8 +208,8 @@ def test_overlaps_are_those_of_elements():
         assert overlap(*arrays) == bool(a & b), arrays
 
 
-def test_parts_of_one_buffer_take_no_time_however_many_lines_they_have():
-    shape, strides = (64, 1 << 40, 4), (8 << 40, 8, 1)
+def test_parts_of_one_buffer_take_no_time_however_many_lines_and_matrices_they_have():
+    shape, strides = (1 << 15, 1 << 40, 4), (8 << 40, 8, 1)
     q, k, v = (Array(None, 4 * first, shape, strides, 0) for first in (0, 4, 3))
     assert not overlap(q, k)
     assert overlap(q, v)

@@ -189,6 +189,36 @@ def test_use_is_a_context_and_a_decorator():
     assert here() == COMPONENTWISE
 
 
+def test_threads_may_leave_one_use_at_the_same_time(monkeypatch):
+    shared = sgemm.torch.use("fp32")
+
+    def enter_in_a_thread():
+        def run():
+            with shared:
+                inside.set()
+                may_leave.wait(10)
+
+        inside, may_leave, thread = threading.Event(), threading.Event(), threading.Thread(target=run)
+        thread.start()
+        inside.wait(10)
+        return lambda: (may_leave.set(), thread.join())
+
+    first_leaves = enter_in_a_thread()
+    shared.__enter__()
+    last_leaves = enter_in_a_thread()
+    with monkeypatch.context() as patch:
+
+        def is_here(entry):
+            patch.undo()
+            first_leaves()
+            return entry.is_here()
+
+        patch.setattr(sgemm.torch._OfThread, "is_here", is_here)
+        shared.__exit__()
+    assert here() == CUBLAS
+    last_leaves()
+
+
 def test_generators_and_coroutines_are_refused():
     def generator():
         yield
@@ -666,6 +696,14 @@ def test_a_packed_layer_computes_and_derives_as_its_layer(gpu, bias, shape):
     assert list(of.parameters()) == []
 
 
+def test_gradients_of_a_packed_layer_are_fp32_wherever_they_are_asked_for(gpu):
+    of, operand, gradient = sgemm.torch.PackedLinear(linear()), torch.randn(5, 4, requires_grad=True), torch.randn(5, 3)
+    found = of(operand)
+    with torch.autocast("cpu", torch.bfloat16):
+        found.backward(gradient)
+    torch.testing.assert_close(operand.grad, gradient @ of.weight)
+
+
 def test_a_packed_layer_is_none_of_its_layers_changes(gpu):
     layer = linear()
     of, operand = sgemm.torch.PackedLinear(layer), torch.randn(5, 4)
@@ -879,6 +917,20 @@ def test_matmul_reads_lazily_negated_numbers(gpu):
         sgemm.matmul(a, b, out=torch._neg_view(a))
     of = sgemm.torch.PackedLinear(linear(3, 3))
     torch.testing.assert_close(of(torch._neg_view(a)), of(-a))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_is_traced_is_refused(gpu):
+    """No trace would have the product, and its result would be memory that nobody writes."""
+    of, plain = sgemm.torch.PackedLinear(linear(3, 3)), torch.ones(3, 3)
+    for product in (of, lambda a: sgemm.matmul(a, plain)):
+        with pytest.raises(TypeError, match="is traced"):
+            torch.jit.trace(product, (plain,))
+        with pytest.raises(TypeError, match="is traced"):
+            torch.fx.experimental.proxy_tensor.make_fx(product)(plain)
+        product(plain)
+    del of, product
+    gc.collect()
 
 
 def test_matmul_refuses_what_has_no_ordinary_memory(gpu):

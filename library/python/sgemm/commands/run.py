@@ -61,7 +61,8 @@ def command_of(options: argparse.Namespace) -> list[str]:
     if options.module:
         return [sys.executable, "-m", program, *arguments]
     is_script = Path(program).suffix in (".py", ".pyz") or (Path(program) / "__main__.py").is_file()
-    if is_script and shutil.which(program) is None:  # what is executable may ask for a Python of its own
+    is_here = "/" not in program and Path(program).exists()  # whatever is on PATH
+    if is_script and (is_here or shutil.which(program) is None):  # what is executable may ask for a Python of its own
         return [sys.executable, program, *arguments]
     return [program, *arguments]
 
