@@ -90,7 +90,7 @@ class Suspect {
     const std::string columns = column < p_.n ? fmt::format("column {}", column) : "";
     return fmt::format(
         "; C was not written from {}{}{} on: the grid may have too few blocks, as where a division has "
-        "to round up",
+        "to round up, or x and y are swapped",
         rows, rows.empty() || columns.empty() ? "" : " and from ", columns);
   }
 
