@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -162,6 +163,10 @@ Code::Code(const simt::Source& source)
     std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
   }
   rest = shortened(rest);
+  static const std::regex NUMBER(R"(\b(\w+)\s*=\s*(\d+)\s*[,;])");
+  for (std::sregex_iterator at(rest.begin(), rest.end(), NUMBER), end; at != end; ++at) {
+    numbers_[at->str(1)] = at->str(2);
+  }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
   if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
@@ -206,36 +211,44 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
   const Words along_x = all_matches(body, std::regex(R"((\w+)\s*=[^;,]*blockIdx\s*\.\s*x\b)"));
   for (const std::string& variable : std::set<std::string>(along_x.begin(), along_x.end())) {
     const Words bounds = all_matches(body, std::regex("\\b" + variable + R"(\s*(?:<|>=)\s*(\w+))"));
-    rows_along_x |= std::ranges::any_of(bounds, [](auto& bound) { return meaning_of(bound, Names::sizes) == "M"; });
+    const auto is_m = [](const std::string& name) { return meaning_of(name, Names::sizes) == "M"; };
+    rows_along_x |= is_m(variable) || std::ranges::any_of(bounds, is_m);
   }
   for (const char* const axis : {"x", "y"}) {
     std::smatch side;
-    const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{0}\s*\*\s*(\w+)\s*\+\s*threadIdx\s*\.\s*{0})", axis));
-    const bool found = std::regex_search(body, side, tile);
-    const std::string name = found ? side.str(1) : "";
-    sides.push_back(found && (std::isdigit(name.front()) != 0 || constants_.contains(name)) ? name : "32");
+    const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{}\s*\*\s*(\w+))", axis));
+    const std::string name = std::regex_search(body, side, tile) ? side.str(1) : "?";
+    sides.push_back(std::isdigit(name.front()) != 0 || constants_.contains(name) ? name : "");
   }
   if (asks_for("blockIdx") && !asks_for(R"(blockDim\s*\.\s*y)") && kernel.template_parameters.size() != 1 &&
-      sides == Words{"32", "32"}) {
+      sides == Words{"", ""}) {
     return "?grid, ?block";
   }
+  std::ranges::replace(sides, std::string(), std::string("32"));
   return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), dim3({0}, {1})", sides[0], sides[1],
                      rows_along_x ? "M" : "N", rows_along_x ? "N" : "M");
+}
+
+/// The kernel of a function's first launch, or null.
+const simt::Function* Code::launched_by(const simt::Function& function, Words& arguments) const {
+  static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
+  const std::string body = body_of(function);
+  std::smatch launch;
+  if (!std::regex_search(body, launch, LAUNCH)) {
+    return nullptr;
+  }
+  arguments = simt::split_arguments(launch.str(2));
+  const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
+    return other.is_kernel && base_name(other.name) == launch.str(1);
+  });
+  return found == functions_.end() ? nullptr : &*found;
 }
 
 std::string Code::summed_extent(const simt::Function& function) const {
   const Words names = names_of(function, Type::size);
   const std::string body = body_of(function);
-  const simt::Function* kernel = function.is_kernel ? &function : nullptr;
   Words arguments = names_of(function);
-  static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
-  if (std::smatch launch; !function.is_kernel && std::regex_search(body, launch, LAUNCH)) {
-    const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
-      return other.is_kernel && base_name(other.name) == launch.str(1);
-    });
-    kernel = found == functions_.end() ? nullptr : &*found;
-    arguments = simt::split_arguments(launch.str(2));
-  }
+  const simt::Function* const kernel = function.is_kernel ? &function : launched_by(function, arguments);
   std::set<std::string> by_loop;
   if (kernel != nullptr && arguments.size() == kernel->parameters.size()) {
     const Words own = names_of(*kernel);
@@ -256,7 +269,7 @@ std::string Code::summed_extent(const simt::Function& function) const {
   return by_loop.size() == 1 ? *by_loop.begin() : outside_of_grid.size() == 1 ? *outside_of_grid.begin() : "";
 }
 
-TensorExtents Code::tensor_extents(const simt::Function& function) const {
+Extents Code::extents_of(const simt::Function& function) const {
   static const std::regex EXTENT(R"((\w+)\s*=\s*(?:\(\w+\)\s*)?(\w+)\s*\.\s*size\s*\(\s*(\d)\s*\))");
   static const std::regex THREE(R"(\.\s*size\s*\(\s*2\s*\)|\bdim\s*\(\s*\)\s*[!=]=\s*3\b)");
   const std::string body = body_of(function);
@@ -266,8 +279,29 @@ TensorExtents Code::tensor_extents(const simt::Function& function) const {
     const int axis = at->str(3).front() - '0' - (batched ? 1 : 0);
     names[meaning_of(at->str(2), Names::matrices) + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
   }
+  Words arguments;
+  const simt::Function* const kernel = function.is_kernel ? &function : launched_by(function, arguments);
+  std::set<long> distances;  // of rows: the largest number that a subscript of each matrix multiplies by
+  const Words matrices =
+      kernel != nullptr && names_of(*kernel, Type::size).empty() ? names_of(*kernel, Type::matrix) : Words();
+  for (const std::string& matrix : matrices) {
+    long largest = 0;
+    const std::regex subscript(fmt::format(R"(\b{}\s*\[([^\]]*)\])", matrix));
+    for (const std::string& index : all_matches(body_of(*kernel), subscript)) {
+      static const std::regex PRODUCT(R"((\w*)\s*\*\s*(\w*))");
+      for (std::sregex_iterator at(index.begin(), index.end(), PRODUCT), end; at != end; ++at) {
+        for (const std::string& factor : {at->str(1), at->str(2)}) {
+          const auto constant = numbers_.find(factor);
+          largest = std::max(largest, std::atol((constant == numbers_.end() ? factor : constant->second).c_str()));
+        }
+      }
+    }
+    distances.insert(largest);
+  }
+  distances.erase(0);
   return {batched, names["A0"] == "K" && names["A1"] == "M",
-          names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K")};
+          names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K"),
+          distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
 }
 
 Words Code::own_launch(const simt::Function& kernel) const {

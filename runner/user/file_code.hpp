@@ -41,8 +41,9 @@ class Code {
   /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
   std::string summed_extent(const simt::Function& function) const;
 
-  /// How the matrices of a function of tensors lie, by the names that it gives their extents: "int N = B.size(0);".
-  TensorExtents tensor_extents(const simt::Function& function) const;
+  /// How the matrices of a function of tensors lie, by the names that it gives their extents ("int N = B.size(0);"),
+  /// and the distance of rows of a kernel without sizes, where it has one only ("a[row * 256 + k]").
+  Extents extents_of(const simt::Function& function) const;
 
   /// The kernel with its template arguments and its configuration, as the file's own launch of it has them, in words of
   /// a launch line; nothing where the file has no such launch, or one that depends on more than the problem's extents.
@@ -56,13 +57,15 @@ class Code {
   simt::Function with_plain_types(simt::Function function) const;
   std::string in_words_of_problem(const std::string& expression, const std::string& body,
                                   const std::map<std::string, std::string>& extents, int depth) const;
+  const simt::Function* launched_by(const simt::Function& function, Words& arguments) const;
   std::string body_of(const simt::Function& function) const;
 
   const std::vector<simt::Function> functions_;
   const std::string text_;
   const std::string short_text_;
-  std::set<std::string> launching_;  ///< functions, macros and classes
-  std::set<std::string> constants_;  ///< and other variables outside of functions
+  std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
+  std::set<std::string> launching_;             ///< functions, macros and classes
+  std::set<std::string> constants_;             ///< and other variables outside of functions
 };
 
 }  // namespace sgemm

@@ -22,10 +22,13 @@ namespace {
 std::string command_with(const LaunchOptions& options, const std::string& launch, const Reading& reading) {
   const std::string& ops = reading.ops;
   Words words;
-  bool sized = ops.empty();
+  bool sized = ops.empty() && reading.side.empty();
   for (const std::string& word : options.command) {
     const bool is_value = !words.empty() && words.back() == "--sizes";
-    if (!sized && (is_value || word.starts_with("--sizes="))) {
+    if (!sized && !reading.side.empty() && (is_value || word.starts_with("--sizes="))) {
+      sized = true;
+      words.push_back((is_value ? "" : "--sizes=") + reading.side);
+    } else if (!sized && (is_value || word.starts_with("--sizes="))) {
       sized = true;
       words.push_back(has(word, ":" + ops) ? word : std::regex_replace(word, std::regex(",|$"), ":" + ops + "$&"));
     } else {
@@ -33,7 +36,7 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
     }
   }
   if (!sized) {
-    words.insert(words.end(), {"--sizes", "256:" + ops});
+    words.insert(words.end(), {"--sizes", reading.side.empty() ? "256:" + ops : reading.side});
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
@@ -64,7 +67,7 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
-  const Readings readings = readings_of(instance, code.summed_extent(instance));
+  const Readings readings = readings_of(instance, code.summed_extent(instance), code.extents_of(kernel));
   Reading reading = readings.all.empty() ? Reading{} : readings.all.front();
   if (readings.all.empty()) {
     for (const simt::Parameter& parameter : instance.parameters) {
@@ -209,7 +212,7 @@ std::vector<Callable> callable_functions(const simt::Source& source, const Code&
     }
     Readings readings = instance.needs_template_arguments()
                             ? Readings{}
-                            : readings_of(instance, code.summed_extent(instance), code.tensor_extents(instance));
+                            : readings_of(instance, code.summed_extent(instance), code.extents_of(instance));
     if (!readings.all.empty()) {
       callable.push_back({std::move(instance), std::move(readings), returns});
     }

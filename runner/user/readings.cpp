@@ -285,7 +285,7 @@ Choices factors_of(const Words& names) {
 }
 
 /// The argument for a parameter that stands for `name` of the problem.
-std::string argument_for(const simt::Parameter& parameter, const std::string& name, TensorExtents extents) {
+std::string argument_for(const simt::Parameter& parameter, const std::string& name, const Extents& extents) {
   const std::string_view rows = name == "B" ? "K" : "M";
   const std::string_view columns = name == "A" ? "K" : "N";
   if (is_tensor(parameter)) {
@@ -343,8 +343,11 @@ void add_other_orders(std::vector<Reading>& all, bool any_sum) {
 }
 
 /// What a function can not do that has no more sizes and factors than these.
-std::string requirement_without(const Words& sizes, const Words& factors) {
+std::string requirement_without(const Words& sizes, const Words& factors, const std::string& side) {
   Words conditions;
+  if (!side.empty()) {
+    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", side));
+  }
   if (sizes.size() == 1) {
     conditions.emplace_back("M == N && N == K");
   }
@@ -358,7 +361,8 @@ std::string requirement_without(const Words& sizes, const Words& factors) {
 
 }  // namespace
 
-Readings readings_of(const simt::Function& function, const std::string& summed, TensorExtents extents) {
+Readings readings_of(const simt::Function& function, const std::string& summed, const Extents& said) {
+  Extents extents = said;
   std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
   for (const simt::Parameter& parameter : function.parameters) {
@@ -375,8 +379,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_of(function, Type::size);
   const Choices of_matrices = matrices_of(matrices);
-  const Choices of_sizes =
-      sizes.empty() && !with_extents ? Choices{} : sizes_of(sizes, summed, function.is_kernel, function.parameters);
+  const Choices of_sizes = !extents.side.empty() ? Choices{{{}}, false}
+                           : sizes.empty() && !with_extents
+                               ? Choices{}
+                               : sizes_of(sizes, summed, function.is_kernel, function.parameters);
   const Choices of_factors = factors_of(names_of(function, Type::scalar));
   if (of_factors.all.empty() || streams > 1) {
     return {};
@@ -389,15 +395,15 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
       const std::map<Type, Words> chosen{
           {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, of_factors.all.front()}};
       std::map<Type, std::size_t> taken;
-      readings.all.push_back({each(function.parameters,
-                                   [&](const simt::Parameter& parameter) {
-                                     const Type type = *type_of(parameter);
-                                     return type == Type::stream ? "stream"
-                                            : type == Type::order
-                                                ? "'N'"
-                                                : argument_for(parameter, chosen.at(type)[taken[type]++], extents);
-                                   }),
-                              requirement_without(sizes, of_factors.all.front()), ops == "nn" ? "" : ops});
+      readings.all.push_back(
+          {each(function.parameters,
+                [&](const simt::Parameter& parameter) {
+                  const Type type = *type_of(parameter);
+                  return type == Type::stream  ? "stream"
+                         : type == Type::order ? "'N'"
+                                               : argument_for(parameter, chosen.at(type)[taken[type]++], extents);
+                }),
+           requirement_without(sizes, of_factors.all.front(), extents.side), ops == "nn" ? "" : ops, extents.side});
     }
   }
   const auto is_stride = [](const std::string& value) { return has(value, " * "); };

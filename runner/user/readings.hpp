@@ -44,6 +44,7 @@ struct Reading {
   Words values;             ///< "M", "lda", "&alpha", "torch::from_blob(A, {M, K})", one for each parameter
   std::string requirement;  ///< what a function without some of them can not do, e.g. "beta == 0"; or empty
   std::string ops;          ///< "nt" where B lies transposed; empty for plain operands
+  std::string side;         ///< the only M, N and K that the function has; or empty
 };
 
 /// Most likely first. Where names do not tell, none is `certain`. Where they do, others than the first are to be tried
@@ -53,15 +54,16 @@ struct Readings {
   bool certain = false;
 };
 
-/// What a function asks of the extents of its tensors.
-struct TensorExtents {
+/// What a function's text says of its matrices besides its parameters: of tensors, and of those of a constant size.
+struct Extents {
   bool batched = false;
   bool a_transposed = false;  ///< A is K x M
   bool b_transposed = false;  ///< B is N x K
+  std::string side;           ///< of square matrices, where no parameter has it; or empty
 };
 
 /// Nothing where the parameters are not those of a product in single precision. `summed` is the name of the parameter
 /// over which the product is known to be summed, or empty.
-Readings readings_of(const simt::Function& function, const std::string& summed = "", TensorExtents extents = {});
+Readings readings_of(const simt::Function& function, const std::string& summed = "", const Extents& extents = {});
 
 }  // namespace sgemm

@@ -1091,6 +1091,30 @@ void mul(float* A, size_t pitchA, float* B, size_t pitchB, float* C, size_t pitc
         "mul(A, lda * sizeof(float), B, ldb * sizeof(float), C, ldc * sizeof(float), M, N, K)",
     ),
     asking(
+        "a_size_of_its_own",
+        "const int N = 48;\n"
+        + launching(k="int k = 0; k < N; ++k", term="A[r * N + k] * B[k * N + c]", stored="C[N * r + c] = s;")
+        .split("void run")[0]
+        .replace(", int M, int N, int K", "")
+        .replace("r < M && c < N", "true")
+        + "int main() { float *a, *b, *c; mm<<<dim3(N / 16, N / 16), dim3(16, 16)>>>(a, b, c); }",
+        "--sizes 48",
+        "--launch 'mm<<<dim3(N / 16, N / 16), dim3(16, 16)>>>(A, B, C)' --requires 'M == 48 && N == 48 && K == 48",
+    ),
+    asking(
+        "rows_along_x_by_name",
+        """
+__global__ void mm(float* a, float* b, float* c, int width) {
+  int tx = threadIdx.x, ty = threadIdx.y, row = blockIdx.x * 8 + tx, col = blockIdx.y * 8 + ty;
+  float sum = 0;
+  for (int i = 0; i < width; i++) sum += a[row * width + i] * b[i * width + col];
+  c[row * width + col] = sum;
+}
+""",
+        "mm<<<dim3(ceil_div(M, 8), ceil_div(N, 8)), dim3(8, 8)>>>(A, B, C, N)",
+        sizes="32",
+    ),
+    asking(
         "tensors_with_a_transposed", of_tensors("K = A.size(0), M = A.size(1), N = B.size(1)", "A[k * M + r]"), ":tn"
     ),
     asking(
