@@ -47,24 +47,27 @@ void replace_words(simt::Function& function, const std::map<std::string, std::st
   }
 }
 
-/// The function with `float` for the type that it is a template over first, without what else it is a template over
-/// where that is known; the function itself where it is no such template.
+/// The function with `float` for the type of its elements that it is a template over, without what else it is a
+/// template over where that is known; the function itself where it is no such template.
 simt::Function in_single_precision(simt::Function function) {
-  if (function.template_parameters.empty()) {
+  std::vector<simt::Parameter>& over = function.template_parameters;
+  const auto element = std::ranges::find_if(over, [&](const simt::Parameter& one) {
+    return !type_of(one) && std::ranges::any_of(function.parameters, [&](const simt::Parameter& parameter) {
+      return std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // a type, or what a concept allows
+    });
+  });
+  if (element == over.end()) {
     return function;
   }
-  const simt::Parameter element = function.template_parameters.front();
-  const auto is_of_it = [&](const simt::Parameter& parameter) {
-    return std::ranges::count(split(parameter.type, ' '), element.name) > 0;
-  };
-  if (type_of(element) || std::ranges::none_of(function.parameters, is_of_it)) {  // a type, or what a concept allows
-    return function;
-  }
-  replace_words(function, {{element.name, "float"}});
-  const auto has_default = [](const simt::Parameter& parameter) { return parameter.has_default; };
-  if (std::all_of(function.template_parameters.begin() + 1, function.template_parameters.end(), has_default)) {
-    function.template_parameters.clear();
-    function.name += "<float>";
+  replace_words(function, {{element->name, "float"}});
+  const std::vector<simt::Parameter> before = over;
+  const bool deduced = element != over.begin();
+  over.erase(element);
+  if (std::ranges::all_of(over, &simt::Parameter::has_default)) {
+    over.clear();
+    function.name += deduced ? "" : "<float>";
+  } else {
+    over = before;
   }
   return function;
 }

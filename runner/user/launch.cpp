@@ -72,9 +72,11 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (readings.all.empty()) {
     for (const simt::Parameter& parameter : instance.parameters) {
       const std::optional<Type> type = type_of(parameter);
+      const std::string lower = in_lower_case(parameter.name);
+      const bool is_factor = type == Type::scalar && (lower == "alpha" || lower == "beta");
       const std::string value = type == Type::size     ? meaning_of(parameter.name, Names::sizes)
                                 : type == Type::matrix ? meaning_of(parameter.name, Names::matrices)
-                                : type == Type::scalar ? in_lower_case(parameter.name)
+                                : is_factor            ? lower
                                                        : "";
       const std::string matrix = has(parameter.type, "float4 *") ? meaning_of(parameter.name, Names::matrices) : "";
       reading.values.push_back(!matrix.empty() ? fmt::format("({}){}", parameter.type, matrix)

@@ -1090,6 +1090,21 @@ void mul(float* A, size_t pitchA, float* B, size_t pitchB, float* C, size_t pitc
 """,
         "mul(A, lda * sizeof(float), B, ldb * sizeof(float), C, ldc * sizeof(float), M, N, K)",
     ),
+    right(
+        "a_template_that_deduces",
+        """
+template <typename T, int BLOCK>
+__global__ void mm(const T* A, const T* B, T* C, int M, int N, short K) {
+  int r = blockIdx.y * BLOCK + threadIdx.y, c = blockIdx.x * BLOCK + threadIdx.x;
+  if (r < M && c < N) { T s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c]; C[r * N + c] = s; }
+}
+template <int BLOCK = 16, typename T>
+void run(const T* A, const T* B, T* C, long M, size_t N, short K) {
+  mm<T, BLOCK><<<dim3((N + BLOCK - 1) / BLOCK, (M + BLOCK - 1) / BLOCK), dim3(BLOCK, BLOCK)>>>(A, B, C, M, N, K);
+}
+""",
+        "run(A, B, C, M, N, K);",
+    ),
     asking(
         "a_size_of_its_own",
         "const int N = 48;\n"
