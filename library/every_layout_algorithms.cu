@@ -7,6 +7,7 @@
 #include "common/vector_access.cuh"
 #include "engine/cost_model.cuh"
 #include "every_layout_product.cuh"
+#include "few_lines_product.cuh"
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
@@ -283,6 +284,42 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   algorithms.push_back(algorithm);
 }
 
+// The kernel for few lines: microseconds of its start and end, and cycles of a multiprocessor for each k of each long
+// line, with 1 or 4 few ones, with 8 and with 16. Fitted to an H200: docs/lab/libsgemm.md.
+constexpr double FEW_LINES_CALL = 6;
+constexpr double CYCLES_OF_4_LINES = 0.24;
+constexpr double CYCLES_OF_8_LINES = 0.275;
+constexpr double CYCLES_OF_16_LINES = 0.336;
+constexpr std::int64_t LONGEST_OF_FEW_LINES = std::int64_t{1} << 30;
+
+/// Adds the kernel for a C of at most FEW rows or columns, both of whose operands lie along k.
+template <int FEW>
+void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, int multiprocessors, double cycles) {
+  const GemmProblem& p = batch.first;
+  const bool rows_are_few = p.m <= p.n;
+  const auto count = static_cast<double>(batch.count);
+  const std::int64_t blocks = batch.count * ceil_div<std::int64_t>(std::max(p.m, p.n), few_lines::LINES);
+  if (blocks > std::numeric_limits<int>::max()) {
+    return;
+  }
+  const std::int64_t rounds = ceil_div<std::int64_t>(blocks, std::int64_t{few_lines::BLOCKS_PER_SM} * multiprocessors);
+  const auto k = static_cast<double>(p.k);
+  Algorithm algorithm;
+  algorithm.kernel = "09_every_shape";
+  algorithm.configuration =
+      tile_name(rows_are_few ? FEW : few_lines::LINES, rows_are_few ? few_lines::LINES : FEW) + " few";
+  algorithm.cost =
+      every_shape_cost(cycles * static_cast<double>(rounds * few_lines::BLOCKS_PER_SM * few_lines::LINES) * k, false);
+  algorithm.cost.other = FEW_LINES_CALL;
+  algorithm.cost.streamed =
+      4 * count * (static_cast<double>(p.m + p.n) * k + static_cast<double>(p.m) * static_cast<double>(p.n));
+  algorithm.launch = [=](const GemmBatch& of, void*, cudaStream_t stream) {
+    launch(rows_are_few ? few_lines::kernel<FEW, true> : few_lines::kernel<FEW, false>, blocks,
+           dim3(few_lines::THREADS), few_lines::SMEM_BYTES<FEW>, stream, of);
+  };
+  algorithms.push_back(algorithm);
+}
+
 }  // namespace
 
 std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multiprocessors) {
@@ -294,6 +331,15 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
     add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
     add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
     add_sliced<Sliced32x32>(all, batch, device, multiprocessors);
+    const GemmProblem& p = batch.first;
+    const std::int64_t few = std::min(p.m, p.n);
+    if (few <= 16 && !p.a_transposed && p.b_transposed && p.k <= LONGEST_OF_FEW_LINES &&
+        multiprocessors >= device.multiprocessors && batch.operands_split_into_fours()) {
+      few <= 1   ? add_few_lines<1>(all, batch, multiprocessors, CYCLES_OF_4_LINES)
+      : few <= 4 ? add_few_lines<4>(all, batch, multiprocessors, CYCLES_OF_4_LINES)
+      : few <= 8 ? add_few_lines<8>(all, batch, multiprocessors, CYCLES_OF_8_LINES)
+                 : add_few_lines<16>(all, batch, multiprocessors, CYCLES_OF_16_LINES);
+    }
   }
   return all;
 }

@@ -211,6 +211,30 @@ TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
 
 // With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself, and
 // one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
+/// The kernel for few rows or columns, which reads lines of four numbers along k: with a last group of lines and of k
+/// that are not full, in batches, and with scalars on either side.
+TEST(AlgorithmsTest, FewLines) {
+  for (const auto& [few, many, k] : {std::tuple{1, 37, 516}, {3, 16, 2052}, {8, 50, 1024}, {13, 33, 68}}) {
+    for (const bool rows : {true, false}) {
+      const GemmCase product =
+          GemmCase{rows ? few : many, rows ? many : few, k, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T}.with(
+              SGEMM_ACCURACY_FP32);
+      const auto of = [](const GemmBatch& batch) {
+        std::vector<Algorithm> all = every_layout_algorithms(batch, MULTIPROCESSORS);
+        std::erase_if(all, [](const Algorithm& one) { return !one.configuration.ends_with(" few"); });
+        return all;
+      };
+      expect_right_in_all(product.batched(3).scaled(-1.5F, 0.5F), 1, of);
+      expect_right_in_all(product.padded(4, 0), 1, of, [](GemmOperands& operands) {
+        operands.op_a(0, 0, 7) = INF;
+        operands.op_b(0, 0, 9) = NAN_FLOAT;
+      });
+      expect_right_with_scalars_on_device(product, [&](const GemmCase& one) { expect_right_in_all(one, 1, of); });
+      expect_right_in_all(product.padded(3, 0), 0, of);
+    }
+  }
+}
+
 TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
   for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
     const GemmCase product{m, n, 130};
