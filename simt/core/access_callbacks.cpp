@@ -5,8 +5,10 @@
 #include "core/block.hpp"
 #include "core/code_runs.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace {
 
@@ -17,7 +19,35 @@ void access(const void* address, unsigned bytes, bool write, bool aligned, const
   }
 }
 
+/// Word by word: what is copied at once may be several rows of a matrix.
+void access_words(const void* address, std::size_t bytes, bool write, const void* code) {
+  constexpr std::size_t WORD = 4;
+  const auto* at = static_cast<const std::byte*>(address);
+  for (const auto* const end = at + bytes; at < end;) {
+    const std::size_t in_word = WORD - reinterpret_cast<std::uintptr_t>(at) % WORD;
+    const auto part = static_cast<unsigned>(std::min<std::size_t>(in_word, static_cast<std::size_t>(end - at)));
+    access(at, part, write, false, code);
+    at += part;
+  }
+}
+
 }  // namespace
+
+namespace simt {
+
+// Of memory_functions.hpp, whose macros are not for this file.
+void* move_memory(void* to, const void* from, std::size_t bytes) {
+  access_words(from, bytes, false, __builtin_return_address(0));
+  access_words(to, bytes, true, __builtin_return_address(0));
+  return std::memmove(to, from, bytes);
+}
+
+void* set_memory(void* to, int value, std::size_t bytes) {
+  access_words(to, bytes, true, __builtin_return_address(0));
+  return std::memset(to, value, bytes);
+}
+
+}  // namespace simt
 
 #define SIMT_VOLATILE(bytes)                                                \
   void __tsan_volatile_read##bytes(void* address) {                         \

@@ -144,6 +144,34 @@ __device__ float cut(float x) {{
     return cut + launching(term="cut(A[r * K + k]) * cut(B[k * N + c])")
 
 
+def by_memcpy(source: str) -> str:
+    """A kernel that takes its rows of A from there by memcpy(), and those of B by std::copy()."""
+    return f"""
+#include <algorithm>
+#include <cstring>
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
+  __shared__ float As[16][16], Bs[16][16];
+  int x = threadIdx.x, y = threadIdx.y, r = blockIdx.y * 16 + y, c0 = blockIdx.x * 16;
+  float s = 0;
+  for (int k = 0; k < K; k += 16) {{
+    if (x == 0) {{
+      std::memset(As[y], 0, 64);
+      if (r < M) memcpy(As[y], {source});
+      std::fill(Bs[y], Bs[y] + 16, 0.f);
+      if (k + y < K) std::copy(B + (k + y) * N + c0, B + (k + y) * N + std::min(c0 + 16, N), Bs[y]);
+    }}
+    __syncthreads();
+    for (int i = 0; i < 16; ++i) s += As[y][i] * Bs[i][x];
+    __syncthreads();
+  }}
+  if (r < M && c0 + x < N) C[r * N + c0 + x] = s;
+}}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {{
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}}
+"""
+
+
 IN_COLUMNS = """
 #define REAL float
 #define COUNT int
@@ -1028,4 +1056,7 @@ int main() {
     wrong(
         "operands_of_8_bits", launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"
     ),
+    # ---- What the executor has to know of the language and the library ----
+    right("memory_by_memcpy_and_the_like", by_memcpy("A + r * K + k, min(16, K - k) * 4")),
+    failing("a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"),
 ]

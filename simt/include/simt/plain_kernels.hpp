@@ -3,6 +3,8 @@
 // What translations of plain CUDA (plain_cuda.hpp) begin with: what nvcc declares for every file, and what the
 // translator's launches, shared variables and inline assembly call.
 
+#include <simt/memory_functions.hpp>
+
 #include <simt/device_memory.hpp>
 #include <simt/launches.hpp>
 #include <simt/ptx_instructions.hpp>
@@ -53,15 +55,6 @@
 #define __managed__ __managed__
 #undef __shared__
 #define __shared__ __shared__
-
-// Translations that are compiled for several targets have the word itself until then.
-#ifndef SIMT_IS_CHECKED
-#ifdef SIMT_CHECKED
-#define SIMT_IS_CHECKED true
-#else
-#define SIMT_IS_CHECKED false
-#endif
-#endif
 
 namespace simt {
 
