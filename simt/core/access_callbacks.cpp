@@ -4,11 +4,14 @@
 
 #include "core/block.hpp"
 #include "core/code_runs.hpp"
+#include "simt/device_memory.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace {
 
@@ -29,6 +32,15 @@ void access_words(const void* address, std::size_t bytes, bool write, const void
     access(at, part, write, false, code);
     at += part;
   }
+}
+
+/// Memory that malloc() or new gives, or takes back with 0 bytes.
+void* noted(void* memory, std::size_t bytes = 0) {
+  if (const simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+    const simt::InExecutor in_executor;
+    simt::note_on_heap(memory, bytes);
+  }
+  return memory;
 }
 
 }  // namespace
@@ -136,6 +148,16 @@ SIMT_ATOMICS(32)
 SIMT_ATOMICS(64)
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+// What files of users call for malloc(), new, free() and delete.
+void* __wrap_malloc(std::size_t bytes) { return noted(std::malloc(bytes), bytes); }
+void* __wrap__Znwm(std::size_t bytes) { return noted(::operator new(bytes), bytes); }
+void* __wrap__Znam(std::size_t bytes) { return noted(::operator new[](bytes), bytes); }
+void __wrap_free(void* memory) { std::free(noted(memory)); }
+void __wrap__ZdlPv(void* memory) { ::operator delete(noted(memory)); }
+void __wrap__ZdlPvm(void* memory, std::size_t) { ::operator delete(noted(memory)); }
+void __wrap__ZdaPv(void* memory) { ::operator delete[](noted(memory)); }
+void __wrap__ZdaPvm(void* memory, std::size_t) { ::operator delete[](noted(memory)); }
 
 void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -19,6 +20,13 @@ struct LiveAllocations {
   std::mutex mutex;
   std::map<void*, Allocation> all;
 };
+
+/// Of kernels.
+struct Heap {
+  std::mutex mutex;
+  std::map<const std::byte*, std::size_t> pieces;
+};
+Heap heap;
 
 thread_local const char* next_name = nullptr;
 
@@ -66,6 +74,21 @@ bool release(void* memory) {
   }
   ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
   return true;
+}
+
+void note_on_heap(const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(heap.mutex);
+  heap.pieces.erase(static_cast<const std::byte*>(memory));
+  if (bytes > 0) {
+    heap.pieces.emplace(static_cast<const std::byte*>(memory), bytes);
+  }
+}
+
+bool is_on_heap(const void* address, std::size_t bytes) {
+  const std::lock_guard lock(heap.mutex);
+  const auto behind = heap.pieces.upper_bound(static_cast<const std::byte*>(address));
+  return behind != heap.pieces.begin() &&
+         static_cast<const std::byte*>(address) + bytes <= std::prev(behind)->first + std::prev(behind)->second;
 }
 
 std::vector<Allocation> allocations() {

@@ -170,6 +170,8 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
   if (end.status == 0) {
     // A step of its own: with the flags of checks, one would link the thread sanitizer's library.
     end = run({compiler.front(), "-shared", "-Wl,-z,lazy",
+               "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,"
+               "--wrap=_ZdaPvm",
                "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string(), "-o",
                library.string(), object});
   }

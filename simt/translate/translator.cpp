@@ -542,6 +542,7 @@ class Translator {
       return;
     }
     const Position begin = statement_begin(at);
+    Position names = begin;
     int angles = 0;
     Position here = begin;
     for (; !ends(here); ++here) {
@@ -549,7 +550,9 @@ class Translator {
         here = behind - 1;
       } else if (is(here, "decltype")) {
         here = partner(here + 1);
-      } else if (is_any(here, {"extern", "template", "operator", "struct", "class", "union", "using"}) ||
+      } else if (is(here, "{") && names == begin && has_between(begin, here, {"struct", "class", "union"})) {
+        names = here = partner(here);  // variables of this class may stand behind it
+      } else if (is_any(here, {"extern", "template", "operator", "using"}) ||
                  (angles == 0 && is_any(here, {"(", "{"}))) {
         return;
       } else if (angle(here) != 0) {
@@ -565,7 +568,7 @@ class Translator {
     registered_ = end;
     const bool constant = has_between(begin, end, {"__constant__", "constexpr", "const"});
     texts_[end] = ";";
-    for (const Position name : declared_names(begin, end)) {
+    for (const Position name : declared_names(names, end)) {
       const std::string text(tokens_[name].text);
       texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
       texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);

@@ -172,6 +172,50 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {{
 """
 
 
+CLASS_VARIABLES = """
+__constant__ struct Dims { int m, n, one[2]; } dims;
+static __device__ struct Dims k_alone;
+template <class T> __constant__ T unit = T(1);
+template <int TAG> __device__ int extents[1];
+__global__ void mm(const float* A, const float* B, float* C) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x, M = extents<2>[0];
+  if (r >= M || c >= dims.n) return;
+  float s = 0;
+  for (int k = 0; k < k_alone.m; ++k) s += A[r * k_alone.m + k] * B[k * dims.n + c];
+  C[r * dims.n + c] = s * unit<float> * dims.one[0];
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  Dims host{M, N, 1}, k{K};
+  cudaMemcpyToSymbol(dims, &host, sizeof host);
+  cudaMemcpyToSymbol(k_alone, &k, sizeof k);
+  cudaMemcpyToSymbol(extents<2>, &M, sizeof M);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C);
+}
+"""
+ON_HEAP = """
+struct Term { __device__ virtual float of(float a, float b) const = 0; };
+struct Product : Term { __device__ float of(float a, float b) const override { return a * b; } };
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r >= M || c >= N) return;
+  static const int order[4] = {0, 1, 2, 3};
+  float* column = new float[K];
+  int* count = (int*)malloc(sizeof(int));
+  const Term* term = new Product;
+  for (int k = 0; k < K; ++k) column[k] = B[k * N + c];
+  *count = K + order[r % 4] - r % 4;
+  float s = 0;
+  if (r == M) delete[] column;
+  for (int k = 0; k < *count; ++k) s += term->of(A[r * K + k], column[k]);
+  free(count);
+  C[r * N + c] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}
+"""
+
+
 IN_COLUMNS = """
 #define REAL float
 #define COUNT int
@@ -1059,4 +1103,8 @@ int main() {
     # ---- What the executor has to know of the language and the library ----
     right("memory_by_memcpy_and_the_like", by_memcpy("A + r * K + k, min(16, K - k) * 4")),
     failing("a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"),
+    right("device_variables_of_a_class_and_a_template", CLASS_VARIABLES),
+    failing("a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"),
+    right("memory_of_the_device's_heap", ON_HEAP),
+    failing("memory_of_the_heap_that_was_given_back", ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
 ]
