@@ -278,7 +278,7 @@ class Translator {
         texts_[argument] = "nullptr";
       }
     }
-    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] const auto&... simt_arguments) { ";
+    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
     texts_[at] = "(simt_arguments...); }, simt::Configuration(";
     texts_[end].assign(1, ')');
     texts_[end + 1].clear();

@@ -192,6 +192,28 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
   mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C);
 }
 """
+CONVERTED = (
+    """
+#include <cuda_runtime.h>
+struct Buffer {
+  float* memory = nullptr;
+  explicit Buffer(size_t count) { cudaMalloc(&memory, count * sizeof(float)); }
+  Buffer(const Buffer&) = delete;
+  ~Buffer() { cudaFree(memory); }
+  operator float*() { return memory; }
+};
+"""
+    + ALONE
+    + """
+void matmul(const float* hostA, const float* hostB, float* hostC, int M, int N, int K) {
+  Buffer A(M * K), B(K * N), C(M * N);
+  cudaMemcpy(A, hostA, sizeof(float) * M * K, cudaMemcpyHostToDevice);
+  cudaMemcpy(B, hostB, sizeof(float) * K * N, cudaMemcpyHostToDevice);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+  cudaMemcpy(hostC, C, sizeof(float) * M * N, cudaMemcpyDeviceToHost);
+}
+"""
+)
 ON_HEAP = """
 struct Term { __device__ virtual float of(float a, float b) const = 0; };
 struct Product : Term { __device__ float of(float a, float b) const override { return a * b; } };
@@ -1107,4 +1129,17 @@ int main() {
     failing("a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"),
     right("memory_of_the_device's_heap", ON_HEAP),
     failing("memory_of_the_heap_that_was_given_back", ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
+    right("arguments_that_convert", CONVERTED),
+    right("arguments_that_convert_and_can_be_copied", CONVERTED.replace("Buffer(const Buffer&) = delete;", "")),
+    refused(
+        "a_launch_with_too_few_arguments_without_the_executor's_templates",
+        launching().replace("B, C, M, N, K)", "B, C, M, N)").replace("  mm", "  sum = 0;\n  mm"),
+        "| ^~~ file.cu:8:",
+        "error: too few arguments to function",
+    ),
+    refused(
+        "shared_memory_of_an_unknown_extent",
+        '#include "tiles.h"\n' + launching().replace("float s = 0;", "__shared__ float As[TILE]; float s = 0;"),
+        "nothing declares TILE (file.cu:5) file.cu:1: tiles.h is not there",
+    ),
 ]

@@ -71,13 +71,21 @@ struct Configuration {
 /// Throws Error where no device would take the launch, with the number and the limit.
 void check_launch(const cudaLaunchConfig_t& launch, Site site);
 
+/// What is passed to a kernel, byte by byte: host objects that convert to what it takes are not to be copied.
+template <class T>
+struct Argument {
+  Argument(const T& value) { std::memcpy(bytes, &value, sizeof bytes); }
+  alignas(T) mutable std::byte bytes[sizeof(T)];
+};
+
 template <class Kernel, class... Arguments>
 struct PlainCall {
   Kernel kernel;
-  std::tuple<Arguments...> arguments;
+  std::tuple<Argument<Arguments>...> arguments;
 
   static void run(const void* call) {
-    std::apply(static_cast<const PlainCall*>(call)->kernel, static_cast<const PlainCall*>(call)->arguments);
+    const auto& [kernel, arguments] = *static_cast<const PlainCall*>(call);
+    std::apply([&](const auto&... each) { kernel(reinterpret_cast<Arguments&>(each.bytes)...); }, arguments);
   }
 };
 
