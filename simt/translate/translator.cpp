@@ -74,7 +74,8 @@ class Translator {
     if (is(at, "__align__") && is(open, "(")) {
       texts_[at] = "__attribute__((aligned";
       texts_[partner(open)] = ")))";
-    } else if (is_any(at, {"__launch_bounds__", "__cluster_dims__"}) && is(open, "(")) {
+    } else if (is_any(at, {"__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__"}) &&
+               is(open, "(")) {
       clear(at, partner(open));
     }
   }

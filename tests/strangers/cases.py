@@ -214,6 +214,31 @@ void matmul(const float* hostA, const float* hostB, float* hostC, int M, int N, 
 }
 """
 )
+ATTRIBUTES = launching().replace("void mm(", "void __maxnreg__(64) __block_size__((16, 16, 1)) mm(")
+HOST_CALLS = """
+__device__ float* scratch;
+const char* about(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress: return "address";
+    case cudaErrorLaunchOutOfResources: return "resources";
+    default: return cudaGetErrorString(error);
+  }
+}
+void CUDART_CB done(void* flag) { *static_cast<int*>(flag) = 1; }
+void prepare() {
+  int clock = 0, flag = 0;
+  float* memory = nullptr;
+  cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
+  cudaMemcpyToSymbolAsync(scratch, &memory, sizeof memory, 0, cudaMemcpyHostToDevice);
+  cudaLaunchHostFunc(0, done, &flag);
+  if (cudaStreamQuery(0) != cudaSuccess || flag != 1 || clock == 0) printf("%s", about(cudaErrorIllegalAddress)), abort();
+}
+void run"""
+ROLES = """
+__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, cuda::pipeline_role::producer);
+  pipe.producer_acquire();
+  float s = 0;"""
 ON_HEAP = """
 struct Term { __device__ virtual float of(float a, float b) const = 0; };
 struct Product : Term { __device__ float of(float a, float b) const override { return a * b; } };
@@ -1141,5 +1166,17 @@ int main() {
         "shared_memory_of_an_unknown_extent",
         '#include "tiles.h"\n' + launching().replace("float s = 0;", "__shared__ float As[TILE]; float s = 0;"),
         "nothing declares TILE (file.cu:5) file.cu:1: tiles.h is not there",
+    ),
+    right("other_attributes_of_kernels", ATTRIBUTES),
+    right(
+        "a_module_of_pybind11_that_is_not_there",
+        "#include <pybind11/pybind11.h>\n" + launching() + 'PYBIND11_MODULE(mine, m) { m.def("run", &run); }\n',
+    ),
+    right("calls_and_names_of_hosts", launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS)),
+    Case(
+        "a_pipeline_with_roles",
+        "#include <cooperative_groups.h>\n#include <cuda/pipeline>\n" + launching().replace("float s = 0;", ROLES),
+        "not_supported",
+        ("the executor does not model pipelines whose threads have different roles",),
     ),
 ]
