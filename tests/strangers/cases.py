@@ -1179,4 +1179,5 @@ int main() {
         "not_supported",
         ("the executor does not model pipelines whose threads have different roles",),
     ),
+    right("a_kernel_with_a_chinese_name", launching().replace("mm", "乘法核").replace("float s", "float 和").replace("s += ", "和 += ").replace("= s;", "= 和;")),
 ]
