@@ -512,7 +512,7 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
     }
     return std::nullopt;
   }
-  return is_on_heap(access.address, access.bytes) || is_data_of_program(access.address, access.write)
+  return is_allocated(access.address, access.bytes) || is_data_of_program(access.address, access.write)
              ? std::nullopt
              : Complaint(describe_outside(access, CheckedArrays::current()->entries()));
 }

@@ -34,13 +34,22 @@ void access_words(const void* address, std::size_t bytes, bool write, const void
   }
 }
 
-/// Memory that malloc() or new gives, or takes back with 0 bytes.
-void* noted(void* memory, std::size_t bytes = 0) {
+/// A kernel takes memory from the device's heap, and others call `allocate`.
+void* allocated(std::size_t bytes, void* (*allocate)(std::size_t)) {
   if (const simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
     const simt::InExecutor in_executor;
-    simt::note_on_heap(memory, bytes);
+    return simt::allocate(bytes);
   }
-  return memory;
+  return allocate(bytes);
+}
+void release(void* memory, void (*otherwise)(void*)) {
+  if (const simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+    const simt::InExecutor in_executor;
+    if (simt::release(memory)) {
+      return;
+    }
+  }
+  otherwise(memory);
 }
 
 }  // namespace
@@ -150,14 +159,14 @@ void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); 
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
 // What files of users call for malloc(), new, free() and delete.
-void* __wrap_malloc(std::size_t bytes) { return noted(std::malloc(bytes), bytes); }
-void* __wrap__Znwm(std::size_t bytes) { return noted(::operator new(bytes), bytes); }
-void* __wrap__Znam(std::size_t bytes) { return noted(::operator new[](bytes), bytes); }
-void __wrap_free(void* memory) { std::free(noted(memory)); }
-void __wrap__ZdlPv(void* memory) { ::operator delete(noted(memory)); }
-void __wrap__ZdlPvm(void* memory, std::size_t) { ::operator delete(noted(memory)); }
-void __wrap__ZdaPv(void* memory) { ::operator delete[](noted(memory)); }
-void __wrap__ZdaPvm(void* memory, std::size_t) { ::operator delete[](noted(memory)); }
+void* __wrap_malloc(std::size_t bytes) { return allocated(bytes, std::malloc); }
+void* __wrap__Znwm(std::size_t bytes) { return allocated(bytes, operator new); }
+void* __wrap__Znam(std::size_t bytes) { return allocated(bytes, operator new[]); }
+void __wrap_free(void* memory) { release(memory, std::free); }
+void __wrap__ZdlPv(void* memory) { release(memory, operator delete); }
+void __wrap__ZdlPvm(void* memory, std::size_t) { release(memory, operator delete); }
+void __wrap__ZdaPv(void* memory) { release(memory, operator delete[]); }
+void __wrap__ZdaPvm(void* memory, std::size_t) { release(memory, operator delete[]); }
 
 void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
 

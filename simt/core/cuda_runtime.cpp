@@ -107,12 +107,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const cudaDeviceProp device{};
   const std::map<cudaDeviceAttr, std::size_t> values{
       {cudaDevAttrMaxThreadsPerBlock, simt::MAX_THREADS_PER_BLOCK},
-      {cudaDevAttrMaxBlockDimX, device.maxThreadsDim[0]},
-      {cudaDevAttrMaxBlockDimY, device.maxThreadsDim[1]},
-      {cudaDevAttrMaxBlockDimZ, device.maxThreadsDim[2]},
-      {cudaDevAttrMaxGridDimX, device.maxGridSize[0]},
-      {cudaDevAttrMaxGridDimY, device.maxGridSize[1]},
-      {cudaDevAttrMaxGridDimZ, device.maxGridSize[2]},
       {cudaDevAttrMaxSharedMemoryPerBlock, simt::MAX_STATIC_SMEM},
       {cudaDevAttrTotalConstantMemory, device.totalConstMem},
       {cudaDevAttrWarpSize, simt::WARP},

@@ -21,13 +21,6 @@ struct LiveAllocations {
   std::map<void*, Allocation> all;
 };
 
-/// Of kernels.
-struct Heap {
-  std::mutex mutex;
-  std::map<const std::byte*, std::size_t> pieces;
-};
-Heap heap;
-
 thread_local const char* next_name = nullptr;
 
 LiveAllocations& live() {
@@ -76,19 +69,14 @@ bool release(void* memory) {
   return true;
 }
 
-void note_on_heap(const void* memory, std::size_t bytes) {
-  const std::lock_guard lock(heap.mutex);
-  heap.pieces.erase(static_cast<const std::byte*>(memory));
-  if (bytes > 0) {
-    heap.pieces.emplace(static_cast<const std::byte*>(memory), bytes);
+bool is_allocated(const void* begin, std::size_t bytes) {
+  const std::lock_guard lock(live().mutex);
+  const auto behind = live().all.upper_bound(const_cast<void*>(begin));
+  if (behind == live().all.begin()) {
+    return false;
   }
-}
-
-bool is_on_heap(const void* address, std::size_t bytes) {
-  const std::lock_guard lock(heap.mutex);
-  const auto behind = heap.pieces.upper_bound(static_cast<const std::byte*>(address));
-  return behind != heap.pieces.begin() &&
-         static_cast<const std::byte*>(address) + bytes <= std::prev(behind)->first + std::prev(behind)->second;
+  const Allocation& memory = std::prev(behind)->second;
+  return static_cast<const std::byte*>(begin) + bytes <= static_cast<const std::byte*>(memory.begin) + memory.bytes;
 }
 
 std::vector<Allocation> allocations() {

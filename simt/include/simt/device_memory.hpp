@@ -26,9 +26,8 @@ bool release(void* memory);
 /// All that have not been released, in the order of their addresses.
 std::vector<Allocation> allocations();
 
-/// Of what malloc() or new of a kernel has given; it has been taken back where there are 0 bytes.
-void note_on_heap(const void* memory, std::size_t bytes);
-bool is_on_heap(const void* address, std::size_t bytes);
+/// Whether all of it belongs to one that has not been released.
+bool is_allocated(const void* begin, std::size_t bytes);
 
 /// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
 class DeviceVariable {

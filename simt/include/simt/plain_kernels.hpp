@@ -92,14 +92,8 @@ struct PlainCall {
 /// kernel<<<configuration>>>(arguments...): returns when the grid has been executed, and throws what run() throws.
 template <class Kernel, class... Arguments>
 void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
-  const cudaLaunchConfig_t& launch = configuration.launch;
-  check_launch(launch, configuration.site);
-  const PlainCall<Kernel, std::decay_t<const Arguments&>...> call{kernel, {arguments...}};
-  Launch all = launch_of(launch);
-  all.thread = decltype(call)::run;
-  all.kernel = &call;
-  all.kernel_bytes = sizeof call;
-  run(all);
+  check_launch(configuration.launch, configuration.site);
+  launch(configuration.launch, PlainCall<Kernel, std::decay_t<const Arguments&>...>{kernel, {arguments...}});
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.
