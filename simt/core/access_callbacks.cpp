@@ -4,6 +4,7 @@
 
 #include "core/block.hpp"
 #include "core/code_runs.hpp"
+#include "core/program.hpp"
 #include "simt/device_memory.hpp"
 
 #include <algorithm>
@@ -15,9 +16,20 @@
 
 namespace {
 
+/// Pieces of straight code that ran since the last access to memory other than stacks.
+constinit thread_local std::uint64_t pieces = 0;
+/// A loop that goes through so many has no end.
+constexpr std::uint64_t ENDLESS = 1ULL << 31U;
+
+/// The block that runs here, if its kernel is observed, or null.
+simt::Block* observed() {
+  simt::Block* const block = simt::Block::on_this_thread();
+  return block != nullptr && block->watched() ? block : nullptr;
+}
+
 void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code, bool strong = false) {
-  if (simt::Block* const block = simt::Block::on_this_thread();
-      block != nullptr && block->watched() && !block->scheduler().on_stack(address)) {
+  if (simt::Block* const block = observed(); block != nullptr && !block->scheduler().on_stack(address)) {
+    pieces = 0;
     block->access({static_cast<const std::byte*>(address), bytes, write, aligned, false, strong}, code);
   }
 }
@@ -36,14 +48,14 @@ void access_words(const void* address, std::size_t bytes, bool write, const void
 
 /// A kernel takes memory from the device's heap, and others call `allocate`.
 void* allocated(std::size_t bytes, void* (*allocate)(std::size_t)) {
-  if (const simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
-    const simt::InExecutor in_executor;
-    return simt::allocate(bytes);
+  if (observed() == nullptr) {
+    return allocate(bytes);
   }
-  return allocate(bytes);
+  const simt::InExecutor in_executor;
+  return simt::allocate(bytes);
 }
 void release(void* memory, void (*otherwise)(void*)) {
-  if (const simt::Block* const block = simt::Block::on_this_thread(); block != nullptr && block->watched()) {
+  if (observed() != nullptr) {
     const simt::InExecutor in_executor;
     if (simt::release(memory)) {
       return;
@@ -168,7 +180,14 @@ void __wrap__ZdlPvm(void* memory, std::size_t) { release(memory, operator delete
 void __wrap__ZdaPv(void* memory) { release(memory, operator delete[]); }
 void __wrap__ZdaPvm(void* memory, std::size_t) { release(memory, operator delete[]); }
 
-void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
+void __sanitizer_cov_trace_pc() {
+  simt::code_runs.add(__builtin_return_address(0));
+  if (++pieces == ENDLESS && observed() != nullptr) {
+    const simt::InExecutor in_kernel;
+    in_kernel->freeze("runs for ever at " + simt::source_line(__builtin_return_address(0)) +
+                      ", where it looks at no memory");
+  }
+}
 
 }  // extern "C"
 // NOLINTEND(bugprone-reserved-identifier)

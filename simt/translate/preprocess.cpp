@@ -97,17 +97,10 @@ void restore_letters(std::string& text) {
   for (std::size_t at = text.find("\\U"); at != text.npos; at = text.find("\\U", at + 1)) {
     const std::string digits = text.substr(at + 2, DIGITS);
     char* end = nullptr;
-    unsigned long code = std::strtoul(digits.c_str(), &end, 16);
-    if (code < 0x80 || end != digits.c_str() + DIGITS || (at > 0 && text[at - 1] == '\\')) {
-      continue;
+    const unsigned long code = std::strtoul(digits.c_str(), &end, 16);
+    if (end == digits.c_str() + DIGITS && !(at > 0 && text[at - 1] == '\\')) {
+      text.replace(at, 2 + DIGITS, fs::path(std::u32string(1, code)).string());
     }
-    std::string letter;
-    unsigned first = 0x40;  // what the first byte has no room for
-    for (; code >= first; code >>= 6U, first /= 2) {
-      letter.insert(letter.begin(), static_cast<char>(0x80 | (code & 0x3F)));
-    }
-    letter.insert(letter.begin(), static_cast<char>(0x100 - 2 * first + code));
-    text.replace(at, 2 + DIGITS, letter);
   }
 }
 

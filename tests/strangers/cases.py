@@ -1180,4 +1180,12 @@ int main() {
         ("the executor does not model pipelines whose threads have different roles",),
     ),
     right("a_kernel_with_a_chinese_name", launching().replace("mm", "乘法核").replace("float s", "float 和").replace("s += ", "和 += ").replace("= s;", "= 和;")),
+    failing(
+        "a_loop_without_an_end",
+        launching(k="int k = 0; k < K; k += 4").replace("s += ", "for (int i = 0; i < 4;) if (k + i < K) s += ").replace(
+            "A[r * K + k] * B[k * N + c]", "A[r * K + k + i] * B[(k + i++) * N + c]"
+        ),
+        "runs for ever at file.cu:4 in mm",
+        sizes="1x1x9",
+    ),
 ]

@@ -201,26 +201,20 @@ cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size);
 /// Of a __device__ or __constant__ variable.
 template <class T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* source, std::size_t bytes, std::size_t offset = 0,
-                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
-    return error;
-  }
-  return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset, source, bytes, kind);
-}
-template <class T>
-cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* source, std::size_t bytes, std::size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t = nullptr) {
-  return cudaMemcpyToSymbol(symbol, source, bytes, offset, kind);
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr) {
+  const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol);
+  char* const begin = reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol));
+  return error != cudaSuccess ? error : cudaMemcpy(begin + offset, source, bytes, kind);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t bytes, std::size_t offset = 0,
-                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
-    return error;
-  }
-  return cudaMemcpy(destination, reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset,
-                    bytes, kind);
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = nullptr) {
+  const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol);
+  const char* const begin = reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol));
+  return error != cudaSuccess ? error : cudaMemcpy(destination, begin + offset, bytes, kind);
 }
+#define cudaMemcpyToSymbolAsync cudaMemcpyToSymbol
+#define cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbol
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
   *address = const_cast<std::remove_cv_t<T>*>(&symbol);
