@@ -231,7 +231,7 @@ void prepare() {
   cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
   cudaMemcpyToSymbolAsync(scratch, &memory, sizeof memory, 0, cudaMemcpyHostToDevice);
   cudaLaunchHostFunc(0, done, &flag);
-  if (cudaStreamQuery(0) != cudaSuccess || flag != 1 || clock == 0) printf("%s", about(cudaErrorIllegalAddress)), abort();
+  if (cudaStreamQuery(0) != cudaSuccess || flag != 1 || clock == 0) puts(about(cudaErrorIllegalAddress)), abort();
 }
 void run"""
 ROLES = """
@@ -1149,9 +1149,13 @@ int main() {
     ),
     # ---- What the executor has to know of the language and the library ----
     right("memory_by_memcpy_and_the_like", by_memcpy("A + r * K + k, min(16, K - k) * 4")),
-    failing("a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"),
+    failing(
+        "a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"
+    ),
     right("device_variables_of_a_class_and_a_template", CLASS_VARIABLES),
-    failing("a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"),
+    failing(
+        "a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"
+    ),
     right("memory_of_the_device's_heap", ON_HEAP),
     failing("memory_of_the_heap_that_was_given_back", ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
     right("arguments_that_convert", CONVERTED),
@@ -1172,19 +1176,29 @@ int main() {
         "a_module_of_pybind11_that_is_not_there",
         "#include <pybind11/pybind11.h>\n" + launching() + 'PYBIND11_MODULE(mine, m) { m.def("run", &run); }\n',
     ),
-    right("calls_and_names_of_hosts", launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS)),
+    right(
+        "calls_and_names_of_hosts",
+        launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS),
+    ),
     Case(
         "a_pipeline_with_roles",
         "#include <cooperative_groups.h>\n#include <cuda/pipeline>\n" + launching().replace("float s = 0;", ROLES),
         "not_supported",
         ("the executor does not model pipelines whose threads have different roles",),
     ),
-    right("a_kernel_with_a_chinese_name", launching().replace("mm", "乘法核").replace("float s", "float 和").replace("s += ", "和 += ").replace("= s;", "= 和;")),
+    right(
+        "a_kernel_with_a_chinese_name",
+        launching()
+        .replace("mm", "乘法核")
+        .replace("float s", "float 和")
+        .replace("s += ", "和 += ")
+        .replace("= s;", "= 和;"),
+    ),
     failing(
         "a_loop_without_an_end",
-        launching(k="int k = 0; k < K; k += 4").replace("s += ", "for (int i = 0; i < 4;) if (k + i < K) s += ").replace(
-            "A[r * K + k] * B[k * N + c]", "A[r * K + k + i] * B[(k + i++) * N + c]"
-        ),
+        launching(k="int k = 0; k < K; k += 4")
+        .replace("s += ", "for (int i = 0; i < 4;) if (k + i < K) s += ")
+        .replace("A[r * K + k] * B[k * N + c]", "A[r * K + k + i] * B[(k + i++) * N + c]"),
         "runs for ever at file.cu:4 in mm",
         sizes="1x1x9",
     ),
