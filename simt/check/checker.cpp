@@ -4,6 +4,7 @@
 #include "core/scheduler.hpp"
 #include "core/shared_memory.hpp"
 #include "core/workers.hpp"
+#include "simt/device_memory.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -511,7 +512,9 @@ Complaint BlockChecker::access_global(ThreadNumber thread, const Access& access,
     }
     return std::nullopt;
   }
-  return describe_outside(access, CheckedArrays::current()->entries());
+  return is_allocated(access.address, access.bytes) || is_data_of_program(access.address, access.write)
+             ? std::nullopt
+             : Complaint(describe_outside(access, CheckedArrays::current()->entries()));
 }
 
 }  // namespace simt

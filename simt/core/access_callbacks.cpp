@@ -4,20 +4,83 @@
 
 #include "core/block.hpp"
 #include "core/code_runs.hpp"
+#include "core/program.hpp"
+#include "simt/device_memory.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 
 namespace {
 
+/// Pieces of straight code that ran since the last access to memory other than stacks.
+constinit thread_local std::uint64_t pieces = 0;
+/// A loop that goes through so many has no end.
+constexpr std::uint64_t ENDLESS = 1ULL << 31U;
+
+/// The block that runs here, if its kernel is observed, or null.
+simt::Block* observed() {
+  simt::Block* const block = simt::Block::on_this_thread();
+  return block != nullptr && block->watched() ? block : nullptr;
+}
+
 void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code, bool strong = false) {
-  if (simt::Block* const block = simt::Block::on_this_thread();
-      block != nullptr && block->watched() && !block->scheduler().on_stack(address)) {
+  if (simt::Block* const block = observed(); block != nullptr && !block->scheduler().on_stack(address)) {
+    pieces = 0;
     block->access({static_cast<const std::byte*>(address), bytes, write, aligned, false, strong}, code);
   }
 }
 
+/// Word by word: what is copied at once may be several rows of a matrix.
+void access_words(const void* address, std::size_t bytes, bool write, const void* code) {
+  constexpr std::size_t WORD = 4;
+  const auto* at = static_cast<const std::byte*>(address);
+  for (const auto* const end = at + bytes; at < end;) {
+    const std::size_t in_word = WORD - reinterpret_cast<std::uintptr_t>(at) % WORD;
+    const auto part = static_cast<unsigned>(std::min<std::size_t>(in_word, static_cast<std::size_t>(end - at)));
+    access(at, part, write, false, code);
+    at += part;
+  }
+}
+
+/// A kernel takes memory from the device's heap, and others call `allocate`.
+void* allocated(std::size_t bytes, void* (*allocate)(std::size_t)) {
+  if (observed() == nullptr) {
+    return allocate(bytes);
+  }
+  const simt::InExecutor in_executor;
+  return simt::allocate(bytes);
+}
+void release(void* memory, void (*otherwise)(void*)) {
+  if (observed() != nullptr) {
+    const simt::InExecutor in_executor;
+    if (simt::release(memory)) {
+      return;
+    }
+  }
+  otherwise(memory);
+}
+
 }  // namespace
+
+namespace simt {
+
+// Of memory_functions.hpp, whose macros are not for this file.
+void* move_memory(void* to, const void* from, std::size_t bytes) {
+  access_words(from, bytes, false, __builtin_return_address(0));
+  access_words(to, bytes, true, __builtin_return_address(0));
+  return std::memmove(to, from, bytes);
+}
+
+void* set_memory(void* to, int value, std::size_t bytes) {
+  access_words(to, bytes, true, __builtin_return_address(0));
+  return std::memset(to, value, bytes);
+}
+
+}  // namespace simt
 
 #define SIMT_VOLATILE(bytes)                                                \
   void __tsan_volatile_read##bytes(void* address) {                         \
@@ -107,7 +170,24 @@ SIMT_ATOMICS(64)
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-void __sanitizer_cov_trace_pc() { simt::code_runs.add(__builtin_return_address(0)); }
+// What files of users call for malloc(), new, free() and delete.
+void* __wrap_malloc(std::size_t bytes) { return allocated(bytes, std::malloc); }
+void* __wrap__Znwm(std::size_t bytes) { return allocated(bytes, operator new); }
+void* __wrap__Znam(std::size_t bytes) { return allocated(bytes, operator new[]); }
+void __wrap_free(void* memory) { release(memory, std::free); }
+void __wrap__ZdlPv(void* memory) { release(memory, operator delete); }
+void __wrap__ZdlPvm(void* memory, std::size_t) { release(memory, operator delete); }
+void __wrap__ZdaPv(void* memory) { release(memory, operator delete[]); }
+void __wrap__ZdaPvm(void* memory, std::size_t) { release(memory, operator delete[]); }
+
+void __sanitizer_cov_trace_pc() {
+  simt::code_runs.add(__builtin_return_address(0));
+  if (++pieces == ENDLESS && observed() != nullptr) {
+    const simt::InExecutor in_kernel;
+    in_kernel->freeze("runs for ever at " + simt::source_line(__builtin_return_address(0)) +
+                      ", where it looks at no memory");
+  }
+}
 
 }  // extern "C"
 // NOLINTEND(bugprone-reserved-identifier)

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -103,39 +104,31 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  switch (attribute) {
-    case cudaDevAttrMultiProcessorCount:
-      *value = multiprocessors();
-      return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
-      return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = 0;
-      return cudaSuccess;
-    case cudaDevAttrMaxThreadsPerBlock:
-      *value = simt::MAX_THREADS_PER_BLOCK;
-      return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      *value = simt::MAX_STATIC_SMEM;
-      return cudaSuccess;
-    case cudaDevAttrWarpSize:
-      *value = simt::WARP;
-      return cudaSuccess;
-    case cudaDevAttrL2CacheSize:
-      *value = cudaDeviceProp().l2CacheSize;
-      return cudaSuccess;
-    case cudaDevAttrCooperativeLaunch:
-      *value = 1;
-      return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = static_cast<int>(cudaDeviceProp().sharedMemPerMultiprocessor);
-      return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = simt::MAX_DYNAMIC_SMEM;
-      return cudaSuccess;
+  const cudaDeviceProp device{};
+  const std::map<cudaDeviceAttr, std::size_t> values{
+      {cudaDevAttrMaxThreadsPerBlock, simt::MAX_THREADS_PER_BLOCK},
+      {cudaDevAttrMaxSharedMemoryPerBlock, simt::MAX_STATIC_SMEM},
+      {cudaDevAttrTotalConstantMemory, device.totalConstMem},
+      {cudaDevAttrWarpSize, simt::WARP},
+      {cudaDevAttrMaxRegistersPerBlock, device.regsPerBlock},
+      {cudaDevAttrClockRate, device.clockRate},
+      {cudaDevAttrMultiProcessorCount, multiprocessors()},
+      {cudaDevAttrMemoryClockRate, device.memoryClockRate},
+      {cudaDevAttrGlobalMemoryBusWidth, device.memoryBusWidth},
+      {cudaDevAttrL2CacheSize, device.l2CacheSize},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, device.maxThreadsPerMultiProcessor},
+      {cudaDevAttrComputeCapabilityMajor, device.major},
+      {cudaDevAttrComputeCapabilityMinor, device.minor},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.sharedMemPerMultiprocessor},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, device.regsPerMultiprocessor},
+      {cudaDevAttrCooperativeLaunch, 1},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, simt::MAX_DYNAMIC_SMEM}};
+  const auto found = values.find(attribute);
+  if (found == values.end()) {
+    return refuse("invalid argument: an attribute that the executor does not know");
   }
-  return refuse("invalid argument: an attribute that the executor does not know");
+  *value = static_cast<int>(found->second);
+  return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -66,6 +67,16 @@ bool release(void* memory) {
   }
   ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
   return true;
+}
+
+bool is_allocated(const void* begin, std::size_t bytes) {
+  const std::lock_guard lock(live().mutex);
+  const auto behind = live().all.upper_bound(const_cast<void*>(begin));
+  if (behind == live().all.begin()) {
+    return false;
+  }
+  const Allocation& memory = std::prev(behind)->second;
+  return static_cast<const std::byte*>(begin) + bytes <= static_cast<const std::byte*>(memory.begin) + memory.bytes;
 }
 
 std::vector<Allocation> allocations() {

@@ -1,5 +1,6 @@
 #include "core/program.hpp"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -131,6 +132,28 @@ Program Program::of(const void* code) {
       },
       &search);
   return search.found;
+}
+
+bool is_data_of_program(const void* address, bool write) {
+  const auto is_constant = [](dl_phdr_info* info, std::size_t, void* wanted) {
+    return std::any_of(
+               info->dlpi_phdr, info->dlpi_phdr + info->dlpi_phnum,
+               [&](const ElfW(Phdr) & part) {
+                 return (part.p_type == PT_GNU_RELRO || (part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0)) &&
+                        reinterpret_cast<std::uintptr_t>(wanted) - info->dlpi_addr - part.p_vaddr < part.p_memsz;
+               })
+               ? 1
+               : 0;
+  };
+  if (!write && dl_iterate_phdr(is_constant, const_cast<void*>(address)) != 0) {
+    return true;
+  }
+  // The compiler has one weak symbol for a template's variable, wherever that is used.
+  Dl_info object{};
+  const ElfW(Sym)* symbol = nullptr;
+  return dladdr1(address, &object, reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)), RTLD_DL_SYMENT) != 0 &&
+         symbol != nullptr && ELF64_ST_BIND(symbol->st_info) == STB_WEAK &&
+         ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
 }
 
 std::vector<std::string> output_of(const std::string& command) {

@@ -27,6 +27,10 @@ struct Program {
   std::uintptr_t in_file(const void* code) const { return reinterpret_cast<std::uintptr_t>(code) - base; }
 };
 
+/// Whether the program, or what it has loaded, has data there that its code may use without being told of: constants
+/// and tables of virtual functions, which are read, and variables of templates.
+bool is_data_of_program(const void* address, bool write);
+
 /// The lines that a shell command prints; empty if it can not be run.
 std::vector<std::string> output_of(const std::string& command);
 

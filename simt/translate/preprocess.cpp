@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -90,6 +91,19 @@ void join_launches(std::string& text, const std::vector<Token>& tokens) {
   }
 }
 
+/// Letters of names, of which the preprocessor makes \U00007532, in UTF-8 again.
+void restore_letters(std::string& text) {
+  constexpr std::size_t DIGITS = 8;
+  for (std::size_t at = text.find("\\U"); at != text.npos; at = text.find("\\U", at + 1)) {
+    const std::string digits = text.substr(at + 2, DIGITS);
+    char* end = nullptr;
+    const unsigned long code = std::strtoul(digits.c_str(), &end, 16);
+    if (end == digits.c_str() + DIGITS && !(at > 0 && text[at - 1] == '\\')) {
+      text.replace(at, 2 + DIGITS, fs::path(std::u32string(1, code)).string());
+    }
+  }
+}
+
 }  // namespace
 
 ProgramEnd run_program(const std::vector<std::string>& words) {
@@ -158,6 +172,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
       result.missing.push_back(missing);
     }
   }
+  restore_letters(result.text);
   std::set<fs::path> known{unit};
   const std::vector<Token> tokens = tokens_of(result.text, is_foreign);
   join_launches(result.text, tokens);

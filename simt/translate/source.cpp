@@ -106,8 +106,9 @@ std::vector<Parameter> parameters_of(Tokens tokens) {
 
 /// Words that a bracket may follow without being a function's list of parameters.
 bool is_attribute(std::string_view word) {
-  constexpr std::array ATTRIBUTES{"__launch_bounds__", "__attribute__", "__align__",        "alignas", "decltype",
-                                  "noexcept",          "__declspec",    "__cluster_dims__", "requires"};
+  constexpr std::array ATTRIBUTES{"__launch_bounds__", "__attribute__", "__align__",     "alignas",
+                                  "decltype",          "noexcept",      "__declspec",    "__cluster_dims__",
+                                  "requires",          "__maxnreg__",   "__block_size__"};
   return std::ranges::find(ATTRIBUTES, word) != ATTRIBUTES.end();
 }
 
@@ -221,6 +222,8 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
         item.name = std::ranges::find(head, std::string_view("{"), &Token::text) == head.end() ? item.name : "";
       } else if (head.size() > 3 && head[2].text == "=" && (head[0].text == "using" || head[0].text == "namespace")) {
         item.name = head[1].text;  // an alias
+      } else if (opens && head.size() > 1 && is_word(head[0]) && head[1].text == "(") {
+        item.name = head[0].text;  // a macro that nobody has declared, such as PYBIND11_MODULE
       } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
         item.function = function_of(head, namespaces);
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member

@@ -9,7 +9,10 @@
 namespace simt {
 namespace {
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
+bool is_letter(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return std::isalpha(code) != 0 || c == '_' || c == '$' || code >= 0x80;  // all that is not ASCII is part of names
+}
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 

@@ -74,7 +74,8 @@ class Translator {
     if (is(at, "__align__") && is(open, "(")) {
       texts_[at] = "__attribute__((aligned";
       texts_[partner(open)] = ")))";
-    } else if (is_any(at, {"__launch_bounds__", "__cluster_dims__"}) && is(open, "(")) {
+    } else if (is_any(at, {"__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__block_size__"}) &&
+               is(open, "(")) {
       clear(at, partner(open));
     }
   }
@@ -278,7 +279,7 @@ class Translator {
         texts_[argument] = "nullptr";
       }
     }
-    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] const auto&... simt_arguments) { ";
+    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
     texts_[at] = "(simt_arguments...); }, simt::Configuration(";
     texts_[end].assign(1, ')');
     texts_[end + 1].clear();
@@ -542,6 +543,7 @@ class Translator {
       return;
     }
     const Position begin = statement_begin(at);
+    Position names = begin;
     int angles = 0;
     Position here = begin;
     for (; !ends(here); ++here) {
@@ -549,7 +551,9 @@ class Translator {
         here = behind - 1;
       } else if (is(here, "decltype")) {
         here = partner(here + 1);
-      } else if (is_any(here, {"extern", "template", "operator", "struct", "class", "union", "using"}) ||
+      } else if (is(here, "{") && names == begin && has_between(begin, here, {"struct", "class", "union"})) {
+        names = here = partner(here);  // variables of this class may stand behind it
+      } else if (is_any(here, {"extern", "template", "operator", "using"}) ||
                  (angles == 0 && is_any(here, {"(", "{"}))) {
         return;
       } else if (angle(here) != 0) {
@@ -565,7 +569,7 @@ class Translator {
     registered_ = end;
     const bool constant = has_between(begin, end, {"__constant__", "constexpr", "const"});
     texts_[end] = ";";
-    for (const Position name : declared_names(begin, end)) {
+    for (const Position name : declared_names(names, end)) {
       const std::string text(tokens_[name].text);
       texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
       texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);

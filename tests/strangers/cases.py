@@ -163,6 +163,125 @@ __device__ float cut(float x) {{
     return cut + launching(term="cut(A[r * K + k]) * cut(B[k * N + c])")
 
 
+def by_memcpy(source: str) -> str:
+    """A kernel that takes its rows of A from there by memcpy(), and those of B by std::copy()."""
+    return f"""
+#include <algorithm>
+#include <cstring>
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
+  __shared__ float As[16][16], Bs[16][16];
+  int x = threadIdx.x, y = threadIdx.y, r = blockIdx.y * 16 + y, c0 = blockIdx.x * 16;
+  float s = 0;
+  for (int k = 0; k < K; k += 16) {{
+    if (x == 0) {{
+      std::memset(As[y], 0, 64);
+      if (r < M) memcpy(As[y], {source});
+      std::fill(Bs[y], Bs[y] + 16, 0.f);
+      if (k + y < K) std::copy(B + (k + y) * N + c0, B + (k + y) * N + std::min(c0 + 16, N), Bs[y]);
+    }}
+    __syncthreads();
+    for (int i = 0; i < 16; ++i) s += As[y][i] * Bs[i][x];
+    __syncthreads();
+  }}
+  if (r < M && c0 + x < N) C[r * N + c0 + x] = s;
+}}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {{
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}}
+"""
+
+
+CLASS_VARIABLES = """
+__constant__ struct Dims { int m, n, one[2]; } dims;
+static __device__ struct Dims k_alone;
+template <class T> __constant__ T unit = T(1);
+template <int TAG> __device__ int extents[1];
+__global__ void mm(const float* A, const float* B, float* C) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x, M = extents<2>[0];
+  if (r >= M || c >= dims.n) return;
+  float s = 0;
+  for (int k = 0; k < k_alone.m; ++k) s += A[r * k_alone.m + k] * B[k * dims.n + c];
+  C[r * dims.n + c] = s * unit<float> * dims.one[0];
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  Dims host{M, N, 1}, k{K};
+  cudaMemcpyToSymbol(dims, &host, sizeof host);
+  cudaMemcpyToSymbol(k_alone, &k, sizeof k);
+  cudaMemcpyToSymbol(extents<2>, &M, sizeof M);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C);
+}
+"""
+CONVERTED = (
+    """
+#include <cuda_runtime.h>
+struct Buffer {
+  float* memory = nullptr;
+  explicit Buffer(size_t count) { cudaMalloc(&memory, count * sizeof(float)); }
+  Buffer(const Buffer&) = delete;
+  ~Buffer() { cudaFree(memory); }
+  operator float*() { return memory; }
+};
+"""
+    + ALONE
+    + """
+void matmul(const float* hostA, const float* hostB, float* hostC, int M, int N, int K) {
+  Buffer A(M * K), B(K * N), C(M * N);
+  cudaMemcpy(A, hostA, sizeof(float) * M * K, cudaMemcpyHostToDevice);
+  cudaMemcpy(B, hostB, sizeof(float) * K * N, cudaMemcpyHostToDevice);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+  cudaMemcpy(hostC, C, sizeof(float) * M * N, cudaMemcpyDeviceToHost);
+}
+"""
+)
+ATTRIBUTES = launching().replace("void mm(", "void __maxnreg__(64) __block_size__((16, 16, 1)) mm(")
+HOST_CALLS = """
+__device__ float* scratch;
+const char* about(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress: return "address";
+    case cudaErrorLaunchOutOfResources: return "resources";
+    default: return cudaGetErrorString(error);
+  }
+}
+void CUDART_CB done(void* flag) { *static_cast<int*>(flag) = 1; }
+void prepare() {
+  int clock = 0, flag = 0;
+  float* memory = nullptr;
+  cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
+  cudaMemcpyToSymbolAsync(scratch, &memory, sizeof memory, 0, cudaMemcpyHostToDevice);
+  cudaLaunchHostFunc(0, done, &flag);
+  if (cudaStreamQuery(0) != cudaSuccess || flag != 1 || clock == 0) puts(about(cudaErrorIllegalAddress)), abort();
+}
+void run"""
+ROLES = """
+__shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, cuda::pipeline_role::producer);
+  pipe.producer_acquire();
+  float s = 0;"""
+ON_HEAP = """
+struct Term { __device__ virtual float of(float a, float b) const = 0; };
+struct Product : Term { __device__ float of(float a, float b) const override { return a * b; } };
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r >= M || c >= N) return;
+  static const int order[4] = {0, 1, 2, 3};
+  float* column = new float[K];
+  int* count = (int*)malloc(sizeof(int));
+  const Term* term = new Product;
+  for (int k = 0; k < K; ++k) column[k] = B[k * N + c];
+  *count = K + order[r % 4] - r % 4;
+  float s = 0;
+  if (r == M) delete[] column;
+  for (int k = 0; k < *count; ++k) s += term->of(A[r * K + k], column[k]);
+  free(count);
+  C[r * N + c] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}
+"""
+
+
 IN_COLUMNS = """
 #define REAL float
 #define COUNT int
@@ -1191,5 +1310,60 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
     wrong(
         "operands_of_8_bits", launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"
+    ),
+    # ---- What the executor has to know of the language and the library ----
+    right("memory_by_memcpy_and_the_like", by_memcpy("A + r * K + k, min(16, K - k) * 4")),
+    failing(
+        "a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"
+    ),
+    right("device_variables_of_a_class_and_a_template", CLASS_VARIABLES),
+    failing(
+        "a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"
+    ),
+    right("memory_of_the_device's_heap", ON_HEAP),
+    failing("memory_of_the_heap_that_was_given_back", ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
+    right("arguments_that_convert", CONVERTED),
+    right("arguments_that_convert_and_can_be_copied", CONVERTED.replace("Buffer(const Buffer&) = delete;", "")),
+    refused(
+        "a_launch_with_too_few_arguments_without_the_executor's_templates",
+        launching().replace("B, C, M, N, K)", "B, C, M, N)").replace("  mm", "  sum = 0;\n  mm"),
+        "| ^~~ file.cu:8:",
+        "error: too few arguments to function",
+    ),
+    refused(
+        "shared_memory_of_an_unknown_extent",
+        '#include "tiles.h"\n' + launching().replace("float s = 0;", "__shared__ float As[TILE]; float s = 0;"),
+        "nothing declares TILE (file.cu:5) file.cu:1: tiles.h is not there",
+    ),
+    right("other_attributes_of_kernels", ATTRIBUTES),
+    right(
+        "a_module_of_pybind11_that_is_not_there",
+        "#include <pybind11/pybind11.h>\n" + launching() + 'PYBIND11_MODULE(mine, m) { m.def("run", &run); }\n',
+    ),
+    right(
+        "calls_and_names_of_hosts",
+        launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS),
+    ),
+    Case(
+        "a_pipeline_with_roles",
+        "#include <cooperative_groups.h>\n#include <cuda/pipeline>\n" + launching().replace("float s = 0;", ROLES),
+        "not_supported",
+        ("the executor does not model pipelines whose threads have different roles",),
+    ),
+    right(
+        "a_kernel_with_a_chinese_name",
+        launching()
+        .replace("mm", "乘法核")
+        .replace("float s", "float 和")
+        .replace("s += ", "和 += ")
+        .replace("= s;", "= 和;"),
+    ),
+    failing(
+        "a_loop_without_an_end",
+        launching(k="int k = 0; k < K; k += 4")
+        .replace("s += ", "for (int i = 0; i < 4;) if (k + i < K) s += ")
+        .replace("A[r * K + k] * B[k * N + c]", "A[r * K + k + i] * B[(k + i++) * N + c]"),
+        "runs for ever at file.cu:4 in mm",
+        sizes="1x1x9",
     ),
 ]

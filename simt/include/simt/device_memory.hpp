@@ -26,6 +26,9 @@ bool release(void* memory);
 /// All that have not been released, in the order of their addresses.
 std::vector<Allocation> allocations();
 
+/// Whether all of it belongs to one that has not been released.
+bool is_allocated(const void* begin, std::size_t bytes);
+
 /// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
 class DeviceVariable {
  public:

@@ -3,6 +3,8 @@
 // What translations of plain CUDA (plain_cuda.hpp) begin with: what nvcc declares for every file, and what the
 // translator's launches, shared variables and inline assembly call.
 
+#include <simt/memory_functions.hpp>
+
 #include <simt/device_memory.hpp>
 #include <simt/launches.hpp>
 #include <simt/ptx_instructions.hpp>
@@ -54,15 +56,6 @@
 #undef __shared__
 #define __shared__ __shared__
 
-// Translations that are compiled for several targets have the word itself until then.
-#ifndef SIMT_IS_CHECKED
-#ifdef SIMT_CHECKED
-#define SIMT_IS_CHECKED true
-#else
-#define SIMT_IS_CHECKED false
-#endif
-#endif
-
 namespace simt {
 
 /// What stands between <<< and >>>.
@@ -78,27 +71,29 @@ struct Configuration {
 /// Throws Error where no device would take the launch, with the number and the limit.
 void check_launch(const cudaLaunchConfig_t& launch, Site site);
 
+/// What is passed to a kernel, byte by byte: host objects that convert to what it takes are not to be copied.
+template <class T>
+struct Argument {
+  Argument(const T& value) { std::memcpy(bytes, &value, sizeof bytes); }
+  alignas(T) mutable std::byte bytes[sizeof(T)];
+};
+
 template <class Kernel, class... Arguments>
 struct PlainCall {
   Kernel kernel;
-  std::tuple<Arguments...> arguments;
+  std::tuple<Argument<Arguments>...> arguments;
 
   static void run(const void* call) {
-    std::apply(static_cast<const PlainCall*>(call)->kernel, static_cast<const PlainCall*>(call)->arguments);
+    const auto& [kernel, arguments] = *static_cast<const PlainCall*>(call);
+    std::apply([&](const auto&... each) { kernel(reinterpret_cast<Arguments&>(each.bytes)...); }, arguments);
   }
 };
 
 /// kernel<<<configuration>>>(arguments...): returns when the grid has been executed, and throws what run() throws.
 template <class Kernel, class... Arguments>
 void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
-  const cudaLaunchConfig_t& launch = configuration.launch;
-  check_launch(launch, configuration.site);
-  const PlainCall<Kernel, std::decay_t<const Arguments&>...> call{kernel, {arguments...}};
-  Launch all = launch_of(launch);
-  all.thread = decltype(call)::run;
-  all.kernel = &call;
-  all.kernel_bytes = sizeof call;
-  run(all);
+  check_launch(configuration.launch, configuration.site);
+  launch(configuration.launch, PlainCall<Kernel, std::decay_t<const Arguments&>...>{kernel, {arguments...}});
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.

@@ -189,13 +189,13 @@ struct Call {
 };
 
 /// Returns when the grid has been executed. Throws what run() throws: the executor's errors say more than codes.
-template <class... Parameters>
-cudaError_t launch(const cudaLaunchConfig_t& config, const Call<Parameters...>& call) {
+template <class Call>
+cudaError_t launch(const cudaLaunchConfig_t& config, const Call& call) {
   if (const cudaError_t error = check(config); error != cudaSuccess) {
     return error;
   }
   Launch launch = launch_of(config);
-  launch.thread = Call<Parameters...>::run;
+  launch.thread = Call::run;
   launch.kernel = &call;
   launch.kernel_bytes = sizeof call;
   run(launch);

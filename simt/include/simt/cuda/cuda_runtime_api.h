@@ -12,19 +12,27 @@
 /// By this one the helpers of CUDA's samples, which others copy, know that cudaError_t is declared.
 #define __DRIVER_TYPES_H__
 
+// Most are there for switches of files that name them.
+// clang-format off
 enum cudaError {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorNotReady = 600,
-  cudaErrorCooperativeLaunchTooLarge = 720,
-  cudaErrorNotSupported = 801,
-  cudaErrorInvalidClusterSize = 912,
-  cudaErrorUnknown = 999,
+  cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInitializationError = 3,
+  cudaErrorCudartUnloading = 4, cudaErrorInvalidConfiguration = 9, cudaErrorInvalidPitchValue = 12,
+  cudaErrorInvalidSymbol = 13, cudaErrorInvalidHostPointer = 16, cudaErrorInvalidDevicePointer = 17,
+  cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorMissingConfiguration = 52,
+  cudaErrorInvalidDeviceFunction = 98, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
+  cudaErrorStartupFailure = 127, cudaErrorInvalidKernelImage = 200, cudaErrorDeviceUninitialized = 201,
+  cudaErrorNoKernelImageForDevice = 209, cudaErrorECCUncorrectable = 214, cudaErrorInvalidPtx = 218,
+  cudaErrorUnsupportedPtxVersion = 222, cudaErrorFileNotFound = 301, cudaErrorOperatingSystem = 304,
+  cudaErrorInvalidResourceHandle = 400, cudaErrorIllegalState = 401, cudaErrorSymbolNotFound = 500,
+  cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701,
+  cudaErrorLaunchTimeout = 702, cudaErrorPeerAccessAlreadyEnabled = 704, cudaErrorPeerAccessNotEnabled = 705,
+  cudaErrorAssert = 710, cudaErrorHostMemoryAlreadyRegistered = 712, cudaErrorHostMemoryNotRegistered = 713,
+  cudaErrorHardwareStackError = 714, cudaErrorIllegalInstruction = 715, cudaErrorMisalignedAddress = 716,
+  cudaErrorInvalidAddressSpace = 717, cudaErrorInvalidPc = 718, cudaErrorLaunchFailure = 719,
+  cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorNotPermitted = 800, cudaErrorNotSupported = 801,
+  cudaErrorSystemNotReady = 802, cudaErrorTimeout = 909, cudaErrorInvalidClusterSize = 912, cudaErrorUnknown = 999,
 };
+// clang-format on
 using cudaError_t = cudaError;
 
 const char* cudaGetErrorName(cudaError_t error);
@@ -35,6 +43,12 @@ using cudaStream_t = struct CUstream_st*;
 
 /// Every call is complete when it returns, so there is nothing to wait for.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+#define CUDART_CB
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, void (*function)(void*), void* data) {
+  function(data);
+  return cudaSuccess;
+}
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }  // CUDA 12 and before
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
@@ -75,18 +89,17 @@ inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) 
 
 /// The device that kernels are told of: an H200, by simt/gpu_models.hpp.
 cudaError_t cudaGetDevice(int* device);
+// clang-format off
 enum cudaDeviceAttr {
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrWarpSize = 10,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrTotalConstantMemory = 9,
+  cudaDevAttrWarpSize = 10, cudaDevAttrMaxRegistersPerBlock = 12, cudaDevAttrClockRate = 13,
+  cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMemoryClockRate = 36, cudaDevAttrGlobalMemoryBusWidth = 37,
+  cudaDevAttrL2CacheSize = 38, cudaDevAttrMaxThreadsPerMultiProcessor = 39, cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxRegistersPerMultiprocessor = 82, cudaDevAttrCooperativeLaunch = 95,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
+// clang-format on
 /// There is one, number 0.
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
@@ -188,21 +201,20 @@ cudaError_t check_part(std::size_t offset, std::size_t bytes, std::size_t size);
 /// Of a __device__ or __constant__ variable.
 template <class T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* source, std::size_t bytes, std::size_t offset = 0,
-                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
-    return error;
-  }
-  return cudaMemcpy(reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset, source, bytes, kind);
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr) {
+  const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol);
+  char* const begin = reinterpret_cast<char*>(const_cast<std::remove_cv_t<T>*>(&symbol));
+  return error != cudaSuccess ? error : cudaMemcpy(begin + offset, source, bytes, kind);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t bytes, std::size_t offset = 0,
-                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-  if (const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol); error != cudaSuccess) {
-    return error;
-  }
-  return cudaMemcpy(destination, reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol)) + offset,
-                    bytes, kind);
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = nullptr) {
+  const cudaError_t error = simt::check_part(offset, bytes, sizeof symbol);
+  const char* const begin = reinterpret_cast<const char*>(const_cast<std::remove_cv_t<T>*>(&symbol));
+  return error != cudaSuccess ? error : cudaMemcpy(destination, begin + offset, bytes, kind);
 }
+#define cudaMemcpyToSymbolAsync cudaMemcpyToSymbol
+#define cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbol
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
   *address = const_cast<std::remove_cv_t<T>*>(&symbol);
