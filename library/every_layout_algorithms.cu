@@ -286,10 +286,10 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
 
 // The kernel for few lines: microseconds of its start and end, and cycles of a multiprocessor for each k of each long
 // line, with 1 or 4 few ones, with 8 and with 16. Fitted to an H200: docs/lab/libsgemm.md.
-constexpr double FEW_LINES_CALL = 6;
-constexpr double CYCLES_OF_4_LINES = 0.24;
-constexpr double CYCLES_OF_8_LINES = 0.275;
-constexpr double CYCLES_OF_16_LINES = 0.336;
+constexpr double FEW_LINES_CALL = 8;
+constexpr double CYCLES_OF_4_LINES = 0.25;
+constexpr double CYCLES_OF_8_LINES = 0.30;
+constexpr double CYCLES_OF_16_LINES = 0.36;
 constexpr std::int64_t LONGEST_OF_FEW_LINES = std::int64_t{1} << 30;
 
 /// Adds the kernel for a C of at most FEW rows or columns, both of whose operands lie along k.

@@ -103,8 +103,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch
   }
   float sums[FEW][LINES_OF_WARP] = {};
   copy_few(0);
-  // A chunk, and the loads of the next one, all of which is there where it is `whole`: guards take as long as a third
-  // of the products.
+  // A chunk, and the loads of the next one, all of which is there where it is `whole`.
   const auto multiply = [&](int from, auto whole) {
     cp_async_wait_group<0>();
     __syncthreads();
