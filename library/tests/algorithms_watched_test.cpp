@@ -113,6 +113,18 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, WatchedLayoutTest,
                          testing::Values(std::tuple(SGEMM_OP_N, SGEMM_OP_N), std::tuple(SGEMM_OP_T, SGEMM_OP_N),
                                          std::tuple(SGEMM_OP_T, SGEMM_OP_T)));
 
+TEST(WatchedAlgorithmsTest, FewLines) {
+  for (const auto& [m, n, k] : {std::tuple{5, 37, 1028}, {37, 13, 516}}) {
+    const GemmCase product{m, n, k, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, -1.5F, 0.5F};
+    expect_right_while_watched(product.with(SGEMM_ACCURACY_FP32).batched(2), [](const auto&, const GemmBatch& batch) {
+      std::vector<Algorithm> all = every_layout_algorithms(batch, 132);
+      std::erase_if(all, [](const Algorithm& one) { return !one.configuration.ends_with(" few"); });
+      EXPECT_EQ(all.size(), 1);
+      return all;
+    });
+  }
+}
+
 TEST(WatchedAlgorithmsTest, TallProducts) {
   // Lines that split into groups of four, and others. Neither fills its last tile.
   for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 148}, {272, 60, 148}, {100, 270, 150}}) {
