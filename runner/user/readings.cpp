@@ -191,13 +191,14 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
   const Words by_rows = values;
   bool certain = true;
   for (std::size_t i = 0; i < lower.size(); ++i) {
-    if (has(lower[i], "pitch") && values[i].starts_with("ld")) {  // in bytes, as of cudaMallocPitch()
+    const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
+    if (has(lower[i], "pitch") && values[i].starts_with("ld") && has(type, "size_t")) {
+      // In bytes, as of cudaMallocPitch().
       values[i] += " * sizeof(float)";
       certain = false;
     }
     if (contains(values, "batch") && has(lower[i], "stride") && values[i].starts_with("ld")) {  // between products
       const bool padded = std::ranges::count(values, values[i]) > 1;
-      const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
       certain = certain && (padded || has(type, "long") || has(type, "64") || has(type, "size_t"));
       values[i] = (values[i] == "ldb" ? "K * " : "M * ") + (padded ? values[i] : values[i] == "lda" ? "K" : "N");
     }
@@ -407,7 +408,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     }
   }
   const auto is_stride = [](const std::string& value) { return has(value, " * "); };
-  if (readings.certain && sizes.size() >= 3 && !with_extents &&
+  if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents &&
       std::ranges::none_of(readings.all.front().values, is_stride)) {
     add_other_orders(readings.all, summed.empty());
   }
