@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what the tests need and runs them. Tests that need a GPU say "skipped" where there is none.
 #
-#   scripts/test.sh          what every change has to pass: 9 to 13 minutes on two cores, with nothing compiled before
+#   scripts/test.sh          what every change has to pass: 9 to 10 minutes on two cores, with nothing compiled before
 #   scripts/test.sh ROOM...  the tests of these rooms alone: kernels, library, many_gpus, runner, simt, tools
 #   scripts/test.sh --all    all tests, shapes, files of each corpus and GPU architectures, with sanitizers, with and without
 #                            CUDA, and clang-tidy over all files: hours. Steps that have passed at this commit are not
