@@ -128,7 +128,7 @@ Record CaseProcess::run(const Case& item, const Observer& observer) {
   std::set<std::string> tried;
   for (std::size_t reading = 0; accused && !stop_.requested() && reading < launches.size(); ++reading) {
     if (!tried.insert(with_extents(launches[reading], item.size)).second || reading == 0) {
-      continue;  // by a race alone would the same call come out right
+      continue;  // the same call could come out right by a race alone
     }
     Record another = run_as(item, reading, observer);
     if (another.verified) {
@@ -147,7 +147,8 @@ Record CaseProcess::run_as(const Case& item, std::size_t reading, const Observer
     return ask_for(item, reading, observer);
   } catch (const CaseStopped& stopped) {
     const std::string why = stopped.what();
-    const bool unresolved = item.kernel->file && why.ends_with("exit(127)");  // the dynamic loader's
+    // The dynamic loader's end, which no exit() of the file is.
+    const bool unresolved = item.kernel->file && why == "ended the process: exit(127)";
     const std::string undefined = unresolved ? undefined_function(*item.kernel) : "";
     record.stop(stopped.outcome(), undefined.empty() ? why
                                                      : fmt::format("it calls {}, which is declared and not defined{}",

@@ -73,8 +73,7 @@ class Suspect {
     }
     if (all == p_.m * p_.n) {
       return p_.beta == 0.0F ? "; as beta is 0, C held NaN before: all of it is NaN, so it was never written, or it is "
-                               "read, or memory "
-                               "of cudaMalloc() is read that nobody has written"
+                               "read, or memory of cudaMalloc() is read that nobody has written"
                              : "; C is what it was before: it was never written";
     }
     const auto begin_of_last = [](const std::vector<Index>& counts, Index full) {
