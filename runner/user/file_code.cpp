@@ -285,10 +285,12 @@ Extents Code::extents_of(const simt::Function& function) const {
   Words arguments;
   const simt::Function* const kernel = function.is_kernel ? &function : launched_by(function, arguments);
   std::set<long> distances;  // of rows: the largest number that a subscript of each matrix multiplies by
-  const Words matrices =
-      kernel != nullptr && names_of(*kernel, Type::size).empty() ? names_of(*kernel, Type::matrix) : Words();
+  const simt::Function plain = kernel != nullptr ? with_plain_types(*kernel) : simt::Function();
+  const Words matrices = names_of(plain, Type::size).empty() ? names_of(plain, Type::matrix) : Words();
   for (const std::string& matrix : matrices) {
-    long largest = 0;
+    const std::string& type = std::ranges::find(plain.parameters, matrix, &simt::Parameter::name)->type;
+    const std::size_t row = type.find("( * ) [ ");
+    long largest = row == std::string::npos ? 0 : std::atol(type.c_str() + row + std::string_view("( * ) [ ").size());
     const std::regex subscript(fmt::format(R"(\b{}\s*\[([^\]]*)\])", matrix));
     for (const std::string& index : all_matches(body_of(*kernel), subscript)) {
       static const std::regex PRODUCT(R"((\w*)\s*\*\s*(\w*))");
@@ -351,12 +353,16 @@ simt::Function Code::instance_of(const simt::Function& function) const {
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {
-  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*((?:float|int|unsigned|long|size_t|u?int\d+_t)\b[\w ]*);)"
-                                R"(|\btypedef\s+((?:float|int|unsigned|long|size_t)\b[\w ]*?)\s+(\w+)\s*;)");
+  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(\w[\w *]*);|\btypedef\s+(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
-    types[at->str(1) + at->str(4)] = at->str(2) + at->str(3);
+    types[at->str(1) + at->str(4)] = shortened(std::regex_replace(at->str(2) + at->str(3), std::regex(R"(\*)"), " * "));
   }
+  constexpr int DEEPEST = 3;  // of an alias of an alias
+  for (int depth = 0; depth < DEEPEST; ++depth) {
+    replace_words(function, types);
+  }
+  types.clear();
   static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
     const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
@@ -365,6 +371,13 @@ simt::Function Code::with_plain_types(simt::Function function) const {
     }
   }
   replace_words(function, types);
+  for (simt::Parameter& parameter : function.parameters) {  // float (*)[N]: a launch line's N is the problem's
+    const std::size_t extents = parameter.type.find("( * )");
+    for (const auto& [name, number] : extents == std::string::npos ? decltype(numbers_)() : numbers_) {
+      parameter.type = std::regex_replace(parameter.type, std::regex(fmt::format(R"(\[ {} \])", name)),
+                                          fmt::format("[ {} ]", number));
+    }
+  }
   return function;
 }
 

@@ -40,7 +40,7 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
-    words.insert(words.end(), {"--workspace", "4 * (M + N)"});  // of a bias
+    words.insert(words.end(), {"--workspace", "64 * M * N"});  // of a bias, or of sixteen parts of C
   }
   if (!reading.requirement.empty() && !options.requirement) {
     words.insert(words.end(), {"--requires", reading.requirement});

@@ -53,6 +53,7 @@ const std::vector<Row>& table_of_names() {
       {matrices, "(d|dev|device|mat|matrix|gpu|out)?c|out(put)?|res(ult)?s?|dst|dest|ans(wer)?", "C"},
       {matrices, "prod(uct)?|data0\\d*|y", "C"},
       {matrices, "bias", "nullptr"},
+      {matrices, "(work|scratch|tmp|temp|partials?|buf(fer)?)(space|sums?|c|buf(fer)?)?|ws", "workspace"},
       {of_book, "md?", "A"},
       {of_book, "nd?", "B"},
       {of_book, "pd?", "C"},
@@ -233,6 +234,17 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
     }
   }
   const bool with_bias = values.size() == 4 && contains(values, "nullptr");  // which a product has none of
+  if (const auto own = std::ranges::find(values, "workspace"); values.size() == 4 && own != values.end()) {
+    const auto at = own - values.begin();
+    std::vector<simt::Parameter> others = parameters;
+    others.erase(others.begin() + at);
+    Choices choices = matrices_of(others);
+    for (Words& choice : choices.all) {
+      choice.insert(choice.begin() + at, "(float*)workspace");
+    }
+    choices.certain = false;
+    return choices;
+  }
   if (values.size() != 3 && !with_bias) {
     return {};
   }
@@ -311,6 +323,11 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
     // A temporary lasts as long as the call, and has an address as a constant.
     const std::string address = fmt::format("({0}*)&(const {0}&){1}", words[1], made);
     return by_pointer ? address : by_reference && !has(parameter.type, "const") ? "*" + address : made;
+  }
+  if (const std::size_t array = parameter.type.find("( * )"); array != std::string::npos) {  // float (*)[128]
+    std::string type = std::regex_replace(parameter.type, std::regex(R"( \* )"), "*");
+    type = std::regex_replace(type, std::regex(R"( ?\[ (.*?) \])"), "[$1]");
+    return fmt::format("({}){}", type, name);
   }
   return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
 }

@@ -73,14 +73,29 @@ Parameter parameter_of(Tokens tokens) {
   }
   constexpr std::array TYPE_WORDS{"int",  "float", "double", "unsigned", "long", "short",
                                   "char", "bool",  "const",  "size_t",   "auto", "__restrict__"};
-  while (words.size() > 2 && words.back() == "]") {  // float A[]: a pointer
-    words.erase(std::find(words.rbegin(), words.rend(), "[").base() - 1, words.end());
-    words.insert(words.end() - 1, "*");
+  const bool is_array = words.size() > 2 && words.back() == "]";
+  std::vector<std::string_view> array;  // what a pointer is to
+  while (words.size() > 2 && words.back() == "]") {
+    const auto open = std::find(words.rbegin(), words.rend(), "[").base() - 1;
+    array.insert(array.begin(), open, words.end());
+    words.erase(open, words.end());
+  }
+  const bool pointer = words.size() > 4 && words.back() == ")" && words[words.size() - 3] == "*";
+  if (is_array && pointer) {  // float (*A)[N]
+    const std::string_view name = words[words.size() - 2];
+    words.resize(words.size() - 4);
+    words.push_back(name);
+  } else if (is_array) {  // float A[N] and A[][N] are pointers, too
+    array.erase(array.begin(), std::ranges::find(array, std::string_view("]")) + 1);
   }
   if (words.size() > 1 && is_word(tokens_of(words.back()).front()) &&
       std::ranges::find(TYPE_WORDS, words.back()) == TYPE_WORDS.end()) {
     parameter.name = words.back();
     words.pop_back();
+  }
+  if (is_array) {
+    words.insert(words.end(), {array.empty() ? "*" : "( * )"});
+    words.insert(words.end(), array.begin(), array.end());
   }
   parameter.type = joined(words, " ");
   return parameter;

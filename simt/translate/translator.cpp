@@ -111,6 +111,9 @@ class Translator {
       before_[at] = "+";  // reinterpret_cast and templates take a pointer
     } else if (is_any(at, {"__device__", "__constant__", "__managed__"})) {
       device_variable(at);
+    } else if (token.is("static") && in_device_code() &&
+               !has_between(statement_begin(at), find(at, {";", "="}), {"const", "constexpr", "__shared__"})) {
+      before_[statement_begin(at)] += "simt::not_supported(\"static variables of kernels (" + place(at) + ")\"); ";
     } else if (is_any(at, {"cudaLaunchKernel", "cudaLaunchCooperativeKernel"}) && is(at + 1, "(")) {
       drop_cast(at + 2);
     } else if (token.text.starts_with("cudaMalloc") && is(at + 1, "(") && !is(at - 1, "::") &&

@@ -667,6 +667,25 @@ void bmm(const float* A, const float* B, float* C, int batch, int M, int N, int 
 """
 
 
+SPLIT_K = """
+__global__ void part(const float* A, const float* B, float* parts, int M, int N, int K) {
+  int i = blockIdx.x * 256 + threadIdx.x, half = blockIdx.y;
+  float s = 0;
+  for (int k = half; i < M * N && k < K; k += 2) s += A[i / N * K + k] * B[k * N + i % N];
+  if (i < M * N) parts[half * M * N + i] = s;
+}
+__global__ void sum(const float* parts, float* C, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) C[i] = parts[i] + parts[n + i];
+}
+void split_k(const float* A, const float* B, float* C, float* workspace, int M, int N, int K) {
+  int blocks = (M * N + 255) / 256;
+  part<<<dim3(blocks, 2), 256>>>(A, B, workspace, M, N, K);
+  sum<<<blocks, 256>>>(workspace, C, M * N);
+}
+"""
+
+
 def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
     return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
 
@@ -1366,4 +1385,32 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "runs for ever at file.cu:4 in mm",
         sizes="1x1x9",
     ),
+    asking(
+        "matrices_as_arrays_of_arrays",
+        "#define N 48\n"
+        + naive("float A[N][N], const float (*B)[N], float C[][N]", "N", "N", "N")
+        .replace("a[r * N + i] * b[i * N + col]", "A[r][i] * B[i][col]")
+        .replace("c[r * N + col]", "C[r][col]"),
+        "mm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>((float (*)[48])A, (const float (*)[48])B, (float"
+        " (*)[48])C)",
+        sizes="48",
+    ),
+    right(
+        "aliases_of_pointers",
+        "typedef float real;\ntypedef const real* __restrict__ input;\nusing output = real*;\n"
+        + launching().replace("const float* A, const float* B, float* C", "input A, input B, output C"),
+    ),
+    right(
+        "a_function_of_c++20's_name",
+        "#include <cmath>\nusing namespace std;\n"
+        "__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
+        + launching(stored="C[r * N + c] = lerp(0.0f, s, 1.0f);"),
+    ),
+    Case(
+        "a_static_variable_of_a_kernel",
+        launching().replace("float s = 0;", "static __device__ int n; ++n; float s = 0;"),
+        "not_supported",
+        ("the executor does not model static variables of kernels (file.cu:4)",),
+    ),
+    asking("a_workspace_as_a_parameter", SPLIT_K, "(A, B, C, (float*)workspace, M, N, K)' --workspace '64 * M * N'"),
 ]

@@ -3,6 +3,9 @@
 // What translations of plain CUDA (plain_cuda.hpp) begin with: what nvcc declares for every file, and what the
 // translator's launches, shared variables and inline assembly call.
 
+// C++20's lerp() is in the global namespace, where files have one of their own.
+#define lerp lerp_of_cmath
+
 #include <simt/memory_functions.hpp>
 
 #include <simt/device_memory.hpp>
@@ -22,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#undef lerp
 
 // The one compilation stands for nvcc's two, and decides what belongs to the device: host code is compiled as if it
 // did.
