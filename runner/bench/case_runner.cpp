@@ -35,7 +35,8 @@ void require_layout(const Kernel& kernel, const Size& size) {
   }
   if (size.transposed_a || size.transposed_b) {
     throw CaseStopped(Outcome::not_supported,
-                      kernel.file ? "a --launch has to say how it computes products of transposed operands"
+                      kernel.file ? fmt::format("its launch has to be given for transposed operands: --launch '{}'",
+                                                kernel.summary.substr(0, kernel.summary.find(';')))
                                   : "does not compute products of transposed operands");
   }
   if (size.batch > 1 && !kernel.file) {

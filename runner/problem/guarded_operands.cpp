@@ -15,7 +15,9 @@
 namespace sgemm {
 namespace {
 
-/// Behind each row, in elements: a multiple of what kernels load at once, so that rows keep their alignment.
+/// Behind each row of A, in elements: a multiple of what kernels load at once, so that rows keep their alignment. Rows
+/// of B have two and those of C three, so that a leading dimension in place of another one shows where B has as many
+/// columns as C.
 constexpr std::int64_t GAP = 32;
 /// Before and behind each matrix, in elements.
 constexpr std::int64_t ZONE = 1 << 14;
@@ -78,8 +80,8 @@ std::shared_ptr<float> map_somewhere(std::size_t elements) {
 GuardedOperands::GuardedOperands(const Problem& original, bool padded) : original_(original), problem_(original) {
   if (padded) {
     problem_.lda = a_of(original).columns + GAP;
-    problem_.ldb = b_of(original).columns + GAP;
-    problem_.ldc = original.n + GAP;
+    problem_.ldb = b_of(original).columns + 2 * GAP;
+    problem_.ldc = original.n + 3 * GAP;
   }
   const std::int64_t a = ZONE;
   const std::int64_t b = a + a_of(problem_).extent() + ZONE;

@@ -148,13 +148,18 @@ Code::Code(const simt::Source& source)
     : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+  static const std::regex IN_DEVICE_MEMORY(
+      R"(\b(?:__(?:device|constant|managed)__|texture\b)[^;(){}=]*?(\w+)\s*(?:\[[^;{}=]*)?[;=])");
+  const Words variables = all_matches(short_text_, IN_DEVICE_MEMORY);
   std::set<std::string> idle;
   for (const simt::Function& function : functions_) {
     const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
       const std::optional<Type> type = type_of(parameter);
       return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
     });
-    if (function.is_kernel && numbers_alone) {
+    const Words words = numbers_alone ? all_matches(body_of(function), WORD) : Words();
+    if (function.is_kernel && numbers_alone &&
+        std::ranges::none_of(words, [&](const std::string& word) { return contains(variables, word); })) {
       idle.insert(base_name(function.name));
     }
   }
@@ -408,7 +413,8 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     }
     result += match.prefix().str() + value;
   }
-  return result + rest;
+  static const std::regex POINTED_TO(R"((^|[(,+\-*/%])\s*\*\s*([MNK])\b)");
+  return std::regex_replace(result + rest, POINTED_TO, "$1$2");
 }
 
 std::string Code::body_of(const simt::Function& function) const {

@@ -130,6 +130,7 @@ struct Callable {
   simt::Function function;
   Readings readings;
   bool returns = false;
+  std::string signature;  ///< as it was written
 
   std::string call(const Reading& reading) const {
     const Words arguments(reading.values.begin(), reading.values.end() - (returns ? 1 : 0));
@@ -140,8 +141,8 @@ struct Callable {
 
 /// Where names do not say which argument is which: the calls that are possible.
 [[noreturn]] void ask(const Callable& callable, const std::string& path, const LaunchOptions& options) {
-  const auto& [function, readings, returns] = callable;
-  std::string lines = fmt::format("  {}:{}: {}\nChoose what it means:\n", path, function.line, function.signature());
+  const auto& [function, readings, returns, signature] = callable;
+  std::string lines = fmt::format("  {}:{}: {}\nChoose what it means:\n", path, function.line, signature);
   for (const Reading& reading : readings.all) {
     lines += fmt::format("  {}\n", command_with(options, callable.call(reading), reading));
   }
@@ -216,7 +217,7 @@ std::vector<Callable> callable_functions(const simt::Source& source, const Code&
                             ? Readings{}
                             : readings_of(instance, code.summed_extent(instance), code.extents_of(instance));
     if (!readings.all.empty()) {
-      callable.push_back({std::move(instance), std::move(readings), returns});
+      callable.push_back({std::move(instance), std::move(readings), returns, function.signature()});
     }
   }
   if (!std::ranges::all_of(callable, &Callable::returns)) {  // what returns a tensor calls one that takes it

@@ -106,7 +106,9 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
     return Type::matrix;
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
-  if (has(type, "char") && !has(type, "unsigned") && stars == 0 && in_lower_case(parameter.name).starts_with("t")) {
+  const bool one_constant = stars == 1 && is_input(parameter);  // in the host's memory, as Fortran has it
+  if (has(type, "char") && !has(type, "unsigned") && (stars == 0 || one_constant) &&
+      in_lower_case(parameter.name).starts_with("t")) {
     return Type::order;
   }
   const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
@@ -114,6 +116,9 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
     const std::string name = in_lower_case(parameter.name);
     return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
+  }
+  if (one_constant && has(type, "int") && !meaning_of(parameter.name, Names::sizes).empty() && !has(type, "_t")) {
+    return Type::size;
   }
   if (type.size() > LONGEST_NAME || stars > 0 || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
@@ -298,7 +303,8 @@ Choices factors_of(const Words& names) {
 }
 
 /// The argument for a parameter that stands for `name` of the problem.
-std::string argument_for(const simt::Parameter& parameter, const std::string& name, const Extents& extents) {
+std::string argument_for(const simt::Parameter& parameter, const std::string& name, const Extents& extents,
+                         bool of_kernel) {
   const std::string_view rows = name == "B" ? "K" : "M";
   const std::string_view columns = name == "A" ? "K" : "N";
   if (is_tensor(parameter)) {
@@ -316,8 +322,9 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
     for (const std::string_view word : std::span(words).subspan(3)) {
       members.emplace_back(word == "rows"      ? rows
                            : word == "columns" ? columns
-                           : word == "ld"      ? "ld" + in_lower_case(name)
-                                               : name);
+                           : word != "ld"      ? name
+                           : of_kernel         ? "ld" + in_lower_case(name)
+                                               : columns);  // a host function copies it whole, without gaps
     }
     const std::string made = fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
     // A temporary lasts as long as the call, and has an address as a constant.
@@ -329,7 +336,9 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
     type = std::regex_replace(type, std::regex(R"( ?\[ (.*?) \])"), "[$1]");
     return fmt::format("({}){}", type, name);
   }
-  return is_pointer(parameter) && (name == "alpha" || name == "beta") ? "&" + name : name;
+  return !is_pointer(parameter) || type_of(parameter) == Type::matrix ? name
+         : type_of(parameter) == Type::size                           ? fmt::format("&(const int&)int({})", name)
+                                                                      : "&" + name;
 }
 
 /// Whether names tell that B lies transposed, as the weights of a layer of a network do.
@@ -342,9 +351,15 @@ bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
 
 /// The same call with each of these pairs of names swapped.
 Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  static const std::regex LAST_NAME(R"(\w+(?=\)?$))");  // of "M" and of "&(const int&)int(M)"
   for (std::string& value : reading.values) {
+    std::smatch match;
+    const std::string name = std::regex_search(value, match, LAST_NAME) ? match.str() : "";
     for (const auto& [one, other] : pairs) {
-      value = value == one ? other : value == other ? one : value;
+      if (name == one || name == other) {
+        value.replace(static_cast<std::size_t>(match.position()), name.size(), name == one ? other : one);
+        break;
+      }
     }
   }
   return reading;
@@ -385,7 +400,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   std::size_t streams = 0;
   for (const simt::Parameter& parameter : function.parameters) {
     const std::optional<Type> type = type_of(parameter);
-    const bool on_host = type == Type::scalar || has_extents(parameter);
+    const bool on_host = type != Type::matrix || has_extents(parameter);
     if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
       return {};  // a kernel can not read a factor, or a class, in the host's memory
     }
@@ -417,9 +432,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
           {each(function.parameters,
                 [&](const simt::Parameter& parameter) {
                   const Type type = *type_of(parameter);
-                  return type == Type::stream  ? "stream"
-                         : type == Type::order ? "'N'"
-                                               : argument_for(parameter, chosen.at(type)[taken[type]++], extents);
+                  return type == Type::stream ? "stream"
+                         : type == Type::order
+                             ? is_pointer(parameter) ? "\"N\"" : "'N'"
+                             : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
                 }),
            requirement_without(sizes, of_factors.all.front(), extents.side), ops == "nn" ? "" : ops, extents.side});
     }

@@ -2,14 +2,17 @@
 
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 #include "user/compile.hpp"
 
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <regex>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,13 +59,24 @@ std::string source_text(const std::string& path) {
   if (simt::trimmed(*text).empty()) {
     throw UsageError(fmt::format("{} is empty: a kernel is expected in it", path));
   }
-  if (text->starts_with("%%") || text->starts_with("!")) {
-    throw UsageError(fmt::format("the first line of {} is a notebook's: it is none of CUDA, and has to go", path));
-  }
   static const std::regex PYTHON(R"(\s*(?:#!?[^\n]*python[^\n]*\n\s*)?(?:import \w+|from [\w.]+ import |\"\"\"))");
-  if (std::regex_search(*text, PYTHON, std::regex_constants::match_continuous)) {
-    throw UsageError(
-        fmt::format("{} is written in Python: the text of its kernel has to be in a file of its own", path));
+  const std::size_t fence = ("\n" + *text).find("\n```");
+  const bool has_cuda = has(*text, "__global__") || has(*text, "cuda");
+  const std::array<std::pair<bool, const char*>, 6> others{{
+      {text->starts_with("%%") || text->starts_with("!"),
+       "begins with a notebook's line: it is none of CUDA, and has to go"},
+      {text->starts_with("\xFF\xFE") || text->starts_with("\xFE\xFF"), "is in UTF-16, and has to be saved as UTF-8"},
+      {std::regex_search(*text, PYTHON, std::regex_constants::match_continuous),
+       "is written in Python: the text of its kernel has to be in a file of its own"},
+      {fence < text->find("/*"), "is Markdown: its kernel, between the lines of ```, has to be in a file of its own"},
+      {!has_cuda && (has(*text, "__kernel ") || has(*text, "__global ")),
+       "is written in OpenCL C: what runs here has CUDA's words"},
+      {has(*text, "hip/hip_runtime") && !has(*text, "cudaM"), "is written for HIP: what runs here has CUDA's names"},
+  }};
+  for (const auto& [is_other, what] : others) {
+    if (is_other) {
+      throw UsageError(fmt::format("{} {}", path, what));
+    }
   }
   return *text;
 }

@@ -179,11 +179,19 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
   ProgramEnd end = run(words);
   if (end.status == 0) {
     // A step of its own: with the flags of checks, one would link the thread sanitizer's library.
-    end = run({compiler.front(), "-shared", "-Wl,-z,lazy",
-               "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,"
-               "--wrap=_ZdaPvm",
-               "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string(), "-o",
-               library.string(), object});
+    words = {compiler.front(),
+             "-shared",
+             "-Wl,-z,lazy",
+             "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,"
+             "--wrap=_ZdaPvm",
+             "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string(),
+             "-o",
+             library.string(),
+             object};
+    if (translation.text.find(" omp_get_") != std::string::npos) {
+      words.push_back("-lgomp");  // OpenMP's pragmas do nothing: its functions tell of one thread
+    }
+    end = run(words);
   }
   if (end.status != 0) {
     end.output = readable(end.output);

@@ -667,6 +667,51 @@ void bmm(const float* A, const float* B, float* C, int batch, int M, int N, int 
 """
 
 
+OF_CLASSES = """void run(Matrix a, Matrix b, Matrix c) {
+  const int M = a.height, N = b.width, K = a.width;
+  float *A, *B, *C;
+  cudaMalloc(&A, M * K * 4), cudaMalloc(&B, K * N * 4), cudaMalloc(&C, M * N * 4);
+  cudaMemcpy(A, a.elements, M * a.stride * 4, cudaMemcpyHostToDevice);
+  cudaMemcpy(B, b.elements, K * b.stride * 4, cudaMemcpyHostToDevice);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+  cudaMemcpy(c.elements, C, M * c.stride * 4, cudaMemcpyDeviceToHost);
+}
+"""
+IN_SYMBOLS = """
+__device__ float a[4096], b[4096], c[4096];
+__global__ void mm(int M, int N, int K) {
+  int r = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+  float s = 0;
+  for (int k = 0; r < M && col < N && k < K; ++k) s += a[r * K + k] * b[k * N + col];
+  if (r < M && col < N) c[r * N + col] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  cudaMemcpyToSymbol(a, A, M * K * 4);
+  cudaMemcpyToSymbol(b, B, K * N * 4);
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K);
+  cudaMemcpyFromSymbol(C, c, M * N * 4);
+}
+"""
+OF_HOSTS = """
+#define EXPORT extern "C" __declspec(dllexport)
+EXPORT void run(torch::Tensor a, torch::Tensor b, torch::Tensor c) {
+  const int M = a.size(0), K = a.size(1), N = b.size(1);
+  TORCH_INTERNAL_ASSERT(a.device().type() == at::DeviceType::CUDA);
+  TORCH_CHECK_EQ(b.size(0), K);
+  float* pinned = nullptr, *zeros = nullptr;
+  cudaHostAlloc(&pinned, 256, cudaHostAllocMapped | cudaHostAllocWriteCombined);
+  cudaHostGetDevicePointer(&zeros, pinned, 0);
+  cudaMemset2D(zeros, 128, omp_get_thread_num(), 64, 2);
+  a = a.to(torch::dtype(torch::kFloat32).device(torch::kCUDA, 0).requires_grad(false));
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(a.data_ptr<float>(), b.data_ptr<float>(),
+                                                           c.data_ptr<float>(), M, N, K);
+  cudaFreeHost(pinned);
+}
+"""
+BY_POINTERS = """void run_(const char* transa, const char* transb, const int* m, const int* n, const int* k,
+          const float* A, const float* B, float* C) {
+  const int M = *m, N = *n, K = *k;
+"""
 SPLIT_K = """
 __global__ void part(const float* A, const float* B, float* parts, int M, int N, int K) {
   int i = blockIdx.x * 256 + threadIdx.x, half = blockIdx.y;
@@ -734,7 +779,7 @@ CASES = [
     right("rows_with_a_pitch", PITCHED),
     right("a_long_function", BY_BLAS + f"int count(int x) {{ {'x += 1; ' * 30000} return x; }}"),
     refused("a_kernel_in_a_string", 'const char* code = "__global__";', "no __global__ outside strings"),
-    refused("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "is a notebook's"),
+    refused("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "a notebook's"),
     # ---- The right function ----
     refused(
         "a_reference_beside_the_kernel",
@@ -814,7 +859,7 @@ CASES = [
     right(
         "matrices_of_a_class",
         MATRICES,
-        "MatMul(Matrix{K, M, lda, A}, Matrix{N, K, ldb, B}, (Matrix*)&(const Matrix&)Matrix{N, M, ldc, C});",
+        "MatMul(Matrix{K, M, K, A}, Matrix{N, K, N, B}, (Matrix*)&(const Matrix&)Matrix{N, M, N, C});",
     ),
     right(
         "a_static_function_of_a_class",
@@ -1413,4 +1458,35 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         ("the executor does not model static variables of kernels (file.cu:4)",),
     ),
     asking("a_workspace_as_a_parameter", SPLIT_K, "(A, B, C, (float*)workspace, M, N, K)' --workspace '64 * M * N'"),
+    failing(
+        "a_leading_dimension_of_b_for_c",
+        launching(stored="C[r * ldb + c] = s;")
+        .replace("int K)", "int K, int lda, int ldb, int ldc)")
+        .replace("M, N, K);", "M, N, K, lda, ldb, ldc);")
+        .replace("* K + k", "* lda + k")
+        .replace("k * N", "k * ldb"),
+        "beyond the end of a row of C, which has 33 rows of 33",
+        sizes="33",
+    ),
+    right(
+        "a_class_with_a_stride_that_is_copied_whole",
+        "struct Matrix { int width, height, stride; float* elements; };\n"
+        + launching().split("void run")[0]
+        + OF_CLASSES,
+    ),
+    right("matrices_in_symbols", IN_SYMBOLS),
+    refused("a_file_of_hip", "#include <hip/hip_runtime.h>\n" + naive("", "M", "N", "K"), "is written for HIP"),
+    refused("a_file_of_opencl", "__kernel void mm(__global float* C) { C[0] = 1; }\n", "is written in OpenCL C"),
+    refused("a_file_in_utf_16", "\udcff\udcfe_", "is in UTF-16"),
+    refused("an_answer_in_markdown", "A kernel:\n\n```cuda\n" + launching() + "```\n", "is Markdown"),
+    right(
+        "names_of_pytorch_and_of_hosts",
+        "#include <ATen/cuda/CUDAContext.h>\n#include <torch/extension.h>\n#include <omp.h>\n"
+        + launching().split("void run")[0]
+        + OF_HOSTS,
+    ),
+    right(
+        "fortran_s_pointers",
+        launching().replace("void run(const float* A, const float* B, float* C, int M, int N, int K) {", BY_POINTERS),
+    ),
 ]

@@ -21,7 +21,7 @@ SAMPLE = testing.sample([case.name for case in CASES], 45)
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in SAMPLE], ids=lambda case: case.name)
 def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "file.cu").write_text(case.text, encoding="utf-8")
+    (tmp_path / "file.cu").write_text(case.text, encoding="utf-8", errors="surrogateescape")
     where = ["--device", "cpu", "--sizes", case.sizes]
     done = run_runner(tmp_path, "--kernel", case.kernel, *where, *case.arguments)
     printed = done.stdout + done.stderr

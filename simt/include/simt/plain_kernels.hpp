@@ -37,6 +37,7 @@
 #define __CUDA_ARCH__ 900
 #define __CUDA_ARCH_FEAT_SM90_ALL 1
 #define CUDART_VERSION 12080
+#define __declspec(attribute)  // of Windows
 
 // The translator reads CUDA's own words behind the preprocessor. They are macros, as nvcc has them, which files ask
 // for.

@@ -32,12 +32,16 @@ constexpr Dtype kInt64 = Dtype::kInt64;
 constexpr Dtype kLong = Dtype::kInt64;
 constexpr Dtype kUInt8 = Dtype::kUInt8;
 
-enum DeviceType { kCPU, kCUDA };
+enum class DeviceType { CPU, CUDA };
+constexpr DeviceType kCPU = DeviceType::CPU;
+constexpr DeviceType kCUDA = DeviceType::CUDA;
 
 struct Device {
   DeviceType type_ = kCUDA;
+  int index_ = 0;
 
   DeviceType type() const { return type_; }
+  int index() const { return index_; }
   bool is_cuda() const { return type_ == kCUDA; }
 };
 
@@ -51,10 +55,16 @@ class TensorOptions {
   Device device() const { return {}; }
   TensorOptions device(DeviceType) const { return *this; }
   TensorOptions device(Device) const { return *this; }
+  TensorOptions device(DeviceType, int) const { return *this; }
+  TensorOptions requires_grad(bool) const { return *this; }
 
  private:
   Dtype dtype_ = kFloat32;
 };
+
+inline TensorOptions dtype(Dtype dtype) { return {dtype}; }
+inline TensorOptions device(Device) { return {}; }
+inline TensorOptions device(DeviceType) { return {}; }
 
 inline std::ostream& operator<<(std::ostream& stream, const TensorOptions& options) {
   return stream << (options.dtype() == kFloat32 ? "float" : "another type");
@@ -173,6 +183,21 @@ class Tensor {
   bool is_cuda() const { return true; }
   bool is_contiguous() const { return true; }
   Tensor contiguous() const { return *this; }
+  std::int64_t ndimension() const { return dim(); }
+  std::size_t nbytes() const { return bytes(); }
+  std::int64_t element_size() const { return sizeof(float); }
+  int get_device() const { return 0; }
+  bool defined() const { return data_ != nullptr; }
+  Tensor clone() const { return Tensor(sizes_).copy_(*this); }
+  /// Throws for other types than FP32.
+  Tensor to(TensorOptions options) const {
+    if (options.dtype() != kFloat32) {
+      throw std::runtime_error("the executor's tensors are of FP32");
+    }
+    return *this;
+  }
+  Tensor to(Device) const { return *this; }
+  Tensor to(DeviceType) const { return *this; }
 
  private:
   void* data_ = nullptr;
@@ -213,6 +238,13 @@ namespace c10 = torch;
       throw std::runtime_error("TORCH_CHECK(" #condition ")"); \
     }                                                          \
   } while (false)
+#define TORCH_CHECK_EQ(a, b, ...) TORCH_CHECK((a) == (b))
+#define TORCH_CHECK_NE(a, b, ...) TORCH_CHECK((a) != (b))
+#define TORCH_CHECK_LE(a, b, ...) TORCH_CHECK((a) <= (b))
+#define TORCH_CHECK_LT(a, b, ...) TORCH_CHECK((a) < (b))
+#define TORCH_CHECK_GE(a, b, ...) TORCH_CHECK((a) >= (b))
+#define TORCH_CHECK_GT(a, b, ...) TORCH_CHECK((a) > (b))
+#define TORCH_INTERNAL_ASSERT TORCH_CHECK
 #define AT_ASSERT(condition) TORCH_CHECK(condition)
 #define AT_ASSERTM TORCH_CHECK
 #define AT_CUDA_CHECK(call) TORCH_CHECK((call) == cudaSuccess)

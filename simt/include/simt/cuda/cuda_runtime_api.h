@@ -103,6 +103,7 @@ enum cudaDeviceAttr {
 /// There is one, number 0.
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem = std::size_t{80} << 30U;
@@ -154,6 +155,13 @@ inline cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::s
 /// Rows of `row_bytes`, which begin a pitch apart, in bytes.
 cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
                          std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind);
+inline cudaError_t cudaMemset2D(void* memory, std::size_t pitch, int value, std::size_t row_bytes, std::size_t rows) {
+  cudaError_t error = cudaSuccess;
+  for (std::size_t row = 0; row < rows && error == cudaSuccess; ++row) {
+    error = cudaMemset(static_cast<char*>(memory) + row * pitch, value, row_bytes);
+  }
+  return error;
+}
 constexpr int cudaCpuDeviceId = -1;
 inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
@@ -182,9 +190,16 @@ cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
 constexpr unsigned cudaHostAllocDefault = 0;
 constexpr unsigned cudaHostAllocPortable = 1;
 constexpr unsigned cudaHostAllocMapped = 2;
+constexpr unsigned cudaHostAllocWriteCombined = 4;
+constexpr unsigned cudaDeviceMapHost = 8;
 template <class T>
 cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
   return cudaMallocHost(memory, bytes);
+}
+template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
+  *device = static_cast<T*>(host);
+  return cudaSuccess;
 }
 inline cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 template <class T>
