@@ -91,14 +91,20 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   }
   close(pipe[1]);
   ProgramResult result;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto is_late = [&] { return limits.most && std::chrono::steady_clock::now() - begin > *limits.most; };
   while (read_some(pipe[0], result.output)) {
-    if (limits.stop.requested()) {
+    if (limits.stop.requested() || is_late()) {
       program.signal(SIGKILL);
       break;
     }
   }
   close(pipe[0]);
-  while (!limits.stop.requested() && !program.ends_within(POLL)) {  // it may have closed its output
+  while (!limits.stop.requested() && !is_late() && !program.ends_within(POLL)) {  // it may have closed its output
+  }
+  if (is_late()) {
+    program.signal(SIGKILL);
+    result.output += fmt::format("{} was ended after {} s\n", words.front(), limits.most->count());
   }
   const int state = program.end();
   limits.stop.check();

@@ -2,6 +2,7 @@
 
 #include "base/interrupt.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -20,6 +21,7 @@ struct ProgramResult {
 struct ProgramLimits {
   std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
   StopToken stop;                                  ///< ends it
+  std::optional<std::chrono::seconds> most;        ///< it is ended then, and its output says so
   std::vector<std::filesystem::path> left_behind;  ///< removed where it is ended, by this process's own end as well
 };
 

@@ -119,9 +119,23 @@ std::uint64_t Secret::seed(std::uint64_t counter) const {
   return CounterRandom(inner ^ halves_[1], RandomStream::judge)(counter);
 }
 
-std::vector<Size> decoy_sizes(const std::vector<Size>& asked) {
-  const auto [least, most] = std::ranges::minmax_element(asked, {}, [](const Size& size) { return products(size); });
-  return *least == *most ? std::vector{*least} : std::vector{*least, *most};
+Size tiny_size(SecretNumbers& numbers) {
+  constexpr std::int64_t END = 15;
+  Size size;
+  for (std::int64_t* const extent : {&size.m, &size.n, &size.k}) {
+    *extent = 1 + numbers.below(END - 1);
+  }
+  return size;
+}
+
+std::vector<Size> decoy_sizes(const std::vector<Size>& asked, SecretNumbers& numbers) {
+  constexpr std::size_t MOST_BETWEEN = 3;
+  std::vector<Size> sizes = asked;
+  std::ranges::sort(sizes, {}, [](const Size& size) { return products(size); });
+  while (sizes.size() > MOST_BETWEEN + 2) {
+    sizes.erase(sizes.begin() + 1 + numbers.below(static_cast<std::int64_t>(sizes.size()) - 2));
+  }
+  return sizes;
 }
 
 }  // namespace sgemm

@@ -93,7 +93,11 @@ bool is_required(Distribution data);
 /// All kinds of operands in an order that the secret makes: the kinds of --accuracy and the decoys.
 std::vector<Distribution> hidden_kinds(SecretNumbers& numbers);
 
-/// Of the sizes that were asked for: the smallest and the largest, at which decoys are timed.
-std::vector<Size> decoy_sizes(const std::vector<Size>& asked);
+/// Of the sizes that were asked for: the smallest and the largest, and up to three between them, at which decoys are
+/// timed. The smallest comes first, and the largest last.
+std::vector<Size> decoy_sizes(const std::vector<Size>& asked, SecretNumbers& numbers);
+
+/// A size of which each extent is below 15. Hidden sizes beside larger ones have none so small.
+Size tiny_size(SecretNumbers& numbers);
 
 }  // namespace sgemm

@@ -21,6 +21,9 @@ constexpr double WORSE = 8.0;
 constexpr std::int64_t TERMS_FOR_ERROR = 64;
 /// At each C: one tells what is wrong with it, and one whether looks tell that at all.
 constexpr std::size_t LOOKS = 2;
+/// For a sample: two for each launch, three more, and one for how many launches there are.
+constexpr std::uint64_t SEEDS = 128;
+static_assert(SEEDS >= 2 * Witness::MOST_LAUNCHES + 4);
 /// Of the witness's own sums in double precision.
 constexpr double OWN_ERROR = 0x1p-40;
 
@@ -97,8 +100,6 @@ void Witness::fill_with_seed() {
 }
 
 void Witness::renew(int launches) {
-  constexpr std::uint64_t SEEDS = 128;  // for a sample
-  static_assert(SEEDS >= 2 * MOST_LAUNCHES + 3);
   std::uint64_t counter = SEEDS * ++sample_;
   launches_ = launches;
   problem_.reserve(launches);
@@ -119,7 +120,11 @@ void Witness::renew(int launches) {
     enqueue_fill(rooms(&Rooms::a), rooms(&Rooms::b), around, fill_of(data_), stream_);
   }
   enqueue_fill(all_a(), all_b(), seeds_, fill_of(data_), stream_);
-  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, LOOKS * sizeof(LookFindings), stream_));
+}
+
+int Witness::draw_launches(int most) const {
+  const std::uint64_t last_of_next = SEEDS * (sample_ + 2) - 1;
+  return most - static_cast<int>(secret_.seed(last_of_next) % static_cast<std::uint64_t>(most / 2 + 1));
 }
 
 void Witness::enqueue_look(const ErrorBound& bound) {
@@ -128,6 +133,8 @@ void Witness::enqueue_look(const ErrorBound& bound) {
     factors_ = DeviceBuffer<Factor>(count * static_cast<std::size_t>(shape_.k));
     expected_ = DeviceBuffer<Expectation>(count * static_cast<std::size_t>(shape_.m));
   }
+  // Now, and not before the launches, which might have left something there.
+  CUDA_CHECK(cudaMemsetAsync(findings_.data(), 0, LOOKS * sizeof(LookFindings), stream_));
   const Matrices a = all_a();
   const Matrices b = all_b();
   const Fill fill = fill_of(data_);
@@ -194,7 +201,7 @@ void Witness::require_right(Owner owner, const Standard& standard) {
     throw CaseStopped(Outcome::failed, fmt::format("{}the judge put a NaN into C and did not see it there", where));
   }
   const double error_of_all = tells_error ? 0.0 : error_since_begin(owner, found);
-  if (error_of_all > standard.most_rel_err) {
+  if (!(error_of_all <= standard.most_rel_err)) {  // NaN is none
     throw CaseStopped(Outcome::incorrect,
                       fmt::format("{}the relative error of all launches so far is about {:.2g}, and sums in FP32 have "
                                   "{:.2g} at most",
@@ -203,7 +210,7 @@ void Witness::require_right(Owner owner, const Standard& standard) {
   for (int launch = 0; tells_error && launch < launches_; ++launch) {
     const double error = std::sqrt(found.error_squares[launch] / found.value_squares[launch]);
     const double allowed = std::clamp(WORSE * standard.rel_err, OWN_ERROR, standard.most_rel_err);
-    if (error > allowed) {
+    if (!(error <= allowed)) {
       throw CaseStopped(Outcome::incorrect,
                         fmt::format("{}the relative error of launch {} is about {:.2g}, and it was {:.2g} when the "
                                     "kernel was verified",

@@ -53,6 +53,9 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
+  /// How many launches the next sample has, from half of `most` on: a launch does not know whether it is the last one,
+  /// behind which C is looked at, and can not leave its work to that one.
+  int draw_launches(int most) const;
   /// Enqueues new operands for a sample.
   void renew(int launches);
   /// Enqueues a look at the operands and the C of a sample's contender, and waits for it. Throws CaseStopped where a

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -143,9 +144,16 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, end)) + std::string(DOTS.substr(0, std::min(width, DOTS.size())));
 }
 
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::ranges::replace_if(
+      result, [](unsigned char c) { return c == 0x7F || (c < ' ' && std::isspace(c) == 0); }, '?');
+  return result;
+}
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t column, std::size_t indent) {
   std::string result;
-  std::istringstream words{std::string(text)};
+  std::istringstream words{printable(text)};
   for (std::string word; words >> word;) {
     if (column > 0) {
       const bool full = width > 0 && column + 1 + word.size() > width;
@@ -160,7 +168,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t column, s
 
 std::string with_reason(std::string_view cells, std::string_view gap, std::string_view reason, std::size_t width) {
   const bool fits = width == 0 || cells.size() + gap.size() + reason.size() <= width;
-  return fits ? fmt::format("{}{}{}", cells, gap, reason)
+  return fits ? fmt::format("{}{}{}", cells, gap, printable(reason))
               : fmt::format("{}{}", cells, wrap(reason, width, cells.size()));
 }
 

@@ -30,6 +30,9 @@ std::string time_text(double us);
 /// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
 std::string cut(std::string_view text, std::size_t width);
 
+/// The text with a question mark for each control character. What strangers' files say may hold commands to a terminal.
+std::string printable(std::string_view text);
+
 /// `text` broken between words into lines of at most `width` columns, all but the first with so many spaces before
 /// them; unchanged for width 0. Where the first line has `column` columns already, the result goes behind them.
 std::string wrap(std::string_view text, std::size_t width, std::size_t column = 0, std::size_t indent = 2);

@@ -130,12 +130,38 @@ TEST(HiddenKinds, AreRequiredWhereSplitOperandsKeepThem) {
 }
 
 /// A kernel may take uniform operands for granted where it is too large to be compared with others.
-TEST(DecoySizes, AreTheSmallestAndTheLargest) {
+TEST(DecoySizes, AreTheSmallestAndTheLargestAndSomeBetween) {
+  SecretNumbers numbers(secret_of(1));
   const Size small{64, 64, 64};
   const Size middle{512, 512, 512};
   const Size large{1, 70000, 8192};
-  EXPECT_EQ(decoy_sizes({middle, large, small}), (std::vector{small, large}));
-  EXPECT_EQ(decoy_sizes({large}), std::vector{large});
+  EXPECT_EQ(decoy_sizes({middle, large, small}, numbers), (std::vector{small, middle, large}));
+  EXPECT_EQ(decoy_sizes({large}, numbers), std::vector{large});
+  std::vector<Size> many{small, large};
+  std::set<std::int64_t> between;
+  for (std::int64_t extent = 100; extent < 110; ++extent) {
+    many.push_back({extent, extent, extent});
+  }
+  for (int i = 0; i < 100; ++i) {
+    const std::vector<Size> sizes = decoy_sizes(many, numbers);
+    ASSERT_EQ(sizes.size(), 5U);
+    EXPECT_EQ(sizes.front(), small);
+    EXPECT_EQ(sizes.back(), large);
+    between.insert({sizes[1].m, sizes[2].m, sizes[3].m});
+  }
+  EXPECT_EQ(between.size(), 10U) << "any may be drawn";
+}
+
+TEST(TinySizes, HaveAllExtentsUpToFourteen) {
+  SecretNumbers numbers(secret_of(1));
+  std::set<std::int64_t> extents;
+  for (int i = 0; i < 200; ++i) {
+    const Size size = tiny_size(numbers);
+    extents.insert({size.m, size.n, size.k});
+  }
+  EXPECT_EQ(extents.size(), 14U);
+  EXPECT_EQ(*extents.begin(), 1);
+  EXPECT_EQ(*extents.rbegin(), 14);
 }
 
 }  // namespace

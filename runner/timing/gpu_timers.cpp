@@ -56,12 +56,14 @@ double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds
 Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
   return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
     problem.reserve(launches);
-    while (enqueue_round(contenders, problem, order, launches, witness) && hold_per_launch_us_ < MOST_HOLD_US) {
+    int count = launches;
+    const auto drawn = [&] { return count = witness == nullptr ? launches : witness->draw_launches(launches); };
+    while (enqueue_round(contenders, problem, order, drawn(), witness) && hold_per_launch_us_ < MOST_HOLD_US) {
       hold_per_launch_us_ *= LONGER;
     }
     std::vector<double> times(contenders.size());
     for (const int index : order) {
-      times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / launches;
+      times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / count;
     }
     return times;
   };

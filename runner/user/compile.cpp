@@ -204,13 +204,17 @@ UsageError does_not_compile(const std::string& compiler, const std::string& path
                     with_names(messages));
 }
 
-/// Runs a compiler to its end. Throws CaseStopped where the run is interrupted.
+/// Runs a compiler to its end, which comes after so many seconds at last. Throws CaseStopped where the run is
+/// interrupted.
+constexpr std::chrono::seconds LONGEST_COMPILATION{600};
 ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) {
   const TemporaryFolder own;  // for what a compiler that is ended would leave
   const fs::path& folder = own.path();
   left_behind.push_back(folder);
-  return run_program(words,
-                     {{"TMPDIR=" + folder.string(), "LANGUAGE=en"}, StopToken(interrupted), std::move(left_behind)});
+  return run_program(words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"},
+                             StopToken(interrupted),
+                             LONGEST_COMPILATION,
+                             std::move(left_behind)});
 }
 
 /// Removes the folders in the cache that precompiled_headers() made for other compilers or versions of the executor,

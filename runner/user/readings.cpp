@@ -126,7 +126,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (is_float || has(type, "double")) {
     return Type::scalar;
   }
-  static const std::regex SIZE("(?!.*int[24]).*(int|unsigned|long|short|size_t).*");
+  static const std::regex SIZE("(?!.*int[1-4]).*(int|unsigned|long|short|size_t).*");
   return std::regex_match(type, SIZE) ? std::optional(Type::size) : std::nullopt;
 }
 

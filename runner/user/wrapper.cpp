@@ -551,6 +551,12 @@ void require_whole(const UserPlan& plan, const std::vector<ParameterPlace>& para
       !std::is_sorted(plan.offsets.begin(), plan.offsets.begin() + plan.parameters + 1)) {
     throw std::runtime_error("a kernel has more parameters than the runner passes on");
   }
+  for (unsigned i = 0; i < plan.parameters; ++i) {
+    constexpr std::size_t MAP_BYTES = 128;
+    if ((plan.maps >> i & 1U) != 0 && plan.offsets[i] + MAP_BYTES > plan.arguments.size()) {
+      throw std::runtime_error("a kernel has no room for its tensor map");
+    }
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (i >= plan.parameters || plan.offsets[i] + parameters[i].bytes > plan.arguments.size()) {
       throw std::runtime_error("a kernel takes other parameters than its launch passes");

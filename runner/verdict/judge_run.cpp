@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,6 +79,9 @@ class FileTrials {
     check();
     if (right_so_far()) {
       try_operands();
+    }
+    if (right_so_far()) {
+      try_small_sizes_and_factors();
     }
     if (right_so_far() && run_.on_gpu()) {
       measure_decoy();
@@ -251,7 +255,7 @@ class FileTrials {
     append(flags, place());
     try_out(Purpose::operands, flags);
     // A kernel may be another one for large sizes. The host makes these operands, so they are few.
-    const Size largest = decoy_sizes(run_.asked).back();
+    const Size& largest = *std::ranges::max_element(run_.asked, {}, [](const Size& size) { return products(size); });
     const std::int64_t most = std::max({largest.m, largest.n, largest.k});
     if (run_.on_gpu() && MOST_ASKED < most && most <= MOST_MADE && right_so_far()) {
       const std::vector<Distribution> two{Distribution::huge_row, kinds[kinds[0] == Distribution::huge_row ? 1 : 0]};
@@ -260,10 +264,32 @@ class FileTrials {
     }
   }
 
+  /// Sizes that no other trial has, where all sizes are promised, and factors other than 1 and 0, where the launch
+  /// names them and the file does not rule them out.
+  void try_small_sizes_and_factors() {
+    Words flags{"--accuracy", "--data", "uniform", "--seed", seed()};
+    append(flags, place());
+    if (grain_ == GRAINS.front()) {
+      append(flags, {"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
+      try_out(Purpose::operands, flags);
+      flags.resize(flags.size() - 2);
+    }
+    static const std::regex FACTOR(R"(\b(alpha|beta)\b)");
+    const Protocol& protocol = run_.options.protocol;
+    if (!std::regex_search(file_.launch.statement.text, FACTOR)) {
+      notes_.emplace_back("tried with alpha 1 and beta 0 alone: its launch names neither");
+    } else if (protocol.alpha == 1.0F && protocol.beta == 0.0F && right_so_far()) {
+      append(flags, {"--alpha", "2", "--beta", "-3", "--sizes", words(hidden(EXECUTED, false), ",")});
+      try_out(Purpose::operands, flags, true);
+      std::vector<Record>& records = findings_.trials.back().records;
+      std::erase_if(records, [](const Record& record) { return record.outcome == Outcome::not_supported; });
+    }
+  }
+
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
   /// too large to be compared with other operands. These look so.
   void measure_decoy() {
-    try_out(Purpose::decoy, {"--sizes", words(decoy_sizes(run_.asked), ","), "--data",
+    try_out(Purpose::decoy, {"--sizes", words(decoy_sizes(run_.asked, numbers_), ","), "--data",
                              std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
   }
 
@@ -424,6 +450,11 @@ ExitStatus run_judge(const Options& options) {
                          std::cerr << fmt::format("\r\033[K{}\r", cut(std::string(activity), 79)) << std::flush;
                        }
                      }};
+  for (const Size& size : run.asked) {
+    if (size.transposed_a || size.transposed_b || size.batch > 1) {
+      throw UsageError(fmt::format("--judge ranks single products of matrices in rows, not {}", to_string(size)));
+    }
+  }
   std::vector<FileVerdict> verdicts;
   const auto document = [&] {
     return dump_json(verdicts_document(options, device, run.asked, run.secret, verdicts), 1) + "\n";

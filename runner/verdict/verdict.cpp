@@ -164,6 +164,30 @@ void note_special_sizes(FileVerdict& verdict) {
   }
 }
 
+/// Sizes at which a kernel is slower beside cuBLAS with operands that only look uniform. It knew the others, so that
+/// the ratio with these counts.
+void count_slower_decoys(FileVerdict& verdict) {
+  constexpr double SLOWER = 0.9;  // by less it may be chance: decoys have fewer samples
+  const std::vector<const Record*> timed = verdict.timed();
+  for (const JudgedCase& item : verdict.cases) {
+    const Json decoy = to_json(item.record);
+    const auto same = std::ranges::find(timed, item.record.size, &Record::size);
+    if (item.purpose != Purpose::decoy || same == timed.end() || !decoy.contains("vs_cublas")) {
+      continue;
+    }
+    const double ratio = to_json(**same).value("vs_cublas", 0.0);
+    const double of_decoy = decoy.at("vs_cublas");
+    if (verdict.ratio && decoy.at("vs_cublas_ci").at(1).get<double>() < SLOWER * ratio) {
+      const double factor = std::pow(of_decoy / ratio, 1.0 / static_cast<double>(timed.size()));
+      verdict.ratio = {verdict.ratio->mean * factor, verdict.ratio->low * factor, verdict.ratio->high * factor};
+      verdict.notes.push_back(
+          fmt::format("slower with other operands at {}: {:.3f} of cuBLAS, which counts, and {:.3f} "
+                      "with uniform ones",
+                      to_string(item.record.size), of_decoy, ratio));
+    }
+  }
+}
+
 Json speed_json(const Record& record) {
   const Json of_case = to_json(record);
   const Json& time = of_case.at("time_us");
@@ -243,6 +267,7 @@ FileVerdict verdict_of(const Findings& findings) {
   note_weaknesses(verdict);
   if (verdict.decision == Decision::accepted) {
     verdict.ratio = ratio_of(verdict.timed());
+    count_slower_decoys(verdict);
     note_special_sizes(verdict);
   }
   return verdict;

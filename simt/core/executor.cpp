@@ -260,6 +260,8 @@ unsigned together(const Launch& launch) {
 }
 
 void run(const Launch& launch) {
+  static std::mutex turn;  // of the host's threads
+  const std::lock_guard lock(turn);
   ++launches_begun;
   const auto run_once = [](const Launch& once) {
     if (observer != nullptr) {

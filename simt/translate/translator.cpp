@@ -119,7 +119,7 @@ class Translator {
     } else if (token.text.starts_with("cudaMalloc") && is(at + 1, "(") && !is(at - 1, "::") &&
                !(is_identifier(at - 1) && !is(at - 1, "return"))) {
       name_allocation(at);
-    } else if (is_any(at, {"asm", "__asm__", "__asm"}) && begins_statement(at)) {
+    } else if (is_any(at, {"asm", "__asm__", "__asm"}) && in_device_code() && begins_statement(at)) {
       return assembly(at);
     } else if (token.is("while") && in_device_code() && only_looks(at)) {
       texts_[at] = "for";

@@ -712,6 +712,23 @@ BY_POINTERS = """void run_(const char* transa, const char* transb, const int* m,
           const float* A, const float* B, float* C) {
   const int M = *m, N = *n, K = *k;
 """
+OF_TWO_THREADS = """
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  memcpy(a, A, M * K * 4), memcpy(b, B, K * N * 4);
+  asm volatile("mfence" ::: "memory");
+  const int half = M / 2;
+  std::thread first([=] { mm<<<dim3((N + 15) / 16, (half + 15) / 16), dim3(16, 16)>>>(a, b, c, half, N, K); });
+  mm<<<dim3((N + 15) / 16, (half + 15) / 16), dim3(16, 16)>>>(a + half * K, b, c + half * N, half, N, K);
+  first.join();
+  memcpy(C, c, M * N * 4);
+}
+"""
+ODD_ROWS = """
+  __shared__ __half odd[16 * 17];
+  nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> f;
+  odd[threadIdx.y * 17 + threadIdx.x] = __half(1.0f);
+  nvcuda::wmma::load_matrix_sync(f, odd, 17);
+"""
 SPLIT_K = """
 __global__ void part(const float* A, const float* B, float* parts, int M, int N, int K) {
   int i = blockIdx.x * 256 + threadIdx.x, half = blockIdx.y;
@@ -1488,5 +1505,17 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     right(
         "fortran_s_pointers",
         launching().replace("void run(const float* A, const float* B, float* C, int M, int N, int K) {", BY_POINTERS),
+    ),
+    right(
+        "launches_of_two_threads_of_the_host",
+        "#include <thread>\n#include <string.h>\n__managed__ float a[4096], b[4096], c[4096];\n"
+        + launching().split("void run")[0].replace("const float", "float")
+        + OF_TWO_THREADS,
+        sizes="32,34x17x9",
+    ),
+    failing(
+        "tensor_cores_with_rows_that_are_not_aligned",
+        "#include <mma.h>\n" + launching().replace("float s = 0;", "float s = 0; " + ODD_ROWS),
+        "wmma takes matrices that are aligned to 32 bytes, with rows of a multiple of 16 bytes",
     ),
 ]

@@ -41,12 +41,15 @@ def ranking(judged: Sequence[tuple[dict, dict]], sizes: str) -> tuple[list[str],
 
 def leaderboards(documents: Sequence[dict]) -> Iterator[tuple[str, str, list[str], list[list]]]:
     """Title, text, columns and rows: of each device and set of sizes a ranking, and then all files that are not in one.
-    A file that was judged several times counts once, as the last of `documents` has it."""
+    A file that was judged several times counts once: as refused where one of `documents` refuses it, else as the last
+    of them has it."""
     boards: dict[tuple[str, str], dict[tuple[str, str], tuple[dict, dict]]] = {}
     for document in documents:
         board = boards.setdefault((device_name(document["context"]), document["sizes"]), {})
         for verdict in document["verdicts"]:
-            board[verdict["file"], verdict["hash"]] = document, verdict
+            before = board.get((verdict["file"], verdict["hash"]))
+            if not before or before[1]["verdict"] != "refused":
+                board[verdict["file"], verdict["hash"]] = document, verdict
     for (device, sizes), board in boards.items():
         where = f"{device}, {sizes.replace(',', ', ')}"
         of: dict[str, list] = {"accepted": [], "refused": [], "undecided": []}

@@ -97,9 +97,9 @@ struct PlainCall {
 
 /// kernel<<<configuration>>>(arguments...): returns when the grid has been executed, and throws what run() throws.
 template <class Kernel, class... Arguments>
-void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
+void launch_kernel(const Kernel& kernel, const Configuration& configuration, Arguments&&... arguments) {
   check_launch(configuration.launch, configuration.site);
-  launch(configuration.launch, PlainCall<Kernel, std::decay_t<const Arguments&>...>{kernel, {arguments...}});
+  launch(configuration.launch, PlainCall<Kernel, std::decay_t<Arguments>...>{kernel, {arguments...}});
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.

@@ -72,6 +72,14 @@ void fill_fragment(Fragment& fragment, const T& value) {
   }
 }
 
+/// Rows of 16 bytes or a multiple, from an address on that is a multiple of 32.
+template <class Memory>
+inline void require_rows(const Memory* memory, unsigned stride, simt::Site site) {
+  if (stride * sizeof(Memory) % 16 != 0 || reinterpret_cast<std::uintptr_t>(memory) % 32 != 0) {
+    simt::fail("wmma takes matrices that are aligned to 32 bytes, with rows of a multiple of 16 bytes", site);
+  }
+}
+
 // Accesses to the caller's memory are told of at the line that asks for them, so these functions are parts of it.
 
 template <class Use, int M, int N, int K, class T, class Layout, class Memory>
@@ -79,6 +87,7 @@ inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const 
                              simt::Site site = simt::Site::current()) {
   static_assert(!std::is_void_v<Layout>, "wmma: an accumulator is loaded with its layout");
   simt::warp_barrier(0xFFFFFFFFU, site);
+  require_rows(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));
     const unsigned column = static_cast<unsigned>(fragment.column(i));
@@ -90,6 +99,7 @@ template <int M, int N, int K, class T, class Memory>
 inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory, unsigned stride,
                              layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
+  require_rows(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));
     const unsigned column = static_cast<unsigned>(fragment.column(i));
@@ -101,6 +111,7 @@ template <int M, int N, int K, class T, class Memory>
 inline void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment, unsigned stride,
                               layout_t layout, simt::Site site = simt::Site::current()) {
   simt::warp_barrier(0xFFFFFFFFU, site);
+  require_rows(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
     const unsigned row = static_cast<unsigned>(fragment.row(i));
     const unsigned column = static_cast<unsigned>(fragment.column(i));
