@@ -227,7 +227,7 @@ TEST(AlgorithmsTest, FewLines) {
       expect_right_in_all(product.batched(3).scaled(-1.5F, 0.5F), 1, of);
       expect_right_in_all(product.padded(4, 0), 1, of, [](GemmOperands& operands) {
         operands.op_a(0, 0, 7) = INF;
-        operands.op_b(0, 0, 9) = NAN_FLOAT;
+        operands.op_b(0, 9, 0) = NAN_FLOAT;
       });
       expect_right_with_scalars_on_device(product, [&](const GemmCase& one) { expect_right_in_all(one, 1, of); });
       expect_right_in_all(product.padded(3, 0), 0, of);
