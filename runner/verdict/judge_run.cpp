@@ -264,25 +264,25 @@ class FileTrials {
     }
   }
 
-  /// Sizes that no other trial has, where all sizes are promised, and factors other than 1 and 0, where the launch
-  /// names them and the file does not rule them out.
+  /// Sizes that no other trial has, and factors other than 1 and 0 where the launch names them. A file may rule them
+  /// out.
   void try_small_sizes_and_factors() {
     Words flags{"--accuracy", "--data", "uniform", "--seed", seed()};
     append(flags, place());
-    if (grain_ == GRAINS.front()) {
-      append(flags, {"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
+    const auto try_what_it_takes = [&](const Words& more) {
+      append(flags, more);
       try_out(Purpose::operands, flags);
-      flags.resize(flags.size() - 2);
-    }
+      std::erase_if(findings_.trials.back().records,
+                    [](const Record& record) { return record.outcome == Outcome::not_supported; });
+      flags.resize(flags.size() - more.size());
+    };
+    try_what_it_takes({"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
     static const std::regex FACTOR(R"(\b(alpha|beta)\b)");
     const Protocol& protocol = run_.options.protocol;
     if (!std::regex_search(file_.launch.statement.text, FACTOR)) {
       notes_.emplace_back("tried with alpha 1 and beta 0 alone: its launch names neither");
     } else if (protocol.alpha == 1.0F && protocol.beta == 0.0F && right_so_far()) {
-      append(flags, {"--alpha", "2", "--beta", "-3", "--sizes", words(hidden(EXECUTED, false), ",")});
-      try_out(Purpose::operands, flags, true);
-      std::vector<Record>& records = findings_.trials.back().records;
-      std::erase_if(records, [](const Record& record) { return record.outcome == Outcome::not_supported; });
+      try_what_it_takes({"--alpha", "2", "--beta", "-3", "--sizes", words(hidden(EXECUTED, false), ",")});
     }
   }
 

@@ -200,7 +200,8 @@ def test_verdicts_make_leaderboards_of_a_device_and_its_sizes(tmp_path):
         verdict_of("bad.cu", None, "refused", outcome="incorrect", reason="17 of 20 elements wrong"),
         verdict_of("slow.cu", None, "undecided", outcome="skipped", reason="not enough memory"),
     )
-    verdicts_file(again, verdict_of("b.cu", 1.25, notes=["fast only", "not checked"]))
+    refused_once = verdict_of("bad.cu", 2.0)  # and accepted at another try
+    verdicts_file(again, verdict_of("b.cu", 1.25, notes=["fast only", "not checked"]), refused_once)
     verdicts_file(sizes, verdict_of("a.cu", 0.5), sizes="8x8x8")
     verdicts_file(device, verdict_of("a.cu", 0.5), device="Other")
     found = written(tmp_path, page, again, sizes, device)
