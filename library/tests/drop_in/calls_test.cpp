@@ -258,7 +258,7 @@ TEST_F(CallsTest, CublasComputesWhatTheLibraryFailsAt) {
 
 /// The first product is in C already, so that cuBLAS would add it a second time.
 TEST_F(CallsTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
-  fake_sgemm()->fails_in_batches = true;
+  fake_sgemm()->fails_in_batches = 1;
   std::vector<float> expected = c_;
   host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), k_, beta_, expected.data(), kM);
   EXPECT_EQ(cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, 0,
@@ -416,7 +416,7 @@ TEST_F(CallsTest, WhatIsNeverReproducibleIsToldOnce) {
 TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   *fake_sgemm() = {};
-  fake_sgemm()->was_reset = true;
+  ++fake_sgemm()->context;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   expect_computed(2, 0);
@@ -424,7 +424,8 @@ TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
 }
 
 TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
-  fake_sgemm()->repeatable = 1;
+  fake_sgemm()->repeatable_by_environment = 1;
+  fake_sgemm()->context = 2;  // of no other test, so that the drop-in makes another handle
   fake_sgemm()->status = SGEMM_STATUS_ALLOC_FAILED;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_ALLOC_FAILED);
   expect_computed(1, 0);

@@ -451,4 +451,3 @@ def test_samples(op, accuracy):
                 assert (expected is None) == (found is None)
                 if expected is not None:
                     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-
