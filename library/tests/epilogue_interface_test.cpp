@@ -4,7 +4,6 @@
 #include "epilogue_case.hpp"
 
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,14 +16,10 @@ TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
     if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && !has_wgmma()) {
       continue;
     }
-    for (const EpilogueKind& kind : EPILOGUES) {
-      for (const sgemm_order_t order : ORDERS) {
-        for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
-          for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-            const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
-            expect_right(handle, product.with(accuracy).with(mode), kind);
-          }
-        }
+    for (const auto& [kind, order, mode] : combinations(EPILOGUES, ORDERS, POINTER_MODES)) {
+      for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
+        const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
+        expect_right(handle, product.with(accuracy).with(mode), kind);
       }
     }
   }

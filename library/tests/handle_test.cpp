@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace sgemm::test {

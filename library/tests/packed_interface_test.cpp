@@ -25,27 +25,16 @@ class PackedInterfaceTest : public testing::Test {
 /// Small products are cuBLAS's, which reads the matrices themselves: they have to be right wherever packed operands
 /// say.
 TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
-  for (const sgemm_order_t order : ORDERS) {
-    for (const sgemm_op_t transa : OPS) {
-      for (const sgemm_op_t transb : OPS) {
-        for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-          GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
-          const Expected expected(operands);
-          const std::vector<float> before = operands.c.memory().host();
-          const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
-          const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
-          for (const bool packs_a : {false, true}) {
-            for (const bool packs_b : {false, true}) {
-              operands.c.memory().host() = before;
-              operands.c.memory().upload();
-              const sgemm_product_t call = product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr);
-              ASSERT_EQ(operands.call(handle_, call), SGEMM_STATUS_SUCCESS);
-              ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-              expected.check(operands);
-            }
-          }
-        }
-      }
+  for (const auto& [order, transa, transb, mode] : combinations(ORDERS, OPS, OPS, POINTER_MODES)) {
+    GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
+    const Expected expected(operands);
+    const std::vector<float> before = operands.c.memory().host();
+    const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+    const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+    for (const auto& [packs_a, packs_b] : combinations(BOTH, BOTH)) {
+      operands.c.memory().host() = before;
+      operands.c.memory().upload();
+      expected.check_call(handle_, operands, product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr));
     }
   }
 }
@@ -66,9 +55,7 @@ TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
   for (const sgemm_order_t order : ORDERS) {  // which is symmetric
     sgemm_product_t product = product_of(square, &x, &x);
     product.order = order;
-    ASSERT_EQ(square.call(handle_, product), SGEMM_STATUS_SUCCESS);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expected.check(square);
+    expected.check_call(handle_, square, product);
   }
 }
 
