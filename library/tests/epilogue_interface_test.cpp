@@ -4,6 +4,7 @@
 #include "epilogue_case.hpp"
 
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -136,14 +137,17 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   const sgemm_epilogue_t none{};
   sgemm_epilogue_t with_bias{};
   with_bias.bias = &bias;
-  for (const auto& [accuracy, kernel] :
-       {std::pair{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines"}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3"}}) {
+  for (const auto& [accuracy, kernel, launches] :
+       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
     ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
-    const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
-    const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
-    EXPECT_STREQ(in_store.kernel, kernel);
-    EXPECT_EQ(in_store.predicted_us, product.predicted_us);
-    EXPECT_EQ(in_store.launches, product.launches);
+    for (const std::int64_t size : {SIZE, 2 * SIZE}) {
+      const sgemm_plan_t product = plan_of(handle, size, SGEMM_OP_T, none);
+      const sgemm_plan_t in_store = plan_of(handle, size, SGEMM_OP_T, with_bias);
+      EXPECT_STREQ(in_store.kernel, kernel);
+      EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+      EXPECT_EQ(in_store.launches, product.launches);
+      EXPECT_EQ(in_store.launches, launches) << in_store.configuration;
+    }
   }
 
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);

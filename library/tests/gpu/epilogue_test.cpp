@@ -76,23 +76,5 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
 
 INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest, testing::ValuesIn(combinations(ACCURACIES, ORDERS)));
 
-/// The chapter that is the fastest for a large product has the epilogue in its store.
-TEST(EpilogueTest, LargeProductsTakeNoPass) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
-  const Handle handle;
-  for (const auto& [accuracy, kernel, launches] :
-       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
-    const GemmCase product{4096, 4096, 2048, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-    EpilogueOperands operands(product.with(accuracy), EPILOGUES[0]);
-    const sgemm_epilogue_t epilogue = operands.epilogue();
-    set(handle, operands.gemm.of);
-    const sgemm_plan_t plan = planned(handle, operands.product(epilogue));
-    EXPECT_STREQ(plan.kernel, kernel);
-    EXPECT_EQ(plan.launches, launches) << plan.configuration;
-  }
-}
-
 }  // namespace
 }  // namespace sgemm::test

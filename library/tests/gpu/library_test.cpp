@@ -55,20 +55,6 @@ TEST(LibraryTest, SmallSizesOfAllKinds) {
   }
 }
 
-TEST(LibraryTest, LargeProductsAreNotCublass) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
-  const Handle handle;
-  for (const sgemm_op_t op : N_AND_T) {
-    const GemmCase product{1024, 1024, 1024, SGEMM_ORDER_ROW_MAJOR, op, op};
-    GemmOperands componentwise(product);
-    EXPECT_EQ(kernel_of(handle, componentwise), "11_bf16x6");
-    GemmOperands normwise(product.with(SGEMM_ACCURACY_NORMWISE));
-    EXPECT_EQ(kernel_of(handle, normwise), "12_fp16x3");
-  }
-}
-
 /// C with few columns or rows: one kernel splits the long operand while it multiplies.
 TEST(LibraryTest, ThinProductsInEveryLayout) {
   if (!has_wgmma()) {

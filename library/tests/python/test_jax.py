@@ -47,6 +47,15 @@ def square(product):
     return lambda *operands: (product(*operands) ** 2).sum()
 
 
+def gradients(product):
+    return jax.grad(square(product), (0, 1))
+
+
+def expect_equal(found, expected):
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 SHAPES = [
     ((5, 3), (3, 4)), ((2, 5, 3), (3, 4)), ((2, 5, 3), (2, 3, 4)), ((5, 3), (2, 3, 4)), ((2, 1, 5, 3), (4, 3, 6)),
     ((2, 3, 5, 3), (2, 1, 3, 4)), ((1, 3, 5, 3), (2, 1, 3, 4)), ((3,), (3, 4)), ((5, 3), (3,)), ((3,), (3,)),
@@ -59,10 +68,7 @@ def test_products_and_gradients_are_those_of_jnp(fake, shapes):
     a, b = (numbers(*shape) for shape in shapes)
     np.testing.assert_array_equal(sgemm.jax.matmul(a, b), jnp.matmul(a, b))
     for jit in (lambda f: f, jax.jit):
-        found = jit(jax.grad(square(sgemm.jax.matmul), (0, 1)))(a, b)
-        expected = jax.grad(square(jnp.matmul), (0, 1))(a, b)
-        for x, y in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(x, y)
+        expect_equal(jit(gradients(sgemm.jax.matmul))(a, b), gradients(jnp.matmul)(a, b))
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])
@@ -77,8 +83,7 @@ def test_gradients_of_transposed_products(transpose_a, transpose_b):
         return jnp.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
 
     np.testing.assert_array_equal(product(a, b), expected(a, b))
-    for x, y in zip(jax.grad(square(product), (0, 1))(a, b), jax.grad(square(expected), (0, 1))(a, b), strict=True):
-        np.testing.assert_array_equal(x, y)
+    expect_equal(gradients(product)(a, b), gradients(expected)(a, b))
 
 
 def test_a_batch_is_one_call(fake):
@@ -99,8 +104,7 @@ def test_vmap(fake, axes):
     product, expected = jax.vmap(sgemm.jax.matmul, axes), jax.vmap(jnp.matmul, axes)
     np.testing.assert_array_equal(jax.jit(product)(a, b), expected(a, b))
     assert fake.products == 1
-    for x, y in zip(jax.grad(square(product), (0, 1))(a, b), jax.grad(square(expected), (0, 1))(a, b), strict=True):
-        np.testing.assert_array_equal(x, y)
+    expect_equal(gradients(product)(a, b), gradients(expected)(a, b))
     twice = jax.vmap(product, (None, 0))(a, jnp.stack([b, b + 1]))
     np.testing.assert_array_equal(twice, jnp.stack([expected(a, b), expected(a, b + 1)]))
 
@@ -164,13 +168,12 @@ def test_enabled_products_and_gradients(fake, text, shape_a, shape_b):
     def product(a, b):
         return jnp.einsum(text, a, b, precision=HIGHEST)
 
-    expected = product(a, b), jax.grad(square(product), (0, 1))(a, b)
+    expected = product(a, b), gradients(product)(a, b)
     assert fake.products == 0
     sgemm.jax.enable("normwise")
-    found = product(a, b), jax.grad(square(product), (0, 1))(a, b)
+    found = product(a, b), gradients(product)(a, b)
     assert (fake.products, fake.accuracy) == (4, 2)
-    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(x, y)
+    expect_equal(found, expected)
 
 
 def test_only_fp32_that_is_asked_for_is_served(fake):
