@@ -114,9 +114,7 @@ std::vector<LibraryCase> cases_at_usual_clocks() {
     double& time = shortest.emplace(one.name, one.cublas).first->second;
     time = std::min(time, one.cublas);
   }
-  cases.erase(std::remove_if(cases.begin(), cases.end(),
-                             [&](const LibraryCase& one) { return one.cublas > 1.1 * shortest[one.name]; }),
-              cases.end());
+  std::erase_if(cases, [&](const LibraryCase& one) { return one.cublas > 1.1 * shortest[one.name]; });
   return cases;
 }
 
@@ -395,12 +393,7 @@ TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
 TEST(BoardTest, FewRowsTakeTheTimeOfTheirBytes) {
   host_board() = model_of(H100_SXM);
   for (const auto& [rows, us] : {std::pair{1, 99}, {16, 100}}) {
-    GemmProblem few;
-    few.m = rows;
-    few.n = 14336;
-    few.k = few.lda = few.ldb = 4096;
-    few.ldc = few.n;
-    few.b_transposed = true;
+    const GemmProblem few = problem(rows, 14336, 4096, false, true);
     const double predicted = tall_bf16x6_algorithms({few}, H100_SXM.multiprocessors).front().microseconds();
     EXPECT_NEAR(predicted, us, 2);
     EXPECT_EQ(predicted<cublas_microseconds({rows, few.n, few.k, H100_SXM.multiprocessors, 1}, 1), rows> 1);

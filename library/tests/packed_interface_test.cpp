@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -87,12 +88,11 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
   std::size_t size = 0;
   ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
-  void* allocated = nullptr;
-  ASSERT_EQ(cudaMalloc(&allocated, size + SGEMM_WORKSPACE_ALIGNMENT), cudaSuccess);
+  DeviceBuffer<char> allocated(size + SGEMM_WORKSPACE_ALIGNMENT);
+  void* memory = allocated.data();
+  std::size_t room = allocated.size();
+  ASSERT_NE(std::align(SGEMM_WORKSPACE_ALIGNMENT, size, memory, room), nullptr);
   Mirrored<float> x(200, 1.0F);
-  const auto at = reinterpret_cast<std::uintptr_t>(allocated);
-  const std::uintptr_t aligned =
-      (at + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   struct Arguments {
     sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
     sgemm_side_t side = SGEMM_SIDE_A;
@@ -105,7 +105,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   const auto pack = [&](const auto& spoil) {
     Arguments arguments;
     arguments.x = x.device();
-    arguments.memory = static_cast<char*>(allocated) + (aligned - at);
+    arguments.memory = memory;
     arguments.bytes = size;
     spoil(arguments);
     sgemm_packed_t packed = nullptr;
@@ -133,7 +133,6 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(sgemm_packed_destroy(nullptr), SGEMM_STATUS_INVALID_VALUE);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  cudaFree(allocated);
 }
 
 TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {

@@ -3,7 +3,6 @@
 #include <sgemm/sgemm.h>
 
 #include <cstddef>
-#include <cstdint>
 
 /// What the tests of the drop-in and of the Python package have instead of libsgemm: it computes on the host, and
 /// remembers its last call. fakes.py has the same fields in the same order.
