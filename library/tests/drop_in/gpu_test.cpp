@@ -10,13 +10,13 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "device/device_buffer.hpp"
 #include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
 #include "gpu/streams.hpp"
@@ -37,32 +37,16 @@ constexpr double kTolerance = 1.0 / (1 << 21);
 #define CUBLAS_OK(call) ASSERT_EQ(call, CUBLAS_STATUS_SUCCESS)
 
 /// Numbers on the GPU.
-class Numbers {
+class Numbers : public sgemm::DeviceBuffer<float> {
  public:
-  explicit Numbers(size_t count) : count_(count) {
-    if (cudaMalloc(&data_, count * sizeof(float)) != cudaSuccess) {
-      throw std::bad_alloc();
-    }
-  }
-  explicit Numbers(const std::vector<float>& values) : Numbers(values.size()) { write(values); }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-  ~Numbers() { cudaFree(data_); }
+  explicit Numbers(const std::vector<float>& values) : DeviceBuffer(values.size()) { copy_from_host(values); }
 
-  void write(const std::vector<float>& values) {
-    EXPECT_EQ(cudaMemcpy(data_, values.data(), count_ * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
-  }
   std::vector<float> read() const {
-    std::vector<float> values(count_);
+    std::vector<float> values;
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(values.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+    copy_to_host(values);
     return values;
   }
-  float* get() const { return data_; }
-
- private:
-  float* data_ = nullptr;
-  size_t count_;
 };
 
 std::vector<float> normal(size_t count, unsigned seed) {
@@ -116,10 +100,10 @@ class DropInGpuTest : public testing::Test {
   /// Expects that two ways to fill C give nearly the same, but not the same bits: cuBLAS did not do both.
   template <class Ours, class Theirs>
   void expect_like_cublas(const Ours& ours, const Theirs& theirs) {
-    c_->write(old_c_);
+    c_->copy_from_host(old_c_);
     CUBLAS_OK(ours());
     const std::vector<float> got = c_->read();
-    c_->write(old_c_);
+    c_->copy_from_host(old_c_);
     CUBLAS_OK(theirs());
     expect_near(got, c_->read());
   }
@@ -142,8 +126,8 @@ class DropInGpuTest : public testing::Test {
   /// A product into C.
   cublasStatus_t sgemm(decltype(&cublasSgemm_v2) function, cublasOperation_t transa, cublasOperation_t transb,
                        const float* alpha, const float* beta) {
-    return function(handle_, transa, transb, kM, kN, kK, alpha, a_->get(), transa == CUBLAS_OP_N ? kM : kK, b_->get(),
-                    transb == CUBLAS_OP_N ? kK : kN, beta, c_->get(), kM);
+    return function(handle_, transa, transb, kM, kN, kK, alpha, a_->data(), transa == CUBLAS_OP_N ? kM : kK, b_->data(),
+                    transb == CUBLAS_OP_N ? kK : kN, beta, c_->data(), kM);
   }
   cublasStatus_t sgemm(decltype(&cublasSgemm_v2) function) {
     return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_N, &kOne, &kZero);
@@ -180,9 +164,9 @@ TEST_F(DropInGpuTest, BatchesByAddress) {
     EXPECT_EQ(cudaMemcpy(place, &address, sizeof address, cudaMemcpyHostToDevice), cudaSuccess);
     return std::unique_ptr<decltype(address), decltype(&cudaFree)>(place, &cudaFree);
   };
-  const auto each_a = on_gpu(static_cast<const float*>(a_->get()));
-  const auto each_b = on_gpu(static_cast<const float*>(b_->get()));
-  const auto each_c = on_gpu(c_->get());
+  const auto each_a = on_gpu(static_cast<const float*>(a_->data()));
+  const auto each_b = on_gpu(static_cast<const float*>(b_->data()));
+  const auto each_c = on_gpu(c_->data());
   const float alpha = -1.5F;
   const float beta = 0.5F;
   const auto call = [&](decltype(&cublasSgemmBatched) function) {
@@ -203,7 +187,7 @@ TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
   const Numbers scalars({2.0F, -1.0F});
   CUBLAS_OK(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE));
   expect_like_cublas_in(&cublasSgemm_v2, cublas_sgemm_, [&](auto function) {
-    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.get(), scalars.get() + 1);
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.data(), scalars.data() + 1);
   });
 }
 
@@ -237,8 +221,8 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
     CUBLAS_OK(cublasSetStream(handle, stream));
     Numbers c(old_c_);
     for (int i = 0; i < 20; ++i) {
-      CUBLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->get(), kM, b_->get(), kK, &kZero,
-                            c.get(), kM));
+      CUBLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->data(), kM, b_->data(), kK, &kZero,
+                            c.data(), kM));
     }
     EXPECT_EQ(c.read(), first) << "same operands, same bits";
     cublasDestroy(handle);
@@ -279,8 +263,8 @@ TEST_F(DropInGpuTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
   }
   launches().until_failure = 7;  // five kernels for each product: one of the second fails
   const cublasStatus_t status =
-      cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &kOne, a.get(), kSize, kStride,
-                                a.get(), kSize, kStride, &kOne, c.get(), kSize, kStride, 3);
+      cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &kOne, a.data(), kSize, kStride,
+                                a.data(), kSize, kStride, &kOne, c.data(), kSize, kStride, 3);
   launches().until_failure = -1;
   if (c.read().front() != 1.0F + kSize) {
     ADD_FAILURE() << "the first product was added " << (c.read().front() - 1) / kSize << " times";
@@ -311,8 +295,8 @@ TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
   CUBLAS_OK(set_stream(handle, stream_));
   CUBLAS_OK(set_mode(handle, CUBLAS_PEDANTIC_MATH));  // so that cuBLAS computes
   const auto result = [&] {
-    EXPECT_EQ(multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->get(), kM, b_->get(), kK, &kZero,
-                       c_->get(), kM),
+    EXPECT_EQ(multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->data(), kM, b_->data(), kK, &kZero,
+                       c_->data(), kM),
               CUBLAS_STATUS_SUCCESS);
     return c_->read();
   };
@@ -330,8 +314,8 @@ TEST_F(DropInGpuTest, WithoutMemoryTheCallIsComputedAllTheSame) {
   const std::vector<float> ones(kCount, 1.0F);
   Numbers c(ones);
   const auto result = [&](decltype(&cublasSgemm_v2) function) {
-    EXPECT_EQ(function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &kOne, a.get(), kLarge, a.get(),
-                       kLarge, &kOne, c.get(), kLarge),
+    EXPECT_EQ(function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &kOne, a.data(), kLarge, a.data(),
+                       kLarge, &kOne, c.data(), kLarge),
               CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     return c.read();
@@ -339,12 +323,12 @@ TEST_F(DropInGpuTest, WithoutMemoryTheCallIsComputedAllTheSame) {
   // The library has its handle and cuBLAS all that it needs, before the memory is taken.
   CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &kOne, &kOne));
   const std::vector<float> expected = result(cublas_sgemm_);
-  c.write(ones);
+  c.copy_from_host(ones);
   {
     const AllMemory taken;
     expect_near(result(&cublasSgemm_v2), expected);  // by chapter 09, if there is room for its code
   }
-  c.write(ones);
+  c.copy_from_host(ones);
   EXPECT_NE(result(&cublasSgemm_v2), expected) << "with memory it is cuBLAS's as well";
 }
 
@@ -371,10 +355,10 @@ class LtCall {
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
     if (of.bias) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.get());
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data());
     }
     if (of.argument) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.get());
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.data());
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, argument_ld_);
     }
     make(a_layout_, k, m);
@@ -391,10 +375,10 @@ class LtCall {
   LtCall& operator=(const LtCall&) = delete;
 
   cublasStatus_t run(decltype(&cublasLtMatmul) function, cublasLtHandle_t lt, const Numbers& a, const Numbers& b,
-                     float beta, const Numbers& c, const Numbers& d, cudaStream_t stream) const {
+                     float beta, const Numbers& c, Numbers& d, cudaStream_t stream) const {
     const float alpha = 0.1F;
-    return function(lt, description_, &alpha, a.get(), a_layout_, b.get(), b_layout_, &beta, c.get(), d_layout_,
-                    d.get(), d_layout_, nullptr, nullptr, 0, stream);
+    return function(lt, description_, &alpha, a.data(), a_layout_, b.data(), b_layout_, &beta, c.data(), d_layout_,
+                    d.data(), d_layout_, nullptr, nullptr, 0, stream);
   }
 
   Numbers& argument() { return argument_; }
@@ -448,7 +432,7 @@ TEST_P(LtMatmulGpuTest, IsLikeCublas) {
         continue;
       }
       const auto written_by = [&](decltype(&cublasLtMatmul) function) {
-        d.write(old_c_);
+        d.copy_from_host(old_c_);
         EXPECT_EQ(call(function), CUBLAS_STATUS_SUCCESS);
         return lt_call.argument().read();
       };
