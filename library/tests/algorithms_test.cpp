@@ -24,23 +24,14 @@ constexpr int MULTIPROCESSORS = 132;
 /// Each with kernels of its own here.
 constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
 
-/// Also for so few multiprocessors that they have several tiles.
-std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
-  constexpr int FEW = 3;
-  return joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, FEW));
-}
-
-/// So few multiprocessors divide the tiles of small products along k.
-std::vector<Algorithm> componentwise_algorithms_of(const GemmBatch& batch) {
-  constexpr int FEW = 5;
-  return joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, FEW));
-}
-
-/// The algorithms of the accuracy's own chapter, one product after the other.
+/// The algorithms of the accuracy's own chapter, one product after the other. Also for so few multiprocessors that they
+/// have several tiles of chapter 09, and that chapter 12's lines divide the tiles of small products along k.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? componentwise_algorithms_of(batch)
-                                                            : fp16x3_algorithms(batch, MULTIPROCESSORS);
+  return product.accuracy == SGEMM_ACCURACY_FP32
+             ? joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3))
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
+             ? joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, 5))
+             : fp16x3_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -400,11 +391,7 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   constexpr std::int64_t BATCH = 4;
   constexpr std::int64_t STRIDE_A = 5 * 8 + 1;
   constexpr std::int64_t STRIDE_C = 5 * 6 + 1;
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = 5;
-  p.n = p.ldb = p.ldc = 6;
-  p.k = p.lda = 8;
+  GemmBatch batch{problem_of(5, 6, 8)};
   batch.count = BATCH;
   batch.stride_a = STRIDE_A;
   batch.stride_b = 8 * 6;
@@ -414,9 +401,9 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   for (const Algorithm& algorithm :
        joined(stacked_bf16x6_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, MULTIPROCESSORS))) {
     Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
-    p.a = a.device();
-    p.b = b.device();
-    p.c = c.device();
+    batch.first.a = a.device();
+    batch.first.b = b.device();
+    batch.first.c = c.device();
     launch(algorithm, batch);
     const std::vector<float>& result = c.download();
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -438,9 +425,7 @@ TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
 
 /// 1001 products of 1024 x 1024 x 1024 need 12 GB in chapter 11.
 TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1024;
+  GemmBatch batch{problem_of(1024, 1024, 1024)};
   batch.count = 1001;
   for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
     EXPECT_LE(algorithm.workspace_bytes, std::size_t{1} << 30U) << algorithm.configuration;
@@ -633,12 +618,8 @@ TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
 }
 
 TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 129;
-  EXPECT_TRUE(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).empty());
-  p.n = 128;
-  EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
+  EXPECT_TRUE(tall_bf16x6_algorithms({problem_of(129, 129, 129)}, MULTIPROCESSORS).empty());
+  EXPECT_EQ(tall_bf16x6_algorithms({problem_of(129, 128, 129)}, MULTIPROCESSORS).size(), 1U);
 }
 
 /// Small products in one launch, whose blocks split their operands themselves.

@@ -100,9 +100,7 @@ void MemoryPool::free(const Block& block, cudaStream_t, bool) {
   }
 }
 
-void MemoryPool::trim() {
-  test::capture_state().forbids();
-}
+void MemoryPool::trim() { test::capture_state().forbids(); }
 
 std::size_t MemoryPool::limit() const { return pool_->limit; }
 

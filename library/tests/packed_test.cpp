@@ -208,9 +208,7 @@ TEST(PackedAlgorithmTest, IsOfOneMethod) {
 /// The splitting is spared, and memory gives the terms of a few rows no faster.
 TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
   const auto predicted = [](std::int64_t m, Method method, bool packed) {
-    GemmBatch batch;
-    batch.first.m = m;
-    batch.first.n = batch.first.k = 4096;
+    GemmBatch batch{problem_of(m, 4096, 4096)};
     batch.first.packed = {method, nullptr, packed ? &batch : nullptr};
     double least = 1e9;
     for (const Algorithm& algorithm : algorithms_of(method, batch)) {

@@ -208,11 +208,7 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
                                         {64, 14336, 4096, false},
                                         {64, 4096, 14336, false},
                                         {128, 4096, 14336, false}}) {
-    GemmBatch product;
-    product.first.m = rows;
-    product.first.n = product.first.ldc = n;
-    product.first.k = product.first.lda = product.first.ldb = k;
-    product.first.b_transposed = true;
+    const GemmBatch product{problem_of(rows, n, k, false, true)};
     std::string without;
     const Choice choice = choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without),
                                          SIZE_MAX, without, BoardModel());
