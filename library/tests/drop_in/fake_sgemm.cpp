@@ -7,17 +7,10 @@
 #include <cstring>
 #include <set>
 
-struct sgemm_context {
-  sgemm_stream_t stream;
-  sgemm_accuracy_t accuracy;
-  sgemm_pointer_mode_t pointer_mode;
+struct sgemm_context : FakeSettings {
   sgemm_fallback_t fallback;
-  int multiprocessors;
-  int repeatable;
   int device;
   int context;
-  void* workspace;
-  size_t workspace_bytes;
 };
 
 /// A packed operand: its numbers lie in the caller's memory, one line behind the other.
@@ -122,7 +115,7 @@ sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
 
 sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
   handle->workspace = workspace;
-  handle->workspace_bytes = bytes;
+  handle->workspace_bytes_of_call = bytes;
   return SGEMM_STATUS_SUCCESS;
 }
 
@@ -187,13 +180,7 @@ sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) 
   }
   fake.products_with_epilogue += p.epilogue == nullptr ? 0 : 1;
   note(p);
-  fake.stream = handle->stream;
-  fake.accuracy = handle->accuracy;
-  fake.pointer_mode = handle->pointer_mode;
-  fake.multiprocessors = handle->multiprocessors;
-  fake.repeatable = handle->repeatable;
-  fake.workspace = handle->workspace;
-  fake.workspace_bytes_of_call = handle->workspace_bytes;
+  static_cast<FakeSettings&>(fake) = *handle;
   if (fake.meanwhile != nullptr) {
     fake.meanwhile();
   }
@@ -215,38 +202,24 @@ sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) 
 
 // Two functions of version 0.3, whose programs declare no types: what arrives is noted.
 
-sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t m, int64_t n,
-                               int64_t k, int64_t, int64_t, int64_t, int64_t, sgemm_plan_t* plan) {
-  sgemm_product_t product{};
-  product.size = sizeof product;
+sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t, int64_t, int64_t,
+                               int64_t, int64_t, int64_t, int64_t, sgemm_plan_t*) {
+  return SGEMM_STATUS_SUCCESS;
+}
+
+sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t, sgemm_order_t, sgemm_op_t transa, sgemm_op_t transb,
+                                          int64_t m, int64_t n, int64_t k, const float*, const float* a, int64_t lda,
+                                          int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b, const float*,
+                                          float*, int64_t ldc, int64_t stride_c, int64_t batch_count) {
+  sgemm_product_t& product = fake_sgemm()->product;
   product.m = m;
   product.n = n;
   product.k = k;
-  return sgemm_plan(handle, &product, plan);
-}
-
-sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
-                                          int64_t m, int64_t n, int64_t k, const float* alpha, const float* a,
-                                          int64_t lda, int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b,
-                                          const float* beta, float* c, int64_t ldc, int64_t stride_c,
-                                          int64_t batch_count) {
-  note({sizeof(sgemm_product_t),
-        order,
-        m,
-        n,
-        k,
-        alpha,
-        {nullptr, transa, a, lda, stride_a, nullptr},
-        {nullptr, transb, b, ldb, stride_b, nullptr},
-        beta,
-        nullptr,
-        0,
-        c,
-        ldc,
-        stride_c,
-        nullptr,
-        batch_count,
-        nullptr});
+  product.a = {nullptr, transa, a, lda, stride_a, nullptr};
+  product.b = {nullptr, transb, b, ldb, stride_b, nullptr};
+  product.ldd = ldc;
+  product.stride_of_d = stride_c;
+  product.batch_count = batch_count;
   return SGEMM_STATUS_SUCCESS;
 }
 

@@ -4,9 +4,20 @@
 
 #include <cstddef>
 
+/// What a handle was told.
+struct FakeSettings {
+  sgemm_stream_t stream = nullptr;
+  sgemm_accuracy_t accuracy{};
+  sgemm_pointer_mode_t pointer_mode{};
+  int multiprocessors = 0;
+  int repeatable = 0;
+  void* workspace = nullptr;
+  size_t workspace_bytes_of_call = 0;
+};
+
 /// What the tests of the drop-in and of the Python package have instead of libsgemm: it computes on the host, and
-/// remembers its last call. fakes.py has the same fields in the same order.
-struct FakeSgemm {
+/// remembers its last call, with the settings of its handle. fakes.py has the same fields in the same order.
+struct FakeSgemm : FakeSettings {
   // What it answers.
   sgemm_status_t status = SGEMM_STATUS_SUCCESS;
   const char* kernel =
@@ -29,13 +40,6 @@ struct FakeSgemm {
   int plans_by_address = 0;
   int products = 0;
   int products_with_epilogue = 0;
-  sgemm_stream_t stream = nullptr;
-  sgemm_accuracy_t accuracy{};
-  sgemm_pointer_mode_t pointer_mode{};
-  int multiprocessors = 0;
-  int repeatable = 0;
-  void* workspace = nullptr;
-  size_t workspace_bytes_of_call = 0;
   sgemm_product_t product{};
   sgemm_epilogue_t epilogue{};  ///< of the last product or plan that has one
 };

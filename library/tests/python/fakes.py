@@ -23,15 +23,14 @@ class Fake(ctypes.Structure):
     """FakeSgemm of fake_sgemm.hpp: what the fake library is to answer, and what it was asked."""
 
     _fields_ = (
+        ("stream", c_size_t), ("accuracy", c_int), ("pointer_mode", c_int), ("multiprocessors", c_int),
+        ("repeatable", c_int), ("workspace", c_size_t), ("workspace_bytes_of_call", c_size_t),
         ("status", c_int), ("kernel", c_char_p), ("reason", c_char_p), ("predicted_us", c_double),
         ("cublas_us", c_double), ("workspace_bytes", c_size_t),
         *((name, c_int) for name in ("device", "context", "repeatable_by_environment", "fails_in_batches")),
         ("products_without_memory", c_int), ("meanwhile", c_size_t),
         *((name, c_int) for name in ("handles", "packed", "plans", "plans_by_address", "products")),
-        ("products_with_epilogue", c_int), ("stream", c_size_t), ("accuracy", c_int), ("pointer_mode", c_int),
-        ("multiprocessors", c_int), ("repeatable", c_int), ("workspace", c_size_t),
-        ("workspace_bytes_of_call", c_size_t), ("product", sgemm.library.Product),
-        ("epilogue", sgemm.library.Epilogue),
+        ("products_with_epilogue", c_int), ("product", sgemm.library.Product), ("epilogue", sgemm.library.Epilogue),
     )  # fmt: skip
 
     def __getattr__(self, name: str):
