@@ -7,6 +7,7 @@
 #include "gemm_case.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,23 +24,14 @@ constexpr int MULTIPROCESSORS = 132;
 /// Each with kernels of its own here.
 constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
 
-/// Also for so few multiprocessors that they have several tiles.
-std::vector<Algorithm> fp32_algorithms_of(const GemmBatch& batch) {
-  constexpr int FEW = 3;
-  return joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, FEW));
-}
-
-/// So few multiprocessors divide the tiles of small products along k.
-std::vector<Algorithm> componentwise_algorithms_of(const GemmBatch& batch) {
-  constexpr int FEW = 5;
-  return joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, FEW));
-}
-
-/// The algorithms of the accuracy's own chapter, one product after the other.
+/// The algorithms of the accuracy's own chapter, one product after the other. Also for so few multiprocessors that they
+/// have several tiles of chapter 09, and that chapter 12's lines divide the tiles of small products along k.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32            ? fp32_algorithms_of(batch)
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? componentwise_algorithms_of(batch)
-                                                            : fp16x3_algorithms(batch, MULTIPROCESSORS);
+  return product.accuracy == SGEMM_ACCURACY_FP32
+             ? joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3))
+         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
+             ? joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, 5))
+             : fp16x3_algorithms(batch, MULTIPROCESSORS);
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -50,14 +42,13 @@ std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const Gemm
                                                             : stacked_fp16x3_algorithms(batch, FEW);
 }
 
-using Change = std::function<void(GemmOperands&)>;
 using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
+void look_at_nothing(GemmOperands&, const std::vector<float>&) {}
 
 /// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
 /// results, and the memory of C as it was.
-void expect_right_in(
-    const std::vector<Algorithm>& algorithms, const GemmCase& product, const Change& change = [](auto&) {},
-    const Look& look = [](auto&, auto&) {}) {
+void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product,
+                     const Change& change = change_nothing, const Look& look = look_at_nothing) {
   GemmOperands given(product);
   change(given);
   const Expected expected(given);
@@ -75,9 +66,8 @@ void expect_right_in(
 
 /// The same for the algorithms that `of(batch)` gives, which have to be as many as `count`.
 template <class Algorithms>
-void expect_right_in_all(
-    const GemmCase& product, std::size_t count, const Algorithms& of, const Change& change = [](auto&) {},
-    const Look& look = [](auto&, auto&) {}) {
+void expect_right_in_all(const GemmCase& product, std::size_t count, const Algorithms& of,
+                         const Change& change = change_nothing, const Look& look = look_at_nothing) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = of(batch_of(measure));
   EXPECT_EQ(algorithms.size(), count);
@@ -85,8 +75,7 @@ void expect_right_in_all(
 }
 
 /// In every configuration of the accuracy's chapter.
-void expect_right_in_every_algorithm(
-    const GemmCase& product, const Change& change = [](auto&) {}) {
+void expect_right_in_every_algorithm(const GemmCase& product, const Change& change = change_nothing) {
   GemmOperands measure(product);
   const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
   EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
@@ -96,8 +85,7 @@ void expect_right_in_every_algorithm(
 }
 
 /// In every configuration with many products in a launch.
-void expect_right_stacked(
-    const GemmCase& product, const Change& change = [](auto&) {}) {
+void expect_right_stacked(const GemmCase& product, const Change& change = change_nothing) {
   const bool one_by_one_too = product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1;
   expect_right_in_all(
       product, one_by_one_too ? 8 : 4, [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); },
@@ -197,20 +185,14 @@ std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& inf
   return accuracy_name(accuracy) + "_" + "NTC"[transa] + "NTC"[transb];
 }
 
-const auto N_AND_T = testing::Values(SGEMM_OP_N, SGEMM_OP_T);
-
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::Combine(testing::ValuesIn(OWN), N_AND_T, N_AND_T), layout_name);
-INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
-                                          N_AND_T, N_AND_T),
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::ValuesIn(combinations(OWN, N_AND_T, N_AND_T)), layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)),
                          layout_name);
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   expect_right_in_every_algorithm(GemmCase{200, 150, 1000}.with(SGEMM_ACCURACY_FP32));
 }
 
-// With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself, and
-// one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
 /// The kernel for few rows or columns, which reads lines of four numbers along k: with a last group of lines and of k
 /// that are not full, in batches, and with scalars on either side.
 TEST(AlgorithmsTest, FewLines) {
@@ -235,6 +217,8 @@ TEST(AlgorithmsTest, FewLines) {
   }
 }
 
+/// With more tiles of 128x128 than multiprocessors, 12 for 10 and 20 for 13: a last round that is divided by itself,
+/// and one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
 TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
   for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
     const GemmCase product{m, n, 130};
@@ -311,7 +295,7 @@ TEST_P(LinesTest, OfEveryLength) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::Combine(N_AND_T, N_AND_T));
+INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::ValuesIn(combinations(N_AND_T, N_AND_T)));
 
 /// The results of an algorithm in 128x256 tiles that are not divided, as lines_algorithms() and bf16x6_algorithms()
 /// have them.
@@ -365,18 +349,14 @@ using LengthyBatchTest = BatchTest;
 
 /// The second tile of each product is 128 columns wide where tiles are 256.
 TEST_P(LengthyBatchTest, SizesOnBothSidesOfTilesInAllLayouts) {
-  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
-    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-      expect_right_stacked(with(laid_out(131, 259, 67, transa, transb), 2).padded(1).scaled(-1.5F, 0.5F));
-    }
+  for (const auto& [transa, transb] : combinations(N_AND_T, N_AND_T)) {
+    expect_right_stacked(with(laid_out(131, 259, 67, transa, transb), 2).padded(1).scaled(-1.5F, 0.5F));
   }
 }
 
 TEST_P(LengthyBatchTest, AlignedLines) {
-  for (const std::int64_t padding : {0, 4}) {
-    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-      expect_right_stacked(with(laid_out(20, 12, 64, op, op), 5).padded(padding));
-    }
+  for (const auto& [padding, op] : combinations(std::array{0, 4}, N_AND_T)) {
+    expect_right_stacked(with(laid_out(20, 12, 64, op, op), 5).padded(padding));
   }
 }
 
@@ -402,7 +382,7 @@ std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info)
   return accuracy_name(accuracy) + (by_address ? "_addresses" : "_strides");
 }
 
-const auto BATCHES = testing::Combine(testing::ValuesIn(OWN), testing::Bool());
+const auto BATCHES = testing::ValuesIn(combinations(OWN, BOTH));
 INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, BATCHES, batch_name);
 INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest, BATCHES, batch_name);
 
@@ -411,11 +391,7 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   constexpr std::int64_t BATCH = 4;
   constexpr std::int64_t STRIDE_A = 5 * 8 + 1;
   constexpr std::int64_t STRIDE_C = 5 * 6 + 1;
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = 5;
-  p.n = p.ldb = p.ldc = 6;
-  p.k = p.lda = 8;
+  GemmBatch batch{problem_of(5, 6, 8)};
   batch.count = BATCH;
   batch.stride_a = STRIDE_A;
   batch.stride_b = 8 * 6;
@@ -425,9 +401,9 @@ TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
   for (const Algorithm& algorithm :
        joined(stacked_bf16x6_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, MULTIPROCESSORS))) {
     Mirrored<float> c(BATCH * STRIDE_C, OUTSIDE);
-    p.a = a.device();
-    p.b = b.device();
-    p.c = c.device();
+    batch.first.a = a.device();
+    batch.first.b = b.device();
+    batch.first.c = c.device();
     launch(algorithm, batch);
     const std::vector<float>& result = c.download();
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -449,9 +425,7 @@ TEST(LengthyAlgorithmsTest, BatchesGoOnFromStrideToStride) {
 
 /// 1001 products of 1024 x 1024 x 1024 need 12 GB in chapter 11.
 TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1024;
+  GemmBatch batch{problem_of(1024, 1024, 1024)};
   batch.count = 1001;
   for (const Algorithm& algorithm : stacked_bf16x6_algorithms(batch, MULTIPROCESSORS)) {
     EXPECT_LE(algorithm.workspace_bytes, std::size_t{1} << 30U) << algorithm.configuration;
@@ -506,7 +480,7 @@ TEST(LengthyAlgorithmsTest, ProductsFarBelowTheLargestNumbersKeepTheirDigits) {
 /// nothing but these. Up to 2^160 in all they keep their digits. At 2^200 they are lost, within the last term of the
 /// bound. Where one step is too large for accumulators, all is computed again.
 TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound) {
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
     for (const auto& [tiles, growth_of_a, growth_of_b] :
          {std::tuple{5, 10, 10}, {5, 24, 16}, {6, 24, 16}, {5, 24, 24}}) {
       const auto grown = [](std::int64_t k, int growth, int from) {
@@ -522,6 +496,12 @@ TEST(LengthyAlgorithmsTest, SumsThatAreScaledDownAgainAndAgainStayWithinTheBound
   }
 }
 
+/// Elements of two products of a batch are computed again.
+void spoil_two_products(GemmOperands& operands) {
+  operands.op_a(1, 3, 7) = INF;
+  operands.op_b(2, 5, 1) = NAN_FLOAT;
+}
+
 /// Products of few rows or columns, in one kernel that splits the other operand while it multiplies.
 class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_t, sgemm_op_t>> {
  protected:
@@ -532,8 +512,7 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
   }
 
   /// With so many multiprocessors that shares of k are short, and with so few that shares have several tiles.
-  static void expect_right_tall(
-      const GemmCase& product, const Change& change = [](auto&) {}, int few = 3) {
+  static void expect_right_tall(const GemmCase& product, const Change& change = change_nothing, int few = 3) {
     for (const int multiprocessors : {few, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
       expect_right_in_all(
@@ -597,20 +576,12 @@ TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
 }
 
 TEST_P(LengthyTallTest, Batches) {
-  for (const bool by_address : {false, true}) {
-    for (const std::int64_t width : {30, 50, 120}) {
-      expect_right_tall(
-          with(200, width, 140).batched(3, by_address).scaled(1.0F, 1.0F),
-          [](GemmOperands& operands) {
-            operands.op_a(1, 3, 7) = INF;
-            operands.op_b(2, 5, 1) = NAN_FLOAT;
-          },
-          2);
-    }
+  for (const auto& [by_address, width] : combinations(BOTH, std::array{30, 50, 120})) {
+    expect_right_tall(with(200, width, 140).batched(3, by_address).scaled(1.0F, 1.0F), spoil_two_products, 2);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::Combine(testing::Bool(), N_AND_T, N_AND_T));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::ValuesIn(combinations(BOTH, N_AND_T, N_AND_T)));
 
 /// Elements that are computed again are sums of plain products in the order of k.
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
@@ -647,12 +618,8 @@ TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
 }
 
 TEST(TallAlgorithmsTest, SquareProductsHaveNone) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 129;
-  EXPECT_TRUE(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).empty());
-  p.n = 128;
-  EXPECT_EQ(tall_bf16x6_algorithms(batch, MULTIPROCESSORS).size(), 1U);
+  EXPECT_TRUE(tall_bf16x6_algorithms({problem_of(129, 129, 129)}, MULTIPROCESSORS).empty());
+  EXPECT_EQ(tall_bf16x6_algorithms({problem_of(129, 128, 129)}, MULTIPROCESSORS).size(), 1U);
 }
 
 /// Small products in one launch, whose blocks split their operands themselves.
@@ -664,8 +631,8 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
   }
 
   /// With k in each number of parts that it has k-tiles for.
-  static void expect_right_small(
-      const GemmCase& product, std::size_t divisions, const Change& change = [](auto&) {}) {
+  static void expect_right_small(const GemmCase& product, std::size_t divisions,
+                                 const Change& change = change_nothing) {
     expect_right_in_all(
         product, divisions, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); },
         change);
@@ -706,10 +673,7 @@ TEST_P(SmallTest, NumbersOfAnySize) {
 }
 
 TEST_P(LengthySmallTest, Batches) {
-  expect_right_small(with(140, 132, 132).batched(3).scaled(1.0F, 1.0F), 3, [](GemmOperands& operands) {
-    operands.op_a(1, 3, 7) = INF;
-    operands.op_b(2, 5, 1) = NAN_FLOAT;
-  });
+  expect_right_small(with(140, 132, 132).batched(3).scaled(1.0F, 1.0F), 3, spoil_two_products);
 }
 
 // Sanitizers see one layout.
@@ -717,7 +681,7 @@ INSTANTIATE_TEST_SUITE_P(Layout, SmallTest, testing::Values(std::tuple{SGEMM_OP_
 INSTANTIATE_TEST_SUITE_P(LengthyLayouts, SmallTest,
                          testing::Values(std::tuple{SGEMM_OP_N, SGEMM_OP_N}, std::tuple{SGEMM_OP_T, SGEMM_OP_N},
                                          std::tuple{SGEMM_OP_T, SGEMM_OP_T}));
-INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::Combine(N_AND_T, N_AND_T));
+INSTANTIATE_TEST_SUITE_P(Layouts, LengthySmallTest, testing::ValuesIn(combinations(N_AND_T, N_AND_T)));
 
 TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
   const auto count = [](std::int64_t size, std::int64_t products) {

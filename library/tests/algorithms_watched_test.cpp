@@ -9,9 +9,7 @@
 #include "gemm_case.hpp"
 #include "simt/checked_arrays.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <tuple>
 #include <vector>
 

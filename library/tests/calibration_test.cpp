@@ -148,32 +148,19 @@ Calibration calibration() {
   return result;
 }
 
-/// A variable of the environment, as long as this lives.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* const before = std::getenv(name)) {
-      before_ = before;
-    }
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 /// A folder for caches.
 class CalibrationTest : public TemporaryFolderTest {
  protected:
   void SetUp() override {
     TemporaryFolderTest::SetUp();
-    caches_.emplace("XDG_CACHE_HOME", folder_.string());
-    named_.emplace("SGEMM_CALIBRATION", "");
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+    setenv("SGEMM_CALIBRATION", "", 1);
     path_ = (folder_ / "sgemm" / "nvidia-test-1-46.txt").string();
+  }
+  void TearDown() override {
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("SGEMM_CALIBRATION");
+    TemporaryFolderTest::TearDown();
   }
   std::string why_not(const std::string& text) {
     write_whole(path_, text);
@@ -182,8 +169,6 @@ class CalibrationTest : public TemporaryFolderTest {
     return found.why_not;
   }
 
-  std::optional<Variable> caches_;
-  std::optional<Variable> named_;
   std::string path_;
   std::string text_ = text_of(calibration());
 };
@@ -264,13 +249,11 @@ TEST_F(CalibrationTest, NumbersThatNoBoardHasAreRefused) {
 
 TEST_F(CalibrationTest, TheEnvironmentNamesAFileOrForbidsIt) {
   const std::string elsewhere = (folder_ / "mine").string();
-  {
-    const Variable named("SGEMM_CALIBRATION", elsewhere);
-    write_whole(elsewhere, text_);
-    EXPECT_EQ(find_calibration(KEY).path, elsewhere);
-    EXPECT_TRUE(find_calibration(KEY).calibration);
-  }
-  const Variable none("SGEMM_CALIBRATION", "0");
+  setenv("SGEMM_CALIBRATION", elsewhere.c_str(), 1);
+  write_whole(elsewhere, text_);
+  EXPECT_EQ(find_calibration(KEY).path, elsewhere);
+  EXPECT_TRUE(find_calibration(KEY).calibration);
+  setenv("SGEMM_CALIBRATION", "0", 1);
   EXPECT_FALSE(find_calibration(KEY).calibration);
   EXPECT_NE(find_calibration(KEY).why_not.find("SGEMM_CALIBRATION is 0"), std::string::npos);
 }
@@ -280,12 +263,12 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   const std::string path = (folder_ / "file" / "in it.txt").string();
   EXPECT_THROW(write_whole(path, text_), CalibrationError);
   EXPECT_THROW(require_writable(path), CalibrationError);
-  const Variable caches("XDG_CACHE_HOME", "/dev/null");
+  setenv("XDG_CACHE_HOME", "/dev/null", 1);
   EXPECT_FALSE(find_calibration(KEY).calibration);
 }
 
 TEST_F(CalibrationTest, AFolderInItsPlaceIsNoFile) {
-  const Variable named("SGEMM_CALIBRATION", folder_.string());
+  setenv("SGEMM_CALIBRATION", folder_.c_str(), 1);
   EXPECT_NE(find_calibration(KEY).why_not.find("it does not begin with"), std::string::npos);
 }
 

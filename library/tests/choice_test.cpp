@@ -6,6 +6,7 @@
 #include "board.hpp"
 #include "common/tiling.cuh"
 #include "context.hpp"
+#include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
 #include "predicted_time.hpp"
@@ -27,20 +28,6 @@ namespace sgemm::test {
 namespace {
 
 constexpr int MULTIPROCESSORS = 132;  ///< of an H200
-
-GemmProblem problem(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
-                    bool b_transposed = false) {
-  GemmProblem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.lda = a_transposed ? m : k;
-  p.ldb = b_transposed ? k : n;
-  p.ldc = n;
-  p.a_transposed = a_transposed;
-  p.b_transposed = b_transposed;
-  return p;
-}
 
 /// A row of results/nvidia-h200/library_shapes.csv. Times are in microseconds.
 struct LibraryCase {
@@ -92,8 +79,8 @@ std::vector<LibraryCase> library_cases() {
     }
     LibraryCase one;
     one.name = line.substr(0, line.find("," + cells.at(6) + ","));
-    one.batch.first = problem(std::stoll(cells[2]), std::stoll(cells[3]), std::stoll(cells[4]), cells[1][0] == 'T',
-                              cells[1][1] == 'T');
+    one.batch.first = problem_of(std::stoll(cells[2]), std::stoll(cells[3]), std::stoll(cells[4]), cells[1][0] == 'T',
+                                 cells[1][1] == 'T');
     one.batch.count = std::stoll(cells[5]);
     one.accuracy = cells[6];
     one.kernel = cells[7];
@@ -114,9 +101,7 @@ std::vector<LibraryCase> cases_at_usual_clocks() {
     double& time = shortest.emplace(one.name, one.cublas).first->second;
     time = std::min(time, one.cublas);
   }
-  cases.erase(std::remove_if(cases.begin(), cases.end(),
-                             [&](const LibraryCase& one) { return one.cublas > 1.1 * shortest[one.name]; }),
-              cases.end());
+  std::erase_if(cases, [&](const LibraryCase& one) { return one.cublas > 1.1 * shortest[one.name]; });
   return cases;
 }
 
@@ -172,7 +157,7 @@ TEST(PredictedTimeTest, LibraryTakesAboutWhatIsPredicted) {
 /// Medians in microseconds of the chapter itself, on one H200 (results/nvidia-h200/shapes_tensor.json).
 TEST(PredictedTimeTest, Chapter15TakesAboutWhatIsPredicted) {
   for (const auto& [size, us] : {std::pair{2048, 97.1}, {4096, 576.7}, {8192, 4109.0}, {16384, 31389.0}}) {
-    const GemmBatch batch{problem(size, size, size)};
+    const GemmBatch batch{problem_of(size, size, size)};
     double least = 1e9;
     for (const Algorithm& algorithm : reproducible_algorithms(batch, MULTIPROCESSORS)) {
       least = std::min(least, algorithm.microseconds());
@@ -219,7 +204,7 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
 /// Few rows or columns were measured down to 8. The product of a matrix and a vector is cuBLAS's.
 TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
   for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}, {4, 4096}}) {
-    const GemmProblem vector = problem(m, n, 8192);
+    const GemmProblem vector = problem_of(m, n, 8192);
     const double cublas = cublas_microseconds({m, n, 8192, MULTIPROCESSORS}, 1);
     EXPECT_LE(cublas, 97);
     EXPECT_FALSE(choose(tall_bf16x6_algorithms({vector}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm)
@@ -236,7 +221,7 @@ TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
 TEST(ChoiceTest, FewRowsAreNotCublas) {
   for (const auto& [n, k] : {std::pair{4096, 4096}, {14336, 4096}, {4096, 14336}}) {
     for (const int rows : {8, 32, 37, 40, 48, 64}) {
-      const GemmProblem few = problem(rows, n, k, false, true);
+      const GemmProblem few = problem_of(rows, n, k, false, true);
       const double cublas = cublas_microseconds({rows, n, k, MULTIPROCESSORS, 1}, 1);
       EXPECT_TRUE(choose(tall_bf16x6_algorithms({few}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm)
           << rows << ' ' << n;
@@ -249,7 +234,7 @@ TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
   const double cublas = cublas_microseconds({16384, 64, 64, MULTIPROCESSORS}, 1);
   EXPECT_LE(cublas, 10.0);
   EXPECT_FALSE(
-      choose(fp16x3_algorithms({problem(16384, 64, 64)}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm);
+      choose(fp16x3_algorithms({problem_of(16384, 64, 64)}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "").algorithm);
 }
 
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {
@@ -395,12 +380,7 @@ TEST(BoardTest, TimesGoByTheClockAndTheMemory) {
 TEST(BoardTest, FewRowsTakeTheTimeOfTheirBytes) {
   host_board() = model_of(H100_SXM);
   for (const auto& [rows, us] : {std::pair{1, 99}, {16, 100}}) {
-    GemmProblem few;
-    few.m = rows;
-    few.n = 14336;
-    few.k = few.lda = few.ldb = 4096;
-    few.ldc = few.n;
-    few.b_transposed = true;
+    const GemmProblem few = problem_of(rows, 14336, 4096, false, true);
     const double predicted = tall_bf16x6_algorithms({few}, H100_SXM.multiprocessors).front().microseconds();
     EXPECT_NEAR(predicted, us, 2);
     EXPECT_EQ(predicted<cublas_microseconds({rows, few.n, few.k, H100_SXM.multiprocessors, 1}, 1), rows> 1);

@@ -4,6 +4,7 @@
 
 #include "algorithms.hpp"
 #include "detour.hpp"
+#include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "host_blas.hpp"
 #include "predicted_time.hpp"
@@ -19,14 +20,10 @@
 namespace sgemm::test {
 namespace {
 
-/// A row-major product of aligned operands, of which nothing is read.
+/// A product of aligned operands, of which nothing is read.
 GemmBatch product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = m;
-  p.n = p.ldb = p.ldc = n;
-  p.k = p.lda = k;
-  p.alpha = 1.0F;
+  GemmBatch batch{problem_of(m, n, k)};
+  batch.first.alpha = 1.0F;
   return batch;
 }
 

@@ -4,14 +4,12 @@
 
 #include "gemm_case.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <sstream>
 #include <string>
-#include <vector>
 
 namespace sgemm::test {
 

@@ -4,7 +4,7 @@
 #include "epilogue_case.hpp"
 
 #include <cstdint>
-#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,14 +17,10 @@ TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
     if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && !has_wgmma()) {
       continue;
     }
-    for (const EpilogueKind& kind : EPILOGUES) {
-      for (const sgemm_order_t order : ORDERS) {
-        for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
-          for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-            const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
-            expect_right(handle, product.with(accuracy).with(mode), kind);
-          }
-        }
+    for (const auto& [kind, order, mode] : combinations(EPILOGUES, ORDERS, POINTER_MODES)) {
+      for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
+        const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
+        expect_right(handle, product.with(accuracy).with(mode), kind);
       }
     }
   }
@@ -44,83 +40,49 @@ TEST(EpilogueInterfaceTest, WithoutAnEpilogueItIsTheProduct) {
   expect_right(handle, {33, 20, 7, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, EpilogueKind{});
 }
 
-/// A call whose arguments may be spoilt one at a time.
-class RefusalTest : public testing::Test {
- protected:
-  RefusalTest()
-      : operands_({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
-                  {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true}),
-        epilogue(operands_.epilogue()),
-        product(operands_.product(epilogue)) {}
-
-  sgemm_status_t run() { return sgemm_run(handle_, &product); }
-  void expect_refused() {
-    EXPECT_EQ(run(), SGEMM_STATUS_INVALID_VALUE);
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(operands_.other_d.memory().download(),
-              std::vector<float>(operands_.other_d.memory().host().size(), OUTSIDE));
+TEST(EpilogueInterfaceTest, BadArgumentsWriteNothing) {
+  const Handle handle;
+  EpilogueOperands operands({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
+                            {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true});
+  const sgemm_epilogue_t good = operands.epilogue();
+  const auto& [relu, bias_of, bias, aux, ld] = good;
+  void* const misaligned = static_cast<char*>(aux) + 2;
+  const auto expect_refused = [&](const char* what, const sgemm_product_t& call) {
+    EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE) << what;
+  };
+  for (const auto& [what, epilogue] :
+       {std::pair{"activation", sgemm_epilogue_t{static_cast<sgemm_activation_t>(5), bias_of, bias, aux, ld}},
+        {"bias_of", {relu, static_cast<sgemm_bias_t>(2), bias, aux, ld}},
+        {"no multiple of 128", {relu, bias_of, bias, aux, 64}},
+        {"no leading dimension", {relu, bias_of, bias, aux, 0}},
+        {"shorter than a row", {SGEMM_ACTIVATION_GELU, bias_of, bias, aux, 29}},
+        {"without an activation", {SGEMM_ACTIVATION_NONE, bias_of, bias, aux, ld}},
+        {"no mask", {SGEMM_ACTIVATION_RELU_GRADIENT, bias_of, bias, nullptr, ld}},
+        {"misaligned mask", {SGEMM_ACTIVATION_RELU_GRADIENT, bias_of, bias, misaligned, ld}},
+        {"no argument", {SGEMM_ACTIVATION_GELU_GRADIENT, bias_of, bias, nullptr, ld}},
+        {"misaligned argument", {SGEMM_ACTIVATION_GELU_GRADIENT, bias_of, bias, misaligned, ld}}}) {
+    expect_refused(what, operands.product(epilogue));
   }
-
- private:
-  Handle handle_;
-  EpilogueOperands operands_;
-
- protected:
-  sgemm_epilogue_t epilogue;
-  sgemm_product_t product;
-};
-
-TEST_F(RefusalTest, OfEnumerators) {
-  epilogue.activation = static_cast<sgemm_activation_t>(5);
-  expect_refused();
-  epilogue.activation = SGEMM_ACTIVATION_RELU;
-  epilogue.bias_of = static_cast<sgemm_bias_t>(2);
-  expect_refused();
-}
-
-TEST_F(RefusalTest, OfAuxiliaryMatrices) {
-  epilogue.aux_ld = 64;  // no multiple of 128
-  expect_refused();
-  epilogue.aux_ld = 0;
-  expect_refused();
-  epilogue.aux_ld = 29;  // shorter than a row
-  epilogue.activation = SGEMM_ACTIVATION_GELU;
-  expect_refused();
-  epilogue.aux_ld = 128;
-  epilogue.activation = SGEMM_ACTIVATION_NONE;
-  expect_refused();
-  void* const aux = epilogue.aux;
-  for (const sgemm_activation_t gradient : {SGEMM_ACTIVATION_RELU_GRADIENT, SGEMM_ACTIVATION_GELU_GRADIENT}) {
-    epilogue.activation = gradient;
-    epilogue.aux = nullptr;
-    expect_refused();
-    epilogue.aux = static_cast<char*>(aux) + 2;
-    expect_refused();
-  }
-}
-
-TEST_F(RefusalTest, OfMatricesC) {
-  product.ldc = 29;
-  expect_refused();
-  product.c = product.d;
-  product.ldc = 31;
-  expect_refused();
-  product.c = reinterpret_cast<float*>(reinterpret_cast<char*>(product.d) + 2);
-  expect_refused();
-}
-
-TEST_F(RefusalTest, OfBatches) {
-  product.batch_count = 2;
-  expect_refused();
-  product.epilogue = nullptr;  // C is another matrix still
-  expect_refused();
-}
-
-TEST_F(RefusalTest, ButNotOfACThatIsNotRead) {
+  sgemm_product_t call = operands.product(good);
+  call.ldc = 29;
+  expect_refused("ldc", call);
+  call.c = call.d;
+  call.ldc = 31;
+  expect_refused("ldc of a C that is D", call);
+  call.c = reinterpret_cast<float*>(reinterpret_cast<char*>(call.d) + 2);
+  expect_refused("misaligned C", call);
+  call = operands.product(good);
+  call.batch_count = 2;
+  expect_refused("batch", call);
+  call.epilogue = nullptr;
+  expect_refused("batch with another C", call);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(operands.other_d.memory().download(), std::vector<float>(operands.other_d.memory().host().size(), OUTSIDE));
+  call = operands.product(good);
   const float beta = 0.0F;
-  product.beta = &beta;
-  product.c = nullptr;
-  EXPECT_EQ(run(), SGEMM_STATUS_SUCCESS);
+  call.beta = &beta;
+  call.c = nullptr;
+  EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS) << "a C that is not read";
 }
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, std::int64_t size, sgemm_op_t transa, const sgemm_epilogue_t& epilogue) {
@@ -141,14 +103,17 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
   const sgemm_epilogue_t none{};
   sgemm_epilogue_t with_bias{};
   with_bias.bias = &bias;
-  for (const auto& [accuracy, kernel] :
-       {std::pair{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines"}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3"}}) {
+  for (const auto& [accuracy, kernel, launches] :
+       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
     ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
-    const sgemm_plan_t product = plan_of(handle, SIZE, SGEMM_OP_T, none);
-    const sgemm_plan_t in_store = plan_of(handle, SIZE, SGEMM_OP_T, with_bias);
-    EXPECT_STREQ(in_store.kernel, kernel);
-    EXPECT_EQ(in_store.predicted_us, product.predicted_us);
-    EXPECT_EQ(in_store.launches, product.launches);
+    for (const std::int64_t size : {SIZE, 2 * SIZE}) {
+      const sgemm_plan_t product = plan_of(handle, size, SGEMM_OP_T, none);
+      const sgemm_plan_t in_store = plan_of(handle, size, SGEMM_OP_T, with_bias);
+      EXPECT_STREQ(in_store.kernel, kernel);
+      EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+      EXPECT_EQ(in_store.launches, product.launches);
+      EXPECT_EQ(in_store.launches, launches) << in_store.configuration;
+    }
   }
 
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);

@@ -6,9 +6,7 @@
 #include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -23,10 +21,8 @@ std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, cons
                                                   : fp16x3_algorithms(batch, FEW);
 }
 
-using Change = std::function<void(GemmOperands&)>;
-
-void expect_right_in_every_algorithm(
-    const GemmCase& product, const EpilogueKind& kind, const Change& change = [](auto&) {}) {
+void expect_right_in_every_algorithm(const GemmCase& product, const EpilogueKind& kind,
+                                     const Change& change = change_nothing) {
   EpilogueOperands given(product, kind);
   change(given.gemm);
   const ExpectedEpilogue expected(given, 150);
@@ -108,10 +104,7 @@ std::string name_of(const testing::TestParamInfo<EpilogueTest::ParamType>& info)
          (order == SGEMM_ORDER_ROW_MAJOR ? "_rows" : "_columns");
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
-                                          testing::ValuesIn(ORDERS)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS)), name_of);
 
 }  // namespace
 }  // namespace sgemm::test

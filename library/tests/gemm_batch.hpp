@@ -33,6 +33,20 @@ inline GemmBatch batch_of(GemmOperands& operands) {
   return row_major(call, of.pointer_mode);
 }
 
+/// A row-major product of contiguous matrices that are nowhere.
+inline GemmProblem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
+                              bool b_transposed = false) {
+  GemmProblem p;
+  p.m = m;
+  p.n = p.ldc = n;
+  p.k = k;
+  p.lda = a_transposed ? m : k;
+  p.ldb = b_transposed ? k : n;
+  p.a_transposed = a_transposed;
+  p.b_transposed = b_transposed;
+  return p;
+}
+
 /// A case of a layout. Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the
 /// four layouts are of each order, so that kernels see all four.
 inline GemmCase laid_out(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa, sgemm_op_t transb,

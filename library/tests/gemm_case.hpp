@@ -17,8 +17,10 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <ranges>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -365,6 +367,13 @@ class Expected {
     expect_nothing_around(operands.c, operands.of);
   }
 
+  /// Makes a call, which has to succeed, and checks the same.
+  void check_call(sgemm_handle_t handle, GemmOperands& operands, const sgemm_product_t& call) const {
+    ASSERT_EQ(operands.call(handle, call), SGEMM_STATUS_SUCCESS) << operands.of.describe();
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    check(operands);
+  }
+
   /// Checks that all of the device's memory of C is as it was, bit for bit.
   void check_unchanged(GemmOperands& operands) const {
     const std::vector<float>& after = operands.c.memory().download();
@@ -419,22 +428,42 @@ class Expected {
   double largest_product_ = 0.0;  // of numbers of op(A) and op(B) anywhere, or 0 if it does not count
 };
 
+/// Changes operands on the host.
+using Change = std::function<void(GemmOperands&)>;
+inline void change_nothing(GemmOperands&) {}
+
 /// Runs a case through the C interface and checks it, on operands as `change` leaves them.
-inline void expect_right(
-    sgemm_handle_t handle, const GemmCase& product, const std::function<void(GemmOperands&)>& change = [](auto&) {},
-    std::int64_t most_rows = 64) {
+inline void expect_right(sgemm_handle_t handle, const GemmCase& product, const Change& change = change_nothing,
+                         std::int64_t most_rows = 64) {
   GemmOperands operands(product);
   change(operands);
   operands.upload();
   const Expected expected(operands, most_rows);
-  ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  expected.check(operands);
+  expected.check_call(handle, operands, operands.product());
 }
 
+constexpr bool BOTH[] = {false, true};
+constexpr sgemm_op_t N_AND_T[] = {SGEMM_OP_N, SGEMM_OP_T};
 constexpr sgemm_op_t OPS[] = {SGEMM_OP_N, SGEMM_OP_T, SGEMM_OP_C};
 constexpr sgemm_order_t ORDERS[] = {SGEMM_ORDER_ROW_MAJOR, SGEMM_ORDER_COLUMN_MAJOR};
+constexpr sgemm_pointer_mode_t POINTER_MODES[] = {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE};
+constexpr sgemm_bias_t BIASES[] = {SGEMM_BIAS_OF_ROWS, SGEMM_BIAS_OF_COLUMNS};
+/// Those that chapters 11 and 12 keep.
+constexpr sgemm_accuracy_t OF_SPLIT_OPERANDS[] = {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
 constexpr sgemm_accuracy_t ACCURACIES[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE,
                                            SGEMM_ACCURACY_ROWWISE};
+
+/// All tuples of an element of each list, of which the last one changes the fastest.
+inline std::vector<std::tuple<>> combinations() { return {{}}; }
+template <class List, class... Lists>
+auto combinations(const List& list, const Lists&... others) {
+  std::vector<std::tuple<std::ranges::range_value_t<List>, std::ranges::range_value_t<Lists>...>> all;
+  for (const auto& first : list) {
+    for (const auto& rest : combinations(others...)) {
+      all.push_back(std::tuple_cat(std::tuple(first), rest));
+    }
+  }
+  return all;
+}
 
 }  // namespace sgemm::test

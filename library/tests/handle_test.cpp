@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
-#include <string>
+#include <memory>
 #include <vector>
 
 namespace sgemm::test {
@@ -88,10 +88,9 @@ TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
   Mirrored<float> memory(bytes / sizeof(float) + 128, NAN_FLOAT);
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.device());
-  const std::uintptr_t aligned =
-      (address + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
-  void* const workspace = reinterpret_cast<char*>(memory.device()) + (aligned - address);
+  void* workspace = memory.device();
+  std::size_t room = memory.host().size() * sizeof(float);
+  ASSERT_NE(std::align(SGEMM_WORKSPACE_ALIGNMENT, bytes, workspace, room), nullptr);
   ASSERT_EQ(sgemm_set_workspace(handle, workspace, bytes), SGEMM_STATUS_SUCCESS);
   expect_right(handle, product);
   EXPECT_EQ(blas_calls().products, 0);

@@ -46,7 +46,6 @@ struct PoolState {
   bool full = false;
   int allocations = 0;
   int live = 0;
-  int trims = 0;
 };
 PoolState& pool_state();
 

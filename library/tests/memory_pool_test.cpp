@@ -31,17 +31,11 @@ class MemoryPoolTest : public testing::Test {
   /// On a device of its own, because the pool of a device stays.
   MemoryPoolTest() {
     static int tests = 0;
+    auto pools = std::move(cuda.pools);
+    cuda = {};
+    cuda.pools = std::move(pools);
     cuda.device = ++tests;
     cuda.total = 80 * GIB;
-    cuda.of_others = 0;
-    cuda.captured = {};
-    cuda.graph_refuses = false;
-    cuda.knows_limits = true;
-    cuda.broken_captures = cuda.memory_nodes = cuda.refused_allocations = cuda.questions = 0;
-    cuda.error = cudaSuccess;
-    cuda.busy = nullptr;
-    cuda.waits = 0;
-    unsetenv("SGEMM_MEMORY");
     for (const auto& pool : cuda.pools) {
       pool->idle.clear();
       pool->pending.clear();

@@ -20,10 +20,7 @@ class PackedOperand {
  public:
   PackedOperand(sgemm_handle_t handle, GemmOperands& operands, sgemm_side_t side)
       : PackedOperand(handle, operands.of, side, side == SGEMM_SIDE_A ? operands.a : operands.b) {}
-  ~PackedOperand() {
-    EXPECT_EQ(sgemm_packed_destroy(packed_), SGEMM_STATUS_SUCCESS);
-    cudaFree(memory_);
-  }
+  ~PackedOperand() { EXPECT_EQ(sgemm_packed_destroy(packed_), SGEMM_STATUS_SUCCESS); }
   PackedOperand(const PackedOperand&) = delete;
   PackedOperand& operator=(const PackedOperand&) = delete;
 
@@ -37,14 +34,15 @@ class PackedOperand {
     set(handle, of);
     std::size_t bytes = 0;
     EXPECT_EQ(sgemm_packed_size(handle, lines, of.k, &bytes), SGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(cudaMalloc(&memory_, bytes), cudaSuccess);
-    EXPECT_EQ(cudaMemset(memory_, 0xFF, bytes), cudaSuccess);  // it may hold anything
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);           // the handle's stream need not wait for the default one
-    EXPECT_EQ(sgemm_pack(handle, of.order, side, op, lines, of.k, matrix.data(), matrix.ld(), memory_, bytes, &packed_),
+    memory_ = DeviceBuffer<char>(bytes);
+    EXPECT_EQ(cudaMemset(memory_.data(), 0xFF, bytes), cudaSuccess);  // it may hold anything
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // the handle's stream need not wait for the default one
+    EXPECT_EQ(sgemm_pack(handle, of.order, side, op, lines, of.k, matrix.data(), matrix.ld(), memory_.data(), bytes,
+                         &packed_),
               SGEMM_STATUS_SUCCESS);
   }
 
-  void* memory_ = nullptr;
+  DeviceBuffer<char> memory_;
   sgemm_packed_t packed_ = nullptr;
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,27 +26,16 @@ class PackedInterfaceTest : public testing::Test {
 /// Small products are cuBLAS's, which reads the matrices themselves: they have to be right wherever packed operands
 /// say.
 TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
-  for (const sgemm_order_t order : ORDERS) {
-    for (const sgemm_op_t transa : OPS) {
-      for (const sgemm_op_t transb : OPS) {
-        for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-          GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
-          const Expected expected(operands);
-          const std::vector<float> before = operands.c.memory().host();
-          const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
-          const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
-          for (const bool packs_a : {false, true}) {
-            for (const bool packs_b : {false, true}) {
-              operands.c.memory().host() = before;
-              operands.c.memory().upload();
-              const sgemm_product_t call = product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr);
-              ASSERT_EQ(operands.call(handle_, call), SGEMM_STATUS_SUCCESS);
-              ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-              expected.check(operands);
-            }
-          }
-        }
-      }
+  for (const auto& [order, transa, transb, mode] : combinations(ORDERS, OPS, OPS, POINTER_MODES)) {
+    GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
+    const Expected expected(operands);
+    const std::vector<float> before = operands.c.memory().host();
+    const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+    const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+    for (const auto& [packs_a, packs_b] : combinations(BOTH, BOTH)) {
+      operands.c.memory().host() = before;
+      operands.c.memory().upload();
+      expected.check_call(handle_, operands, product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr));
     }
   }
 }
@@ -66,9 +56,7 @@ TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
   for (const sgemm_order_t order : ORDERS) {  // which is symmetric
     sgemm_product_t product = product_of(square, &x, &x);
     product.order = order;
-    ASSERT_EQ(square.call(handle_, product), SGEMM_STATUS_SUCCESS);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    expected.check(square);
+    expected.check_call(handle_, square, product);
   }
 }
 
@@ -100,12 +88,11 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
   std::size_t size = 0;
   ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
-  void* allocated = nullptr;
-  ASSERT_EQ(cudaMalloc(&allocated, size + SGEMM_WORKSPACE_ALIGNMENT), cudaSuccess);
+  DeviceBuffer<char> allocated(size + SGEMM_WORKSPACE_ALIGNMENT);
+  void* memory = allocated.data();
+  std::size_t room = allocated.size();
+  ASSERT_NE(std::align(SGEMM_WORKSPACE_ALIGNMENT, size, memory, room), nullptr);
   Mirrored<float> x(200, 1.0F);
-  const auto at = reinterpret_cast<std::uintptr_t>(allocated);
-  const std::uintptr_t aligned =
-      (at + SGEMM_WORKSPACE_ALIGNMENT - 1) / SGEMM_WORKSPACE_ALIGNMENT * SGEMM_WORKSPACE_ALIGNMENT;
   struct Arguments {
     sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
     sgemm_side_t side = SGEMM_SIDE_A;
@@ -118,7 +105,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   const auto pack = [&](const auto& spoil) {
     Arguments arguments;
     arguments.x = x.device();
-    arguments.memory = static_cast<char*>(allocated) + (aligned - at);
+    arguments.memory = memory;
     arguments.bytes = size;
     spoil(arguments);
     sgemm_packed_t packed = nullptr;
@@ -146,7 +133,6 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(sgemm_packed_destroy(nullptr), SGEMM_STATUS_INVALID_VALUE);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  cudaFree(allocated);
 }
 
 TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {

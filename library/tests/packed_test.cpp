@@ -133,15 +133,12 @@ std::string name_of(const testing::TestParamInfo<PackedTest::ParamType>& info) {
          "NTC"[transb];
 }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)),
+INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)),
                          name_of);
 
 TEST(PackedEpilogueTest, HasTheSameBits) {
   constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
     const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
     const Method method = method_of(accuracy);
     EpilogueOperands expected(product, KIND);
@@ -211,9 +208,7 @@ TEST(PackedAlgorithmTest, IsOfOneMethod) {
 /// The splitting is spared, and memory gives the terms of a few rows no faster.
 TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
   const auto predicted = [](std::int64_t m, Method method, bool packed) {
-    GemmBatch batch;
-    batch.first.m = m;
-    batch.first.n = batch.first.k = 4096;
+    GemmBatch batch{problem_of(m, 4096, 4096)};
     batch.first.packed = {method, nullptr, packed ? &batch : nullptr};
     double least = 1e9;
     for (const Algorithm& algorithm : algorithms_of(method, batch)) {

@@ -12,8 +12,6 @@
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 namespace sgemm::test {
@@ -71,10 +69,8 @@ inline void put_numbers_of_every_kind(GemmOperands& operands) {
   }
 }
 
-using ChangeOperands = std::function<void(GemmOperands&)>;
-
 /// All elements of C, and what lies between them, after `run(operands)`.
-inline void expect_bits_of_reference(GemmCase product, const ChangeOperands& change, const ChangeOperands& run) {
+inline void expect_bits_of_reference(GemmCase product, const Change& change, const Change& run) {
   product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
   GemmOperands operands(product);
   change(operands);
@@ -101,8 +97,8 @@ inline void expect_bits_of_reference(GemmCase product, const ChangeOperands& cha
 }
 
 /// The same through the C interface.
-inline void expect_bits_of_reference(
-    sgemm_handle_t handle, const GemmCase& product, const ChangeOperands& change = [](auto&) {}) {
+inline void expect_bits_of_reference(sgemm_handle_t handle, const GemmCase& product,
+                                     const Change& change = change_nothing) {
   expect_bits_of_reference(product, change, [&](GemmOperands& operands) {
     EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << product.describe();
   });

@@ -7,6 +7,7 @@
 #include "gemm_case.hpp"
 #include "reproducible_case.hpp"
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +33,8 @@ constexpr int SMEM_OF_ADA = 99 * 1024;
 /// By the kernel for few rows, and where there is something to multiply by chapter 15's, on so many multiprocessors.
 /// The former also on one of a GPU of Turing, whose blocks are small and go on from rows to rows. Workspaces hold
 /// anything before. SMEM_OF_ADA is that of Blackwell's desktop GPUs, too.
-void expect_bits_of_reference(
-    const GemmCase& product, const ChangeOperands& change = [](auto&) {}, int multiprocessors = 132) {
+void expect_bits_of_reference(const GemmCase& product, const Change& change = change_nothing,
+                              int multiprocessors = 132) {
   GemmOperands measure(product);
   std::vector<Algorithm> algorithms = thin_reproducible_algorithms(batch_of(measure), multiprocessors);
   EXPECT_EQ(algorithms.size(), 1);
@@ -86,12 +87,10 @@ TEST_P(ReproducibleTest, LinesOfEveryLength) {
 TEST_P(ReproducibleTest, ColumnsInSeveralGroups) { expect_bits_of_reference(with(135, 139, 70).scaled(1.0F, 1.0F)); }
 
 TEST_P(ReproducibleTest, ScalarsOnTheDeviceAndNothingToMultiply) {
-  for (const std::int64_t k : {0, 50}) {
-    for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-      for (const auto& [alpha, beta] :
-           {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {-0.0F, 0.0F}, {INF, -0.0F}}) {
-        expect_bits_of_reference(with(20, 30, k).with(mode).scaled(alpha, beta));
-      }
+  for (const auto& [k, mode] : combinations(std::array{0, 50}, POINTER_MODES)) {
+    for (const auto& [alpha, beta] :
+         {std::tuple{-2.0F, 0.75F}, {1.0F, 0.0F}, {0.0F, 2.0F}, {-0.0F, 0.0F}, {INF, -0.0F}}) {
+      expect_bits_of_reference(with(20, 30, k).with(mode).scaled(alpha, beta));
     }
   }
 }
@@ -164,23 +163,21 @@ TEST(ReproducibleInterfaceTest, ABiasHasTheBitsOfACWithABetaOfOne) {
     bias.host()[i] = 1.0F / static_cast<float>(i + 3);
   }
   bias.upload();
-  for (const sgemm_bias_t bias_of : {SGEMM_BIAS_OF_ROWS, SGEMM_BIAS_OF_COLUMNS}) {
-    for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-      const GemmCase product = GemmCase{5, 37, 90}.with(SGEMM_ACCURACY_REPRODUCIBLE).with(mode);
-      GemmOperands with_c(product.scaled(0.7F, 1.0F));
-      GemmOperands with_bias(product.scaled(0.7F, 0.0F));
-      with_c.c.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
-        const std::int64_t number = bias_of == SGEMM_BIAS_OF_ROWS ? row : column;
-        with_c.c.at(item, row, column) = bias.host()[static_cast<std::size_t>(number)];
-      });
-      with_c.upload();
-      ASSERT_EQ(with_c.call(handle), SGEMM_STATUS_SUCCESS);
-      const sgemm_epilogue_t epilogue{SGEMM_ACTIVATION_NONE, bias_of, bias.device(), nullptr, 0};
-      sgemm_product_t biased = with_bias.product();
-      biased.epilogue = &epilogue;
-      ASSERT_EQ(with_bias.call(handle, biased), SGEMM_STATUS_SUCCESS);
-      EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
-    }
+  for (const auto& [bias_of, mode] : combinations(BIASES, POINTER_MODES)) {
+    const GemmCase product = GemmCase{5, 37, 90}.with(SGEMM_ACCURACY_REPRODUCIBLE).with(mode);
+    GemmOperands with_c(product.scaled(0.7F, 1.0F));
+    GemmOperands with_bias(product.scaled(0.7F, 0.0F));
+    with_c.c.for_each(
+        [&, of_rows = bias_of == SGEMM_BIAS_OF_ROWS](std::int64_t, std::int64_t row, std::int64_t column) {
+          with_c.c.at(0, row, column) = bias.host()[static_cast<std::size_t>(of_rows ? row : column)];
+        });
+    with_c.upload();
+    ASSERT_EQ(with_c.call(handle), SGEMM_STATUS_SUCCESS);
+    const sgemm_epilogue_t epilogue{SGEMM_ACTIVATION_NONE, bias_of, bias.device(), nullptr, 0};
+    sgemm_product_t biased = with_bias.product();
+    biased.epilogue = &epilogue;
+    ASSERT_EQ(with_bias.call(handle, biased), SGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(with_bias.c.memory().download(), with_c.c.memory().download()) << bias_of << " " << mode;
   }
 }
 
@@ -190,7 +187,7 @@ TEST(ReproducibleInterfaceTest, ABiasBesideACHasTheSameBitsInBothPointerModes) {
   Mirrored<float> bias(37, 0.1F);
   const sgemm_epilogue_t epilogue{SGEMM_ACTIVATION_NONE, SGEMM_BIAS_OF_COLUMNS, bias.device(), nullptr, 0};
   std::vector<std::vector<float>> results;
-  for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+  for (const sgemm_pointer_mode_t mode : POINTER_MODES) {
     GemmOperands operands(GemmCase{5, 37, 90}.with(SGEMM_ACCURACY_REPRODUCIBLE).with(mode).scaled(0.7F, 0.3F));
     sgemm_product_t product = operands.product();
     product.epilogue = &epilogue;
@@ -211,11 +208,7 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
                                         {64, 14336, 4096, false},
                                         {64, 4096, 14336, false},
                                         {128, 4096, 14336, false}}) {
-    GemmBatch product;
-    product.first.m = rows;
-    product.first.n = product.first.ldc = n;
-    product.first.k = product.first.lda = product.first.ldb = k;
-    product.first.b_transposed = true;
+    const GemmBatch product{problem_of(rows, n, k, false, true)};
     std::string without;
     const Choice choice = choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without),
                                          SIZE_MAX, without, BoardModel());

@@ -40,14 +40,10 @@ namespace {
 constexpr int SAMPLES = 7;
 constexpr double SLOWER = 0.97;  ///< of cuBLAS's speed, below which a product counts as slower
 
-struct Accuracy {
-  const char* name;
-  sgemm_accuracy_t value;
-};
-constexpr Accuracy ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
-                                   {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
-                                   {"normwise", SGEMM_ACCURACY_NORMWISE},
-                                   {"rowwise", SGEMM_ACCURACY_ROWWISE}};
+constexpr std::pair<const char*, sgemm_accuracy_t> ACCURACIES[] = {{"fp32", SGEMM_ACCURACY_FP32},
+                                                                   {"componentwise", SGEMM_ACCURACY_COMPONENTWISE},
+                                                                   {"normwise", SGEMM_ACCURACY_NORMWISE},
+                                                                   {"rowwise", SGEMM_ACCURACY_ROWWISE}};
 
 /// Throws std::runtime_error unless a call of the library succeeded.
 void check(sgemm_status_t status) {
@@ -117,26 +113,22 @@ struct Product {
 
 std::vector<Product> products() {
   std::vector<Product> all;
-  for (const std::int64_t size : {512, 1024, 2048, 3000, 4096, 8192, 16384}) {
-    for (const bool a : {false, true}) {
-      for (const bool b : {false, true}) {
-        all.push_back({"square", size, size, size, a, b});
-      }
+  const auto add_in_all_layouts = [&](const char* name, std::int64_t size) {
+    for (const auto& [a, b] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+      all.push_back({name, size, size, size, a, b});
     }
+  };
+  for (const std::int64_t size : {512, 1024, 2048, 3000, 4096, 8192, 16384}) {
+    add_in_all_layouts("square", size);
   }
   for (std::int64_t size = 192; size <= 1024; size += 64) {
-    for (const bool a : {false, true}) {
-      for (const bool b : {false, true}) {
-        all.push_back({"small", size, size, size, a, b});
-      }
-    }
+    add_in_all_layouts("small", size);
   }
   // Y = X W^T, dX = dY W and dW = dY^T X, where W is out x in.
-  struct Layer {
-    std::int64_t in, out;
-  };
-  const Layer layers[] = {{768, 768},   {768, 2304},  {768, 3072},  {3072, 768},  {1024, 4096}, {2048, 2048},
-                          {2048, 8192}, {4096, 4096}, {4096, 8192}, {8192, 2048}, {8192, 8192}};
+  const std::pair<std::int64_t, std::int64_t> layers[] = {// in, out
+                                                          {768, 768},   {768, 2304},  {768, 3072},  {3072, 768},
+                                                          {1024, 4096}, {2048, 2048}, {2048, 8192}, {4096, 4096},
+                                                          {4096, 8192}, {8192, 2048}, {8192, 8192}};
   for (const std::int64_t tokens : {1024, 4096, 16384}) {
     for (const auto& [in, out] : layers) {
       all.push_back({"forward", tokens, out, in, false, true});
@@ -261,25 +253,22 @@ class Benchmark {
     static constexpr float alpha = 1.0F;
     static constexpr float beta = 0.0F;
     const auto addresses = [&](const auto& each) { return p.by_address ? each.data() : nullptr; };
-    const sgemm_operand_t a{nullptr, op(p.a_transposed), a_.data(), p.lda(), p.m * p.k, addresses(each_a_)};
-    const sgemm_operand_t b{nullptr, op(p.b_transposed), b_.data(), p.ldb(), p.k * p.n, addresses(each_b_)};
-    return {sizeof(sgemm_product_t),
-            SGEMM_ORDER_ROW_MAJOR,
-            p.m,
-            p.n,
-            p.k,
-            &alpha,
-            a,
-            b,
-            &beta,
-            nullptr,
-            0,
-            c_.data(),
-            p.n,
-            p.m * p.n,
-            addresses(each_c_),
-            p.batch,
-            nullptr};
+    sgemm_product_t call{};
+    call.size = sizeof call;
+    call.order = SGEMM_ORDER_ROW_MAJOR;
+    call.m = p.m;
+    call.n = p.n;
+    call.k = p.k;
+    call.alpha = &alpha;
+    call.a = {nullptr, op(p.a_transposed), a_.data(), p.lda(), p.m * p.k, addresses(each_a_)};
+    call.b = {nullptr, op(p.b_transposed), b_.data(), p.ldb(), p.k * p.n, addresses(each_b_)};
+    call.beta = &beta;
+    call.d = c_.data();
+    call.ldd = p.n;
+    call.stride_of_d = p.m * p.n;
+    call.addresses_of_d = addresses(each_c_);
+    call.batch_count = p.batch;
+    return call;
   }
 
   void run_library(const Product& p) {
@@ -291,20 +280,21 @@ class Benchmark {
     const float alpha = 1.0F;
     const float beta = 0.0F;
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const cublasOperation_t a = operation(p.a_transposed);
+    const cublasOperation_t b = operation(p.b_transposed);
+    const cublasHandle_t handle = cublas_->on(samples_.stream());
     if (p.by_address) {
-      cublas_check(cublasSgemmBatched_64(cublas_->on(samples_.stream()), operation(p.b_transposed),
-                                         operation(p.a_transposed), p.n, p.m, p.k, &alpha, each_b_.data(), p.ldb(),
-                                         each_a_.data(), p.lda(), &beta, each_c_.data(), p.n, p.batch),
+      cublas_check(cublasSgemmBatched_64(handle, b, a, p.n, p.m, p.k, &alpha, each_b_.data(), p.ldb(), each_a_.data(),
+                                         p.lda(), &beta, each_c_.data(), p.n, p.batch),
                    "cublasSgemmBatched");
     } else if (p.batch == 1) {
-      cublas_check(cublasSgemm_64(cublas_->on(samples_.stream()), operation(p.b_transposed), operation(p.a_transposed),
-                                  p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta, c_.data(), p.n),
+      cublas_check(cublasSgemm_64(handle, b, a, p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta,
+                                  c_.data(), p.n),
                    "cublasSgemm");
     } else {
       cublas_check(
-          cublasSgemmStridedBatched_64(cublas_->on(samples_.stream()), operation(p.b_transposed),
-                                       operation(p.a_transposed), p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n,
-                                       a_.data(), p.lda(), p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
+          cublasSgemmStridedBatched_64(handle, b, a, p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n, a_.data(),
+                                       p.lda(), p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
           "cublasSgemmStridedBatched");
     }
   }

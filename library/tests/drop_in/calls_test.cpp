@@ -258,7 +258,7 @@ TEST_F(CallsTest, CublasComputesWhatTheLibraryFailsAt) {
 
 /// The first product is in C already, so that cuBLAS would add it a second time.
 TEST_F(CallsTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
-  fake_sgemm()->fails_in_batches = true;
+  fake_sgemm()->fails_in_batches = 1;
   std::vector<float> expected = c_;
   host_gemm(false, false, kM, kN, k_, alpha_, a_.data(), kLd, b_.data(), k_, beta_, expected.data(), kM);
   EXPECT_EQ(cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, 0,
@@ -354,13 +354,9 @@ TEST_F(CallsTest, ReproducibleProductsByVectorsAreTheLibrarys) {
   const Reproducible reproducible;
   for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
     std::vector<float> expected = c_ = numbers(3);
-    for (int i = 0; i < (op == CUBLAS_OP_N ? kM : kN); ++i) {
-      float sum = 0;
-      for (int l = 0; l < (op == CUBLAS_OP_N ? kN : kM); ++l) {
-        sum += a_[op == CUBLAS_OP_N ? i + l * kLd : l + i * kLd] * b_[2 * l];
-      }
-      expected[3 * i] = alpha_ * sum + beta_ * expected[3 * i];
-    }
+    const auto [lines, depth] = op == CUBLAS_OP_N ? std::pair{kM, kN} : std::pair{kN, kM};
+    host_gemm(false, op == CUBLAS_OP_N, 1, lines, depth, alpha_, b_.data(), 2, a_.data(), kLd, beta_, expected.data(),
+              3);
     EXPECT_EQ(gemv(op), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(c_, expected);
   }
@@ -416,7 +412,7 @@ TEST_F(CallsTest, WhatIsNeverReproducibleIsToldOnce) {
 TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   *fake_sgemm() = {};
-  fake_sgemm()->was_reset = true;
+  ++fake_sgemm()->context;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   expect_computed(2, 0);
@@ -424,7 +420,8 @@ TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
 }
 
 TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
-  fake_sgemm()->repeatable = 1;
+  fake_sgemm()->repeatable_by_environment = 1;
+  fake_sgemm()->context = 2;  // of no other test, so that the drop-in makes another handle
   fake_sgemm()->status = SGEMM_STATUS_ALLOC_FAILED;
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_ALLOC_FAILED);
   expect_computed(1, 0);
@@ -590,12 +587,6 @@ TEST_F(LtMatmulTest, BatchesReachTheLibrary) {
 
 /// Each of them reaches the library with its bias, and with its auxiliary matrix and its leading dimension.
 TEST_F(LtMatmulTest, EpiloguesReachTheLibrary) {
-  struct Case {
-    cublasLtEpilogue_t epilogue;
-    sgemm_activation_t activation;
-    bool bias;
-    bool aux;
-  };
   constexpr int64_t kAuxLd = 128;
   std::vector<float> aux(kAuxLd * kN);
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.data());
@@ -604,29 +595,30 @@ TEST_F(LtMatmulTest, EpiloguesReachTheLibrary) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_BIAS});
   expect_by_library([&](float x, int row, int) { return x + bias_[row]; });
   int products = 1;
-  for (const Case& of : {Case{CUBLASLT_EPILOGUE_BIAS, SGEMM_ACTIVATION_NONE, true, false},
-                         {CUBLASLT_EPILOGUE_RELU, SGEMM_ACTIVATION_RELU, false, false},
-                         {CUBLASLT_EPILOGUE_RELU_BIAS, SGEMM_ACTIVATION_RELU, true, false},
-                         {CUBLASLT_EPILOGUE_RELU_AUX, SGEMM_ACTIVATION_RELU, false, true},
-                         {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, SGEMM_ACTIVATION_RELU, true, true},
-                         {CUBLASLT_EPILOGUE_DRELU, SGEMM_ACTIVATION_RELU_GRADIENT, false, true},
-                         {CUBLASLT_EPILOGUE_GELU, SGEMM_ACTIVATION_GELU, false, false},
-                         {CUBLASLT_EPILOGUE_GELU_BIAS, SGEMM_ACTIVATION_GELU, true, false},
-                         {CUBLASLT_EPILOGUE_GELU_AUX, SGEMM_ACTIVATION_GELU, false, true},
-                         {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, SGEMM_ACTIVATION_GELU, true, true},
-                         {CUBLASLT_EPILOGUE_DGELU, SGEMM_ACTIVATION_GELU_GRADIENT, false, true}}) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
+  for (const auto& [epilogue, activation, bias, has_aux] :
+       {std::tuple{CUBLASLT_EPILOGUE_BIAS, SGEMM_ACTIVATION_NONE, true, false},
+        {CUBLASLT_EPILOGUE_RELU, SGEMM_ACTIVATION_RELU, false, false},
+        {CUBLASLT_EPILOGUE_RELU_BIAS, SGEMM_ACTIVATION_RELU, true, false},
+        {CUBLASLT_EPILOGUE_RELU_AUX, SGEMM_ACTIVATION_RELU, false, true},
+        {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, SGEMM_ACTIVATION_RELU, true, true},
+        {CUBLASLT_EPILOGUE_DRELU, SGEMM_ACTIVATION_RELU_GRADIENT, false, true},
+        {CUBLASLT_EPILOGUE_GELU, SGEMM_ACTIVATION_GELU, false, false},
+        {CUBLASLT_EPILOGUE_GELU_BIAS, SGEMM_ACTIVATION_GELU, true, false},
+        {CUBLASLT_EPILOGUE_GELU_AUX, SGEMM_ACTIVATION_GELU, false, true},
+        {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, SGEMM_ACTIVATION_GELU, true, true},
+        {CUBLASLT_EPILOGUE_DGELU, SGEMM_ACTIVATION_GELU_GRADIENT, false, true}}) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(epilogue));
     for (const float beta : {0.0F, 0.5F}) {
       beta_ = beta;
       ASSERT_EQ(matmul(), CUBLAS_STATUS_SUCCESS);
       expect_computed(++products, 0);
       const sgemm_epilogue_t& asked = fake_sgemm()->epilogue;
       EXPECT_EQ(fake_sgemm()->products_with_epilogue, products);
-      EXPECT_EQ(asked.activation, of.activation);
+      EXPECT_EQ(asked.activation, activation);
       EXPECT_EQ(asked.bias_of, SGEMM_BIAS_OF_ROWS);
-      EXPECT_EQ(asked.bias, of.bias ? bias_.data() : nullptr) << of.epilogue;
-      EXPECT_EQ(asked.aux, of.aux ? aux.data() : nullptr) << of.epilogue;
-      EXPECT_EQ(asked.aux_ld, of.aux ? kAuxLd : 0);
+      EXPECT_EQ(asked.bias, bias ? bias_.data() : nullptr) << epilogue;
+      EXPECT_EQ(asked.aux, has_aux ? aux.data() : nullptr) << epilogue;
+      EXPECT_EQ(asked.aux_ld, has_aux ? kAuxLd : 0);
       EXPECT_EQ(fake_sgemm()->product.c, c_.data());
     }
   }

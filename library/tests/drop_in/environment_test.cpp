@@ -4,55 +4,41 @@
 #include <gtest/gtest.h>
 #include <sgemm/sgemm.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <tuple>
 
+#include "fixtures/temporary_folder.hpp"
+
 namespace {
 
 struct Outcome {
-  int status;
   std::string out;     // standard output
   std::string errors;  // standard error
+
+  /// Expects a part of what was written to standard error.
+  void expect_named(const std::string& part) const { EXPECT_NE(errors.find(part), std::string::npos) << errors; }
 };
 
-std::string read(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-class EnvironmentTest : public testing::Test {
+class EnvironmentTest : public sgemm::TemporaryFolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "drop_in_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   /// Runs the program with the framework, with variables "NAME=value NAME=value" and a library. Without arguments it
-  /// computes four products.
-  Outcome run(const std::string& variables, const char* library = FAKE_SGEMM, const char* arguments = "") const {
-    const std::string out = folder_ / "out";
-    const std::string errors = folder_ / "errors";
+  /// computes four products. It has to succeed.
+  static Outcome run(const std::string& variables, const char* library = FAKE_SGEMM, const char* arguments = "") {
     std::ostringstream command;
     command << "env -u SGEMM_LOG -u SGEMM_ACCURACY LD_PRELOAD=" DROP_IN " SGEMM_LIBRARY=" << library << ' ' << variables
-            << " " FRAMEWORK_PROGRAM " " << arguments << " >" << out << " 2>" << errors;
-    const int status = std::system(command.str().c_str());
-    return {status, read(out), read(errors)};
+            << " " FRAMEWORK_PROGRAM " " << arguments << " >out 2>errors";
+    EXPECT_EQ(std::system(command.str().c_str()), 0) << command.str();
+    return {sgemm::read("out"), sgemm::read("errors")};
   }
-
-  std::filesystem::path folder_;
+  /// The same with a log on standard error and a function of the framework.
+  static Outcome run_with_log(const char* function) { return run("SGEMM_LOG=1", FAKE_SGEMM, function); }
 };
 
 TEST_F(EnvironmentTest, AFrameworkThatHidesCublasIsServedWithTheAccuracy) {
   const Outcome componentwise = run("");
-  EXPECT_EQ(componentwise.status, 0);
   EXPECT_EQ(componentwise.out, "4 1\n");
   EXPECT_EQ(componentwise.errors, "");
   EXPECT_EQ(run("SGEMM_ACCURACY=fp32").out, "4 0\n");
@@ -63,7 +49,6 @@ TEST_F(EnvironmentTest, AFrameworkThatHidesCublasIsServedWithTheAccuracy) {
 
 TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
   const Outcome wrong = run("SGEMM_ACCURACY=fp16 SGEMM_LOG=1");
-  EXPECT_EQ(wrong.status, 0);
   EXPECT_EQ(wrong.out, "cublas\n");
   EXPECT_EQ(wrong.errors,
             "libsgemm_cublas: SGEMM_ACCURACY=fp16 is none of fp32, componentwise, normwise, rowwise, reproducible; "
@@ -72,46 +57,37 @@ TEST_F(EnvironmentTest, AWrongAccuracyIsNamedOnceAndCublasComputes) {
 
 TEST_F(EnvironmentTest, WithoutTheLibraryCublasComputesAndTheReasonIsNamedOnce) {
   const Outcome missing = run("SGEMM_LOG=1", "/nowhere/libsgemm.so");
-  EXPECT_EQ(missing.status, 0);
   EXPECT_EQ(missing.out, "cublas\n");
-  EXPECT_NE(missing.errors.find("cublas                   libsgemm was not loaded: /nowhere/libsgemm.so"),
-            std::string::npos)
-      << missing.errors;
-  const std::string line =
-      "libsgemm_cublas: libsgemm was not loaded: /nowhere/libsgemm.so: cannot open shared object "
-      "file: No such file or directory; cuBLAS gets all calls\n";
-  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors, line);
+  missing.expect_named("cublas                   libsgemm was not loaded: /nowhere/libsgemm.so");
+  EXPECT_EQ(run("", "/nowhere/libsgemm.so").errors,
+            "libsgemm_cublas: libsgemm was not loaded: /nowhere/libsgemm.so: cannot open shared object "
+            "file: No such file or directory; cuBLAS gets all calls\n");
 }
 
 TEST_F(EnvironmentTest, AnotherLibraryInItsPlaceIsNamed) {
   const Outcome other = run("", FRAMEWORK);
-  EXPECT_EQ(other.status, 0);
   EXPECT_EQ(other.errors.rfind("libsgemm_cublas: libsgemm has no sgemm_", 0), 0U) << other.errors;
 }
 
 TEST_F(EnvironmentTest, ALibraryOfAnotherVersionIsNamed) {
-  const Outcome other = run("FAKE_SGEMM_VERSION=10305");
-  EXPECT_EQ(other.status, 0);
+  const auto of_version = [](int version) { return run("FAKE_SGEMM_VERSION=" + std::to_string(version)); };
+  const Outcome other = of_version(10305);
   EXPECT_EQ(other.out, "0 0\n");  // it is loaded, and computes nothing
   EXPECT_EQ(other.errors, "libsgemm_cublas: libsgemm is of version 1.3.5, and the drop-in of " SGEMM_VERSION_TEXT
                           "; cuBLAS gets all calls\n");
-  const int later_patch = SGEMM_VERSION / 100 * 100 + 99;
-  EXPECT_EQ(run("FAKE_SGEMM_VERSION=" + std::to_string(later_patch)).out, "4 1\n");
-  const int next_minor = SGEMM_VERSION + 100;
-  EXPECT_EQ(run("FAKE_SGEMM_VERSION=" + std::to_string(next_minor)).out, "0 0\n");
+  EXPECT_EQ(of_version(SGEMM_VERSION / 100 * 100 + 99).out, "4 1\n") << "a later patch";
+  EXPECT_EQ(of_version(SGEMM_VERSION + 100).out, "0 0\n") << "the next minor version";
 }
 
 TEST_F(EnvironmentTest, AMissingLibraryIsNamedWithAllPlaces) {
   const Outcome unnamed = run("", "");
-  EXPECT_EQ(unnamed.status, 0);
   // With an empty name dlopen() would take the program itself for the library.
   EXPECT_EQ(unnamed.errors.find("libsgemm has no"), std::string::npos) << unnamed.errors;
   if (dlopen(SGEMM_SONAME, RTLD_LAZY) != nullptr) {
     GTEST_SKIP() << "the loader finds an installed libsgemm here";
   }
-  const std::string beside = std::filesystem::path(DROP_IN).replace_filename(SGEMM_SONAME ": ");
-  EXPECT_NE(unnamed.errors.find(beside), std::string::npos) << unnamed.errors;
-  EXPECT_NE(unnamed.errors.find("; " SGEMM_SONAME ": "), std::string::npos) << unnamed.errors;
+  unnamed.expect_named(std::filesystem::path(DROP_IN).replace_filename(SGEMM_SONAME ": "));
+  unnamed.expect_named("; " SGEMM_SONAME ": ");
 }
 
 TEST_F(EnvironmentTest, ALogOfZeroIsNone) {
@@ -120,11 +96,10 @@ TEST_F(EnvironmentTest, ALogOfZeroIsNone) {
 }
 
 TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
-  const std::string log = folder_ / "log";
   for (int process = 1; process <= 2; ++process) {
-    EXPECT_EQ(run("SGEMM_LOG=" + log).errors, "");
+    EXPECT_EQ(run("SGEMM_LOG=log").errors, "");
   }
-  std::istringstream text(read(log));
+  std::istringstream text(sgemm::read("log"));
   std::string line;
   for (int process = 1; process <= 2; ++process) {
     std::getline(text, line);
@@ -152,8 +127,7 @@ TEST_F(EnvironmentTest, TheLogHasALineForEachShape) {
 }
 
 TEST_F(EnvironmentTest, TheLogTellsThatCublasComputedForWantOfMemory) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products 2");
-  EXPECT_EQ(outcome.status, 0);
+  const Outcome outcome = run_with_log("framework_products 2");
   EXPECT_EQ(outcome.out, "4 1\n");
   // Calls that came to nothing in the library are neither counted nor timed there.
   const std::tuple<const char*, const char*> lines[] = {
@@ -174,16 +148,14 @@ TEST_F(EnvironmentTest, TheLogTellsThatCublasComputedForWantOfMemory) {
 }
 
 TEST_F(EnvironmentTest, AForkedChildWritesNoLog) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_and_fork");
-  EXPECT_EQ(outcome.status, 0);
+  const Outcome outcome = run_with_log("framework_products_and_fork");
   EXPECT_EQ(outcome.errors.rfind("# libsgemm_cublas: process "), 0U) << outcome.errors;
 }
 
 TEST_F(EnvironmentTest, TheLogTimesCallsOnEveryDevice) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_on_two_devices");
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.errors.find("\n       6      6"), std::string::npos) << outcome.errors;
-  EXPECT_NE(outcome.errors.find("\n       2      2"), std::string::npos) << outcome.errors;
+  const Outcome outcome = run_with_log("framework_products_on_two_devices");
+  outcome.expect_named("\n       6      6");
+  outcome.expect_named("\n       2      2");
 }
 
 /// Captures are not broken: an event may not be asked while any thread captures, unless it says that it knows what it
@@ -191,59 +163,47 @@ TEST_F(EnvironmentTest, TheLogTimesCallsOnEveryDevice) {
 TEST_F(EnvironmentTest, ProgramsFindNothingChanged) {
   for (const char* const function : {"framework_products_beside_captures", "framework_products_after_a_mistake",
                                      "framework_products_in_a_forked_child"}) {
-    EXPECT_EQ(run("SGEMM_LOG=1", FAKE_SGEMM, function).status, 0) << function;
+    run_with_log(function);
   }
 }
 
 TEST_F(EnvironmentTest, AWorkerThatIsForkedBeforeAnyCallHasTheLibrary) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_products_in_a_child_alone");
-  EXPECT_EQ(outcome.status, 0);
+  const Outcome outcome = run_with_log("framework_products_in_a_child_alone");
   EXPECT_EQ(outcome.out, "4 1\n");
-  EXPECT_NE(outcome.errors.find("\n       3      3"), std::string::npos) << outcome.errors;
+  outcome.expect_named("\n       3      3");
 }
 
 TEST_F(EnvironmentTest, ADropInThatIsClosedLeavesItsLogAndNothingElse) {
   const Outcome outcome =
       run("LD_PRELOAD= DROP_IN=" DROP_IN " SGEMM_LOG=1", FAKE_SGEMM, "framework_closes_the_drop_in");
-  EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.out, "1 1\n");
-  EXPECT_NE(outcome.errors.find("\n       1      1"), std::string::npos) << outcome.errors;
+  outcome.expect_named("\n       1      1");
 }
 
 /// A handle of one version is nothing to the functions of the other.
 TEST_F(EnvironmentTest, EachVersionOfCublasGetsItsOwnHandles) {
   for (const char* accuracy : {"componentwise", "none"}) {
-    const Outcome outcome = run(std::string("OTHER_FRAMEWORK=" OTHER_FRAMEWORK " SGEMM_ACCURACY=") + accuracy,
-                                FAKE_SGEMM, "framework_products_beside_another_cublas");
-    EXPECT_EQ(outcome.status, 0) << accuracy;
+    run(std::string("OTHER_FRAMEWORK=" OTHER_FRAMEWORK " SGEMM_ACCURACY=") + accuracy, FAKE_SGEMM,
+        "framework_products_beside_another_cublas");
   }
 }
 
 TEST_F(EnvironmentTest, TheLogHasBatchesByAddress) {
-  const Outcome outcome = run("SGEMM_LOG=1", FAKE_SGEMM, "framework_batch_by_address");
-  EXPECT_EQ(outcome.status, 0);
+  const Outcome outcome = run_with_log("framework_batch_by_address");
   EXPECT_EQ(outcome.out, "1 1\n");
-  EXPECT_NE(outcome.errors.find("cublasSgemmBatched           NT         2        2        2      1  11_bf16x6"),
-            std::string::npos)
-      << outcome.errors;
+  outcome.expect_named("cublasSgemmBatched           NT         2        2        2      1  11_bf16x6");
 }
 
 TEST_F(EnvironmentTest, ALogThatCanNotBeWrittenIsNamed) {
-  const Outcome outcome = run("SGEMM_LOG=/nowhere/log");
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.errors, "libsgemm_cublas: SGEMM_LOG=/nowhere/log can not be written: No such file or directory\n");
-
-  const Outcome full = run("SGEMM_LOG=/dev/full");
-  EXPECT_EQ(full.status, 0);
-  EXPECT_EQ(full.errors, "libsgemm_cublas: SGEMM_LOG=/dev/full can not be written: No space left on device\n");
+  EXPECT_EQ(run("SGEMM_LOG=/nowhere/log").errors,
+            "libsgemm_cublas: SGEMM_LOG=/nowhere/log can not be written: No such file or directory\n");
+  EXPECT_EQ(run("SGEMM_LOG=/dev/full").errors,
+            "libsgemm_cublas: SGEMM_LOG=/dev/full can not be written: No space left on device\n");
 }
 
 TEST_F(EnvironmentTest, ProgramsWithoutProductsAreLeftAlone) {
-  EXPECT_EQ(
-      std::system(
-          ("LD_PRELOAD=" DROP_IN " SGEMM_LOG=1 SGEMM_ACCURACY=wrong true 2>" + (folder_ / "errors").string()).c_str()),
-      0);
-  EXPECT_EQ(read(folder_ / "errors"), "");
+  EXPECT_EQ(std::system("LD_PRELOAD=" DROP_IN " SGEMM_LOG=1 SGEMM_ACCURACY=wrong true 2>errors"), 0);
+  EXPECT_EQ(sgemm::read("errors"), "");
 }
 
 }  // namespace

@@ -42,20 +42,14 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t* mode) {
-  *mode = handle->pointer_mode;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
-  *mode = handle->math_mode;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
-  *count = handle == nullptr ? 0 : handle->sm_count_target;
-  return CUBLAS_STATUS_SUCCESS;
-}
+#define GET(name, type, setting)                                       \
+  cublasStatus_t cublasGet##name(cublasHandle_t handle, type* value) { \
+    *value = handle == nullptr ? type{} : handle->setting;             \
+    return CUBLAS_STATUS_SUCCESS;                                      \
+  }
+GET(PointerMode_v2, cublasPointerMode_t, pointer_mode)
+GET(MathMode, cublasMath_t, math_mode)
+GET(SmCountTarget, int, sm_count_target)
 
 cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
                               int k, const float* alpha, const float* a, int lda, const float* b, int ldb,

@@ -11,15 +11,6 @@ namespace {
 
 using Attributes = std::map<int, std::vector<char>>;
 
-template <class Value>
-Value get(const Attributes& attributes, int which, Value missing) {
-  const auto found = attributes.find(which);
-  if (found != attributes.end()) {
-    std::memcpy(&missing, found->second.data(), sizeof missing);
-  }
-  return missing;
-}
-
 Attributes& attributes(const void* object) { return *static_cast<Attributes*>(const_cast<void*>(object)); }
 
 template <class Handle>
@@ -76,21 +67,6 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cubla
   return make(description, {{CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, compute}, {CUBLASLT_MATMUL_DESC_SCALE_TYPE, scale}});
 }
 
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
-  delete &attributes(description);
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which,
-                                              const void* value, size_t bytes) {
-  return set(description, which, value, bytes);
-}
-
-cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t which,
-                                              void* value, size_t bytes, size_t* written) {
-  return get(description, which, value, bytes, written);
-}
-
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
   return make(layout, {{CUBLASLT_MATRIX_LAYOUT_TYPE, type},
@@ -99,20 +75,20 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDa
                        {CUBLASLT_MATRIX_LAYOUT_LD, static_cast<uint64_t>(ld)}});
 }
 
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  delete &attributes(layout);
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which,
-                                                const void* value, size_t bytes) {
-  return set(layout, which, value, bytes);
-}
-
-cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t which,
-                                                void* value, size_t bytes, size_t* written) {
-  return get(layout, which, value, bytes, written);
-}
+/// What descriptions and layouts have alike.
+#define FUNCTIONS_OF(object, which_t)                                                                             \
+  cublasStatus_t object##Destroy(object##_t of) {                                                                 \
+    delete &attributes(of);                                                                                       \
+    return CUBLAS_STATUS_SUCCESS;                                                                                 \
+  }                                                                                                               \
+  cublasStatus_t object##SetAttribute(object##_t of, which_t which, const void* value, size_t bytes) {            \
+    return set(of, which, value, bytes);                                                                          \
+  }                                                                                                               \
+  cublasStatus_t object##GetAttribute(object##_t of, which_t which, void* value, size_t bytes, size_t* written) { \
+    return get(of, which, value, bytes, written);                                                                 \
+  }
+FUNCTIONS_OF(cublasLtMatmulDesc, cublasLtMatmulDescAttributes_t)
+FUNCTIONS_OF(cublasLtMatrixLayout, cublasLtMatrixLayoutAttribute_t)
 
 // Counts only: the tests look at the numbers of what libsgemm computes.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,

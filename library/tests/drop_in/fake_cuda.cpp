@@ -42,10 +42,14 @@ cudaError_t unsafe() {
 cudaError_t cudaGetLastError() { return std::exchange(fake_cuda()->error, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return fake_cuda()->error; }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  std::swap(*mode, mode_of_thread);
-  return cudaSuccess;
-}
+/// A function that succeeds, and what it does.
+#define SUCCEEDS(signature, statement) \
+  cudaError_t signature {              \
+    statement;                         \
+    return cudaSuccess;                \
+  }
+
+SUCCEEDS(cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode), std::swap(*mode, mode_of_thread))
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   const bool captured = fake_cuda()->captured.count(stream) > 0;
@@ -67,10 +71,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = new CUevent_st{fake_cuda()->device};
-  return cudaSuccess;
-}
+SUCCEEDS(cudaEventCreate(cudaEvent_t* event), *event = new CUevent_st{fake_cuda()->device})
 
 // Streams of tests are of the device that is current.
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -90,15 +91,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  fake_cuda()->waits += event->stream == fake_cuda()->busy && stream != event->stream ? 1 : 0;
-  return cudaSuccess;
-}
+SUCCEEDS(cudaEventDestroy(cudaEvent_t event), delete event)
+SUCCEEDS(cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned),
+         fake_cuda()->waits += event->stream == fake_cuda()->busy && stream != event->stream ? 1 : 0)
 
 cudaError_t cudaFree(void*) { return cudaSuccess; }
 
@@ -236,10 +231,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
   return cudaStreamIsCapturing(stream, status);
 }
 
-cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* argument, cudaHostFn_t destroy, unsigned, unsigned) {
-  *object = reinterpret_cast<cudaUserObject_t>(new FakeUserObject{argument, destroy});
-  return cudaSuccess;
-}
+SUCCEEDS(cudaUserObjectCreate(cudaUserObject_t* object, void* argument, cudaHostFn_t destroy, unsigned, unsigned),
+         *object = reinterpret_cast<cudaUserObject_t>(new FakeUserObject{argument, destroy}))
 
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned) {
   const std::unique_ptr<FakeUserObject> ends(reinterpret_cast<FakeUserObject*>(object));

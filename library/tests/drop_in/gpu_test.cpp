@@ -10,17 +10,21 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "device/device_buffer.hpp"
 #include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
+#include "gpu/streams.hpp"
 
 namespace {
+
+using sgemm::test::CapturedGraph;
+using sgemm::test::OwnStream;
 
 // Large enough for the library to be faster than cuBLAS, epilogue included.
 constexpr int kM = 1537;
@@ -33,32 +37,16 @@ constexpr double kTolerance = 1.0 / (1 << 21);
 #define CUBLAS_OK(call) ASSERT_EQ(call, CUBLAS_STATUS_SUCCESS)
 
 /// Numbers on the GPU.
-class Numbers {
+class Numbers : public sgemm::DeviceBuffer<float> {
  public:
-  explicit Numbers(size_t count) : count_(count) {
-    if (cudaMalloc(&data_, count * sizeof(float)) != cudaSuccess) {
-      throw std::bad_alloc();
-    }
-  }
-  explicit Numbers(const std::vector<float>& values) : Numbers(values.size()) { write(values); }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-  ~Numbers() { cudaFree(data_); }
+  explicit Numbers(const std::vector<float>& values) : DeviceBuffer(values.size()) { copy_from_host(values); }
 
-  void write(const std::vector<float>& values) {
-    EXPECT_EQ(cudaMemcpy(data_, values.data(), count_ * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
-  }
   std::vector<float> read() const {
-    std::vector<float> values(count_);
+    std::vector<float> values;
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(values.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+    copy_to_host(values);
     return values;
   }
-  float* get() const { return data_; }
-
- private:
-  float* data_ = nullptr;
-  size_t count_;
 };
 
 std::vector<float> normal(size_t count, unsigned seed) {
@@ -101,6 +89,7 @@ class DropInGpuTest : public testing::Test {
     b_ = std::make_unique<Numbers>(normal(size_t{kK} * kN, 2));
     bias_ = std::make_unique<Numbers>(normal(kM, 3));
     old_c_ = normal(size_t{kM} * kN, 4);
+    c_ = std::make_unique<Numbers>(old_c_);
   }
   void TearDown() override {
     cublasDestroy(handle_);
@@ -108,15 +97,20 @@ class DropInGpuTest : public testing::Test {
     cudaStreamDestroy(stream_);
   }
 
-  /// Expects that two ways to fill `c` give nearly the same, but not the same bits: cuBLAS did not do both.
+  /// Expects that two ways to fill C give nearly the same, but not the same bits: cuBLAS did not do both.
   template <class Ours, class Theirs>
-  void expect_like_cublas(Numbers& c, const Ours& ours, const Theirs& theirs) {
-    c.write(old_c_);
+  void expect_like_cublas(const Ours& ours, const Theirs& theirs) {
+    c_->copy_from_host(old_c_);
     CUBLAS_OK(ours());
-    const std::vector<float> got = c.read();
-    c.write(old_c_);
+    const std::vector<float> got = c_->read();
+    c_->copy_from_host(old_c_);
     CUBLAS_OK(theirs());
-    expect_near(got, c.read());
+    expect_near(got, c_->read());
+  }
+  /// The same of a function of the drop-in and cuBLAS's own. `call` calls either.
+  template <class Function, class Call>
+  void expect_like_cublas_in(Function ours, Function theirs, const Call& call) {
+    expect_like_cublas([&] { return call(ours); }, [&] { return call(theirs); });
   }
   static void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
     double difference = 0;
@@ -129,135 +123,109 @@ class DropInGpuTest : public testing::Test {
     EXPECT_NE(got, expected) << "cuBLAS computed it";
   }
 
+  /// A product into C.
   cublasStatus_t sgemm(decltype(&cublasSgemm_v2) function, cublasOperation_t transa, cublasOperation_t transb,
-                       const float* alpha, const float* beta, float* c) {
-    return function(handle_, transa, transb, kM, kN, kK, alpha, a_->get(), transa == CUBLAS_OP_N ? kM : kK, b_->get(),
-                    transb == CUBLAS_OP_N ? kK : kN, beta, c, kM);
+                       const float* alpha, const float* beta) {
+    return function(handle_, transa, transb, kM, kN, kK, alpha, a_->data(), transa == CUBLAS_OP_N ? kM : kK, b_->data(),
+                    transb == CUBLAS_OP_N ? kK : kN, beta, c_->data(), kM);
   }
+  cublasStatus_t sgemm(decltype(&cublasSgemm_v2) function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_N, &kOne, &kZero);
+  }
+
+  static constexpr float kOne = 1;
+  static constexpr float kZero = 0;
 
   cublasHandle_t handle_ = nullptr;
   cublasLtHandle_t lt_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  std::unique_ptr<Numbers> a_, b_, bias_;
+  const decltype(&cublasSgemm_v2) cublas_sgemm_ = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
+  const decltype(&cublasLtMatmul) cublas_lt_matmul_ = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
+  std::unique_ptr<Numbers> a_, b_, c_, bias_;
   std::vector<float> old_c_;
 };
 
 TEST_F(DropInGpuTest, SgemmInAllOps) {
-  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
-  Numbers c(old_c_);
   const float alpha = -1.5F;
   const float beta = 0.5F;
   for (const auto transa : {CUBLAS_OP_N, CUBLAS_OP_T}) {
     for (const auto transb : {CUBLAS_OP_N, CUBLAS_OP_T}) {
-      expect_like_cublas(
-          c, [&] { return sgemm(&cublasSgemm_v2, transa, transb, &alpha, &beta, c.get()); },
-          [&] { return sgemm(cublas, transa, transb, &alpha, &beta, c.get()); });
+      expect_like_cublas_in(&cublasSgemm_v2, cublas_sgemm_,
+                            [&](auto function) { return sgemm(function, transa, transb, &alpha, &beta); });
     }
   }
 }
 
 TEST_F(DropInGpuTest, BatchesByAddress) {
   const auto cublas = real("libcublas.so", "cublasSgemmBatched", &cublasSgemmBatched);
-  Numbers c(old_c_);
-  const float* const a = a_->get();
-  const float* const b = b_->get();
-  float* const into = c.get();
   const auto on_gpu = [](auto address) {
     decltype(address)* place = nullptr;
     EXPECT_EQ(cudaMalloc(&place, sizeof address), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(place, &address, sizeof address, cudaMemcpyHostToDevice), cudaSuccess);
     return std::unique_ptr<decltype(address), decltype(&cudaFree)>(place, &cudaFree);
   };
-  const auto each_a = on_gpu(a);
-  const auto each_b = on_gpu(b);
-  const auto each_c = on_gpu(into);
+  const auto each_a = on_gpu(static_cast<const float*>(a_->data()));
+  const auto each_b = on_gpu(static_cast<const float*>(b_->data()));
+  const auto each_c = on_gpu(c_->data());
   const float alpha = -1.5F;
   const float beta = 0.5F;
   const auto call = [&](decltype(&cublasSgemmBatched) function) {
     return function(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, each_a.get(), kK, each_b.get(), kK, &beta,
                     each_c.get(), kM, 1);
   };
-  expect_like_cublas(
-      c, [&] { return call(&cublasSgemmBatched); }, [&] { return call(cublas); });
+  expect_like_cublas_in(&cublasSgemmBatched, cublas, call);
   const auto call_ex = [&] {
     return cublasGemmBatchedEx(
         handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, reinterpret_cast<const void* const*>(each_a.get()),
         CUDA_R_32F, kK, reinterpret_cast<const void* const*>(each_b.get()), CUDA_R_32F, kK, &beta,
         reinterpret_cast<void* const*>(each_c.get()), CUDA_R_32F, kM, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   };
-  expect_like_cublas(c, call_ex, [&] { return call(cublas); });
+  expect_like_cublas(call_ex, [&] { return call(cublas); });
 }
 
 TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
-  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
-  Numbers c(old_c_);
   const Numbers scalars({2.0F, -1.0F});
   CUBLAS_OK(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE));
-  const auto call = [&](decltype(&cublasSgemm_v2) function) {
-    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.get(), scalars.get() + 1, c.get());
-  };
-  expect_like_cublas(
-      c, [&] { return call(&cublasSgemm_v2); }, [&] { return call(cublas); });
+  expect_like_cublas_in(&cublasSgemm_v2, cublas_sgemm_, [&](auto function) {
+    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.data(), scalars.data() + 1);
+  });
 }
 
 TEST_F(DropInGpuTest, Tf32GoesToCublas) {
-  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
   CUBLAS_OK(cublasSetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH));
-  Numbers c(old_c_);
-  const float one = 1;
-  const float zero = 0;
-  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
-  const std::vector<float> got = c.read();
-  CUBLAS_OK(sgemm(cublas, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
-  EXPECT_EQ(got, c.read());
+  CUBLAS_OK(sgemm(&cublasSgemm_v2));
+  const std::vector<float> got = c_->read();
+  CUBLAS_OK(sgemm(cublas_sgemm_));
+  EXPECT_EQ(got, c_->read());
 }
 
 TEST_F(DropInGpuTest, GraphsAreCapturedAndReplayed) {
-  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
-  Numbers c(old_c_);
-  const float one = 1;
-  const float zero = 0;
-  const auto call = [&](decltype(&cublasSgemm_v2) function) {
-    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get());
-  };
-  CUBLAS_OK(call(&cublasSgemm_v2));  // the library makes its handle
+  CUBLAS_OK(sgemm(&cublasSgemm_v2));  // the library makes its handle
   CUDA_OK(cudaStreamSynchronize(stream_));
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal));
-  CUBLAS_OK(call(&cublasSgemm_v2));
-  CUDA_OK(cudaStreamEndCapture(stream_, &graph));
-  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  const CapturedGraph graph(stream_, [&] { CUBLAS_OK(sgemm(&cublasSgemm_v2)); });
   const auto replay = [&] {
-    return cudaGraphLaunch(executable, stream_) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+    return graph.replay() == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
   };
   for (int i = 0; i < 2; ++i) {
-    expect_like_cublas(c, replay, [&] { return call(cublas); });
+    expect_like_cublas(replay, [&] { return sgemm(cublas_sgemm_); });
   }
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
 }
 
 TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
-  const float one = 1;
-  const float zero = 0;
-  Numbers expected(old_c_);
-  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, expected.get()));
-  const std::vector<float> first = expected.read();
+  CUBLAS_OK(sgemm(&cublasSgemm_v2));
+  const std::vector<float> first = c_->read();
   const auto work = [&] {
+    const OwnStream stream;
     cublasHandle_t handle = nullptr;
-    cudaStream_t stream = nullptr;
     CUBLAS_OK(cublasCreate(&handle));
-    CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CUBLAS_OK(cublasSetStream(handle, stream));
     Numbers c(old_c_);
     for (int i = 0; i < 20; ++i) {
-      CUBLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero,
-                            c.get(), kM));
+      CUBLAS_OK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->data(), kM, b_->data(), kK, &kZero,
+                            c.data(), kM));
     }
     EXPECT_EQ(c.read(), first) << "same operands, same bits";
     cublasDestroy(handle);
-    cudaStreamDestroy(stream);
   };
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -270,22 +238,17 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
 
 /// With SGEMM_LOG=1 the log has asked for its events while another thread captured, which broke the capture.
 TEST_F(DropInGpuTest, ProductsWhileAnotherThreadCaptures) {
-  const float one = 1;
-  const float zero = 0;
-  Numbers c(old_c_);
-  cudaStream_t captured = nullptr;
-  CUDA_OK(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+  const OwnStream captured;
   cudaGraph_t graph = nullptr;
   CUDA_OK(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
   std::thread([&] {
     for (int i = 0; i < 5; ++i) {  // the first makes a handle of libsgemm
-      CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &zero, c.get()));
+      CUBLAS_OK(sgemm(&cublasSgemm_v2));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }).join();
   EXPECT_EQ(cudaStreamEndCapture(captured, &graph), cudaSuccess) << "the capture was broken";
   cudaGraphDestroy(graph);
-  cudaStreamDestroy(captured);
 }
 
 /// The first product of three is in C, which is read, so that cuBLAS can not begin again.
@@ -294,20 +257,14 @@ TEST_F(DropInGpuTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
   constexpr long long kStride = static_cast<long long>(kSize) * kSize;
   const Numbers a(std::vector<float>(3 * kStride, 1.0F));
   Numbers c(std::vector<float>(3 * kStride, 1.0F));
-  const float one = 1;
-  const auto call = [&] {
-    return cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, a.get(), kSize,
-                                     kStride, a.get(), kSize, kStride, &one, c.get(), kSize, kStride, 3);
-  };
-  {
-    Numbers other(old_c_);
-    CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &one, other.get()));
-  }
+  CUBLAS_OK(sgemm(&cublasSgemm_v2));
   if (!launches().seen) {
     GTEST_SKIP() << "run it with the libsgemm of tests/ as SGEMM_LIBRARY";
   }
   launches().until_failure = 7;  // five kernels for each product: one of the second fails
-  const cublasStatus_t status = call();
+  const cublasStatus_t status =
+      cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &kOne, a.data(), kSize, kStride,
+                                a.data(), kSize, kStride, &kOne, c.data(), kSize, kStride, 3);
   launches().until_failure = -1;
   if (c.read().front() != 1.0F + kSize) {
     ADD_FAILURE() << "the first product was added " << (c.read().front() - 1) / kSize << " times";
@@ -322,10 +279,13 @@ TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
   if (other == nullptr || CUBLAS_VER_MAJOR == 12) {
     GTEST_SKIP() << "there is no other cuBLAS: " << dlerror();
   }
-  const auto create = reinterpret_cast<decltype(&cublasCreate_v2)>(dlsym(other, "cublasCreate_v2"));
-  const auto set_stream = reinterpret_cast<decltype(&cublasSetStream_v2)>(dlsym(other, "cublasSetStream_v2"));
-  const auto set_mode = reinterpret_cast<decltype(&cublasSetMathMode)>(dlsym(other, "cublasSetMathMode"));
-  const auto destroy = reinterpret_cast<decltype(&cublasDestroy_v2)>(dlsym(other, "cublasDestroy_v2"));
+  const auto of_other = [&](const char* name, auto function) {
+    return reinterpret_cast<decltype(function)>(dlsym(other, name));
+  };
+  const auto create = of_other("cublasCreate_v2", &cublasCreate_v2);
+  const auto set_stream = of_other("cublasSetStream_v2", &cublasSetStream_v2);
+  const auto set_mode = of_other("cublasSetMathMode", &cublasSetMathMode);
+  const auto destroy = of_other("cublasDestroy_v2", &cublasDestroy_v2);
   // What a program gets that was linked to it.
   const auto multiply =
       reinterpret_cast<decltype(&cublasSgemm_v2)>(dlvsym(RTLD_DEFAULT, "cublasSgemm_v2", "libcublas.so.12"));
@@ -334,46 +294,42 @@ TEST_F(DropInGpuTest, AnotherVersionOfCublasGetsItsOwnHandles) {
   CUBLAS_OK(create(&handle));
   CUBLAS_OK(set_stream(handle, stream_));
   CUBLAS_OK(set_mode(handle, CUBLAS_PEDANTIC_MATH));  // so that cuBLAS computes
-  const float one = 1;
-  const float zero = 0;
-  Numbers c(old_c_);
-  CUBLAS_OK(
-      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
-  const std::vector<float> by_cublas = c.read();
+  const auto result = [&] {
+    EXPECT_EQ(multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &kOne, a_->data(), kM, b_->data(), kK, &kZero,
+                       c_->data(), kM),
+              CUBLAS_STATUS_SUCCESS);
+    return c_->read();
+  };
+  const std::vector<float> by_cublas = result();
   CUBLAS_OK(set_mode(handle, CUBLAS_DEFAULT_MATH));
-  CUBLAS_OK(
-      multiply(handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, a_->get(), kM, b_->get(), kK, &zero, c.get(), kM));
-  expect_near(c.read(), by_cublas);
+  expect_near(result(), by_cublas);
   CUBLAS_OK(destroy(handle));
 }
 
 /// A product whose terms find no room, although those of all products before it are in the pool.
 TEST_F(DropInGpuTest, WithoutMemoryTheCallIsComputedAllTheSame) {
-  const auto cublas = real("libcublas.so", "cublasSgemm_v2", &cublasSgemm_v2);
   constexpr int kLarge = 4096;
   constexpr size_t kCount = size_t{kLarge} * kLarge;
   const Numbers a(normal(kCount, 6));
-  Numbers c(std::vector<float>(kCount, 1.0F));
-  const float one = 1;
-  const auto call = [&](decltype(&cublasSgemm_v2) function) {
-    return function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &one, a.get(), kLarge, a.get(), kLarge,
-                    &one, c.get(), kLarge);
+  const std::vector<float> ones(kCount, 1.0F);
+  Numbers c(ones);
+  const auto result = [&](decltype(&cublasSgemm_v2) function) {
+    EXPECT_EQ(function(handle_, CUBLAS_OP_N, CUBLAS_OP_T, kLarge, kLarge, kLarge, &kOne, a.data(), kLarge, a.data(),
+                       kLarge, &kOne, c.data(), kLarge),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    return c.read();
   };
   // The library has its handle and cuBLAS all that it needs, before the memory is taken.
-  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &one, &one, c.get()));
-  c.write(std::vector<float>(kCount, 1.0F));
-  CUBLAS_OK(call(cublas));
-  const std::vector<float> expected = c.read();
-  c.write(std::vector<float>(kCount, 1.0F));
+  CUBLAS_OK(sgemm(&cublasSgemm_v2, CUBLAS_OP_N, CUBLAS_OP_N, &kOne, &kOne));
+  const std::vector<float> expected = result(cublas_sgemm_);
+  c.copy_from_host(ones);
   {
     const AllMemory taken;
-    EXPECT_EQ(call(&cublasSgemm_v2), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    expect_near(c.read(), expected);  // by chapter 09, if there is room for its code
+    expect_near(result(&cublasSgemm_v2), expected);  // by chapter 09, if there is room for its code
   }
-  c.write(std::vector<float>(kCount, 1.0F));
-  CUBLAS_OK(call(&cublasSgemm_v2));
-  EXPECT_NE(c.read(), expected) << "with memory it is cuBLAS's as well";
+  c.copy_from_host(ones);
+  EXPECT_NE(result(&cublasSgemm_v2), expected) << "with memory it is cuBLAS's as well";
 }
 
 /// Epilogues by the name of their constant, and whether they have a bias and an auxiliary matrix.
@@ -399,10 +355,10 @@ class LtCall {
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(of.epilogue));
     if (of.bias) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.get());
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data());
     }
     if (of.argument) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.get());
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, argument_.data());
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, argument_ld_);
     }
     make(a_layout_, k, m);
@@ -419,10 +375,10 @@ class LtCall {
   LtCall& operator=(const LtCall&) = delete;
 
   cublasStatus_t run(decltype(&cublasLtMatmul) function, cublasLtHandle_t lt, const Numbers& a, const Numbers& b,
-                     float beta, const Numbers& c, const Numbers& d, cudaStream_t stream) const {
+                     float beta, const Numbers& c, Numbers& d, cudaStream_t stream) const {
     const float alpha = 0.1F;
-    return function(lt, description_, &alpha, a.get(), a_layout_, b.get(), b_layout_, &beta, c.get(), d_layout_,
-                    d.get(), d_layout_, nullptr, nullptr, 0, stream);
+    return function(lt, description_, &alpha, a.data(), a_layout_, b.data(), b_layout_, &beta, c.data(), d_layout_,
+                    d.data(), d_layout_, nullptr, nullptr, 0, stream);
   }
 
   Numbers& argument() { return argument_; }
@@ -456,10 +412,9 @@ class LtMatmulGpuTest : public DropInGpuTest, public testing::WithParamInterface
 /// Where C is not read, where it is D, and where it is another matrix; with rows that kernels move in pairs, and
 /// others.
 TEST_P(LtMatmulGpuTest, IsLikeCublas) {
-  const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
   const LtCase& of = GetParam();
   const Numbers other(old_c_);
-  Numbers d(old_c_);
+  Numbers& d = *c_;
   int compared = 0;
   for (const int m : {kM, kM - 1}) {
     for (const auto& [beta, c] : {std::pair<float, const Numbers*>{0.0F, &d}, {0.5F, &d}, {-0.75F, &other}}) {
@@ -467,24 +422,23 @@ TEST_P(LtMatmulGpuTest, IsLikeCublas) {
       const auto call = [&, beta = beta, c = c](decltype(&cublasLtMatmul) function) {
         return lt_call.run(function, lt_, *a_, *b_, beta, *c, d, stream_);
       };
-      if (call(cublas) == CUBLAS_STATUS_NOT_SUPPORTED) {
+      if (call(cublas_lt_matmul_) == CUBLAS_STATUS_NOT_SUPPORTED) {
         continue;
       }
       ++compared;
       CUDA_OK(cudaStreamSynchronize(stream_));  // D is written from another stream next
-      expect_like_cublas(
-          d, [&] { return call(&cublasLtMatmul); }, [&] { return call(cublas); });
+      expect_like_cublas_in(&cublasLtMatmul, cublas_lt_matmul_, call);
       if (!of.argument || of.is_gradient()) {
         continue;
       }
       const auto written_by = [&](decltype(&cublasLtMatmul) function) {
-        d.write(old_c_);
+        d.copy_from_host(old_c_);
         EXPECT_EQ(call(function), CUBLAS_STATUS_SUCCESS);
         return lt_call.argument().read();
       };
       const std::vector<float> ours = written_by(&cublasLtMatmul);
       const std::vector<float> our_d = d.read();
-      const std::vector<float> theirs = written_by(cublas);
+      const std::vector<float> theirs = written_by(cublas_lt_matmul_);
       const std::vector<float> their_d = d.read();
       if (!of.is_mask()) {
         expect_near(ours, theirs);
@@ -520,7 +474,6 @@ INSTANTIATE_TEST_SUITE_P(
 /// An argument of 0 and one of NaN, whose bits roundings do not decide. No other test has its shape, because cuBLAS may
 /// get the next calls of a shape with NaN.
 TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
-  const auto cublas = real("libcublasLt.so", "cublasLtMatmul", &cublasLtMatmul);
   constexpr int kColumns = kN - 2;
   constexpr int kZeroRow = 5;
   constexpr int kNanRow = 7;
@@ -530,16 +483,16 @@ TEST_F(DropInGpuTest, MasksOfReluHaveTheBitsOfCublasForZeroAndNan) {
   }
   a[kNanRow * size_t{kK}] = std::nanf("");
   const Numbers operand(a);
-  Numbers d(old_c_);
+  Numbers& d = *c_;
   LtCall lt_call({CUBLASLT_EPILOGUE_RELU_AUX, false, true}, kM, kColumns, kK, *bias_);
   const auto written_by = [&](decltype(&cublasLtMatmul) function) {
     EXPECT_EQ(lt_call.run(function, lt_, operand, *b_, 0, d, d, stream_), CUBLAS_STATUS_SUCCESS);
     return lt_call.argument().read();
   };
-  if (lt_call.run(cublas, lt_, operand, *b_, 0, d, d, stream_) == CUBLAS_STATUS_NOT_SUPPORTED) {
+  if (lt_call.run(cublas_lt_matmul_, lt_, operand, *b_, 0, d, d, stream_) == CUBLAS_STATUS_NOT_SUPPORTED) {
     GTEST_SKIP() << "this cuBLASLt does not support the epilogue in FP32";
   }
-  const std::vector<float> theirs = written_by(cublas);
+  const std::vector<float> theirs = written_by(cublas_lt_matmul_);
   const std::vector<float> their_d = d.read();
   const std::vector<float> ours = written_by(&cublasLtMatmul);
   const std::vector<float> our_d = d.read();

@@ -4,22 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <tuple>
 #include <vector>
 
 namespace sgemm::test {
 namespace {
 
-sgemm_plan_t plan_of(sgemm_handle_t handle, EpilogueOperands& operands) {
-  const sgemm_epilogue_t epilogue = operands.epilogue();
-  set(handle, operands.gemm.of);
-  return planned(handle, operands.product(epilogue));
-}
-
-class LargeEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {};
+class LargeEpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {
+ protected:
+  static GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto& [accuracy, order] = GetParam();
+    return GemmCase{m, n, k, order}.with(accuracy);
+  }
+};
 
 /// Sizes with whole tiles, with others, and with tiles that blocks share along k.
 TEST_P(LargeEpilogueTest, IsRight) {
@@ -27,10 +25,8 @@ TEST_P(LargeEpilogueTest, IsRight) {
   bool transposed = true;
   for (const EpilogueKind& kind : EPILOGUES) {
     for (const auto& [m, n, k] : {std::tuple{1024, 1152, 512}, {1027, 518, 1000}, {520, 640, 4096}}) {
-      GemmCase product{m, n, k};
-      std::tie(product.accuracy, product.order) = GetParam();
+      GemmCase product = with(m, n, k).scaled(-1.5F, m == 1024 ? 0.0F : 0.5F);
       (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = transposed ? SGEMM_OP_T : SGEMM_OP_N;
-      product = product.scaled(-1.5F, m == 1024 ? 0.0F : 0.5F);
       expect_right(handle, m == 1027 ? product.padded(5, 1) : product, kind, 6);
       transposed = !transposed;
     }
@@ -41,10 +37,8 @@ TEST_P(LargeEpilogueTest, IsRight) {
 TEST_P(LargeEpilogueTest, IsRightWithTransposedOperands) {
   const Handle handle;
   for (const EpilogueKind& kind : EPILOGUES) {
-    GemmCase product{1024, 1100, 1000};
-    std::tie(product.accuracy, product.order) = GetParam();
+    GemmCase product = with(1024, 1100, 1000).scaled(1.0F, 0.5F);
     (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transa : product.transb) = SGEMM_OP_T;
-    product.beta = 0.5F;
     expect_right(handle, product, kind, 6);
   }
 }
@@ -52,10 +46,7 @@ TEST_P(LargeEpilogueTest, IsRightWithTransposedOperands) {
 /// Elements that are computed without tensor cores have their epilogue once, and a second call gives the same bits.
 TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
   for (const EpilogueKind& kind : EPILOGUES) {
-    GemmCase product{1030, 1200, 1100};
-    std::tie(product.accuracy, product.order) = GetParam();
-    product.transb = SGEMM_OP_T;
-    product.beta = 0.5F;
+    const GemmCase product = with(1030, 1200, 1100).with(&GemmCase::transb, SGEMM_OP_T).scaled(1.0F, 0.5F);
     std::vector<float> first;
     for (int run = 0; run < 2; ++run) {
       const Handle handle;
@@ -83,24 +74,7 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest,
-                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS)));
-
-/// The chapter that is the fastest for a large product has the epilogue in its store.
-TEST(EpilogueTest, LargeProductsTakeNoPass) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
-  const Handle handle;
-  for (const auto& [accuracy, kernel, launches] :
-       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
-    const GemmCase product{4096, 4096, 2048, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-    EpilogueOperands operands(product.with(accuracy), EPILOGUES[0]);
-    const sgemm_plan_t plan = plan_of(handle, operands);
-    EXPECT_STREQ(plan.kernel, kernel);
-    EXPECT_EQ(plan.launches, launches) << plan.configuration;
-  }
-}
+INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest, testing::ValuesIn(combinations(ACCURACIES, ORDERS)));
 
 }  // namespace
 }  // namespace sgemm::test

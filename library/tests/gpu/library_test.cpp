@@ -5,6 +5,7 @@
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
 #include "gpu/all_memory.hpp"
+#include "gpu/streams.hpp"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -32,19 +33,15 @@ class LargeProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy
 TEST_P(LargeProductTest, IsRightForBothLayoutsOfB) {
   const Handle handle;
   const auto& [accuracy, order, transa] = GetParam();
-  for (const sgemm_op_t transb : OPS) {
+  for (const auto& [transb, mode] : combinations(OPS, POINTER_MODES)) {
     for (const auto& [m, n, k] : {std::tuple{1024, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 1000}}) {
-      for (const sgemm_pointer_mode_t mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
-        const GemmCase product{m, n, k, order, transa, transb, -1.5F, m == 1024 ? 0.0F : 0.5F};
-        expect_right(handle, (m == 2051 ? product.padded(5, 1) : product).with(accuracy).with(mode));
-      }
+      const GemmCase product{m, n, k, order, transa, transb, -1.5F, m == 1024 ? 0.0F : 0.5F};
+      expect_right(handle, (m == 2051 ? product.padded(5, 1) : product).with(accuracy).with(mode));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Library, LargeProductTest,
-                         testing::Combine(testing::ValuesIn(ACCURACIES), testing::ValuesIn(ORDERS),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Library, LargeProductTest, testing::ValuesIn(combinations(ACCURACIES, ORDERS, N_AND_T)));
 
 TEST(LibraryTest, SmallSizesOfAllKinds) {
   const Handle handle;
@@ -58,47 +55,29 @@ TEST(LibraryTest, SmallSizesOfAllKinds) {
   }
 }
 
-TEST(LibraryTest, LargeProductsAreNotCublass) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
-  const Handle handle;
-  for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
-    const GemmCase product{1024, 1024, 1024, SGEMM_ORDER_ROW_MAJOR, op, op};
-    GemmOperands componentwise(product);
-    EXPECT_EQ(kernel_of(handle, componentwise), "11_bf16x6");
-    GemmOperands normwise(product.with(SGEMM_ACCURACY_NORMWISE));
-    EXPECT_EQ(kernel_of(handle, normwise), "12_fp16x3");
-  }
-}
-
 /// C with few columns or rows: one kernel splits the long operand while it multiplies.
 TEST(LibraryTest, ThinProductsInEveryLayout) {
   if (!has_wgmma()) {
     GTEST_SKIP() << "chapter 11 needs wgmma";
   }
   const Handle handle;
-  for (const sgemm_op_t transa : {SGEMM_OP_N, SGEMM_OP_T}) {
-    for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-      for (const auto& [m, n, batch] :
-           {std::tuple{12011, 32, 1}, {32, 12012, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
-        GemmCase product{m, n, 4098, SGEMM_ORDER_ROW_MAJOR, transa, transb, -1.5F, 0.5F};
-        product.batch = batch;
-        product.padding = n % 4 == 0 ? 2 : 0;
-        product.order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
-        const auto change = [&](GemmOperands& operands) {
-          EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << product.describe();
-          const auto& [of_m, of_n, of_k] = std::tuple(operands.of.m, operands.of.n, operands.of.k);
-          operands.op_a(0, 0, 7) = INF;
-          operands.op_b(0, 11, of_n - 1) = NAN_FLOAT;
-          operands.op_a(0, of_m / 2, 4000) = 0x1p90F;
-          operands.scale_row(0, of_m - 1, 0x1p-100F);
-          for (std::int64_t k = 0; k < of_k; ++k) {
-            operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
-          }
-        };
-        expect_right(handle, product, change, 5);
-      }
+  const auto change = [&](GemmOperands& operands) {
+    const GemmCase& of = operands.of;
+    EXPECT_EQ(kernel_of(handle, operands), "11_bf16x6") << of.describe();
+    operands.op_a(0, 0, 7) = INF;
+    operands.op_b(0, 11, of.n - 1) = NAN_FLOAT;
+    operands.op_a(0, of.m / 2, 4000) = 0x1p90F;
+    operands.scale_row(0, of.m - 1, 0x1p-100F);
+    for (std::int64_t k = 0; k < of.k; ++k) {
+      operands.op_b(0, k, 1) *= k % 2 == 0 ? 0x1p-20F : 0x1p20F;
+    }
+  };
+  for (const auto& [transa, transb] : combinations(N_AND_T, N_AND_T)) {
+    for (const auto& [m, n, batch] :
+         {std::tuple{12011, 32, 1}, {32, 12012, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
+      const sgemm_order_t order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
+      const GemmCase product{m, n, 4098, order, transa, transb, -1.5F, 0.5F, n % 4 == 0 ? 2 : 0};
+      expect_right(handle, product.batched(batch), change, 5);
     }
   }
 }
@@ -123,7 +102,7 @@ TEST(LibraryTest, InfNanAndDenormals) {
 TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
   for (const sgemm_accuracy_t accuracy :
        {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_ROWWISE}) {
-    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+    for (const sgemm_op_t op : N_AND_T) {
       for (const bool everywhere : {false, true}) {
         const GemmCase product{1030, 900, 1100, SGEMM_ORDER_ROW_MAJOR, op, op};
         GemmOperands operands(product.with(accuracy));
@@ -150,61 +129,39 @@ TEST(LibraryTest, RowsColumnsAndRangesOfKThatAreFarApart) {
   }
 }
 
-TEST(LibraryTest, BatchesOfLargeProducts) {
+/// Large products one by one, some 100 MB of terms each, so that each launch has a few of them, and many in a launch.
+TEST(LibraryTest, Batches) {
   const Handle handle;
-  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-    const GemmCase product{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
-    for (const bool by_address : {false, true}) {
-      expect_right(handle, product.with(accuracy).batched(3, by_address));
+  const auto change = [](GemmOperands& operands) {
+    for (std::int64_t item = 0; item < operands.of.batch; item += 7) {
+      operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
     }
+  };
+  for (const auto& [accuracy, by_address] : combinations(ACCURACIES, BOTH)) {
+    const GemmCase large{1000, 1100, 900, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+    expect_right(handle, large.with(accuracy).batched(3, by_address));
   }
-}
-
-/// Some 100 MB of terms each: each launch has a few of them.
-TEST(LibraryTest, BatchesOfSeveralLaunches) {
-  const Handle handle;
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    for (const bool by_address : {false, true}) {
-      const GemmCase product{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-      expect_right(
-          handle, product.with(accuracy).batched(11, by_address), [](auto&) {}, 2);
-    }
-  }
-}
-
-TEST(LibraryTest, ManyProductsInALaunch) {
-  const Handle handle;
-  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE}) {
-    for (const bool by_address : {false, true}) {
-      for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
-        const GemmCase product{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
-        const auto change = [](GemmOperands& operands) {
-          for (std::int64_t item = 0; item < operands.of.batch; item += 7) {
-            operands.op_a(item, 3, 9) = item % 2 == 0 ? INF : 0x1p-70F;
-          }
-        };
-        expect_right(handle, product.with(accuracy).batched(200, by_address).padded(by_address ? 1 : 0), change, 4);
-      }
+  for (const auto& [accuracy, by_address] : combinations(OF_SPLIT_OPERANDS, BOTH)) {
+    const GemmCase of_long_sums{250, 390, 29999, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+    expect_right(handle, of_long_sums.with(accuracy).batched(11, by_address), change_nothing, 2);
+    for (const sgemm_op_t transb : N_AND_T) {
+      const GemmCase small{300, 390, 300, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, transb, -0.5F, 2.0F};
+      expect_right(handle, small.with(accuracy).batched(200, by_address).padded(by_address ? 1 : 0), change, 4);
     }
   }
 }
 
 TEST(LibraryTest, AWorkspaceServesProductsOfDifferentShapesInTurn) {
-  constexpr std::size_t BYTES = std::size_t{256} << 20U;
-  void* workspace = nullptr;
-  ASSERT_EQ(cudaMalloc(&workspace, BYTES), cudaSuccess);
-  ASSERT_EQ(cudaMemset(workspace, 0xFF, BYTES), cudaSuccess);
-  {
-    const Handle handle;
-    ASSERT_EQ(sgemm_set_workspace(handle, workspace, BYTES), SGEMM_STATUS_SUCCESS);
-    for (const sgemm_accuracy_t accuracy : ACCURACIES) {
-      for (const auto& [m, n, k] :
-           {std::tuple{1500, 1500, 1500}, {1024, 1024, 3000}, {700, 3000, 1024}, {1500, 1500, 1500}}) {
-        expect_right(handle, GemmCase{m, n, k}.with(accuracy));
-      }
+  Mirrored<float> workspace(std::size_t{64} << 20U, NAN_FLOAT);
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_workspace(handle, workspace.device(), workspace.host().size() * sizeof(float)),
+            SGEMM_STATUS_SUCCESS);
+  for (const sgemm_accuracy_t accuracy : ACCURACIES) {
+    for (const auto& [m, n, k] :
+         {std::tuple{1500, 1500, 1500}, {1024, 1024, 3000}, {700, 3000, 1024}, {1500, 1500, 1500}}) {
+      expect_right(handle, GemmCase{m, n, k}.with(accuracy));
     }
   }
-  cudaFree(workspace);
 }
 
 TEST(LibraryTest, TheSameCallGivesTheSameBits) {
@@ -228,29 +185,20 @@ TEST(LibraryTest, TheSameCallGivesTheSameBits) {
 /// Captures a call, and replays it twice on operands that change in between.
 void expect_right_in_a_graph(const GemmCase& product) {
   SCOPED_TRACE(product.describe());
+  const OwnStream stream;
   const Handle handle;
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(GemmOperands({5, 6, 7}).call(handle), SGEMM_STATUS_SUCCESS);  // cuBLAS has a handle from now on
   GemmOperands operands(product);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  const CapturedGraph graph(stream, [&] { EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS); });
   for (int replay = 0; replay < 2; ++replay) {
     operands.op_a(0, 1, 2) += 1.0F;
     operands.upload();
     const Expected expected(operands);
-    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    ASSERT_EQ(graph.replay(), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     expected.check(operands);
   }
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
 }
 
 TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
@@ -266,9 +214,8 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
   std::vector<std::thread> threads;
   for (int number = 0; number < 8; ++number) {
     threads.emplace_back([number] {
+      const OwnStream stream;
       const Handle handle;
-      cudaStream_t stream = nullptr;
-      ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
       ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
       GemmCase product{1000 + 30 * number, 900, 1200};
       product.transa = OPS[number % 2];
@@ -280,7 +227,6 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
       }
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       expected.check(operands);
-      cudaStreamDestroy(stream);
     });
   }
   for (std::thread& thread : threads) {

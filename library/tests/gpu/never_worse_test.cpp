@@ -1,17 +1,20 @@
 // What libsgemm leaves to the program on a GPU: captures of other threads, errors, graphs that can be cloned, and
 // memory. With an older libsgemm.so.0 in LD_LIBRARY_PATH these tests say what was wrong with it.
 
+#include "device/cuda_handles.hpp"
+#include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
 #include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
+#include "gpu/streams.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -21,11 +24,8 @@ namespace {
 constexpr std::size_t MIB = std::size_t{1} << 20U;
 
 std::size_t free_bytes() {
-  std::size_t free = 0;
-  std::size_t total = 0;
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
-  return free;
+  return free_device_bytes();
 }
 
 /// Operands without managed memory, which would need room on the GPU itself. All numbers are 1.
@@ -33,27 +33,20 @@ class Square {
  public:
   explicit Square(std::int64_t size, std::int64_t batch = 1) : size_(size), batch_(batch) {
     const std::vector<float> ones(static_cast<std::size_t>(size * size * batch), 1.0F);
-    for (float** matrix : {&a_, &b_, &c_}) {
-      EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(matrix), ones.size() * sizeof(float)), cudaSuccess);
-      EXPECT_EQ(cudaMemcpy(*matrix, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
+    for (DeviceBuffer<float>* const matrix : {&a_, &b_, &c_}) {
+      *matrix = DeviceBuffer<float>(ones.size());
+      matrix->copy_from_host(ones);
     }
   }
-  ~Square() {
-    for (float* matrix : {a_, b_, c_}) {
-      cudaFree(matrix);
-    }
-  }
-  Square(const Square&) = delete;
-  Square& operator=(const Square&) = delete;
 
   sgemm_status_t multiply(sgemm_handle_t handle, float beta = 0.0F) {
     const float one = 1.0F;
     sgemm_product_t product = product_of(size_, size_, size_, SGEMM_OP_N, SGEMM_OP_N, batch_);
     product.alpha = &one;
     product.beta = &beta;
-    product.a.x = a_;
-    product.b.x = b_;
-    product.d = c_;
+    product.a.x = a_.data();
+    product.b.x = b_.data();
+    product.d = c_.data();
     product.a.stride = product.b.stride = product.stride_of_d = size_ * size_;
     return sgemm_run(handle, &product);
   }
@@ -64,38 +57,26 @@ class Square {
   float last() const {
     float value = 0.0F;
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(&value, c_ + size_ * size_ * batch_ - 1, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(&value, c_.data() + c_.size() - 1, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
     return value;
   }
 
  private:
   void fill_first_row(float value) {
     const std::vector<float> row(static_cast<std::size_t>(size_), value);
-    EXPECT_EQ(cudaMemcpy(a_, row.data(), row.size() * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(a_.data(), row.data(), row.size() * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
   }
 
   std::int64_t size_;
   std::int64_t batch_;
-  float* a_ = nullptr;
-  float* b_ = nullptr;
-  float* c_ = nullptr;
-};
-
-class Stream {
- public:
-  Stream() { EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  operator cudaStream_t() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
+  DeviceBuffer<float> a_;
+  DeviceBuffer<float> b_;
+  DeviceBuffer<float> c_;
 };
 
 TEST(NeverWorseTest, HandlesComeAndGoWhileAnotherThreadCaptures) {
   Square square(2048);
-  const Stream captured;
+  const OwnStream captured;
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal), cudaSuccess);
   const auto intact = [&] {
@@ -105,7 +86,7 @@ TEST(NeverWorseTest, HandlesComeAndGoWhileAnotherThreadCaptures) {
   std::thread([&] {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaThreadExchangeStreamCaptureMode(&mode);  // for the test's own stream
-    const Stream stream;
+    const OwnStream stream;
     cudaThreadExchangeStreamCaptureMode(&mode);
     EXPECT_TRUE(intact()) << "before";
     {
@@ -144,7 +125,7 @@ TEST(NeverWorseTest, AnErrorOfTheProgramStays) {
 
 TEST(NeverWorseTest, GraphsCanBeClonedNestedAndInstantiatedTwice) {
   const Handle handle;
-  const Stream stream;
+  const OwnStream stream;
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
   Square square(2048);
   ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
@@ -199,10 +180,8 @@ TEST(NeverWorseTest, GraphsCanBeClonedNestedAndInstantiatedTwice) {
 TEST(NeverWorseTest, HandlesShareThePoolAndGiveItBack) {
   Square square(8192);  // 0.8 GB of terms
   const auto use_six = [&] {
-    std::vector<std::unique_ptr<Handle>> handles;
-    for (int i = 0; i < 6; ++i) {
-      handles.push_back(std::make_unique<Handle>());
-      ASSERT_EQ(square.multiply(*handles.back()), SGEMM_STATUS_SUCCESS);
+    for (const Handle& handle : std::array<Handle, 6>()) {
+      ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     }
   };
@@ -211,10 +190,9 @@ TEST(NeverWorseTest, HandlesShareThePoolAndGiveItBack) {
   use_six();
   EXPECT_GE(free_bytes() + 32 * MIB, before);
 
-  std::vector<std::unique_ptr<Handle>> handles;
-  for (int i = 0; i < 6; ++i) {
-    handles.push_back(std::make_unique<Handle>());
-    ASSERT_EQ(square.multiply(*handles.back()), SGEMM_STATUS_SUCCESS);
+  const std::array<Handle, 6> handles;
+  for (const Handle& handle : handles) {
+    ASSERT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
   }
   EXPECT_GE(free_bytes() + 1100 * MIB, before) << "each handle keeps the terms of its products";
 }
@@ -267,20 +245,16 @@ TEST(NeverWorseTest, OperandsThatAreSlowGoToCublas) {
   const Handle handle;
   Square square(2048);
   const auto milliseconds = [&](int calls) {
-    cudaEvent_t begin = nullptr;
-    cudaEvent_t end = nullptr;
-    EXPECT_EQ(cudaEventCreate(&begin), cudaSuccess);
-    EXPECT_EQ(cudaEventCreate(&end), cudaSuccess);
-    EXPECT_EQ(cudaEventRecord(begin, nullptr), cudaSuccess);
+    const Event begin = make_event();
+    const Event end = make_event();
+    EXPECT_EQ(cudaEventRecord(begin.get(), nullptr), cudaSuccess);
     for (int call = 0; call < calls; ++call) {
       EXPECT_EQ(square.multiply(handle), SGEMM_STATUS_SUCCESS);
     }
-    EXPECT_EQ(cudaEventRecord(end, nullptr), cudaSuccess);
-    EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(end.get(), nullptr), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(end.get()), cudaSuccess);
     float time = 0.0F;
-    EXPECT_EQ(cudaEventElapsedTime(&time, begin, end), cudaSuccess);
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
+    EXPECT_EQ(cudaEventElapsedTime(&time, begin.get(), end.get()), cudaSuccess);
     return time / static_cast<float>(calls);
   };
   milliseconds(20);  // clocks, and code

@@ -1,11 +1,11 @@
 // Packed operands on a GPU: the same bits as without them, in all layouts, on both sides.
 
 #include "gemm_case.hpp"
+#include "gpu/streams.hpp"
 #include "packed_case.hpp"
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,7 +27,7 @@ TEST_P(PackedProductTest, HasTheSameBits) {
   const Handle handle;
   const auto& [accuracy, order, transa] = GetParam();
   int compared = 0;
-  for (const sgemm_op_t transb : {SGEMM_OP_N, SGEMM_OP_T}) {
+  for (const sgemm_op_t transb : N_AND_T) {
     for (const auto& [m, n, k] : {std::tuple{2048, 1152, 1280}, {1111, 999, 1301}, {2051, 517, 4100}}) {
       const GemmCase contiguous{m, n, k, order, transa, transb, -1.5F, m == 2048 ? 0.0F : 0.5F};
       const GemmCase product = (m == 2051 ? contiguous.padded(5, 1) : contiguous).with(accuracy);
@@ -36,9 +36,8 @@ TEST_P(PackedProductTest, HasTheSameBits) {
       const std::vector<float> before = operands.c.memory().host();
       set(handle, product);
       const sgemm_plan_t plain = planned(handle, operands.product());
-      ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-      const std::vector<float> bits = operands.c.memory().download();
+      expected.check_call(handle, operands, operands.product());
+      const std::vector<float> bits = operands.c.memory().host();
       const PackedOperand packed_a(handle, operands, SGEMM_SIDE_A);
       const PackedOperand packed_b(handle, operands, SGEMM_SIDE_B);
       for (const auto& [packs_a, packs_b] : {std::tuple{true, false}, {false, true}, {true, true}}) {
@@ -52,9 +51,7 @@ TEST_P(PackedProductTest, HasTheSameBits) {
         EXPECT_TRUE(reads_packed || std::string(plan.kernel) == "12_fp16x3_lines");
         operands.c.memory().host() = before;
         operands.c.memory().upload();
-        ASSERT_EQ(operands.call(handle, packed), SGEMM_STATUS_SUCCESS);
-        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-        expected.check(operands);
+        expected.check_call(handle, operands, packed);
         if (reads_packed && std::string(plan.kernel) == plain.kernel) {
           ++compared;
           EXPECT_EQ(std::string(plan.configuration).rfind(std::string(plain.configuration) + " packed", 0), 0);
@@ -68,36 +65,27 @@ TEST_P(PackedProductTest, HasTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
-                         testing::Combine(testing::Values(SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE),
-                                          testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+                         testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS, N_AND_T)));
 
 /// Packing and a product in one graph, and a product in a graph of its own.
 TEST(PackedTest, GraphsHoldPackedCalls) {
   if (!has_wgmma()) {
     GTEST_SKIP() << "packed operands need wgmma";
   }
+  const OwnStream stream;
   const Handle handle;
   const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
   GemmOperands operands(product.with(SGEMM_ACCURACY_NORMWISE));
   const Expected expected(operands, 16);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
   const PackedOperand a(handle, operands, SGEMM_SIDE_A);
-  cudaGraph_t graph = nullptr;
-  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-  cudaGraphExec_t executable = nullptr;
-  ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  const CapturedGraph graph(
+      stream, [&] { EXPECT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS); });
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    ASSERT_EQ(graph.replay(), cudaSuccess);
   }
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check(operands);
-  cudaGraphExecDestroy(executable);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
 }
 
 }  // namespace

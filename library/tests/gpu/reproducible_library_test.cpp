@@ -4,6 +4,7 @@
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
+#include "gpu/streams.hpp"
 #include "reproducible_case.hpp"
 
 #include <cuda_runtime_api.h>
@@ -57,36 +58,31 @@ TEST_P(ReproducibleLibraryTest, NumbersOfEveryKind) {
   const auto& [order, transa, transb] = GetParam();
   for (const std::int64_t m : {12, 400}) {
     const GemmCase product{m, 300, 700, order, transa, transb, 1.0F, 0.5F};
-    for (const auto mode : {SGEMM_POINTER_MODE_HOST, SGEMM_POINTER_MODE_DEVICE}) {
+    for (const sgemm_pointer_mode_t mode : POINTER_MODES) {
       expect_bits_of_reference(handle, product.with(mode), put_numbers_of_every_kind);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleLibraryTest,
-                         testing::Combine(testing::ValuesIn(ORDERS), testing::Values(SGEMM_OP_N, SGEMM_OP_T),
-                                          testing::Values(SGEMM_OP_N, SGEMM_OP_T)));
+INSTANTIATE_TEST_SUITE_P(Layouts, ReproducibleLibraryTest, testing::ValuesIn(combinations(ORDERS, N_AND_T, N_AND_T)));
 
 /// Products with the rows of one A from a row on. All results are compared with those of all rows at once.
 class Rows {
  public:
   static constexpr std::int64_t N = 520;
 
-  Rows(std::int64_t rows, std::int64_t k) : rows_(rows), k_(k), a_(numbers(rows * k, 1)), b_(numbers(N * k, 2)) {
-    transposed_a_ = DeviceBuffer<float>(a_.size());
-    std::vector<float> turned(a_.size());
+  Rows(std::int64_t rows, std::int64_t k) : rows_(rows), k_(k), b_(on_device(numbers(N * k, 2))) {
+    std::vector<float> a = numbers(rows * k, 1);
+    std::vector<float> turned(a.size());
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t i = 0; i < k; ++i) {
-        turned[static_cast<std::size_t>(i * rows + row)] = a_[static_cast<std::size_t>(row * k + i)];
+        turned[static_cast<std::size_t>(i * rows + row)] = a[static_cast<std::size_t>(row * k + i)];
       }
     }
-    transposed_a_.copy_from_host(turned);
-    on_device_a_ = DeviceBuffer<float>(a_.size() + 1);
-    CUDA_CHECK(cudaMemcpy(on_device_a_.data() + 1, a_.data(), a_.size() * sizeof(float), cudaMemcpyDefault));
-    aligned_a_ = DeviceBuffer<float>(a_.size());
-    aligned_a_.copy_from_host(a_);
-    on_device_b_ = DeviceBuffer<float>(b_.size());
-    on_device_b_.copy_from_host(b_);
+    transposed_a_ = on_device(turned);
+    aligned_a_ = on_device(a);
+    a.insert(a.begin(), 0.0F);
+    unaligned_a_ = on_device(a);
     CUDA_CHECK(cudaDeviceSynchronize());
   }
 
@@ -95,22 +91,20 @@ class Rows {
   /// C of rows `first` to `first + count`, on a stream of its own.
   std::vector<float> product(const Handle& handle, std::int64_t first, std::int64_t count, Layout layout) const {
     DeviceBuffer<float> c(static_cast<std::size_t>(count * N));
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const OwnStream stream;
     sgemm_set_stream(handle, stream);
     sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE);
     const float alpha = 0.75F;
     const float beta = 0.0F;
     const bool columns = layout == Layout::columns;
     const float* const a = columns                            ? transposed_a_.data() + first
-                           : layout == Layout::unaligned_rows ? on_device_a_.data() + 1 + first * k_
+                           : layout == Layout::unaligned_rows ? unaligned_a_.data() + 1 + first * k_
                                                               : aligned_a_.data() + first * k_;
     EXPECT_EQ(sgemm_gemm(handle, SGEMM_ORDER_ROW_MAJOR, columns ? SGEMM_OP_T : SGEMM_OP_N, SGEMM_OP_T, count, N, k_,
-                         &alpha, a, columns ? rows_ : k_, on_device_b_.data(), k_, &beta, c.data(), N),
+                         &alpha, a, columns ? rows_ : k_, b_.data(), k_, &beta, c.data(), N),
               SGEMM_STATUS_SUCCESS);
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    CUDA_CHECK(cudaStreamDestroy(stream));
-    std::vector<float> host(static_cast<std::size_t>(count * N));
+    std::vector<float> host;
     c.copy_to_host(host);
     return host;
   }
@@ -125,14 +119,18 @@ class Rows {
     return result;
   }
 
+  static DeviceBuffer<float> on_device(const std::vector<float>& host) {
+    DeviceBuffer<float> buffer(host.size());
+    buffer.copy_from_host(host);
+    return buffer;
+  }
+
   std::int64_t rows_;
   std::int64_t k_;
-  std::vector<float> a_;
-  std::vector<float> b_;
+  DeviceBuffer<float> b_;
   DeviceBuffer<float> transposed_a_;
-  DeviceBuffer<float> on_device_a_;
+  DeviceBuffer<float> unaligned_a_;
   DeviceBuffer<float> aligned_a_;
-  DeviceBuffer<float> on_device_b_;
 };
 
 TEST(ReproducibleRowsTest, HaveTheSameBitsInProductsOfEverySize) {

@@ -14,44 +14,24 @@ char fake_cuda_order[256];
 /* What a test reads: what was not given back. */
 int fake_cuda_left_over(void) { return allocations + events + current; }
 
-int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
-int cuGetErrorString(int status, const char** text) {
-  *text = status == 2 ? "out of memory" : "of the fake";
-  return 0;
-}
-int cuDriverGetVersion(int* version) {
-  *version = 13010;
-  return 0;
-}
-int cuDeviceGetCount(int* count) {
-  *count = 1;
-  return 0;
-}
-int cuDeviceGetName(char* name, int size, int device) {
-  snprintf(name, (size_t)size, "Fake %d", device);
-  return 0;
-}
-int cuDeviceTotalMem_v2(size_t* bytes, int device) {
-  *bytes = 1000 + (size_t)device;
-  return 0;
-}
-int cuDeviceGetAttribute(int* value, int which, int device) {
-  *value = which + device;
-  return 0;
-}
+/* A function that succeeds, and what it does. */
+#define SUCCEEDS(signature, statement) \
+  int signature {                      \
+    statement;                         \
+    return 0;                          \
+  }
 
-int cuDevicePrimaryCtxRetain(void** context, int device) {
-  *context = device == 0 ? &current : NULL;
-  return 0;
-}
-int cuCtxSetCurrent(void* context) {
-  current = context == &current;
-  return 0;
-}
-int cuDevicePrimaryCtxRelease_v2(int device) {
-  current = device;
-  return 0;
-}
+int cuInit(unsigned flags) { return flags == 0 ? 0 : 1; }
+SUCCEEDS(cuGetErrorString(int status, const char** text), *text = status == 2 ? "out of memory" : "of the fake")
+SUCCEEDS(cuDriverGetVersion(int* version), *version = 13010)
+SUCCEEDS(cuDeviceGetCount(int* count), *count = 1)
+SUCCEEDS(cuDeviceGetName(char* name, int size, int device), snprintf(name, (size_t)size, "Fake %d", device))
+SUCCEEDS(cuDeviceTotalMem_v2(size_t* bytes, int device), *bytes = 1000 + (size_t)device)
+SUCCEEDS(cuDeviceGetAttribute(int* value, int which, int device), *value = which + device)
+
+SUCCEEDS(cuDevicePrimaryCtxRetain(void** context, int device), *context = device == 0 ? &current : NULL)
+SUCCEEDS(cuCtxSetCurrent(void* context), current = context == &current)
+SUCCEEDS(cuDevicePrimaryCtxRelease_v2(int device), current = device)
 
 /* The device of all memory; -1: it is the host's. */
 int fake_cuda_device;
@@ -59,10 +39,7 @@ int cuPointerGetAttribute(int* value, int which, uint64_t pointer) {
   *value = fake_cuda_device;
   return fake_cuda_device >= 0 && which == 9 && pointer != 0 ? 0 : 1;
 }
-int cuCtxGetDevice(int* device) {
-  *device = fake_cuda_device;
-  return 0;
-}
+SUCCEEDS(cuCtxGetDevice(int* device), *device = fake_cuda_device)
 
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   if (bytes > 100 << 20) {
@@ -77,10 +54,8 @@ int cuMemFree_v2(uint64_t address) {
   free((void*)(uintptr_t)address);
   return 0;
 }
-int cuMemcpyHtoD_v2(uint64_t address, const void* source, size_t bytes) {
-  memcpy((void*)(uintptr_t)address, source, bytes);
-  return 0;
-}
+SUCCEEDS(cuMemcpyHtoD_v2(uint64_t address, const void* source, size_t bytes),
+         memcpy((void*)(uintptr_t)address, source, bytes))
 
 int cuEventCreate(void** event, unsigned flags) {
   ++events;
@@ -108,10 +83,7 @@ int cuEventDestroy_v2(void* event) {
   return event == &events ? 0 : 1;
 }
 
-int cublasCreate_v2(void** handle) {
-  *handle = &current;
-  return 0;
-}
+SUCCEEDS(cublasCreate_v2(void** handle), *handle = &current)
 /* Column-major. */
 int cublasSgemmStridedBatched_64(void* handle, int transa, int transb, int64_t m, int64_t n, int64_t k,
                                  const float* alpha, const float* a, int64_t lda, long long stride_a, const float* b,

@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+from ctypes import c_char_p, c_double, c_int, c_size_t
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +18,24 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
 INCLUDE = f"-I{ROOT / 'library' / 'include'}"
 
-FIELDS = (
-    *("status", "device", "handles", "calls", "order", "transa", "transb", "lda", "ldb", "ldc"),
-    *("stride_a", "stride_b", "stride_c", "batch_count", "stream", "accuracy", "plans"),
-    *("m", "n", "k", "packed", "repeatable", "context"),
-)
-
 
 class Fake(ctypes.Structure):
-    """What the fake library is to answer, and what it was asked."""
+    """FakeSgemm of fake_sgemm.hpp: what the fake library is to answer, and what it was asked."""
 
-    _fields_ = tuple((name, ctypes.c_int64) for name in FIELDS)
+    _fields_ = (
+        ("stream", c_size_t), ("accuracy", c_int), ("pointer_mode", c_int), ("multiprocessors", c_int),
+        ("repeatable", c_int), ("workspace", c_size_t), ("workspace_bytes_of_call", c_size_t),
+        ("status", c_int), ("kernel", c_char_p), ("reason", c_char_p), ("predicted_us", c_double),
+        ("cublas_us", c_double), ("workspace_bytes", c_size_t),
+        *((name, c_int) for name in ("device", "context", "repeatable_by_environment", "fails_in_batches")),
+        ("products_without_memory", c_int), ("meanwhile", c_size_t),
+        *((name, c_int) for name in ("handles", "packed", "plans", "plans_by_address", "products")),
+        ("products_with_epilogue", c_int), ("product", sgemm.library.Product), ("epilogue", sgemm.library.Epilogue),
+    )  # fmt: skip
+
+    def __getattr__(self, name: str):
+        """What the last product had."""
+        return getattr(self.product, name)
 
 
 class GpuArray:
@@ -64,12 +72,6 @@ class DlpackArray:
         return (2, 0)
 
 
-def compile_c(library: Path, source: Path, *flags: str) -> None:
-    compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler, *strict, INCLUDE, *flags, "-o", library, source], check=True)
-
-
 def compile_cpp(library: Path, *sources: Path | str) -> None:
     """Builds a library of C++ sources and flags."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
@@ -80,7 +82,7 @@ def compile_cpp(library: Path, *sources: Path | str) -> None:
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory) -> str:
     library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.3"
-    compile_c(library, FOLDER / "fake_sgemm.c")
+    compile_cpp(library, FOLDER.parent / "drop_in" / "fake_sgemm.cpp")
     return str(library)
 
 
@@ -90,9 +92,11 @@ def fake(fake_library, monkeypatch):
     monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
     sgemm.library.load.cache_clear()
     sgemm.library._handles.of_device.clear()
-    record = Fake.in_dll(ctypes.CDLL(fake_library), "fake")
-    for name in FIELDS:
-        setattr(record, name, 0)
+    library = ctypes.CDLL(fake_library)
+    library.fake_sgemm.restype = ctypes.POINTER(Fake)
+    record = library.fake_sgemm().contents
+    ctypes.memset(ctypes.byref(record), 0, ctypes.sizeof(Fake))
+    record.predicted_us, record.cublas_us, record.workspace_bytes = 10, 25, 64
     yield record
     sgemm.library._handles.of_device.clear()
     sgemm.library.load.cache_clear()

@@ -62,11 +62,8 @@ def test_wrong_arguments_are_named(example, arguments, text, capsys):
 
 
 def test_every_example_says_what_it_needs():
-    examples = [
-        path
-        for path in EXAMPLES.glob("*.py")
-        if path.name not in ("example_results.py", "measure.py", "triton_matmul.py")
-    ]
+    others = ("example_results.py", "measure.py", "triton_matmul.py")
+    examples = [path for path in EXAMPLES.glob("*.py") if path.name not in others]
     assert len(examples) == 9
     for path in examples:
         assert "\nNeeds " in path.read_text(), path.name

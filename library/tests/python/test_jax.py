@@ -16,7 +16,7 @@ import sgemm.jax  # noqa: E402
 from fakes import ROOT, compile_cpp  # noqa: E402
 
 pytest_plugins = ("fakes",)
-CUBLAS, LIBRARY = 1, 2  # what the fake plans
+CUBLAS, LIBRARY = b"cublas", b"11_bf16x6"  # what the fake plans
 HIGHEST = jax.lax.Precision.HIGHEST
 random = np.random.default_rng(7)
 
@@ -32,7 +32,7 @@ def library_for_jax(fake_library):
 
 @pytest.fixture(autouse=True)
 def on_host(fake, library_for_jax, monkeypatch):
-    fake.plans = LIBRARY
+    fake.kernel = LIBRARY
     monkeypatch.setattr(sgemm.jax, "_platform", lambda: "cpu")
     monkeypatch.setattr(sgemm.jax, "FEWEST", 1)
     yield
@@ -47,6 +47,15 @@ def square(product):
     return lambda *operands: (product(*operands) ** 2).sum()
 
 
+def gradients(product):
+    return jax.grad(square(product), (0, 1))
+
+
+def expect_equal(found, expected):
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 SHAPES = [
     ((5, 3), (3, 4)), ((2, 5, 3), (3, 4)), ((2, 5, 3), (2, 3, 4)), ((5, 3), (2, 3, 4)), ((2, 1, 5, 3), (4, 3, 6)),
     ((2, 3, 5, 3), (2, 1, 3, 4)), ((1, 3, 5, 3), (2, 1, 3, 4)), ((3,), (3, 4)), ((5, 3), (3,)), ((3,), (3,)),
@@ -59,10 +68,7 @@ def test_products_and_gradients_are_those_of_jnp(fake, shapes):
     a, b = (numbers(*shape) for shape in shapes)
     np.testing.assert_array_equal(sgemm.jax.matmul(a, b), jnp.matmul(a, b))
     for jit in (lambda f: f, jax.jit):
-        found = jit(jax.grad(square(sgemm.jax.matmul), (0, 1)))(a, b)
-        expected = jax.grad(square(jnp.matmul), (0, 1))(a, b)
-        for x, y in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(x, y)
+        expect_equal(jit(gradients(sgemm.jax.matmul))(a, b), gradients(jnp.matmul)(a, b))
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])
@@ -77,19 +83,18 @@ def test_gradients_of_transposed_products(transpose_a, transpose_b):
         return jnp.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
 
     np.testing.assert_array_equal(product(a, b), expected(a, b))
-    for x, y in zip(jax.grad(square(product), (0, 1))(a, b), jax.grad(square(expected), (0, 1))(a, b), strict=True):
-        np.testing.assert_array_equal(x, y)
+    expect_equal(gradients(product)(a, b), gradients(expected)(a, b))
 
 
 def test_a_batch_is_one_call(fake):
     sgemm.jax.matmul(numbers(2, 5, 3), numbers(3, 4))
-    assert (fake.calls, fake.m, fake.batch_count) == (1, 10, 1)
+    assert (fake.products, fake.m, fake.batch_count) == (1, 10, 1)
     sgemm.jax.matmul(numbers(6, 2, 5, 3), numbers(6, 2, 3, 4))
-    assert (fake.calls, fake.m, fake.batch_count, fake.stride_a, fake.stride_b) == (2, 5, 12, 15, 12)
+    assert (fake.products, fake.m, fake.batch_count, fake.a.stride, fake.b.stride) == (2, 5, 12, 15, 12)
     sgemm.jax.matmul(numbers(5, 3), numbers(2, 3, 4))
-    assert (fake.calls, fake.m, fake.batch_count, fake.stride_a, fake.stride_b) == (3, 5, 2, 0, 12)
+    assert (fake.products, fake.m, fake.batch_count, fake.a.stride, fake.b.stride) == (3, 5, 2, 0, 12)
     sgemm.jax.matmul(numbers(6, 1, 5, 3), numbers(1, 2, 3, 4))  # no one stride goes through these
-    assert fake.calls == 9
+    assert fake.products == 9
 
 
 @pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0), (1, 2)])
@@ -98,9 +103,8 @@ def test_vmap(fake, axes):
     b = numbers(7, 3, 4) if axes[1] == 0 else numbers(3, 4, 7) if axes[1] == 2 else numbers(3, 4)
     product, expected = jax.vmap(sgemm.jax.matmul, axes), jax.vmap(jnp.matmul, axes)
     np.testing.assert_array_equal(jax.jit(product)(a, b), expected(a, b))
-    assert fake.calls == 1
-    for x, y in zip(jax.grad(square(product), (0, 1))(a, b), jax.grad(square(expected), (0, 1))(a, b), strict=True):
-        np.testing.assert_array_equal(x, y)
+    assert fake.products == 1
+    expect_equal(gradients(product)(a, b), gradients(expected)(a, b))
     twice = jax.vmap(product, (None, 0))(a, jnp.stack([b, b + 1]))
     np.testing.assert_array_equal(twice, jnp.stack([expected(a, b), expected(a, b + 1)]))
 
@@ -140,7 +144,7 @@ def test_accuracy_of_products_and_gradients(fake, name, number):
 def test_wrong_arguments_are_named(fake, a, b, accuracy, error, text):
     with pytest.raises(error, match=text):
         sgemm.jax.matmul(a, b, accuracy)
-    assert fake.calls == 0
+    assert fake.products == 0
 
 
 def test_errors_of_the_library(fake):
@@ -164,13 +168,12 @@ def test_enabled_products_and_gradients(fake, text, shape_a, shape_b):
     def product(a, b):
         return jnp.einsum(text, a, b, precision=HIGHEST)
 
-    expected = product(a, b), jax.grad(square(product), (0, 1))(a, b)
-    assert fake.calls == 0
+    expected = product(a, b), gradients(product)(a, b)
+    assert fake.products == 0
     sgemm.jax.enable("normwise")
-    found = product(a, b), jax.grad(square(product), (0, 1))(a, b)
-    assert (fake.calls, fake.accuracy) == (4, 2)
-    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(x, y)
+    found = product(a, b), gradients(product)(a, b)
+    assert (fake.products, fake.accuracy) == (4, 2)
+    expect_equal(found, expected)
 
 
 def test_only_fp32_that_is_asked_for_is_served(fake):
@@ -181,23 +184,23 @@ def test_only_fp32_that_is_asked_for_is_served(fake):
     for dtype in ("bfloat16", "int32"):
         jnp.matmul(a.astype(dtype), b.astype(dtype), precision=HIGHEST)
     jnp.matmul(a.astype("bfloat16"), b.astype("bfloat16"), precision=HIGHEST, preferred_element_type="float32")
-    assert fake.calls == 0
+    assert fake.products == 0
     jnp.matmul(a, b, precision="float32")
     with jax.default_matmul_precision("highest"):
         jnp.matmul(a, b)
-    assert fake.calls == 2
+    assert fake.products == 2
 
 
 def test_what_cublas_is_faster_at_stays_with_xla(fake, monkeypatch):
-    fake.plans = CUBLAS
+    fake.kernel = CUBLAS
     sgemm.jax.enable()
     a, b = numbers(5, 3), numbers(3, 4)
     jnp.matmul(a, b, precision=HIGHEST)
-    fake.plans = LIBRARY
+    fake.kernel = LIBRARY
     monkeypatch.setattr(sgemm.jax, "FEWEST", 5 * 3 * 4 + 1)
     jax.clear_caches()
     jnp.matmul(a, b, precision=HIGHEST)
-    assert fake.calls == 0
+    assert fake.products == 0
 
 
 def test_programs_of_several_devices_stay_with_xla():
@@ -221,13 +224,13 @@ def test_disable_gives_products_back(fake):
     for _ in range(2):
         sgemm.jax.enable("fp32")
         sgemm.jax.enable("rowwise")
-        calls = fake.calls
+        calls = fake.products
         jnp.matmul(a, b, precision=HIGHEST)
-        assert (fake.calls, fake.accuracy) == (calls + 1, 3)
+        assert (fake.products, fake.accuracy) == (calls + 1, 3)
         sgemm.jax.disable()
         sgemm.jax.disable()
         jnp.matmul(a, b, precision=HIGHEST)
-        assert fake.calls == calls + 1
+        assert fake.products == calls + 1
 
 
 def test_handles_of_before_a_reset_of_the_device_are_not_taken_again(fake):
@@ -235,4 +238,4 @@ def test_handles_of_before_a_reset_of_the_device_are_not_taken_again(fake):
     for context in (0, 1, 1):
         fake.context = context
         np.testing.assert_array_equal(sgemm.jax.matmul(a, b), a @ b)
-    assert fake.calls == 3
+    assert fake.products == 3

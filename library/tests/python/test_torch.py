@@ -17,6 +17,7 @@ import sys
 import threading
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -434,28 +435,21 @@ def test_importing_it_changes_nothing():
 # ---- What cannot become unbalanced ----
 
 
-class Raises(torch.nn.Module):
-    def __init__(self, error):
-        super().__init__()
-        self.error = error
-
-    def forward(self, x):
-        raise self.error
-
-
-def refuse(*_):
-    raise ValueError
+def fail(error):
+    raise error
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, ArithmeticError])
 def test_no_error_leaves_an_accuracy_behind(error):
     sgemm.torch.enable("normwise")
+    failing = torch.nn.Identity()
+    failing.forward = lambda _: fail(error)
     with pytest.raises(error):
-        sgemm.torch.module(torch.nn.Sequential(Layer(), sgemm.torch.module(Raises(error), "rowwise")), "fp32")(x())
+        sgemm.torch.module(torch.nn.Sequential(Layer(), sgemm.torch.module(failing, "rowwise")), "fp32")(x())
     assert here() == NORMWISE
     assert sgemm.torch._thread.entries == []
     inner = sgemm.torch.module(torch.nn.Identity(), "fp32")
-    inner.register_forward_pre_hook(refuse, prepend=True)
+    inner.register_forward_pre_hook(lambda *_: fail(ValueError), prepend=True)
 
     class Outer(torch.nn.Module):
         def forward(self, x):
@@ -485,17 +479,8 @@ def test_uses_that_end_in_another_order():
     second.__enter__()
     first.__exit__()
     assert here() == NORMWISE
-    refused = []
-
-    def leave_elsewhere():
-        with pytest.raises(RuntimeError, match="entered in another thread"):
-            second.__exit__()
-        refused.append(True)
-
-    thread = threading.Thread(target=leave_elsewhere)
-    thread.start()
-    thread.join()
-    assert len(refused) == 1
+    with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="entered in another thread"):
+        pool.submit(second.__exit__).result()
     second.__exit__()
     assert here() == COMPONENTWISE
 
@@ -579,14 +564,8 @@ def test_coroutines_have_accuracies_of_their_own():
 # ---- Gradients of modules ----
 
 
-class Noted(torch.autograd.Function):
+class Noted(Product):
     """A product with gradients of any order, which are such products as well."""
-
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        note("product")
-        return x @ w
 
     @staticmethod
     def backward(ctx, gradient):
@@ -613,11 +592,11 @@ def test_gradients_of_gradients_have_the_accuracy_of_the_module():
         [result] = torch.autograd.grad(result.pow(2).sum(), a, create_graph=True)
     result.sum().backward()
     assert len(seen) > 12
-    assert set(accuracies("product")) == {FP32}
+    assert set(accuracies("forward")) == {FP32}
     seen.clear()
     sgemm.torch.module(Inside(), "rowwise")(a, b).pow(2).sum().backward()
     assert len(seen) > 4
-    assert set(accuracies("product")) == {ROWWISE}
+    assert set(accuracies("forward")) == {ROWWISE}
     assert sgemm.torch._thread.made == []
 
 
@@ -738,9 +717,6 @@ def test_another_thread_may_take_the_terms_meanwhile(gpu, monkeypatch):
 
 
 def test_a_packed_layer_is_stored_copied_and_moved(gpu, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     layer, other, operand = linear(), linear(), torch.randn(5, 4)
     of = sgemm.torch.PackedLinear(layer)
     assert of.state_dict().keys() == layer.state_dict().keys()
@@ -763,7 +739,7 @@ def test_a_packed_layer_is_stored_copied_and_moved(gpu, monkeypatch):
     other.weight.data.zero_()  # the state was copied all the same
     torch.testing.assert_close(of(operand), expected)
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(packed, "_Terms", interrupt)
+        broken.setattr(packed, "_Terms", lambda *_: fail(KeyboardInterrupt))
         of.load_state_dict(other.state_dict())
     torch.testing.assert_close(of(operand), other(operand))
     meta = of.to("meta")
