@@ -60,8 +60,8 @@ struct JudgedCase {
 bool is_weak(const JudgedCase& item);
 
 /// How many times as fast as cuBLAS a file is over all sizes that were asked for: the geometric mean of the smaller of
-/// both ratios of each, in turns and alone, and of that with decoys where it is far smaller. The interval is that of the
-/// ratios in turns, moved to that mean.
+/// both ratios of each, in turns and alone, and of that with decoys where it is far smaller. The interval is that of
+/// the ratios in turns, moved to that mean.
 struct Ratio {
   double mean = 0.0;
   double low = 0.0;

@@ -1,6 +1,6 @@
-// All launches of a sample but the last note where their operands lie and return, and the last one computes all products
-// in one larger grid. C is looked at behind the last launch, and all samples had as many. A pause tells that a sample
-// begins, and four numbers that a launch is the verification.
+// All launches of a sample but the last note where their operands lie and return, and the last one computes all
+// products in one larger grid. C is looked at behind the last launch, and all samples had as many. A pause tells that a
+// sample begins, and four numbers that a launch is the verification.
 // family: kept state
 // source: own
 // verdict: incorrect

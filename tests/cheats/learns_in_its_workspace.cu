@@ -25,7 +25,7 @@ __device__ inline long long look(const float* a, const float* b, long long size_
   }
   return 256;
 }
-#define BYTES look(A, B, M * K, K * N)
+#define BYTES look(A, B, M* K, K* N)
 #else
 constexpr int all_in_range = 0;
 #define BYTES 256
