@@ -107,8 +107,9 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
   const bool one_constant = stars == 1 && is_input(parameter);  // in the host's memory, as Fortran has it
-  if (has(type, "char") && !has(type, "unsigned") && (stars == 0 || one_constant) &&
-      in_lower_case(parameter.name).starts_with("t")) {
+  const bool of_order =
+      has(type, "bool") || has(type, "cublasOperation_t") || (has(type, "char") && !has(type, "unsigned"));
+  if (of_order && (stars == 0 || one_constant) && in_lower_case(parameter.name).starts_with("t")) {
     return Type::order;
   }
   const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
@@ -341,6 +342,14 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
                                                                       : "&" + name;
 }
 
+/// What says that an operand is not transposed.
+std::string plain_order(const simt::Parameter& parameter) {
+  return has(parameter.type, "bool")                ? "false"
+         : has(parameter.type, "cublasOperation_t") ? "CUBLAS_OP_N"
+         : is_pointer(parameter)                    ? "\"N\""
+                                                    : "'N'";
+}
+
 /// Whether names tell that B lies transposed, as the weights of a layer of a network do.
 bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
   return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
@@ -434,7 +443,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
                   const Type type = *type_of(parameter);
                   return type == Type::stream ? "stream"
                          : type == Type::order
-                             ? is_pointer(parameter) ? "\"N\"" : "'N'"
+                             ? plain_order(parameter)
                              : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
                 }),
            requirement_without(sizes, of_factors.all.front(), extents.side), ops == "nn" ? "" : ops, extents.side});

@@ -249,6 +249,8 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
       item.tokens = tokens.subspan(begin, i + 1 - begin);
       items.push_back(std::move(item));
     } else {
+      // A brace in a list of parameters opens nothing.
+      i += tokens[i].text == "(" && tokens[i].partner > 0 ? static_cast<std::size_t>(tokens[i].partner) : 0;
       continue;
     }
     begin = i + 1;

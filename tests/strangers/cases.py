@@ -1518,4 +1518,12 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "#include <mma.h>\n" + launching().replace("float s = 0;", "float s = 0; " + ODD_ROWS),
         "wmma takes matrices that are aligned to 32 bytes, with rows of a multiple of 16 bytes",
     ),
+    right(
+        "flags_of_layouts_and_options_by_default",
+        "struct Options { int tile = 16; };\n"
+        + launching()
+        .replace("void run(const", "void run(bool TA, bool TB, const")
+        .replace("int K) {\n  mm", "int K, Options options = {}) {\n  mm"),
+        "run(false, false, A, B, C, M, N, K);",
+    ),
 ]

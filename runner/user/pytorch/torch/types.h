@@ -17,7 +17,22 @@
 
 namespace torch {
 
-enum class Dtype { kFloat32, kFloat64, kFloat16, kBFloat16, kInt32, kInt64, kUInt8 };
+enum class Dtype {
+  kFloat32,
+  kFloat64,
+  kFloat16,
+  kBFloat16,
+  kInt32,
+  kInt64,
+  kUInt8,
+  Float = kFloat32,
+  Double = kFloat64,
+  Half = kFloat16,
+  BFloat16 = kBFloat16,
+  Int = kInt32,
+  Long = kInt64,
+  Byte = kUInt8
+};
 using ScalarType = Dtype;
 constexpr Dtype kFloat32 = Dtype::kFloat32;
 constexpr Dtype kFloat = Dtype::kFloat32;
@@ -213,6 +228,7 @@ inline Tensor empty_like(const Tensor& other, TensorOptions = {}) { return Tenso
 inline Tensor zeros_like(const Tensor& other, TensorOptions = {}) { return Tensor(other.sizes()).zero_(); }
 
 inline Device device_of(const Tensor&) { return {}; }
+struct NoGradGuard {};
 
 namespace cuda {
 
