@@ -1516,7 +1516,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     failing(
         "tensor_cores_with_rows_that_are_not_aligned",
         "#include <mma.h>\n" + launching().replace("float s = 0;", "float s = 0; " + ODD_ROWS),
-        "wmma takes matrices that are aligned to 32 bytes, with rows of a multiple of 16 bytes",
+        "wmma takes matrices whose rows are a multiple of 16 bytes apart",
     ),
     right(
         "flags_of_layouts_and_options_by_default",

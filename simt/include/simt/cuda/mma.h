@@ -72,11 +72,12 @@ void fill_fragment(Fragment& fragment, const T& value) {
   }
 }
 
-/// Rows of 16 bytes or a multiple, from an address on that is a multiple of 32.
+/// Rows are multiples of 16 bytes apart. That they begin at multiples of 32 is not looked at: shared arrays lie
+/// elsewhere here.
 template <class Memory>
-inline void require_rows(const Memory* memory, unsigned stride, simt::Site site) {
-  if (stride * sizeof(Memory) % 16 != 0 || reinterpret_cast<std::uintptr_t>(memory) % 32 != 0) {
-    simt::fail("wmma takes matrices that are aligned to 32 bytes, with rows of a multiple of 16 bytes", site);
+inline void require_rows(const Memory*, unsigned stride, simt::Site site) {
+  if (stride * sizeof(Memory) % 16 != 0) {
+    simt::fail("wmma takes matrices whose rows are a multiple of 16 bytes apart", site);
   }
 }
 
