@@ -302,6 +302,27 @@ void cublas(const float*, float*) {
   cublasCreate(&handle);
 }
 
+// Behind lines that messages name.
+#include <cuda_fp16.h>
+#include <mma.h>
+
+__global__ void static_variable_kernel(float* out) {
+  static __device__ float calls = 0.0f;
+  out[0] = ++calls;
+}
+void static_variable(const float*, float* out) { static_variable_kernel<<<1, 1>>>(out); }
+
+__global__ void odd_rows_kernel() {
+  __shared__ half tile[16 * 17];
+  nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::row_major> fragment;
+  for (int i = threadIdx.x; i < 16 * 17; i += 32) {
+    tile[i] = half(1.0f);
+  }
+  __syncwarp();
+  nvcuda::wmma::load_matrix_sync(fragment, tile, 17);
+}
+void odd_rows(const float*, float*) { odd_rows_kernel<<<1, 32>>>(); }
+
 #include "../plain_features.hpp"
 
 extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
@@ -371,6 +392,8 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {"untyped_launch", untyped_launch, "does not model a launch by a pointer without the kernel's type"},
       {"large_cooperative_launch", large_cooperative_launch, "cudaErrorCooperativeLaunchTooLarge"},
       {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
+      {"static_variable", static_variable, "static variables of kernels ("},
+      {"odd_rows", odd_rows, "wmma takes matrices whose rows are a multiple of 16 bytes apart"},
       {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},
   };
   return {faults, sizeof faults / sizeof faults[0]};
