@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -151,7 +152,8 @@ class Files {
     return words;
   }
 
-  const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "simt_translation";
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("simt_translation_" + std::to_string(getpid()));
 };
 
 /// The message that the translation of `source` ends with; empty where it does not.
