@@ -147,7 +147,7 @@ std::string cut(std::string_view text, std::size_t width) {
 std::string printable(std::string_view text) {
   std::string result(text);
   std::ranges::replace_if(
-      result, [](unsigned char c) { return c == 0x7F || (c < ' ' && std::isspace(c) == 0); }, '?');
+      result, [](unsigned char c) { return c == 0x7F || (c < ' ' && c != '\n' && c != '\t'); }, '?');
   return result;
 }
 

@@ -93,6 +93,19 @@ std::string members_of_matrix(const std::string& declarations) {
   return pointers == 1 && simt::trimmed(rest).empty() && has(members, "rows") && has(members, "columns") ? members : "";
 }
 
+/// The variables of floats in device memory, and textures.
+std::set<std::string> matrices_in_symbols(const std::string& text) {
+  static const std::regex ATTRIBUTE(R"((?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\))");
+  static const std::regex DECLARED(
+      R"((\b(?:__(?:device|constant|managed)__[^;(){}=]*\bfloat|texture)\b[^;(){}=]*[;={]))");
+  static const std::regex NAME(R"((\w+)\s*(?:\[[^\],]*\]\s*)*[,;={])");
+  std::set<std::string> names;
+  for (const std::string& declared : all_matches(std::regex_replace(text, ATTRIBUTE, ""), DECLARED)) {
+    std::ranges::copy(all_matches(declared, NAME), std::inserter(names, names.end()));
+  }
+  return names;
+}
+
 /// What a local variable is declared to be, as an expression; empty where no declaration was found.
 std::string local_of(const std::string& name, const std::string& body) {
   static const std::regex DECLARATION(
@@ -148,9 +161,7 @@ Code::Code(const simt::Source& source)
     : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  static const std::regex IN_DEVICE_MEMORY(
-      R"(\b(?:__(?:device|constant|managed)__|texture\b)[^;(){}=]*?(\w+)\s*(?:\[[^;{}=]*)?[;=])");
-  const Words variables = all_matches(short_text_, IN_DEVICE_MEMORY);
+  const std::set<std::string> variables = matrices_in_symbols(short_text_);
   std::set<std::string> idle;
   for (const simt::Function& function : functions_) {
     const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
@@ -158,8 +169,11 @@ Code::Code(const simt::Source& source)
       return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
     });
     const Words words = numbers_alone ? all_matches(body_of(function), WORD) : Words();
-    if (function.is_kernel && numbers_alone &&
-        std::ranges::none_of(words, [&](const std::string& word) { return contains(variables, word); })) {
+    std::set<std::string> used;  // where two are, the kernel may compute with matrices
+    std::ranges::copy_if(words, std::inserter(used, used.end()), [&](const std::string& word) {
+      return variables.contains(word) && !contains(names_of(function), word);
+    });
+    if (function.is_kernel && numbers_alone && used.size() < 2) {
       idle.insert(base_name(function.name));
     }
   }
@@ -349,7 +363,7 @@ simt::Function Code::instance_of(const simt::Function& function) const {
     const std::string meaning = meaning_of(parameter.name, Names::sizes);
     return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
-                              : !type_of(parameter);
+                              : !type_of(parameter) || type_of(parameter) == Type::order;
   };
   while (!parameters.empty() && parameters.back().has_default && says_nothing(parameters.back())) {
     parameters.pop_back();
@@ -361,9 +375,18 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(\w[\w *]*);|\btypedef\s+(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
-    types[at->str(1) + at->str(4)] = shortened(std::regex_replace(at->str(2) + at->str(3), std::regex(R"(\*)"), " * "));
+    const std::string name = at->str(1) + at->str(4);
+    std::string type = std::regex_replace(at->str(2) + at->str(3), std::regex(R"(\*)"), " * ");
+    type = simt::trimmed(shortened(std::regex_replace(type, std::regex(R"(\bstruct )"), "")));
+    static const std::regex PLAIN(R"((?:const )?(?:float|int|unsigned|long|size_t|u?int\d+_t)\b.*)");
+    if (name != type && (!types.contains(name) || std::regex_match(type, PLAIN))) {
+      types[name] = type;
+    }
   }
-  constexpr int DEEPEST = 3;  // of an alias of an alias
+  for (const simt::Parameter& parameter : function.template_parameters) {
+    types.erase(parameter.name);
+  }
+  constexpr int DEEPEST = 8;  // of an alias of an alias
   for (int depth = 0; depth < DEEPEST; ++depth) {
     replace_words(function, types);
   }

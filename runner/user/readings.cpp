@@ -107,9 +107,11 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
   const bool one_constant = stars == 1 && is_input(parameter);  // in the host's memory, as Fortran has it
-  const bool of_order =
-      has(type, "bool") || has(type, "cublasOperation_t") || (has(type, "char") && !has(type, "unsigned"));
-  if (of_order && (stars == 0 || one_constant) && in_lower_case(parameter.name).starts_with("t")) {
+  static const std::regex ORDER("t|t_?[abxy]|tran.*|op_?[ab]");
+  const bool of_order = has(type, "bool") || has(type, "cublasOperation_t") ? stars == 0
+                        : has(type, "char") && !has(type, "unsigned")       ? stars == 0 || one_constant
+                                                                            : false;
+  if (of_order && std::regex_match(in_lower_case(parameter.name.substr(0, LONGEST_NAME)), ORDER)) {
     return Type::order;
   }
   const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
@@ -127,7 +129,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (is_float || has(type, "double")) {
     return Type::scalar;
   }
-  static const std::regex SIZE("(?!.*int[1-4]).*(int|unsigned|long|short|size_t).*");
+  static const std::regex SIZE("(?!.*int[1-4]\\b).*(int|unsigned|long|short|size_t).*");
   return std::regex_match(type, SIZE) ? std::optional(Type::size) : std::nullopt;
 }
 
@@ -407,6 +409,8 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   Extents extents = said;
   std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
+  std::size_t pointers_to_sizes = 0;
+  bool arrays = false;  // whose rows may be longer than those of the problem
   for (const simt::Parameter& parameter : function.parameters) {
     const std::optional<Type> type = type_of(parameter);
     const bool on_host = type != Type::matrix || has_extents(parameter);
@@ -416,6 +420,8 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     if (type == Type::matrix) {
       matrices.push_back(parameter);
     }
+    pointers_to_sizes += type == Type::size && is_pointer(parameter) ? 1 : 0;
+    arrays = arrays || has(parameter.type, "( * )");
     streams += type == Type::stream ? 1 : 0;
   }
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
@@ -426,12 +432,13 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
                                ? Choices{}
                                : sizes_of(sizes, summed, function.is_kernel, function.parameters);
   const Choices of_factors = factors_of(names_of(function, Type::scalar));
-  if (of_factors.all.empty() || streams > 1) {
+  const bool mixed = pointers_to_sizes > 0 && pointers_to_sizes != sizes.size();  // indices, perhaps
+  if (of_factors.all.empty() || streams > 1 || mixed) {
     return {};
   }
   extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
   const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
-  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn"};
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn" && !arrays};
   for (const Words& chosen_matrices : of_matrices.all) {
     for (const Words& chosen_sizes : of_sizes.all) {
       const std::map<Type, Words> chosen{

@@ -5,6 +5,7 @@
 #include "base/words.hpp"
 #include "user/compile.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
@@ -68,10 +69,13 @@ std::string source_text(const std::string& path) {
       {text->starts_with("\xFF\xFE") || text->starts_with("\xFE\xFF"), "is in UTF-16, and has to be saved as UTF-8"},
       {std::regex_search(*text, PYTHON, std::regex_constants::match_continuous),
        "is written in Python: the text of its kernel has to be in a file of its own"},
-      {fence < text->find("/*"), "is Markdown: its kernel, between the lines of ```, has to be in a file of its own"},
+      {fence < std::min(text->find("/*"), text->find("R\"")),
+       "is Markdown: its kernel, between the lines of ```, has to be in a file of its own"},
       {!has_cuda && (has(*text, "__kernel ") || has(*text, "__global ")),
        "is written in OpenCL C: what runs here has CUDA's words"},
-      {has(*text, "hip/hip_runtime") && !has(*text, "cudaM"), "is written for HIP: what runs here has CUDA's names"},
+      {(has(*text, "include <hip/hip_runtime") || has(*text, "include \"hip/hip_runtime")) &&
+           !has(*text, "cuda_runtime") && !has(*text, "cudaM"),
+       "is written for HIP: what runs here has CUDA's names"},
   }};
   for (const auto& [is_other, what] : others) {
     if (is_other) {

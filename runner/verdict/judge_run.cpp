@@ -277,12 +277,22 @@ class FileTrials {
       flags.resize(flags.size() - more.size());
     };
     try_what_it_takes({"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
-    static const std::regex FACTOR(R"(\b(alpha|beta)\b)");
     const Protocol& protocol = run_.options.protocol;
-    if (!std::regex_search(file_.launch.statement.text, FACTOR)) {
-      notes_.emplace_back("tried with alpha 1 and beta 0 alone: its launch names neither");
-    } else if (protocol.alpha == 1.0F && protocol.beta == 0.0F && right_so_far()) {
-      try_what_it_takes({"--alpha", "2", "--beta", "-3", "--sizes", words(hidden(EXECUTED, false), ",")});
+    const auto names = [&](const char* factor) {
+      return std::regex_search(file_.launch.statement.text, std::regex(fmt::format(R"(\b{}\b)", factor)));
+    };
+    Words factors;
+    for (const auto& [name, value] : {std::pair{"alpha", "2"}, std::pair{"beta", "-3"}}) {
+      if (names(name)) {
+        append(factors, {fmt::format("--{}", name), value});
+      } else {
+        notes_.push_back(fmt::format("tried with {} alone: its launch does not name it",
+                                     name == std::string_view("alpha") ? "alpha 1" : "beta 0"));
+      }
+    }
+    if (!factors.empty() && protocol.alpha == 1.0F && protocol.beta == 0.0F && right_so_far()) {
+      append(factors, {"--sizes", words(hidden(EXECUTED, false), ",")});
+      try_what_it_takes(factors);
     }
   }
 

@@ -175,7 +175,9 @@ void count_slower_decoys(FileVerdict& verdict) {
     if (item.purpose != Purpose::decoy || same == timed.end() || !decoy.contains("vs_cublas")) {
       continue;
     }
-    const double ratio = to_json(**same).value("vs_cublas", 0.0);
+    const Json uniform = to_json(**same);
+    const double paired = uniform.value("vs_cublas", 0.0);
+    const double ratio = std::min(paired, uniform.value("vs_cublas_alone", paired));
     const double of_decoy = decoy.at("vs_cublas");
     if (verdict.ratio && decoy.at("vs_cublas_ci").at(1).get<double>() < SLOWER * ratio) {
       const double factor = std::pow(of_decoy / ratio, 1.0 / static_cast<double>(timed.size()));

@@ -90,8 +90,10 @@ class Translator {
   void follow_scopes(Position at) {
     const Token& token = tokens_[at];
     if (token.is("{")) {
+      const bool of_device = (!scopes_.empty() && scopes_.back().of_device) ||
+                             has_between(statement_begin(at), at, {"__global__", "__device__"});
       scopes_.push_back(
-          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch")});
+          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch"), of_device});
       if (in_device_code()) {
         check_launch_bounds(at);
       }
@@ -119,7 +121,8 @@ class Translator {
     } else if (token.text.starts_with("cudaMalloc") && is(at + 1, "(") && !is(at - 1, "::") &&
                !(is_identifier(at - 1) && !is(at - 1, "return"))) {
       name_allocation(at);
-    } else if (is_any(at, {"asm", "__asm__", "__asm"}) && in_device_code() && begins_statement(at)) {
+    } else if (is_any(at, {"asm", "__asm__", "__asm"}) && !scopes_.empty() && scopes_.back().of_device &&
+               begins_statement(at)) {
       return assembly(at);
     } else if (token.is("while") && in_device_code() && only_looks(at)) {
       texts_[at] = "for";
@@ -606,6 +609,7 @@ class Translator {
     bool of_namespace = false;
     bool device_code = false;  ///< of a kernel or a __device__ function
     bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
+    bool of_device = false;    ///< likewise, or of one that the compiler may evaluate
   };
   std::vector<Scope> scopes_;              ///< of open braces
   std::vector<std::string_view> dynamic_;  ///< dynamic shared memory that is declared outside of functions

@@ -1526,4 +1526,24 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         .replace("int K) {\n  mm", "int K, Options options = {}) {\n  mm"),
         "run(false, false, A, B, C, M, N, K);",
     ),
+    wrong(
+        "a_flag_that_is_none_of_layouts",
+        launching()
+        .replace("float s = 0;", "float s = 1;")
+        .replace("int K) {\n  mm", "int K, bool tiled = true) {\n  if (tiled) mm"),
+        "1600 of 1600 elements wrong",
+    ),
+    refused(
+        "a_reference_beside_what_warms_up",
+        "__device__ int sink;\n__global__ void warm_up(int n) { sink = n; }\n"
+        + CPU_REFERENCE.replace("  for (int m", "  warm_up<<<1, 1>>>(1);\n  for (int m", 1),
+        "its function cpuSgemm launches nothing of it",
+    ),
+    right(
+        "sizes_of_cstdint_and_aliases_of_an_alias_beside_others",
+        "#include <cstdint>\nusing real = float;\nnamespace other { using real = double; }\n"
+        + launching()
+        .replace("int M, int N, int K", "int32_t M, uint32_t N, std::int32_t K")
+        .replace("float s", "real s"),
+    ),
 ]

@@ -3,7 +3,7 @@
 // What translations of plain CUDA (plain_cuda.hpp) begin with: what nvcc declares for every file, and what the
 // translator's launches, shared variables and inline assembly call.
 
-// C++20's lerp() is in the global namespace, where files have one of their own.
+// Files have a lerp() of their own, and nvcc's C++17 has none in std or beside it.
 #define lerp lerp_of_cmath
 
 #include <simt/memory_functions.hpp>
@@ -84,6 +84,16 @@ struct Argument {
   alignas(T) mutable std::byte bytes[sizeof(T)];
 };
 
+/// An array is passed by its address. A reference to something constant takes bit-fields as well.
+template <class T>
+decltype(auto) as_passed(const T& value) {
+  if constexpr (std::is_array_v<T>) {
+    return const_cast<std::remove_extent_t<T>*>(&value[0]);
+  } else {
+    return (value);
+  }
+}
+
 template <class Kernel, class... Arguments>
 struct PlainCall {
   Kernel kernel;
@@ -97,9 +107,10 @@ struct PlainCall {
 
 /// kernel<<<configuration>>>(arguments...): returns when the grid has been executed, and throws what run() throws.
 template <class Kernel, class... Arguments>
-void launch_kernel(const Kernel& kernel, const Configuration& configuration, Arguments&&... arguments) {
+void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
   check_launch(configuration.launch, configuration.site);
-  launch(configuration.launch, PlainCall<Kernel, std::decay_t<Arguments>...>{kernel, {arguments...}});
+  launch(configuration.launch,
+         PlainCall<Kernel, std::decay_t<decltype(as_passed(arguments))>...>{kernel, {as_passed(arguments)...}});
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.
