@@ -53,8 +53,8 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// How many launches the next sample has, from half of `most` on: a launch does not know whether it is the last one,
-  /// behind which C is looked at, and can not leave its work to that one.
+  /// How many launches the next sample has, from half of `most` on. C is looked at behind the last one, and no launch
+  /// in the second half knows whether it is that, so that none there can leave its work to it.
   int draw_launches(int most) const;
   /// Enqueues new operands for a sample.
   void renew(int launches);

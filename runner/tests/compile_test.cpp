@@ -7,12 +7,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace sgemm {
 namespace {
@@ -34,6 +36,15 @@ constexpr const char* SOURCE =
     " none<<<1, 1>>>(); k<TILE / 2><<<rows, 8, 48 * 1024 + rows>>>(M, A, B, C)\n"
     "// requires: M % 8 == 0 && lda <= ldb + ldc\n"
     "int main() { return M; }\n";
+
+TEST(RunProgram, EndsWhatTakesTooLong) {
+  const std::vector<std::string> closes_its_output{"sh", "-c", "exec >&- 2>&-; sleep 600"};
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"sleep", "600"}, closes_its_output}) {
+    const ProgramResult result = run_program(words, {{}, StopToken(), std::chrono::seconds(1), {}});
+    EXPECT_NE(result.status, 0);
+    EXPECT_NE(result.output.find(words.front() + " was ended after 1 s"), std::string::npos) << result.output;
+  }
+}
 
 using CompileTest = TemporaryFolderTest;
 

@@ -191,6 +191,12 @@ TEST(Table, ReasonThatDoesNotFitIsWrapped) {
   }
 }
 
+TEST(Text, OfStrangersCommandsNoTerminal) {
+  EXPECT_EQ(printable("a\x1b[2K\rb\x7f\n\tc"), "a?[2K?b?\n\tc");
+  EXPECT_EQ(wrap("a \x1b[8m b", 0), "a ?[8m b");
+  EXPECT_EQ(with_reason("row", "  ", "fails\r", 0), "row  fails?");
+}
+
 TEST(Text, CutsAndWraps) {
   EXPECT_EQ(cut("abcdef", 0), "abcdef");
   EXPECT_EQ(cut("abcdef", 6), "abcdef");

@@ -204,9 +204,10 @@ UsageError does_not_compile(const std::string& compiler, const std::string& path
                     with_names(messages));
 }
 
-/// Runs a compiler to its end, which comes after so many seconds at last. Throws CaseStopped where the run is
-/// interrupted.
 constexpr std::chrono::seconds LONGEST_COMPILATION{600};
+
+/// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. Throws CaseStopped where the run is
+/// interrupted.
 ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) {
   const TemporaryFolder own;  // for what a compiler that is ended would leave
   const fs::path& folder = own.path();
