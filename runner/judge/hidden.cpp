@@ -119,6 +119,10 @@ std::uint64_t Secret::seed(std::uint64_t counter) const {
   return CounterRandom(inner ^ halves_[1], RandomStream::judge)(counter);
 }
 
+int number_of_launches(int most, std::uint64_t seed) {
+  return most - static_cast<int>(seed % static_cast<std::uint64_t>(most / 2 + 1));
+}
+
 Size tiny_size(SecretNumbers& numbers) {
   constexpr std::int64_t END = 15;
   Size size;

@@ -97,6 +97,10 @@ std::vector<Distribution> hidden_kinds(SecretNumbers& numbers);
 /// timed. The smallest comes first, and the largest last.
 std::vector<Size> decoy_sizes(const std::vector<Size>& asked, SecretNumbers& numbers);
 
+/// How many launches a sample has, from half of `most` on. C is looked at behind the last one, and no launch in the
+/// second half knows whether it is that, so that none there can leave its work to it.
+int number_of_launches(int most, std::uint64_t seed);
+
 /// A size of which each extent is below 15. Hidden sizes beside larger ones have none so small.
 Size tiny_size(SecretNumbers& numbers);
 

@@ -124,7 +124,7 @@ void Witness::renew(int launches) {
 
 int Witness::draw_launches(int most) const {
   const std::uint64_t last_of_next = SEEDS * (sample_ + 2) - 1;
-  return most - static_cast<int>(secret_.seed(last_of_next) % static_cast<std::uint64_t>(most / 2 + 1));
+  return number_of_launches(most, secret_.seed(last_of_next));
 }
 
 void Witness::enqueue_look(const ErrorBound& bound) {

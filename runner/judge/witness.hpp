@@ -53,8 +53,7 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// How many launches the next sample has, from half of `most` on. C is looked at behind the last one, and no launch
-  /// in the second half knows whether it is that, so that none there can leave its work to it.
+  /// The number_of_launches() of the next sample, which both contenders have.
   int draw_launches(int most) const;
   /// Enqueues new operands for a sample.
   void renew(int launches);

@@ -164,5 +164,18 @@ TEST(TinySizes, HaveAllExtentsUpToFourteen) {
   EXPECT_EQ(*extents.rbegin(), 14);
 }
 
+TEST(NumbersOfLaunches, AreAnyFromHalfOfTheMostOn) {
+  for (const int most : {1, 2, 7, 32}) {
+    SecretNumbers numbers(secret_of(1));
+    std::set<int> drawn;
+    for (int i = 0; i < 500; ++i) {
+      drawn.insert(number_of_launches(most, numbers.next()));
+    }
+    EXPECT_EQ(*drawn.begin(), most - most / 2);
+    EXPECT_EQ(*drawn.rbegin(), most);
+    EXPECT_EQ(drawn.size(), static_cast<std::size_t>(most / 2 + 1));
+  }
+}
+
 }  // namespace
 }  // namespace sgemm

@@ -253,6 +253,7 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
   }
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
+      : has(type, "* *") ? "; it takes arrays of pointers: a host function of float* may fill them and launch it"
       : !type.empty()
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
                 type + ", and --data integers has operands that need no rounding"

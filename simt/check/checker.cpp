@@ -449,7 +449,8 @@ Complaint BlockChecker::use_word(Word& word, ThreadNumber thread, const Access& 
   // Who comes after a strong read of what a strong write left comes after that write.
   const bool seen = word.written.strong && word.last_read.strong && !unordered(word.last_read, thread);
   if (!seen && races(word.written)) {
-    return race(word.written, true);
+    const bool both_store = access.write && !access.atomic && !clocks_.is_added(word.written.thread);
+    return race(word.written, true) + (both_store ? " (a race even if both values are equal)" : "");
   }
   // A thread that writes and then adds atomically does not order its write before what others add.
   if (use.strong && access.write && unordered(word.written_plainly, thread)) {

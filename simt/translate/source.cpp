@@ -237,7 +237,7 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
         item.name = std::ranges::find(head, std::string_view("{"), &Token::text) == head.end() ? item.name : "";
       } else if (head.size() > 3 && head[2].text == "=" && (head[0].text == "using" || head[0].text == "namespace")) {
         item.name = head[1].text;  // an alias
-      } else if (opens && head.size() > 1 && is_word(head[0]) && head[1].text == "(") {
+      } else if (opens && head.size() > 1 && is_word(head[0]) && !is_attribute(head[0].text) && head[1].text == "(") {
         item.name = head[0].text;  // a macro that nobody has declared, such as PYBIND11_MODULE
       } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
         item.function = function_of(head, namespaces);

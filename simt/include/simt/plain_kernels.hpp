@@ -84,11 +84,14 @@ struct Argument {
   alignas(T) mutable std::byte bytes[sizeof(T)];
 };
 
-/// An array is passed by its address. A reference to something constant takes bit-fields as well.
+/// An array is passed by its address, and a volatile number by its value. A reference to something constant takes
+/// bit-fields as well.
 template <class T>
 decltype(auto) as_passed(const T& value) {
   if constexpr (std::is_array_v<T>) {
     return const_cast<std::remove_extent_t<T>*>(&value[0]);
+  } else if constexpr (std::is_volatile_v<T>) {
+    return std::remove_cv_t<T>(value);
   } else {
     return (value);
   }
