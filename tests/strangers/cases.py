@@ -1546,4 +1546,17 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         .replace("int M, int N, int K", "int32_t M, uint32_t N, std::int32_t K")
         .replace("float s", "real s"),
     ),
+    right(
+        "launch_bounds_as_first_words_and_a_volatile_size",
+        launching()
+        .replace("__global__ void", "__launch_bounds__(256) __global__ void")
+        .replace("int K) {\n  mm", "volatile int K) {\n  mm"),
+    ),
+    refused(
+        "arrays_of_pointers",
+        launching()
+        .split("void run")[0]
+        .replace("const float* A, const float* B, float* C", "float** A, float** B, float** C"),
+        "it takes arrays of pointers: a host function of float* may fill them and launch it",
+    ),
 ]
