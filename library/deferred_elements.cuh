@@ -112,8 +112,8 @@ __device__ __forceinline__ bool any_warp(const unsigned* words) {
 
 // ---- Computing them ----
 
-constexpr int PLAIN_K = 32;  // k of a slot
-constexpr int PLAIN_SLOTS = 4;
+constexpr int PLAIN_K = 32;  // k of a stage
+constexpr int PLAIN_STAGES = 4;
 constexpr int PLAIN_COLUMNS = 4;                // of a thread: lines of the operand that is read whole
 constexpr int PLAIN_GROUPS = CONSUMERS / WARP;  // of threads that have the same lines of the other operand
 
@@ -125,11 +125,11 @@ struct LinesOfTile {
   int count;           ///< lines of the matrix from there on, TILE_ROWS at most
   std::int64_t depth;  ///< k
 
-  __device__ static LinesOfTile of(const float* data, bool along_k, std::int64_t ld, std::int64_t lines,
+  __device__ static LinesOfTile of(const float* data, bool k_major, std::int64_t ld, std::int64_t lines,
                                    std::int64_t depth, std::int64_t first) {
-    const std::int64_t line_step = along_k ? ld : 1;
+    const std::int64_t line_step = k_major ? ld : 1;
     const std::int64_t left = lines - first;
-    return {data + first * line_step, line_step, along_k ? 1 : ld,
+    return {data + first * line_step, line_step, k_major ? 1 : ld,
             static_cast<int>(left < TILE_ROWS ? left : TILE_ROWS), depth};
   }
 };
@@ -140,7 +140,7 @@ struct PlainMemory {
   unsigned rows[TILE_ROWS / 32];     ///< a bit for each row that has elements to compute
   unsigned columns[TILE_ROWS / 32];  ///< the same for columns
   int lines[TILE_ROWS];              ///< the numbers of these rows or columns in the tile
-  float4 ring[PLAIN_SLOTS * PLAIN_K * (TILE_ROWS / 2 + 4 + TILE_ROWS + 4) / 4];
+  float4 ring[PLAIN_STAGES * PLAIN_K * (TILE_ROWS / 2 + 4 + TILE_ROWS + 4) / 4];
 };
 static_assert(sizeof(PlainMemory) <= static_cast<std::size_t>(2 * 3 * 2 * TILE_ROWS * WGMMA_ROW_BYTES));
 
@@ -153,21 +153,21 @@ __device__ __forceinline__ int set_bits(const unsigned (&words)[TILE_ROWS / 32])
   return count;
 }
 
-/// Starts copying PLAIN_K numbers of LINES lines, which become columns of a slot whose rows are STRIDE floats apart.
+/// Starts copying PLAIN_K numbers of LINES lines, which become columns of a stage whose rows are STRIDE floats apart.
 /// `line_at(i)` is the number of line i, or at least `lines.count` where zeros have to stand.
 template <int LINES, int STRIDE, class LineAt>
-__device__ __forceinline__ void copy_lines(unsigned slot, const LinesOfTile& lines, std::int64_t first_k,
+__device__ __forceinline__ void copy_lines(unsigned stage, const LinesOfTile& lines, std::int64_t first_k,
                                            const LineAt& line_at) {
   const auto thread = static_cast<int>(threadIdx.x);
-  const bool along_k = lines.k_step == 1;  // neighbouring threads read neighbouring numbers
-  const int line = along_k ? thread / PLAIN_K : thread % LINES;
-  const int k = along_k ? thread % PLAIN_K : thread / LINES;
+  const bool k_major = lines.k_step == 1;  // neighbouring threads read neighbouring numbers
+  const int line = k_major ? thread / PLAIN_K : thread % LINES;
+  const int k = k_major ? thread % PLAIN_K : thread / LINES;
 #pragma unroll
   for (int i = 0; i < LINES * PLAIN_K / CONSUMERS; ++i) {
-    const int at_line = line + (along_k ? i * (CONSUMERS / PLAIN_K) : 0);
-    const int at_k = k + (along_k ? 0 : i * (CONSUMERS / LINES));
+    const int at_line = line + (k_major ? i * (CONSUMERS / PLAIN_K) : 0);
+    const int at_k = k + (k_major ? 0 : i * (CONSUMERS / LINES));
     const int number = line_at(at_line);
-    cp_async_zfill<sizeof(float)>(slot + (at_k * STRIDE + at_line) * static_cast<int>(sizeof(float)),
+    cp_async_zfill<sizeof(float)>(stage + (at_k * STRIDE + at_line) * static_cast<int>(sizeof(float)),
                                   lines.data + number * lines.line_step + (first_k + at_k) * lines.k_step,
                                   number < lines.count && first_k + at_k < lines.depth);
   }
@@ -188,17 +188,17 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesO
   constexpr int LISTED_STRIDE = LINES + 4;  // the padding spares bank conflicts of copies along k
   constexpr int WHOLE_STRIDE = TILE_ROWS + 4;
   constexpr int FLOAT_BYTES = sizeof(float);
-  constexpr int SLOT_BYTES = PLAIN_K * (LISTED_STRIDE + WHOLE_STRIDE) * FLOAT_BYTES;
-  static_assert(PLAIN_SLOTS * SLOT_BYTES <= sizeof(PlainMemory::ring));
+  constexpr int STAGE_BYTES = PLAIN_K * (LISTED_STRIDE + WHOLE_STRIDE) * FLOAT_BYTES;
+  static_assert(PLAIN_STAGES * STAGE_BYTES <= sizeof(PlainMemory::ring));
   const unsigned ring = shared_address(memory.ring);
   const auto chunks = static_cast<int>((listed.depth + PLAIN_K - 1) / PLAIN_K);
   const auto copy = [&](int chunk) {
     if (chunk < chunks) {
-      const unsigned slot = ring + chunk % PLAIN_SLOTS * SLOT_BYTES;
+      const unsigned stage = ring + chunk % PLAIN_STAGES * STAGE_BYTES;
       const std::int64_t first_k = static_cast<std::int64_t>(chunk) * PLAIN_K;
-      copy_lines<LINES, LISTED_STRIDE>(slot, listed, first_k,
+      copy_lines<LINES, LISTED_STRIDE>(stage, listed, first_k,
                                        [&](int i) { return first + i < count ? memory.lines[first + i] : TILE_ROWS; });
-      copy_lines<TILE_ROWS, WHOLE_STRIDE>(slot + PLAIN_K * LISTED_STRIDE * FLOAT_BYTES, whole, first_k,
+      copy_lines<TILE_ROWS, WHOLE_STRIDE>(stage + PLAIN_K * LISTED_STRIDE * FLOAT_BYTES, whole, first_k,
                                           [](int i) { return i; });
     }
     cp_async_commit_group();
@@ -206,18 +206,18 @@ __device__ __forceinline__ void multiply_lines(PlainMemory& memory, const LinesO
   const int group = static_cast<int>(threadIdx.x) / WARP;
   const int column = static_cast<int>(threadIdx.x) % WARP * PLAIN_COLUMNS;
 #pragma unroll 1
-  for (int chunk = 0; chunk < PLAIN_SLOTS - 1; ++chunk) {
+  for (int chunk = 0; chunk < PLAIN_STAGES - 1; ++chunk) {
     copy(chunk);
   }
   Number sums[LISTED][PLAIN_COLUMNS] = {};
 #pragma unroll 1
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    cp_async_wait_group<PLAIN_SLOTS - 2>();
-    bar_sync(CONSUMERS_BARRIER, CONSUMERS);  // copies of all threads are there, and the slot before is free
-    copy(chunk + PLAIN_SLOTS - 1);
-    const unsigned slot = ring + chunk % PLAIN_SLOTS * SLOT_BYTES;
-    const unsigned x_at = slot + group * LISTED * FLOAT_BYTES;
-    const unsigned y_at = slot + (PLAIN_K * LISTED_STRIDE + column) * FLOAT_BYTES;
+    cp_async_wait_group<PLAIN_STAGES - 2>();
+    bar_sync(CONSUMERS_BARRIER, CONSUMERS);  // copies of all threads are there, and the stage before is free
+    copy(chunk + PLAIN_STAGES - 1);
+    const unsigned stage = ring + chunk % PLAIN_STAGES * STAGE_BYTES;
+    const unsigned x_at = stage + group * LISTED * FLOAT_BYTES;
+    const unsigned y_at = stage + (PLAIN_K * LISTED_STRIDE + column) * FLOAT_BYTES;
 #pragma unroll 4
     for (int k = 0; k < PLAIN_K; ++k) {
       float x[LISTED];
@@ -360,7 +360,7 @@ __device__ __forceinline__ void compute_deferred(const typename Policy::Problem&
                                                  const Compute& compute) {
   using Shape = typename Policy::Shape;
   static_assert(Shape::CONSUMER_THREADS == CONSUMERS);
-  static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Scheme>::SMEM_BYTES);
+  static_assert(sizeof(PlainMemory) <= Rings<typename Shape::Split>::SMEM_BYTES);
   bar_sync(CONSUMERS_BARRIER, CONSUMERS);
   if (!any_warp(deferred_by_warp())) {
     return;

@@ -61,7 +61,7 @@ constexpr double LAUNCH_SLICED = 10000;  // the same for a smaller block, which 
 // FMAs, and of all else of it.
 constexpr double STREAMED_BY_FLOAT = 1.08;
 constexpr double SLICED_BY_FLOAT = 1.13;
-constexpr double BESIDE_BY_FLOAT = 1.95;
+constexpr double FIXED_BY_FLOAT = 1.95;
 constexpr double BLOCK = 5500;       // from the end of a block to the first product of the next one
 constexpr double AREA = 128 * 256;   // elements of C for which the next two hold
 constexpr double STORE = 9800;       // accumulators to C or to the workspace
@@ -111,7 +111,7 @@ double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bo
   const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
   const double fmas = Shape::BM * Shape::BN * static_cast<double>(k) / FMAS_PER_CYCLE;
   const double tile = fmas * Shape::CYCLES_PER_FMA * (by_float ? SLICED_BY_FLOAT : 1.0) +
-                      Shape::BESIDE * (by_float ? BESIDE_BY_FLOAT : 1.0) + more;
+                      Shape::FIXED * (by_float ? FIXED_BY_FLOAT : 1.0) + more;
   return LAUNCH_SLICED + rounds * tile + (rounds == 1 ? fmas * Shape::ALONE : 0.0);
 }
 
@@ -182,7 +182,7 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
 using Factors = std::array<double, 3>;
 
 int copied_float_by_float(const GemmBatch& batch) {
-  const auto copied = [&](bool along_k) { return along_k || batch.addresses_on_device() ? 1 : 0; };
+  const auto copied = [&](bool k_major) { return k_major || batch.addresses_on_device() ? 1 : 0; };
   return copied(!batch.first.a_transposed) + copied(batch.first.b_transposed);
 }
 
@@ -241,11 +241,11 @@ void load_code() {
 }
 
 // More cycles of the sliced kernel where B lies along k, in a launch and in each round of tiles: docs/lab/libsgemm.md.
-constexpr double LAUNCH_B_ALONG_K = 1200;
-constexpr double SLICED_B_ALONG_K = 300;
+constexpr double LAUNCH_B_K_MAJOR = 1200;
+constexpr double SLICED_B_K_MAJOR = 300;
 // And of each FMA, where A is read across k or along k.
-constexpr double SLICED_B_ALONE_ALONG_K = 0.045;
-constexpr double SLICED_BOTH_ALONG_K = 0.09;
+constexpr double SLICED_B_ALONE_K_MAJOR = 0.045;
+constexpr double SLICED_BOTH_K_MAJOR = 0.09;
 /// Longer sums take longer than predicted, but for one product of matrices that are not transposed: most have few
 /// tiles, and a block alone on its multiprocessor waits.
 constexpr std::int64_t LONGEST_SLICED = 1024;
@@ -266,12 +266,12 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
       tiles > std::numeric_limits<int>::max()) {
     return;
   }
-  const double b_along_k = p.b_transposed ? 1.0 : 0.0;
+  const double b_k_major = p.b_transposed ? 1.0 : 0.0;
   const double fmas = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE;
   const double more =
-      b_along_k * (SLICED_B_ALONG_K + fmas * (p.a_transposed ? SLICED_B_ALONE_ALONG_K : SLICED_BOTH_ALONG_K));
+      b_k_major * (SLICED_B_K_MAJOR + fmas * (p.a_transposed ? SLICED_B_ALONE_K_MAJOR : SLICED_BOTH_K_MAJOR));
   const double cycles = sliced_cycles<Shape>(tiles, p.k, multiprocessors, !batch.operands_split_into_fours(), more) +
-                        b_along_k * LAUNCH_B_ALONG_K;
+                        b_k_major * LAUNCH_B_K_MAJOR;
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration = tile_name(Shape::BM, Shape::BN) + " sliced";

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
   Policy::before_first_tile();
   griddepcontrol_wait();
   if (!lines.takes_six()) {
-    produce_and_consume<Policy, LinesProducer>(p, lines, schedule, [&](const Rings<LineTerms::Scheme>& rings) {
+    produce_and_consume<Policy, LinesProducer>(p, lines, schedule, [&](const Rings<LineTerms::Split>& rings) {
       LinesLoop::consume<Policy>(p, schedule, lines, rings);
       Policy::after_last_tile(p, schedule);
     });
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 template <class ThreePolicy, class SixPolicy>
 void multiply(const typename ThreePolicy::Problem& p, const LineTerms& lines, const Plan& plan, cudaStream_t stream) {
   launch_dependent(gemm_lines_kernel<ThreePolicy>, plan.blocks, dim3(ThreePolicy::Shape::THREADS),
-                   Rings<LineTerms::Scheme>::SMEM_BYTES, stream, p, lines, plan.schedule);
+                   Rings<LineTerms::Split>::SMEM_BYTES, stream, p, lines, plan.schedule);
   launch_dependent(gemm_six_kernel<SixPolicy>, plan.blocks, dim3(SixPolicy::Shape::THREADS), Rings<Bf16x6>::SMEM_BYTES,
                    stream, p, lines, lines.six(p), plan.schedule);
 }
@@ -122,8 +122,8 @@ MostResiduals most_residuals(const GemmProblem& p, const PredictedPlan& plan) {
 
 template <int B_TILES>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Three = TileShape<LineTerms::Scheme, B_TILES>;
-  using Six = TileShape<Bf16x6, B_TILES>;
+  using Three = BlockTile<LineTerms::Split, B_TILES>;
+  using Six = BlockTile<Bf16x6, B_TILES>;
   using Memory = SharesMemory<Three::CONSUMER_WARPS, B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PredictedPlan planned =

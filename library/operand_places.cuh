@@ -28,37 +28,37 @@ struct OperandPlaces {
 };
 
 /// A number of operand tiles with their scalings behind them, as a Workspace has them.
-template <class Scheme>
+template <class Split>
 OperandPlace place_of(const void* memory, std::int64_t tiles) {
   auto* const terms = static_cast<unsigned char*>(const_cast<void*>(memory));
-  return {terms, terms + tiles * OperandTile<Scheme>::BYTES};
+  return {terms, terms + tiles * OperandTile<Split>::BYTES};
 }
 
 /// The places of a call. `packed_a` and `packed_b` are the operand tiles of packed operands. The others are in
 /// `memory`, which is the Workspace of a problem without the packed ones.
-template <class Scheme>
+template <class Split>
 OperandPlaces places_of(const Problem& p, const void* packed_a, const void* packed_b, void* memory) {
-  const std::int64_t k_tiles = k_tiles_of<Scheme>(p);
+  const std::int64_t k_tiles = k_tiles_of<Split>(p);
   const std::int64_t a_tiles = tiles_along(p.m) * k_tiles;
   const std::int64_t b_tiles = tiles_along(p.n) * k_tiles;
   const std::int64_t split_a_tiles = packed_a == nullptr ? a_tiles : 0;
   const std::int64_t split_tiles = split_a_tiles + (packed_b == nullptr ? b_tiles : 0);
-  const OperandPlace split = place_of<Scheme>(memory, split_tiles);
+  const OperandPlace split = place_of<Split>(memory, split_tiles);
   OperandPlaces places;
-  places.a = packed_a == nullptr ? split : place_of<Scheme>(packed_a, a_tiles);
-  places.b = packed_b == nullptr ? OperandPlace{split.terms + split_a_tiles * OperandTile<Scheme>::BYTES,
+  places.a = packed_a == nullptr ? split : place_of<Split>(packed_a, a_tiles);
+  places.b = packed_b == nullptr ? OperandPlace{split.terms + split_a_tiles * OperandTile<Split>::BYTES,
                                                 split.scalings + split_a_tiles * SCALING_BYTES}
-                                 : place_of<Scheme>(packed_b, b_tiles);
+                                 : place_of<Split>(packed_b, b_tiles);
   places.progress = reinterpret_cast<unsigned*>(split.scalings + split_tiles * SCALING_BYTES);
   return places;
 }
 
 /// A Workspace for kernels that multiply, whose operands may lie apart.
-template <class Scheme>
+template <class Split>
 class PlacedOperands {
  public:
   __device__ __forceinline__ PlacedOperands(const Problem& p, const OperandPlaces& places)
-      : k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
+      : k_tiles_(static_cast<int>(k_tiles_of<Split>(p))),
         a_tiles_(static_cast<int>(tiles_along(p.m))),
         of_a_(static_cast<std::int64_t>(a_tiles_) * k_tiles_),
         places_(places) {}
@@ -66,8 +66,8 @@ class PlacedOperands {
   __device__ int k_tiles() const { return k_tiles_; }
   __device__ int a_tiles() const { return a_tiles_; }
   __device__ const unsigned char* terms(std::int64_t tile) const {
-    return tile < of_a_ ? places_.a.terms + tile * OperandTile<Scheme>::BYTES
-                        : places_.b.terms + (tile - of_a_) * OperandTile<Scheme>::BYTES;
+    return tile < of_a_ ? places_.a.terms + tile * OperandTile<Split>::BYTES
+                        : places_.b.terms + (tile - of_a_) * OperandTile<Split>::BYTES;
   }
   __device__ const Scaling* scaling(std::int64_t tile) const {
     return tile < of_a_ ? reinterpret_cast<const Scaling*>(places_.a.scalings) + tile

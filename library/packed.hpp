@@ -27,12 +27,12 @@ struct sgemm_packed {
   std::int64_t k = 0;
   const float* x = nullptr;  ///< the matrix: elements that are computed again are read there
   std::int64_t ld = 0;
-  bool along_k = false;  ///< neighbours along k are neighbours in memory
+  bool k_major = false;  ///< neighbours along k are neighbours in memory
   const void* tiles = nullptr;
 
   /// The op of the operand on a side of a call.
   sgemm_op_t op(sgemm_order_t order, sgemm_side_t side) const {
-    return along_k == lines_are_stored(order, side, SGEMM_OP_N) ? SGEMM_OP_N : SGEMM_OP_T;
+    return k_major == lines_are_stored(order, side, SGEMM_OP_N) ? SGEMM_OP_N : SGEMM_OP_T;
   }
   /// Whether the lines of an operand are contiguous.
   static bool lines_are_stored(sgemm_order_t order, sgemm_side_t side, sgemm_op_t op) {

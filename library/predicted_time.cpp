@@ -39,7 +39,7 @@ constexpr double EVERY_SHAPE_FLAGS = 4.5;    // microseconds to lower the flags 
 /// Of NN, NT, TN and TT: factors of the time of its multiplying or moving.
 constexpr double CUBLAS_LAYOUTS[] = {1.01, 1.025, 0.995, 1.01};
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
-constexpr double CUBLAS_BESIDE_EVERY_SHAPE[] = {1.025, 1.025, 1.01, 1.02};
+constexpr double CUBLAS_BETWEEN_SHAPES[] = {1.025, 1.025, 1.01, 1.02};
 
 /// A tile of C that cuBLAS may give to a block, and the part of the full rate that a block reaches with it. The sizes
 /// are the usual ones, and the rates were fitted.
@@ -144,7 +144,7 @@ double cublas_microseconds_beside_every_shape(const BoardModel& board, const Pre
                                               std::int64_t batch_count) {
   const bool is_in_table = !board.cublas_table.us.empty();
   const bool was_measured = board.margin == 1.0;
-  const double factor = was_measured && !is_in_table ? CUBLAS_BESIDE_EVERY_SHAPE[shape.layout % 4] : 1.0;
+  const double factor = was_measured && !is_in_table ? CUBLAS_BETWEEN_SHAPES[shape.layout % 4] : 1.0;
   return factor * cublas_microseconds(board, shape, batch_count);
 }
 

@@ -54,7 +54,7 @@ struct Splitting {
   double bytes;           ///< that are read and written for each number of A and B before the product
   double terms;           ///< of them the bytes that the product reads
   double other = 0.0;     ///< microseconds of each launch besides those that a board has for its method
-  double across_k = 0.0;  ///< bytes more for each number that whole lines have across k
+  double mn_major = 0.0;  ///< bytes more for each number that whole lines have across k
 };
 constexpr Splitting BF16X6_SPLITTING{Method::bf16x6, 4 + 6, 6};
 constexpr Splitting TALL_BF16X6_SPLITTING{Method::tall_bf16x6, 4 + 6, 6, 4};

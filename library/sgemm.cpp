@@ -391,7 +391,7 @@ sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, sgemm_side
     made->k = k;
     made->x = x;
     made->ld = ld;
-    made->along_k = !rows.a_transposed;
+    made->k_major = !rows.a_transposed;
     made->tiles = memory;
     packing.enqueue(memory, handle->stream());
     *packed = made.release();

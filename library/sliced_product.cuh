@@ -35,7 +35,7 @@ struct Sliced32x32 {
   static constexpr int BM = 32, BN = 32, BK = 64, TM = BM / LANES_M, TN = BN / LANES_N;
   static constexpr int SLICES = 8, STAGES = 4, THREADS = SLICES * WARP, SLICE_K = BK / SLICES, BLOCKS_PER_SM = 2;
   // So many more cycles of an FMA where each multiprocessor has one block, and cycles of a tile besides.
-  static constexpr double CYCLES_PER_FMA = 1.81, ALONE = 0.29, BESIDE = 1400;
+  static constexpr double CYCLES_PER_FMA = 1.81, ALONE = 0.29, FIXED = 1400;
 };
 
 /// Copies a tile of ROWS x COLS floats that begins at `source`. `rows_left` rows and `cols_left` columns of it lie
@@ -61,23 +61,23 @@ __device__ __forceinline__ void copy_tile(unsigned destination, const float* sou
 
 /// A block's part of an operand: LINES rows of A or columns of B, of which each thread has OF_THREAD, and LANES threads
 /// of a warp have all.
-template <class Shape, int LINES, int OF_THREAD, int LANES, bool ALONG_K>
+template <class Shape, int LINES, int OF_THREAD, int LANES, bool K_MAJOR>
 struct SlicedOperand {
   static_assert(LINES == OF_THREAD * LANES && OF_THREAD % 4 == 0);
   // Four floats behind each line: lines that neighbours read at the same time lie in different banks.
-  static constexpr int STRIDE = ALONG_K ? Shape::BK + 4 : LINES;
-  static constexpr int FLOATS = (ALONG_K ? LINES : Shape::BK) * STRIDE;
+  static constexpr int STRIDE = K_MAJOR ? Shape::BK + 4 : LINES;
+  static constexpr int FLOATS = (K_MAJOR ? LINES : Shape::BK) * STRIDE;
 
   /// A thread's line number `i`.
   __device__ __forceinline__ static int line(int lane, int i) {
-    return ALONG_K ? lane + i * LANES : 4 * lane + i % 4 + i / 4 * (4 * LANES);
+    return K_MAJOR ? lane + i * LANES : 4 * lane + i % 4 + i / 4 * (4 * LANES);
   }
 
   /// Copies a k-tile to a shared address. `from` has `lines_left` lines and `k_left` elements along k.
   template <Access ACCESS>
   __device__ __forceinline__ static void copy(unsigned to, const float* from, std::int64_t ld, int lines_left,
                                               int k_left) {
-    if constexpr (ALONG_K) {
+    if constexpr (K_MAJOR) {
       copy_tile<Shape::THREADS, LINES, Shape::BK, STRIDE, ACCESS>(to, from, ld, lines_left, k_left);
     } else {
       copy_tile<Shape::THREADS, Shape::BK, LINES, STRIDE, ACCESS>(to, from, ld, k_left, lines_left);
@@ -87,14 +87,14 @@ struct SlicedOperand {
   /// The shared address of a thread's first element in a slice, of a k-tile at `tile`.
   __device__ __forceinline__ static unsigned first(unsigned tile, int lane, int slice) {
     const int k = slice * Shape::SLICE_K;
-    return tile + (ALONG_K ? lane * STRIDE + k : k * STRIDE + 4 * lane) * FLOAT_BYTES;
+    return tile + (K_MAJOR ? lane * STRIDE + k : k * STRIDE + 4 * lane) * FLOAT_BYTES;
   }
 
   /// Loads four k of a thread's lines, `k` behind the first one.
   __device__ __forceinline__ static void load(unsigned first, int k, float (&x)[OF_THREAD][4]) {
 #pragma unroll
     for (int i = 0; i < OF_THREAD; ++i) {
-      if constexpr (ALONG_K) {
+      if constexpr (K_MAJOR) {
         unpack(ld_shared_v4_f32(first + (i * LANES * STRIDE + k) * FLOAT_BYTES), x[i]);
       } else {  // number i is four lines of k + i % 4
         const int group = i / 4 * 4;
@@ -113,15 +113,15 @@ template <class Shape>
 constexpr int SLICED_SMEM_BYTES = Shape::STAGES*(Shape::BM + Shape::BN) * (Shape::BK + 4) * FLOAT_BYTES;
 
 /// A block for each tile of each product's C. ACCESS: how A and B are copied.
-template <class Shape, bool A_ALONG_K, bool B_ALONG_K, Access ACCESS>
+template <class Shape, bool A_K_MAJOR, bool B_K_MAJOR, Access ACCESS>
 __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_layout_sliced_kernel(GemmBatch batch) {
   constexpr int BM = Shape::BM;
   constexpr int BN = Shape::BN;
   constexpr int BK = Shape::BK;
   constexpr int TM = Shape::TM;
   constexpr int TN = Shape::TN;
-  using OfA = SlicedOperand<Shape, BM, TM, LANES_M, A_ALONG_K>;
-  using OfB = SlicedOperand<Shape, BN, TN, LANES_N, B_ALONG_K>;
+  using OfA = SlicedOperand<Shape, BM, TM, LANES_M, A_K_MAJOR>;
+  using OfB = SlicedOperand<Shape, BN, TN, LANES_N, B_K_MAJOR>;
   constexpr unsigned STAGE_BYTES = (OfA::FLOATS + OfB::FLOATS) * FLOAT_BYTES;
   // Sums of a slice, in rows that lie so far apart that stores of single floats spread over the banks.
   constexpr int SUMS_STRIDE = BN + 4;
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   const int cols_left = at_most<BN>(p.n - first_col);
 
   const unsigned smem = shared_address(dynamic_smem());
-  const float* a_source = p.a + (A_ALONG_K ? first_row * p.lda : first_row);
-  const float* b_source = p.b + (B_ALONG_K ? first_col * p.ldb : first_col);
+  const float* a_source = p.a + (A_K_MAJOR ? first_row * p.lda : first_row);
+  const float* b_source = p.b + (B_K_MAJOR ? first_col * p.ldb : first_col);
   int k_left = static_cast<int>(p.k);
   unsigned copied = 0;  // offset of the stage that is filled next
   const auto copy_k_tile = [&] {
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
       const int inside = scalars.alpha == 0.0F ? 0 : k_left;
       OfA::template copy<ACCESS>(smem + copied, a_source, p.lda, rows_left, inside);
       OfB::template copy<ACCESS>(smem + copied + OfA::FLOATS * FLOAT_BYTES, b_source, p.ldb, cols_left, inside);
-      a_source += A_ALONG_K ? BK : BK * p.lda;
-      b_source += B_ALONG_K ? BK : BK * p.ldb;
+      a_source += A_K_MAJOR ? BK : BK * p.lda;
+      b_source += B_K_MAJOR ? BK : BK * p.ldb;
       k_left -= BK;
       copied = copied == (Shape::STAGES - 1) * STAGE_BYTES ? 0 : copied + STAGE_BYTES;
     }
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   const int lane_n = static_cast<int>(threadIdx.x) % LANES_N;
   const unsigned a_first = OfA::first(smem, lane_m, slice);
   const unsigned b_first = OfB::first(smem + OfA::FLOATS * FLOAT_BYTES, lane_n, slice);
-  for (int slot = 0; slot < Shape::STAGES - 1; ++slot) {
+  for (int stage = 0; stage < Shape::STAGES - 1; ++stage) {
     copy_k_tile();
   }
   float sums[TM][TN] = {};
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
     float* const row = exchange + (slice * BM + OfA::line(lane_m, i)) * SUMS_STRIDE;
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
-      if constexpr (B_ALONG_K) {
+      if constexpr (B_K_MAJOR) {
 #pragma unroll
         for (int jj = j; jj < j + 4; ++jj) {
           row[OfB::line(lane_n, jj)] = sums[i][jj];

@@ -6,9 +6,9 @@
 #include "common/target.hpp"
 #include "engine/cluster_launch.cuh"
 #include "engine/cost_model.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "gemm_problem.hpp"
 #include "small_product.cuh"
 #include "split_algorithms.cuh"
@@ -31,7 +31,7 @@ namespace {
 // The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H200, among other
 // kernels: docs/lab/libsgemm.md.
 constexpr double SMALL_K_TILE = 5400;   // of two operands that are read along k
-constexpr double SMALL_ACROSS_K = 630;  // more for each operand that is read across k
+constexpr double SMALL_MN_MAJOR = 630;  // more for each operand that is read across k
 constexpr double SMALL_TILE = 12500;    // besides its k-tiles: the first operands, and C
 constexpr double SMALL_NEXT = 3000;     // the same for further tiles of a block: C
 constexpr double SMALL_STORE = 11000;   // a further tile takes at least: all blocks store C at once
@@ -43,9 +43,9 @@ constexpr int MOST_PARTS = 8;  // of k: blocks of a cluster
 /// A small product is one whose blocks have at most so many tiles. Batches of them have any number.
 constexpr std::int64_t MOST_ROUNDS = 4;
 
-template <bool A_ALONG_K, bool B_ALONG_K>
+template <bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(SmallShape::THREADS, 1) small_kernel(SmallProblem p) {
-  multiply_small<A_ALONG_K, B_ALONG_K>(p);
+  multiply_small<A_K_MAJOR, B_K_MAJOR>(p);
 }
 
 auto kernel_of(const GemmProblem& p) {
@@ -66,8 +66,8 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multip
   const std::int64_t blocks = parts > 1 ? p.tasks : std::min<std::int64_t>(p.tasks, multiprocessors);
   const auto rounds =
       static_cast<double>(ceil_div<std::int64_t>(p.tasks / parts, parts > 1 ? at_once : multiprocessors));
-  const int across_k = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
-  const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + across_k * SMALL_ACROSS_K);
+  const int mn_major = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
+  const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + mn_major * SMALL_MN_MAJOR);
   Algorithm algorithm;
   algorithm.kernel = "11_bf16x6";
   algorithm.configuration =

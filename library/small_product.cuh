@@ -20,9 +20,9 @@
 #include "deferred_elements.cuh"
 #include "divisor.hpp"
 #include "engine/product_policy.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/terms_loop.cuh"
 #include "gemm_problem.hpp"
@@ -46,7 +46,7 @@ namespace split_product {
 
 /// A block's tile: 128 rows by 128 columns of C. Two consumer warpgroups have 64 rows each, two producer warpgroups
 /// split.
-struct SmallShape : TileShape<Bf16x6, 1> {
+struct SmallShape : BlockTile<Bf16x6, 1> {
   static constexpr int PRODUCER_THREADS = 2 * WARPGROUP;
   static constexpr int PRODUCER_WARPS = PRODUCER_THREADS / WARP;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
@@ -58,7 +58,7 @@ static_assert(SmallShape::PRODUCER_THREADS == SPLIT_THREADS);
 
 /// The rings of chapter 11, without the scalings of tiles.
 using SmallRings =
-    RingPair<Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::A_SLOTS>, Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::B_SLOTS>>;
+    RingPair<Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::A_STAGES>, Ring<OperandTile<Bf16x6>::BYTES, Bf16x6::B_STAGES>>;
 
 /// What the kernel gets. A cluster of `parts` blocks has a tile of C. Where that is one block, it may have further
 /// tiles, whose operands producers split while consumers store.
@@ -117,7 +117,7 @@ constexpr int SMALL_EXPONENT = -24;  ///< numbers are multiplied by 2^24
 /// the stored matrix split into aligned groups of four floats. A warp loads whole lines of 128 bytes, four at a time,
 /// and stores to different banks: along k eight neighbouring threads have the groups of a row of the tile, across k
 /// four have those of a half of each of four rows.
-template <bool ALONG_K>
+template <bool K_MAJOR>
 class SmallReader {
  public:
   /// Of operand tile number `tile`, from a k-tile on, whose numbers are under way then.
@@ -126,18 +126,18 @@ class SmallReader {
     const std::int64_t line = static_cast<std::int64_t>(tile) * TILE_ROWS + row(0);
     lines_left_ = static_cast<int>(max(min(operand.count - line, std::int64_t{TILE_ROWS}), std::int64_t{0}));
     const std::int64_t k = static_cast<std::int64_t>(first_k_tile) * BK + group() * 4;
-    from_ = operand.data + (ALONG_K ? line * stride_ + k : k * stride_ + line);
+    from_ = operand.data + (K_MAJOR ? line * stride_ + k : k * stride_ + line);
     load();
   }
 
-  /// Splits the k-tile into a slot of a ring, and loads the next one.
+  /// Splits the k-tile into a stage of a ring, and loads the next one.
   template <class Ring>
   __device__ __forceinline__ void fill(Ring& ring) {
     ring.wait_until_empty();
-    unsigned char* const slot = static_cast<unsigned char*>(const_cast<void*>(from_shared_address(ring.tile())));
+    unsigned char* const stage = static_cast<unsigned char*>(const_cast<void*>(from_shared_address(ring.tile())));
 #pragma unroll 1
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      store(slot, i, numbers_[0]);
+      store(stage, i, numbers_[0]);
 #pragma unroll
       for (int j = 1; j < GROUPS_PER_THREAD; ++j) {  // registers have no index
 #pragma unroll
@@ -146,7 +146,7 @@ class SmallReader {
         }
       }
     }
-    from_ += ALONG_K ? BK : BK * stride_;
+    from_ += K_MAJOR ? BK : BK * stride_;
     k_left_ -= BK;
     load();
     fence_proxy_async();
@@ -155,17 +155,17 @@ class SmallReader {
   }
 
  private:
-  static constexpr int ROW_STEP = ALONG_K ? SPLIT_THREADS / GROUPS : 1;  // of a thread's rows of the tile
+  static constexpr int ROW_STEP = K_MAJOR ? SPLIT_THREADS / GROUPS : 1;  // of a thread's rows of the tile
 
   /// The row of the tile that group number `i` is in.
   __device__ __forceinline__ static int row(int i) {
     const int thread = static_cast<int>(threadIdx.x) - SmallShape::CONSUMER_THREADS;
     const int four_rows = thread / (2 * WARP) * (WARP / 4) + thread % WARP / 4;
-    return (ALONG_K ? thread / GROUPS : four_rows * GROUPS_PER_THREAD) + i * ROW_STEP;
+    return (K_MAJOR ? thread / GROUPS : four_rows * GROUPS_PER_THREAD) + i * ROW_STEP;
   }
   __device__ __forceinline__ static int group() {
     const int thread = static_cast<int>(threadIdx.x) - SmallShape::CONSUMER_THREADS;
-    return ALONG_K ? thread % GROUPS : thread / WARP % 2 * (GROUPS / 2) + thread % (GROUPS / 2);
+    return K_MAJOR ? thread % GROUPS : thread / WARP % 2 * (GROUPS / 2) + thread % (GROUPS / 2);
   }
 
   /// Loads what is left of the operand, and zeros behind its end.
@@ -174,7 +174,7 @@ class SmallReader {
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if constexpr (ALONG_K) {
+        if constexpr (K_MAJOR) {
           const bool inside = i * ROW_STEP < lines_left_ && k_left_ > half * (BK / 2);
           unpack(load_float4_or_zero(from_ + i * ROW_STEP * stride_ + half * (BK / 2), inside), &numbers_[i][half * 4]);
         } else {
@@ -190,7 +190,7 @@ class SmallReader {
   }
 
   /// Group number `i`.
-  __device__ __forceinline__ static void store(unsigned char* slot, int i, const float (&x)[GROUP]) {
+  __device__ __forceinline__ static void store(unsigned char* stage, int i, const float (&x)[GROUP]) {
     const float scale = power_of_2(-SMALL_EXPONENT);
     unsigned pairs[GROUP / 2][Bf16x6::TERMS];
 #pragma unroll
@@ -200,7 +200,7 @@ class SmallReader {
     const unsigned place = WgmmaOrder::place(row(i), group());
 #pragma unroll
     for (int term = 0; term < Bf16x6::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(slot + term * OperandTile<Bf16x6>::TERM_BYTES + place) =
+      *reinterpret_cast<uint4*>(stage + term * OperandTile<Bf16x6>::TERM_BYTES + place) =
           uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
     }
   }
@@ -212,14 +212,14 @@ class SmallReader {
   float numbers_[GROUPS_PER_THREAD][GROUP];
 };
 
-template <bool A_ALONG_K, bool B_ALONG_K>
+template <bool A_K_MAJOR, bool B_K_MAJOR>
 __device__ __forceinline__ void produce_small(const SmallTask& task, SmallRings& rings) {
   Operands operands(task.product);
   const std::int64_t end = static_cast<std::int64_t>(task.first_k_tile + task.k_tiles) * BK;
   operands.a.depth = min(operands.a.depth, end);  // what follows is another block's
   operands.b.depth = operands.a.depth;
-  SmallReader<A_ALONG_K> a(operands.a, task.a_tile, task.first_k_tile);
-  SmallReader<B_ALONG_K> b(operands.b, task.b_tile, task.first_k_tile);
+  SmallReader<A_K_MAJOR> a(operands.a, task.a_tile, task.first_k_tile);
+  SmallReader<B_K_MAJOR> b(operands.b, task.b_tile, task.first_k_tile);
 #pragma unroll 1
   for (int left = task.k_tiles; left > 0; --left) {
     a.fill(rings.a);
@@ -322,8 +322,8 @@ __device__ __forceinline__ unsigned finish_small(const SmallProblem& p, const Sm
   return not_finite;
 }
 
-/// A block: with clusters it has one task, and without some in a row. *_ALONG_K: how an operand is stored.
-template <bool A_ALONG_K, bool B_ALONG_K>
+/// A block: with clusters it has one task, and without some in a row. *_K_MAJOR: how an operand is stored.
+template <bool A_K_MAJOR, bool B_K_MAJOR>
 __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
   static_assert(UNITS * UNIT_BYTES <= SmallRings::SMEM_BYTES);
   static_assert(sizeof(PlainMemory) <= SmallRings::SMEM_BYTES);
@@ -338,7 +338,7 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
     setmaxnreg_dec<SmallShape::PRODUCER_REGISTERS>();
 #pragma unroll 1
     for (auto number = static_cast<int>(blockIdx.x); number < p.tasks; number += static_cast<int>(gridDim.x)) {
-      produce_small<A_ALONG_K, B_ALONG_K>(SmallTask(p, number), rings);
+      produce_small<A_K_MAJOR, B_K_MAJOR>(SmallTask(p, number), rings);
     }
     if (p.parts > 1) {
       cluster_sync_blocks(false);

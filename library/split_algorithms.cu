@@ -31,50 +31,50 @@ namespace split_product {
 namespace {
 
 /// Splits A and B, and lowers the flags of the next kernel.
-template <class Scheme, Reading READ_A, Reading READ_B>
+template <class Split, Reading READ_A, Reading READ_B>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     gemm_split_kernel(GemmProblem p, void* workspace, Flags flags) {
   flags.lower();
   const Operands operands(p);
-  split_tile<Scheme>(
+  split_tile<Split>(
       p, workspace,
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile<Scheme, READ_A>(operands.a, tile, k_tile, terms, scaling, shared);
+        split_operand_tile<Split, READ_A>(operands.a, tile, k_tile, terms, scaling, shared);
       },
       [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile<Scheme, READ_B>(operands.b, tile, k_tile, terms, scaling, shared);
+        split_operand_tile<Split, READ_B>(operands.b, tile, k_tile, terms, scaling, shared);
       });
 }
 
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     gemm_kernel(typename Policy::Problem p, OperandPlaces places, Schedule schedule) {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   Policy::before_first_tile();
-  produce_and_consume<Policy>(p, PlacedOperands<Scheme>(p, places), schedule, [&](const Rings<Scheme>& rings) {
+  produce_and_consume<Policy>(p, PlacedOperands<Split>(p, places), schedule, [&](const Rings<Split>& rings) {
     Loop::template consume<Policy>(p, schedule, rings);
     Policy::after_last_tile(p, schedule);
   });
 }
 
 /// Enqueues the kernel that splits what is not packed into a Workspace, and lowers the flags of the next kernel.
-template <class Scheme>
+template <class Split>
 void split_left(const GemmProblem& p, const PackedTiles& packed, void* operands, const Flags& flags,
                 cudaStream_t stream) {
   const GemmProblem left = without_packed(p, packed);
-  if (const std::int64_t tiles = Workspace<Scheme>(left, nullptr).count(); tiles > 0) {
-    const auto kernel = kernel_for(readings_of(left), [](auto a, auto b) { return gemm_split_kernel<Scheme, a, b>; });
+  if (const std::int64_t tiles = Workspace<Split>(left, nullptr).count(); tiles > 0) {
+    const auto kernel = kernel_for(readings_of(left), [](auto a, auto b) { return gemm_split_kernel<Split, a, b>; });
     launch(kernel, tiles, dim3(SPLIT_THREADS), 0, stream, left, operands, flags);
   } else {
-    launch(lower_flags_kernel<Scheme>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
-           places_of<Scheme>(p, packed.a, packed.b, operands).progress);
+    launch(lower_flags_kernel<Split>, 1, dim3(SPLIT_THREADS), 0, stream, flags,
+           places_of<Split>(p, packed.a, packed.b, operands).progress);
   }
 }
 
 template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, int multiprocessors,
                     bool streamed) {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PackedTiles packed = p.packed_for(splitting.method);
@@ -85,7 +85,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
   Algorithm algorithm;
   algorithm.kernel = kernel;
   algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  const std::size_t deferred_at = operands_at + Workspace<Scheme>(without_packed(p, packed), nullptr).bytes();
+  const std::size_t deferred_at = operands_at + Workspace<Split>(without_packed(p, packed), nullptr).bytes();
   algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
   algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
                               static_cast<double>(batch.count) * planned.cycles);
@@ -100,10 +100,10 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
     void* const operands = static_cast<char*>(workspace) + operands_at;
     const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
     const PackedTiles tiles = problem.packed_for(method);
-    split_left<Scheme>(problem, tiles, operands, Flags{work.schedule.flags, flag_count}, stream);
-    const OperandPlaces places = places_of<Scheme>(problem, tiles.a, tiles.b, operands);
+    split_left<Split>(problem, tiles, operands, Flags{work.schedule.flags, flag_count}, stream);
+    const OperandPlaces places = places_of<Split>(problem, tiles.a, tiles.b, operands);
     const auto multiply = [&](const auto& kernel, const auto& with) {
-      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Scheme>::SMEM_BYTES, stream, with, places,
+      launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Split>::SMEM_BYTES, stream, with, places,
                        work.schedule);
     };
     if (epilogue != nullptr) {
@@ -123,24 +123,24 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
 template <class Loop>
 std::vector<Algorithm> algorithms(const char* kernel, const Splitting& splitting, const GemmBatch& batch,
                                   int multiprocessors) {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   std::vector<Algorithm> all;
-  if (!batch.addresses_on_device() && can_run<Scheme>(batch.first)) {
+  if (!batch.addresses_on_device() && can_run<Split>(batch.first)) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Loop, Tile128x128<Scheme>>(kernel, splitting, batch, multiprocessors, streamed));
-      all.push_back(algorithm<Loop, Tile128x256<Scheme>>(kernel, splitting, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Split>>(kernel, splitting, batch, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Split>>(kernel, splitting, batch, multiprocessors, streamed));
     }
   }
   return all;
 }
 
-template <class Scheme>
+template <class Split>
 Packing packing(const GemmProblem& rows) {
-  if (!can_run<Scheme>(rows)) {
+  if (!can_run<Split>(rows)) {
     return {};
   }
-  return {Workspace<Scheme>(rows, nullptr).bytes(),
-          [=](void* memory, cudaStream_t stream) { split_left<Scheme>(rows, {}, memory, {}, stream); }};
+  return {Workspace<Split>(rows, nullptr).bytes(),
+          [=](void* memory, cudaStream_t stream) { split_left<Split>(rows, {}, memory, {}, stream); }};
 }
 
 }  // namespace

@@ -31,15 +31,15 @@ namespace split_product {
 
 /// How the rows of op(A) or the columns of op(B) are read.
 enum class Reading {
-  along_k_by_four,  ///< each splits into aligned groups of four
-  along_k,
-  across_k,
+  k_major_by_four,  ///< each splits into aligned groups of four
+  k_major,
+  mn_major,
 };
 
-inline Reading reading(const float* data, std::int64_t stride, std::int64_t depth, bool along_k) {
-  return !along_k                                      ? Reading::across_k
-         : rows_split_into_float4(data, depth, stride) ? Reading::along_k_by_four
-                                                       : Reading::along_k;
+inline Reading reading(const float* data, std::int64_t stride, std::int64_t depth, bool k_major) {
+  return !k_major                                      ? Reading::mn_major
+         : rows_split_into_float4(data, depth, stride) ? Reading::k_major_by_four
+                                                       : Reading::k_major;
 }
 
 /// How both operands are read.
@@ -56,22 +56,22 @@ inline Readings readings_of(const GemmProblem& p) {
 /// template, so that nothing stands between the loads of a thread, and their code is short.
 template <class KernelFor>
 auto kernel_for(const Readings& read, const KernelFor& kernel) {
-  constexpr std::integral_constant<Reading, Reading::along_k_by_four> BY_FOUR{};
-  constexpr std::integral_constant<Reading, Reading::along_k> ALONG_K{};
-  constexpr std::integral_constant<Reading, Reading::across_k> ACROSS_K{};
+  constexpr std::integral_constant<Reading, Reading::k_major_by_four> BY_FOUR{};
+  constexpr std::integral_constant<Reading, Reading::k_major> K_MAJOR{};
+  constexpr std::integral_constant<Reading, Reading::mn_major> MN_MAJOR{};
   const auto with_a = [&](auto a) {
-    return read.b == BY_FOUR ? kernel(a, BY_FOUR) : read.b == ALONG_K ? kernel(a, ALONG_K) : kernel(a, ACROSS_K);
+    return read.b == BY_FOUR ? kernel(a, BY_FOUR) : read.b == K_MAJOR ? kernel(a, K_MAJOR) : kernel(a, MN_MAJOR);
   };
-  return read.a == BY_FOUR ? with_a(BY_FOUR) : read.a == ALONG_K ? with_a(ALONG_K) : with_a(ACROSS_K);
+  return read.a == BY_FOUR ? with_a(BY_FOUR) : read.a == K_MAJOR ? with_a(K_MAJOR) : with_a(MN_MAJOR);
 }
 
 /// kernel(a, b), where a and b are std::bool_constants of whether the operands lie along k.
 template <class KernelFor>
 auto kernel_for_layout(const GemmProblem& p, const KernelFor& kernel) {
-  constexpr std::true_type ALONG_K{};
-  constexpr std::false_type ACROSS_K{};
-  const auto with_a = [&](auto a) { return p.b_transposed ? kernel(a, ALONG_K) : kernel(a, ACROSS_K); };
-  return p.a_transposed ? with_a(ACROSS_K) : with_a(ALONG_K);
+  constexpr std::true_type K_MAJOR{};
+  constexpr std::false_type MN_MAJOR{};
+  const auto with_a = [&](auto a) { return p.b_transposed ? kernel(a, K_MAJOR) : kernel(a, MN_MAJOR); };
+  return p.a_transposed ? with_a(MN_MAJOR) : with_a(K_MAJOR);
 }
 
 /// Both operands in global memory. Where alpha is 0, the operands are not read and count as zeros.
@@ -110,7 +110,7 @@ inline GemmProblem without_packed(GemmProblem p, const PackedTiles& packed) {
 }
 
 /// Takes the place of the kernel that splits where both operands are packed.
-template <class Scheme>
+template <class Split>
 __global__ void __launch_bounds__(SPLIT_THREADS) lower_flags_kernel(Flags flags, unsigned* progress) {
   griddepcontrol_launch_dependents();
   flags.lower();
@@ -147,13 +147,13 @@ inline bool has_pairs(const GemmProblem& p, const GemmEpilogue& epilogue) {
 }
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
-template <class Scheme, Reading READING>
+template <class Split, Reading READING>
 __device__ __forceinline__ void split_operand_tile(const Operand& operand, std::int64_t tile, std::int64_t k_tile,
                                                    unsigned char* terms, Scaling& scaling, uint4* shared) {
-  if constexpr (READING == Reading::across_k) {
-    split_columns<Scheme>(operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+  if constexpr (READING == Reading::mn_major) {
+    split_columns<Split>(operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
   } else {
-    split_rows<Scheme, READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+    split_rows<Split, READING == Reading::k_major_by_four ? Access::float4 : Access::float1>(
         operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
   }
 }
@@ -162,11 +162,11 @@ namespace int8 {
 
 template <Reading READING>
 __device__ __forceinline__ auto line_reader(const Operand& lines) {
-  return LineReader{READING != Reading::across_k, [=](std::int64_t line, std::int64_t first_k, int group, auto& x) {
-                      if constexpr (READING == Reading::across_k) {
-                        load_across_k(lines, line, first_k, group, x);
+  return LineReader{READING != Reading::mn_major, [=](std::int64_t line, std::int64_t first_k, int group, auto& x) {
+                      if constexpr (READING == Reading::mn_major) {
+                        load_mn_major(lines, line, first_k, group, x);
                       } else {
-                        load_along_k<READING == Reading::along_k_by_four ? Access::float4 : Access::float1>(
+                        load_k_major<READING == Reading::k_major_by_four ? Access::float4 : Access::float1>(
                             lines, line, first_k, group, x);
                       }
                     }};
@@ -190,9 +190,9 @@ inline Splitting of_lines(Splitting splitting, const GemmProblem& p) {
   const LinesOfCluster share = lines_of(p);
   const int readings = share.pieces > 1 ? 2 : 1;
   const double beside = share.blocks == LARGEST_CLUSTER ? sizeof(float) * readings * MOST_LINES / share.lines : 0;
-  const double across_k =
+  const double mn_major =
       static_cast<double>((p.a_transposed ? p.m : 0) + (p.b_transposed ? 0 : p.n)) / static_cast<double>(p.m + p.n);
-  splitting.bytes += sizeof(float) * (readings - 1) + across_k * std::max(splitting.across_k, beside);
+  splitting.bytes += sizeof(float) * (readings - 1) + mn_major * std::max(splitting.mn_major, beside);
   return splitting;
 }
 
@@ -218,10 +218,10 @@ void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, 
   const auto kernel =
       share.pieces > 1  // of which numbers are read one by one
           ? kernel_for_layout(p,
-                              [](auto a_along_k, auto b_along_k) {
+                              [](auto a_k_major, auto b_k_major) {
                                 return gemm_split_lines_kernel < Lines,
-                                       a_along_k ? Reading::along_k : Reading::across_k,
-                                       b_along_k ? Reading::along_k : Reading::across_k, true > ;
+                                       a_k_major ? Reading::k_major : Reading::mn_major,
+                                       b_k_major ? Reading::k_major : Reading::mn_major, true > ;
                               })
           : kernel_for(readings_of(p), [](auto a, auto b) { return gemm_split_lines_kernel<Lines, a, b, false>; });
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, p, lines, share, flags));
@@ -238,21 +238,21 @@ __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_
 }
 
 /// split_operand_tile() for operands that may be aligned or not.
-template <class Scheme, bool ALONG_K>
+template <class Split, bool K_MAJOR>
 __device__ __forceinline__ void split_operand_tile_of_any_alignment(const Operand& operand, int tile, int k_tile,
                                                                     unsigned char* terms, Scaling& scaling,
                                                                     uint4* shared) {
-  if constexpr (!ALONG_K) {
-    split_operand_tile<Scheme, Reading::across_k>(operand, tile, k_tile, terms, scaling, shared);
+  if constexpr (!K_MAJOR) {
+    split_operand_tile<Split, Reading::mn_major>(operand, tile, k_tile, terms, scaling, shared);
   } else if (rows_split_into<4>(operand.data, operand.depth, operand.stride)) {
-    split_operand_tile<Scheme, Reading::along_k_by_four>(operand, tile, k_tile, terms, scaling, shared);
+    split_operand_tile<Split, Reading::k_major_by_four>(operand, tile, k_tile, terms, scaling, shared);
   } else {
-    split_operand_tile<Scheme, Reading::along_k>(operand, tile, k_tile, terms, scaling, shared);
+    split_operand_tile<Split, Reading::k_major>(operand, tile, k_tile, terms, scaling, shared);
   }
 }
 
 /// Whether this build has code for the current device, and its grids and counters room for the problem.
-template <class Scheme>
+template <class Split>
 bool can_run(const Problem& p) {
 #ifndef SGEMM_CODE_FOR_SM_90A
   if (TARGET == Target::for_gpu) {
@@ -260,7 +260,7 @@ bool can_run(const Problem& p) {
   }
 #endif
   return current_device().compute_capability == 90 &&
-         Workspace<Scheme>(p, nullptr).count() <= std::numeric_limits<int>::max();
+         Workspace<Split>(p, nullptr).count() <= std::numeric_limits<int>::max();
 }
 
 }  // namespace split_product

@@ -36,17 +36,17 @@ constexpr double STORE_HIDDEN = 1250;
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
 /// Splits all A and B, and lowers the flags of the next kernel.
-template <class Scheme, bool A_ALONG_K, bool B_ALONG_K>
+template <class Split, bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     stacked_split_kernel(StackedProblem p, void* workspace, Flags flags) {
   flags.lower();
-  split_tile<Scheme>(
+  split_tile<Split>(
       p, workspace,
       [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = tile / p.a_tiles;
         const Operands operands(p.product(product));
-        split_operand_tile_of_any_alignment<Scheme, A_ALONG_K>(operands.a, tile - product * p.a_tiles, k_tile, terms,
-                                                               scaling, shared);
+        split_operand_tile_of_any_alignment<Split, A_K_MAJOR>(operands.a, tile - product * p.a_tiles, k_tile, terms,
+                                                              scaling, shared);
       },
       [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
         const int product = tile / p.b_tiles;
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
           scaling.has_next = of_product + 1 < p.b_tiles ? 1 : 0;
         }
         const Operands operands(p.product(product));
-        split_operand_tile_of_any_alignment<Scheme, B_ALONG_K>(operands.b, of_product, k_tile, terms, scaling, shared);
+        split_operand_tile_of_any_alignment<Split, B_K_MAJOR>(operands.b, of_product, k_tile, terms, scaling, shared);
       });
 }
 
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 /// One launch: how its tiles are dealt out, and its places in the workspace.
 template <class Loop, class Shape>
 struct StackedLaunch {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
   PredictedPlan planned;
@@ -83,7 +83,7 @@ struct StackedLaunch {
     GemmBatch batch{p};
     batch.count = products;
     operands_at = streamed ? Memory::bytes(shares) : 0;
-    deferred_at = operands_at + Workspace<Scheme>(StackedProblem(batch, nullptr), nullptr).bytes();
+    deferred_at = operands_at + Workspace<Split>(StackedProblem(batch, nullptr), nullptr).bytes();
     bytes = deferred_at + Deferred::bytes(products * tiles_of_c(p));
   }
 
@@ -93,12 +93,11 @@ struct StackedLaunch {
     Memory::place(work.schedule, workspace, shares);
     void* const operands = memory + operands_at;
     const StackedProblem stacked(batch, memory + deferred_at);
-    const auto split =
-        kernel_for_layout(batch.first, [](auto a, auto b) { return stacked_split_kernel<Scheme, a, b>; });
-    launch(split, Workspace<Scheme>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, stacked, operands,
+    const auto split = kernel_for_layout(batch.first, [](auto a, auto b) { return stacked_split_kernel<Split, a, b>; });
+    launch(split, Workspace<Split>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, stacked, operands,
            Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
     launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Scheme>::SMEM_BYTES, stream, stacked, operands, work.schedule);
+                     Rings<Split>::SMEM_BYTES, stream, stacked, operands, work.schedule);
   }
 
  private:
@@ -144,13 +143,13 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
 template <class Loop>
 std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& splitting, const GemmBatch& batch,
                                           int multiprocessors) {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   std::vector<Algorithm> all;
   const GemmProblem& p = batch.first;
-  if (!can_run<Scheme>(p)) {
+  if (!can_run<Split>(p)) {
     return all;
   }
-  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Scheme>>(p, 1, multiprocessors, false).bytes;
+  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Split>>(p, 1, multiprocessors, false).bytes;
   const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes), 1, batch.count);
   const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
   std::vector<std::int64_t> sizes{most};
@@ -159,10 +158,8 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& s
   }
   for (const std::int64_t products : sizes) {
     for (const bool streamed : {false, true}) {
-      all.push_back(
-          algorithm<Loop, Tile128x128<Scheme>>(kernel, splitting, batch, products, multiprocessors, streamed));
-      all.push_back(
-          algorithm<Loop, Tile128x256<Scheme>>(kernel, splitting, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Split>>(kernel, splitting, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Split>>(kernel, splitting, batch, products, multiprocessors, streamed));
     }
   }
   return all;

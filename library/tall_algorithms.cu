@@ -4,10 +4,10 @@
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/cost_model.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
@@ -40,21 +40,21 @@ constexpr double TALL_ADD = 1310;         // partial sums from the workspace
 constexpr std::size_t LARGEST_TALL_LAUNCH = std::size_t{1} << 29U;
 
 /// Splits the B of all products, and lowers the flags of the next kernel.
-template <bool B_ALONG_K>
+template <bool B_K_MAJOR>
 __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     narrow_split_kernel(TallProblem p, void* workspace, Flags flags) {
   flags.lower();
   split_tile<NarrowBf16x6>(
       p, workspace, [](int, int, unsigned char*, Scaling&, uint4*) {},  // there is no A
       [&](int product, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile_of_any_alignment<NarrowBf16x6, B_ALONG_K>(Operands(p.product(product)).b, 0, k_tile, terms,
+        split_operand_tile_of_any_alignment<NarrowBf16x6, B_K_MAJOR>(Operands(p.product(product)).b, 0, k_tile, terms,
                                                                      scaling, shared);
       });
 }
 
-template <class Shape, bool A_ALONG_K>
+template <class Shape, bool A_K_MAJOR>
 __global__ void __launch_bounds__(Shape::THREADS, 1) tall_kernel(TallProblem p, void* workspace, Schedule schedule) {
-  multiply_tall<Shape, A_ALONG_K>(p, workspace, schedule);
+  multiply_tall<Shape, A_K_MAJOR>(p, workspace, schedule);
 }
 
 template <class Shape>

@@ -12,9 +12,9 @@
 #include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
 #include "engine/product_policy.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "engine/stream_k.cuh"
 #include "engine/terms_loop.cuh"
@@ -78,13 +78,13 @@ struct TallProblem : Problem {
 /// An operand tile of A in shared memory, as it is in the matrix: along k, or with the rows of op(A) side by side. The
 /// strides, in floats, keep threads that read at the same time on different banks. Each thread reads at one k of the
 /// lower half of the k-tile or of the upper half, as k_in_tile() has it.
-template <bool ALONG_K>
+template <bool K_MAJOR>
 struct PlainTile {
-  static constexpr int LINE = ALONG_K ? BK + 8 : 1;
-  static constexpr int K = ALONG_K ? 1 : TILE_ROWS + 4;
-  static constexpr int UPPER_HALF = ALONG_K ? 4 : 16;
+  static constexpr int LINE = K_MAJOR ? BK + 8 : 1;
+  static constexpr int K = K_MAJOR ? 1 : TILE_ROWS + 4;
+  static constexpr int UPPER_HALF = K_MAJOR ? 4 : 16;
   static constexpr int USED_BYTES =
-      static_cast<int>(sizeof(float)) * (ALONG_K ? TILE_ROWS * LINE : BK * K + UPPER_HALF);
+      static_cast<int>(sizeof(float)) * (K_MAJOR ? TILE_ROWS * LINE : BK * K + UPPER_HALF);
   static constexpr int BYTES = ceil_div(USED_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
 
   SGEMM_HOST_DEVICE static constexpr int at(int line, int k) {
@@ -102,11 +102,11 @@ struct NarrowTile {
 /// A block computes tiles of 128 rows. Two consumer warpgroups split and multiply 64 rows each. Of the producers, two
 /// warps copy A, and a thread of a third one copies B.
 template <int COLUMNS_>
-struct TallShape : TileShape<Bf16x6, 1> {
+struct TallShape : BlockTile<Bf16x6, 1> {
   static constexpr int COLUMNS = COLUMNS_;
   static constexpr int VALUES = COLUMNS / 2;  // accumulators of a thread
-  static constexpr int A_SLOTS = COLUMNS == 32 ? 5 : COLUMNS == 64 ? 4 : 3;
-  static constexpr int B_SLOTS = COLUMNS == TILE_ROWS ? 2 : 3;
+  static constexpr int A_STAGES = COLUMNS == 32 ? 5 : COLUMNS == 64 ? 4 : 3;
+  static constexpr int B_STAGES = COLUMNS == TILE_ROWS ? 2 : 3;
   static constexpr int A_PRODUCERS = 2 * WARP;
 };
 
@@ -119,9 +119,9 @@ struct TallTiles {
   __device__ __forceinline__ static Tile tile_at(const TallProblem&, int position) { return {position, 0, 1}; }
 };
 
-template <class Shape, bool ALONG_K>
+template <class Shape, bool K_MAJOR>
 using TallRings =
-    RingPair<TileRing<PlainTile<ALONG_K>, Shape::A_SLOTS>, TileRing<NarrowTile<Shape::COLUMNS>, Shape::B_SLOTS>>;
+    RingPair<TileRing<PlainTile<K_MAJOR>, Shape::A_STAGES>, TileRing<NarrowTile<Shape::COLUMNS>, Shape::B_STAGES>>;
 
 /// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
 /// products may overflow, and are computed again.
@@ -137,24 +137,24 @@ inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 
 /// Starts copying a k-tile of A in groups of four numbers, each in one access or in four. Zeros stand for what is
 /// outside of the matrix. `thread` is one of COPIERS.
-template <bool ALONG_K, int COPIERS, Access ACCESS>
-__device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& operand, std::int64_t first_line,
+template <bool K_MAJOR, int COPIERS, Access ACCESS>
+__device__ __forceinline__ void copy_numbers(unsigned stage, const Operand& operand, std::int64_t first_line,
                                              std::int64_t first_k, int thread) {
-  constexpr int ROW_GROUPS = (ALONG_K ? BK : TILE_ROWS) / 4;  // of a row of the stored matrix
+  constexpr int ROW_GROUPS = (K_MAJOR ? BK : TILE_ROWS) / 4;  // of a row of the stored matrix
   constexpr int STEP = COPIERS / ROW_GROUPS;
   constexpr int GROUPS_OF_TILE = TILE_ROWS * BK / 4;
   static_assert(COPIERS % ROW_GROUPS == 0);
   const int along = thread % ROW_GROUPS * 4;
   int across = thread / ROW_GROUPS;
-  const std::int64_t first_along = ALONG_K ? first_k : first_line;
-  const std::int64_t first_across = ALONG_K ? first_line : first_k;
-  const std::int64_t left_along = (ALONG_K ? operand.depth : operand.count) - first_along - along;
-  const std::int64_t left_across = (ALONG_K ? operand.count : operand.depth) - first_across;
+  const std::int64_t first_along = K_MAJOR ? first_k : first_line;
+  const std::int64_t first_across = K_MAJOR ? first_line : first_k;
+  const std::int64_t left_along = (K_MAJOR ? operand.depth : operand.count) - first_along - along;
+  const std::int64_t left_across = (K_MAJOR ? operand.count : operand.depth) - first_across;
   const float* from = operand.data + (first_across + across) * operand.stride + first_along + along;
 #pragma unroll 4
   for (int i = 0; i < GROUPS_OF_TILE / COPIERS; ++i) {
-    const int place = ALONG_K ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
-    const unsigned to = slot + static_cast<unsigned>(place) * sizeof(float);
+    const int place = K_MAJOR ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
+    const unsigned to = stage + static_cast<unsigned>(place) * sizeof(float);
     const bool inside = across < left_across;
     if (ACCESS == Access::float4) {
       cp_async_zfill<16>(to, from, inside && left_along > 0);
@@ -170,9 +170,9 @@ __device__ __forceinline__ void copy_numbers(unsigned slot, const Operand& opera
 }
 
 /// Copies A, by whole warps.
-template <class Shape, bool ALONG_K>
+template <class Shape, bool K_MAJOR>
 __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& schedule,
-                                          TallRings<Shape, ALONG_K> rings) {
+                                          TallRings<Shape, K_MAJOR> rings) {
   const auto thread = static_cast<int>(threadIdx.x) - Shape::CONSUMER_THREADS;
   Work work(schedule);
 #pragma unroll 1
@@ -181,15 +181,15 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
     const int number = segment.tile / p.a_tiles;
     const std::int64_t first_line = static_cast<std::int64_t>(segment.tile - number * p.a_tiles) * TILE_ROWS;
     const Operand a = Operands(p.product(number)).a;
-    const bool vector = rows_split_into<4>(a.data, ALONG_K ? a.depth : a.count, a.stride);
+    const bool vector = rows_split_into<4>(a.data, K_MAJOR ? a.depth : a.count, a.stride);
 #pragma unroll 1
     for (int k_tile = segment.first; k_tile < segment.first + segment.count; ++k_tile) {
       const std::int64_t first_k = static_cast<std::int64_t>(k_tile) * BK;
       rings.a.wait_until_empty();
       if (vector) {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), a, first_line, first_k, thread);
+        copy_numbers<K_MAJOR, Shape::A_PRODUCERS, Access::float4>(rings.a.tile(), a, first_line, first_k, thread);
       } else {
-        copy_numbers<ALONG_K, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), a, first_line, first_k, thread);
+        copy_numbers<K_MAJOR, Shape::A_PRODUCERS, Access::float1>(rings.a.tile(), a, first_line, first_k, thread);
       }
       cp_async_mbarrier_arrive_noinc(rings.a.full());
       rings.a.advance();
@@ -198,9 +198,9 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
 }
 
 /// Copies the terms of B, by one thread.
-template <class Shape, bool ALONG_K>
+template <class Shape, bool K_MAJOR>
 __device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& schedule,
-                                          const Workspace<Bf16x6>& workspace, TallRings<Shape, ALONG_K> rings) {
+                                          const Workspace<Bf16x6>& workspace, TallRings<Shape, K_MAJOR> rings) {
   using Narrow = NarrowTile<Shape::COLUMNS>;
   Work work(schedule);
   griddepcontrol_wait();
@@ -254,19 +254,19 @@ struct Fragments {
   unsigned terms[STEPS][Bf16x6::TERMS][4];
 
   /// Splits a chunk of a tile, where `numbers` is the thread's first one.
-  template <bool ALONG_K>
+  template <bool K_MAJOR>
   __device__ __forceinline__ void split(const float* numbers, int chunk) {
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float* const at =
-            numbers + PlainTile<ALONG_K>::at(i % 2 * 8, ((chunk * STEPS + step) * 2 + i / 2) * (GROUP / 2));
+            numbers + PlainTile<K_MAJOR>::at(i % 2 * 8, ((chunk * STEPS + step) * 2 + i / 2) * (GROUP / 2));
         float2 x;
-        if (ALONG_K) {
+        if (K_MAJOR) {
           x = *reinterpret_cast<const float2*>(at);
         } else {
-          x = {at[0], at[PlainTile<ALONG_K>::K]};
+          x = {at[0], at[PlainTile<K_MAJOR>::K]};
         }
         unsigned parts[Bf16x6::TERMS];
         split_pair<Bf16>(x.x * power_of_2(-A_EXPONENT), x.y * power_of_2(-A_EXPONENT), parts);
@@ -315,14 +315,14 @@ __device__ __forceinline__ void start_products(float (&products)[Shape::VALUES],
 }
 
 /// accumulators += A * B for `k_tiles` k-tiles of a tile of C.
-template <class Shape, bool ALONG_K>
-__device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shape, ALONG_K>& rings,
+template <class Shape, bool K_MAJOR>
+__device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shape, K_MAJOR>& rings,
                                                      Accumulators<1, Shape::VALUES>& accumulators) {
   static_assert(CHUNKS == 2);
   const Scaling& a_scaling = scaling_of_a();
   // Of the pairs of groups of a step, a thread has k as k_in_tile() deals them out.
   const int q = static_cast<int>(threadIdx.x) % 4;
-  const int first = PlainTile<ALONG_K>::at(first_row(threadIdx.x), q / 2 * (BK / 2) + q % 2 * 2);
+  const int first = PlainTile<K_MAJOR>::at(first_row(threadIdx.x), q / 2 * (BK / 2) + q % 2 * 2);
   const auto numbers = [&] { return static_cast<const float*>(from_shared_address(rings.a.tile())) + first; };
   float products[Shape::VALUES];
   const auto add = [&](const Scaling& b_scaling) {
@@ -338,13 +338,13 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   Fragments even;
   Fragments odd;
   rings.a.wait_until_full();
-  even.split<ALONG_K>(numbers(), 0);
+  even.split<K_MAJOR>(numbers(), 0);
 #pragma unroll 1
   for (; k_tiles > 0; --k_tiles) {
     rings.b.wait_until_full();
     const Scaling& b_scaling = scaling_at(rings.b.scaling());
     start_products<Shape>(products, even, rings.b.tile(), 0);
-    odd.split<ALONG_K>(numbers(), 1);
+    odd.split<K_MAJOR>(numbers(), 1);
     mbarrier_arrive_as_warp(rings.a.empty());
     rings.a.advance();
     wgmma_wait_group<0>(products);
@@ -353,7 +353,7 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
     start_products<Shape>(products, odd, rings.b.tile(), 1);
     if (k_tiles > 1) {
       rings.a.wait_until_full();
-      even.split<ALONG_K>(numbers(), 0);
+      even.split<K_MAJOR>(numbers(), 0);
     }
     wgmma_wait_group<0>(products);
     odd.keep();
@@ -412,15 +412,15 @@ __device__ __forceinline__ void finish_tall(const TallProblem& p, const Schedule
 }
 
 /// A consumer warpgroup: it multiplies and stores segment after segment.
-template <class Shape, bool ALONG_K>
+template <class Shape, bool K_MAJOR>
 __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedule& schedule,
-                                             TallRings<Shape, ALONG_K> rings) {
+                                             TallRings<Shape, K_MAJOR> rings) {
   Work work(schedule);
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
     Accumulators<1, Shape::VALUES> accumulators;
-    consume_tall_segment<Shape, ALONG_K>(segment.count, rings, accumulators);
+    consume_tall_segment<Shape, K_MAJOR>(segment.count, rings, accumulators);
     accumulators.undo_scaling();
     finish_tall<Shape>(p, schedule, segment, accumulators.values);
   }
@@ -430,11 +430,11 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
   });
 }
 
-/// A block. ALONG_K: how A is stored.
-template <class Shape, bool ALONG_K>
+/// A block. K_MAJOR: how A is stored.
+template <class Shape, bool K_MAJOR>
 __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory, const Schedule& schedule) {
-  static_assert(sizeof(PlainMemory) <= TallRings<Shape, ALONG_K>::SMEM_BYTES);
-  const TallRings<Shape, ALONG_K> rings(shared_address(dynamic_smem()));
+  static_assert(sizeof(PlainMemory) <= TallRings<Shape, K_MAJOR>::SMEM_BYTES);
+  const TallRings<Shape, K_MAJOR> rings(shared_address(dynamic_smem()));
   defer_nothing();
   set_scaling_of_a();
   if (threadIdx.x == 0) {
@@ -446,13 +446,13 @@ __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory
   if (threadIdx.x >= Shape::CONSUMER_THREADS) {
     setmaxnreg_dec<Shape::PRODUCER_REGISTERS>();
     if (threadIdx.x < Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
-      produce_a<Shape, ALONG_K>(p, schedule, rings);
+      produce_a<Shape, K_MAJOR>(p, schedule, rings);
     } else if (threadIdx.x == Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
-      produce_b<Shape, ALONG_K>(p, schedule, Workspace<Bf16x6>(p, memory), rings);
+      produce_b<Shape, K_MAJOR>(p, schedule, Workspace<Bf16x6>(p, memory), rings);
     }
   } else {
     setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();
-    consume_tall<Shape, ALONG_K>(p, schedule, rings);
+    consume_tall<Shape, K_MAJOR>(p, schedule, rings);
   }
 }
 

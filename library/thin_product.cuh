@@ -186,12 +186,12 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
 
 // ---- The kernel that multiplies ----
 
-/// TILES: of 16 rows that a warp has at a time. ALONG_K: how A is stored. A lane has LANE_ROWS rows and WORDS groups of
+/// TILES: of 16 rows that a warp has at a time. K_MAJOR: how A is stored. A lane has LANE_ROWS rows and WORDS groups of
 /// four k of each. Lane 4g + t has, of each 16 k, those from 4t to 4t + 3.
-template <int TILES_, bool ALONG_K_>
+template <int TILES_, bool K_MAJOR_>
 struct ThinShape {
   static constexpr int TILES = TILES_;
-  static constexpr bool ALONG_K = ALONG_K_;
+  static constexpr bool K_MAJOR = K_MAJOR_;
   static constexpr int ROWS = 16 * TILES;
   static constexpr int LANE_ROWS = 2 * TILES;
   static constexpr int WORDS = LANE_NUMBERS / 4 / LANE_ROWS;
@@ -200,7 +200,7 @@ struct ThinShape {
   static_assert(TILES == 1 || TILES == 2);
 
   /// The row of number i of a lane. Where rows lie side by side, a lane has neighbours.
-  SGEMM_HOST_DEVICE static constexpr int row(int g, int i) { return ALONG_K ? g + 8 * i : g * LANE_ROWS + i; }
+  SGEMM_HOST_DEVICE static constexpr int row(int g, int i) { return K_MAJOR ? g + 8 * i : g * LANE_ROWS + i; }
 
   /// Places in shared memory.
   SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) {
@@ -282,7 +282,7 @@ struct Source {
   bool vectors;  ///< rows of the stored matrix split into aligned groups
 
   __device__ __forceinline__ Source(const ThinBatch& thin, const Step& step, bool exists) {
-    constexpr int VECTOR = Shape::ALONG_K ? 4 : Shape::LANE_ROWS;
+    constexpr int VECTOR = Shape::K_MAJOR ? 4 : Shape::LANE_ROWS;
     const int warps = static_cast<int>(blockDim.x) / WARP_SIZE;
     const int lane = static_cast<int>(threadIdx.x) % WARP_SIZE;
     const int warp = static_cast<int>(threadIdx.x) / WARP_SIZE;
@@ -292,10 +292,10 @@ struct Source {
     const std::int64_t row = work.first_row + Shape::row(lane / 4, 0);
     const std::int64_t k = (static_cast<std::int64_t>(step.segment) * warps + warp) * Shape::WARP_K + lane % 4 * 4;
     stride = p.lda;
-    from = p.a + (Shape::ALONG_K ? row * stride + k : k * stride + row);
+    from = p.a + (Shape::K_MAJOR ? row * stride + k : k * stride + row);
     rows_left = used ? static_cast<int>(p.m - row) : 0;
     k_left = static_cast<int>(p.k - k);
-    vectors = split_product::rows_split_into<VECTOR>(p.a, Shape::ALONG_K ? p.k : p.m, stride);
+    vectors = split_product::rows_split_into<VECTOR>(p.a, Shape::K_MAJOR ? p.k : p.m, stride);
   }
 
   /// Starts copying the numbers of a stage to `slots`, where the lane's groups of four are `distance` bytes apart.
@@ -304,7 +304,7 @@ struct Source {
 #pragma unroll
     for (int q = stage * 4; q < stage * 4 + 4; ++q) {
       const unsigned to = slots + static_cast<unsigned>(q) * distance;
-      if constexpr (Shape::ALONG_K) {  // four k of a row
+      if constexpr (Shape::K_MAJOR) {  // four k of a row
         const int row = q % Shape::LANE_ROWS * 8;
         const int k = q / Shape::LANE_ROWS * 16;
         const float* const at = from + row * stride + k;
@@ -351,7 +351,7 @@ __device__ __forceinline__ void take(int stage, unsigned slots, unsigned distanc
     const float values[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if constexpr (Shape::ALONG_K) {
+      if constexpr (Shape::K_MAJOR) {
         x[q][i] = values[i];
       } else {
         const int number = q * (4 / Shape::LANE_ROWS) + i / Shape::LANE_ROWS;

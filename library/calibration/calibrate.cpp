@@ -26,7 +26,7 @@ constexpr double SECONDS = 45;
 /// Of them, for the library's own algorithms.
 constexpr double SHARE_OF_ALGORITHMS = 0.5;
 /// Algorithms that take so many times as long as the fastest one of their method are never chosen, and need no fit.
-constexpr double HOPELESS = 1.3;
+constexpr double TOO_SLOW = 1.3;
 
 /// Products for the library's algorithms.
 std::vector<GemmBatch> products_for_algorithms() {
@@ -83,7 +83,7 @@ std::array<std::vector<TimedCost>, METHODS> time_algorithms(Measurement& measure
         fastest = std::min(fastest, time.us);
       }
       std::copy_if(of_product[method].begin(), of_product[method].end(), std::back_inserter(times[method]),
-                   [&](const TimedCost& time) { return time.us <= HOPELESS * fastest; });
+                   [&](const TimedCost& time) { return time.us <= TOO_SLOW * fastest; });
     }
   }
   return times;

@@ -20,10 +20,11 @@ struct Plan {
 
 /// The cost of a tile of C, in cycles of a multiprocessor's clock.
 struct TileCost {
-  double k_tile;          ///< to multiply
-  double store;           ///< accumulators to C or to the workspace
-  double add;             ///< to add the partial sums of a share from the workspace
-  double straying = 1.0;  ///< factor of `k_tile` in shares: their blocks are at different k and share less in the L2
+  double k_tile;  ///< to multiply
+  double store;   ///< accumulators to C or to the workspace
+  double add;     ///< to add the partial sums of a share from the workspace
+  double split_k_penalty =
+      1.0;  ///< factor of `k_tile` in shares: their blocks are at different k and share less in the L2
 };
 
 /// The whole tiles of the busiest block.
@@ -39,7 +40,7 @@ inline double share_cycles(const Plan& plan, const TileCost& tile) {
     return 0.0;
   }
   const double shares_of_tile = std::max(1.0, schedule.k_tiles / share);
-  return share * tile.k_tile * tile.straying + (1.0 + share / schedule.k_tiles) * tile.store +
+  return share * tile.k_tile * tile.split_k_penalty + (1.0 + share / schedule.k_tiles) * tile.store +
          shares_of_tile * tile.add;
 }
 

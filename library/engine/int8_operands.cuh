@@ -8,8 +8,8 @@
 #include "common/problem.hpp"
 #include "common/vector_access.cuh"
 #include "engine/progress_window.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "ptx/cluster_reads.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -91,7 +91,7 @@ __device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 
 /// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
 /// four.
 template <Access ACCESS, int NUMBERS>
-__device__ __forceinline__ void load_along_k(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
+__device__ __forceinline__ void load_k_major(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
                                              float (&x)[NUMBERS]) {
   const float* const from = rows.data + row * rows.stride;
 #pragma unroll
@@ -114,7 +114,7 @@ __device__ __forceinline__ void load_along_k(const Operand& rows, std::int64_t r
 
 /// Reads a group of a line among lines that lie side by side, as the columns of B.
 template <int NUMBERS>
-__device__ __forceinline__ void load_across_k(const Operand& columns, std::int64_t column, std::int64_t first_k,
+__device__ __forceinline__ void load_mn_major(const Operand& columns, std::int64_t column, std::int64_t first_k,
                                               int group, float (&x)[NUMBERS]) {
   const float* const from = columns.data + first_k * columns.stride + column;
 #pragma unroll
@@ -208,10 +208,10 @@ struct GroupsOfLine {
 
   /// Neighbouring threads have neighbouring groups of a line, where k is contiguous along it, or the same group of
   /// neighbouring lines. A thread has so many groups of a piece.
-  __device__ __forceinline__ GroupsOfLine(bool along_k, const LinesOfCluster& share, int groups)
-      : line(along_k ? static_cast<int>(threadIdx.x) / GROUPS % share.lines
+  __device__ __forceinline__ GroupsOfLine(bool k_major, const LinesOfCluster& share, int groups)
+      : line(k_major ? static_cast<int>(threadIdx.x) / GROUPS % share.lines
                      : static_cast<int>(threadIdx.x) % share.lines),
-        group(along_k ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / share.lines % GROUPS),
+        group(k_major ? static_cast<int>(threadIdx.x) % GROUPS : static_cast<int>(threadIdx.x) / share.lines % GROUPS),
         k_tile_stride(SPLIT_THREADS / (GROUPS * share.lines)),
         piece_stride(share.blocks * groups * k_tile_stride) {
     const int rank = static_cast<int>(blockIdx.x) % share.blocks;
@@ -236,7 +236,7 @@ __device__ __forceinline__ unsigned largest_in_cluster(const unsigned* maxima, i
 /// How a block of split_whole_lines() reads an operand.
 template <class Load>
 struct LineReader {
-  bool along_k;  ///< whether k is contiguous along lines
+  bool k_major;  ///< whether k is contiguous along lines
   Load load;     ///< load(line, first_k, group, x) reads a group
 };
 template <class Load>
@@ -244,7 +244,7 @@ LineReader(bool, Load) -> LineReader<Load>;
 
 /// What split_whole_lines() makes of lines: digits.
 struct DigitLines : Workspace<Int8x6> {
-  using Scheme = Int8x6;
+  using Split = Int8x6;
   static constexpr int GROUP = int8::GROUP;
   static constexpr int GROUPS_PER_THREAD = int8::GROUPS_PER_THREAD;
   /// Whether a kernel of the same launch goes before, which begin() waits for.
@@ -267,7 +267,7 @@ template <bool IN_PIECES, class Order = WgmmaOrder, class Lines, class LoadA, cl
 __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines& to_lines, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
-  using Scheme = typename Lines::Scheme;
+  using Split = typename Lines::Split;
   unsigned* const maxima = reinterpret_cast<unsigned*>(dynamic_smem());  // of each line, as far as the block has it
   griddepcontrol_launch_dependents();
   // The first blocks run beside the kernel before, and read meanwhile.
@@ -281,8 +281,8 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   const int tile_of_both = cluster / clusters_of_tile;
   const bool of_a = tile_of_both < to_lines.a_tiles();
   const int tile = of_a ? tile_of_both : tile_of_both - to_lines.a_tiles();
-  const bool along_k = of_a ? reader_a.along_k : reader_b.along_k;
-  const GroupsOfLine mine(along_k, share, Lines::GROUPS_PER_THREAD);
+  const bool k_major = of_a ? reader_a.k_major : reader_b.k_major;
+  const GroupsOfLine mine(k_major, share, Lines::GROUPS_PER_THREAD);
   const int row = cluster % clusters_of_tile * lines + mine.line;  // in the tile
   const std::int64_t line = std::int64_t{tile} * TILE_ROWS + row;
 
@@ -292,9 +292,9 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
     for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
       const int k_tile = mine.first_k_tile + piece * mine.piece_stride + i * mine.k_tile_stride;
       if (of_a) {
-        reader_a.load(line, std::int64_t{k_tile} * Scheme::BK, mine.group, x[i]);
+        reader_a.load(line, std::int64_t{k_tile} * Split::BK, mine.group, x[i]);
       } else {
-        reader_b.load(line, std::int64_t{k_tile} * Scheme::BK, mine.group, x[i]);
+        reader_b.load(line, std::int64_t{k_tile} * Split::BK, mine.group, x[i]);
       }
     }
   };
@@ -322,8 +322,8 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
     look();
   }
   // Lanes of the same line: eight neighbours, or every `lines`-th lane.
-  const int first = along_k ? 1 : lines;
-  const int last = along_k ? GROUPS : WARP;
+  const int first = k_major ? 1 : lines;
+  const int last = k_major ? GROUPS : WARP;
   for (int lanes = first; lanes < last; lanes *= 2) {
     largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
   }
@@ -344,12 +344,12 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
       if (k_tile >= to_lines.k_tiles()) {
         break;
       }
-      uint4 terms[Scheme::TERMS];
+      uint4 terms[Split::TERMS];
       to_lines.split(x[i], code, tile_of_both, k_tile, terms);
       unsigned char* const to = to_lines.terms(first_tile + k_tile);
 #pragma unroll
-      for (int term = 0; term < Scheme::TERMS; ++term) {
-        *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
+      for (int term = 0; term < Split::TERMS; ++term) {
+        *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) = terms[term];
       }
       if (mine.group == 0) {
         Scaling& scaling = *to_lines.scaling(first_tile + k_tile);

@@ -7,8 +7,8 @@
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
 #include "engine/reproducible_tile.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
@@ -23,21 +23,21 @@ using split_product::scaling_at;
 using split_product::int8::MOST_K_TILES;
 
 struct Int8x6Loop {
-  using Scheme = Int8x6;  // three digits of 8 bits, rings of 2 slots
-  using Rings = split_product::Rings<Scheme>;
-  using Tile = split_product::OperandTile<Scheme>;
+  using Split = Int8x6;  // three digits of 8 bits, rings of 2 stages
+  using Rings = split_product::Rings<Split>;
+  using Tile = split_product::OperandTile<Split>;
 
   /// Starts the products that count of 64 rows of a tile of A by a tile of B, each by the numbers of its digits, of
   /// which 0 is the largest. They are added to `sums`, one for each power of 256 and exact in INT32: to sum i + j.
   __device__ __forceinline__ static void start_products(DigitSums& sums, unsigned a_tile, unsigned b_tile) {
-    constexpr split_product::TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    constexpr split_product::TermsOfProduct ORDER[Split::PRODUCTS] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
     const std::uint64_t a = wgmma_descriptor(a_tile);
     const std::uint64_t b = wgmma_descriptor(b_tile);
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
+    for (int i = 0; i < Split::PRODUCTS; ++i) {
 #pragma unroll
-      for (int k = 0; k < Scheme::BK / WGMMA_INTEGER_K; ++k) {
+      for (int k = 0; k < Split::BK / WGMMA_INTEGER_K; ++k) {
         wgmma_m64n128k32(sums[ORDER[i].a + ORDER[i].b],
                          wgmma_descriptor_at(a, ORDER[i].a * Tile::TERM_BYTES + k * WGMMA_INTEGER_K),
                          wgmma_descriptor_at(b, ORDER[i].b * Tile::TERM_BYTES + k * WGMMA_INTEGER_K), true);
@@ -58,7 +58,7 @@ struct Int8x6Loop {
       tile = {scaling_at(rings.a.scaling()).tile, scaling_at(rings.b.scaling()).tile};
       wgmma_wait_group<0>(sums);
 
-      // Tensor cores have read the slots, which producers may fill again.
+      // Tensor cores have read the stages, which producers may fill again.
       mbarrier_arrive_as_warp(rings.a.empty(), rings.b.empty());
       rings.a.advance();
       rings.b.advance();

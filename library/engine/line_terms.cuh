@@ -16,8 +16,8 @@
 #include "common/target.hpp"
 #include "engine/int8_operands.cuh"
 #include "engine/progress_window.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/split_terms.cuh"
 #include "ptx/griddepcontrol.cuh"
 
@@ -42,8 +42,8 @@ struct MostResiduals {
 /// tiles of A and of B come a tile of zeros, and then the residual tiles.
 class LineTerms {
  public:
-  using Scheme = Fp16x3Lines;
-  using Tile = OperandTile<Scheme>;
+  using Split = Fp16x3Lines;
+  using Tile = OperandTile<Split>;
   static constexpr int GROUP = split_product::GROUP;
   static constexpr int GROUPS_PER_THREAD = 8;
   static constexpr bool FOLLOWS_A_KERNEL = true;
@@ -51,7 +51,7 @@ class LineTerms {
   /// All places are computed on the host, so that kernels have them as parameters and not in registers.
   LineTerms(const Problem& p, void* memory, const MostResiduals& most = {})
       : most_(most),
-        k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
+        k_tiles_(static_cast<int>(k_tiles_of<Split>(p))),
         words_((k_tiles_ + WORD - 1) / WORD),
         a_tiles_(static_cast<int>(tiles_along(p.m))),
         b_tiles_(static_cast<int>(tiles_along(p.n))),
@@ -103,7 +103,7 @@ class LineTerms {
 
   /// Lowers all flags, and looks at pieces of lines of both operands, so that no time is lost for operands of which
   /// so many tiles would get a flag that six products are faster.
-  __device__ __forceinline__ void prepare(const Operand& a, bool a_along_k, const Operand& b, bool b_along_k) const {
+  __device__ __forceinline__ void prepare(const Operand& a, bool a_k_major, const Operand& b, bool b_k_major) const {
     __shared__ unsigned small_of_warp[SPLIT_WARPS];
     griddepcontrol_launch_dependents();
     const int thread = static_cast<int>(blockIdx.x) * SPLIT_THREADS + static_cast<int>(threadIdx.x);
@@ -120,7 +120,7 @@ class LineTerms {
     }
     const bool of_a = blockIdx.x < SAMPLES / 2;
     const unsigned piece = blockIdx.x % (SAMPLES / 2) * SPLIT_WARPS + threadIdx.x / WARP;
-    const unsigned small = small_in_piece(of_a ? a : b, of_a ? a_along_k : b_along_k, piece);
+    const unsigned small = small_in_piece(of_a ? a : b, of_a ? a_k_major : b_k_major, piece);
     if (threadIdx.x % WARP == 0) {
       small_of_warp[threadIdx.x / WARP] = small;
     }
@@ -174,7 +174,7 @@ class LineTerms {
 
   /// Splits a group of a panel's line. Raises the flag of its operand tile where two terms are not enough.
   __device__ __forceinline__ void split(const float (&x)[GROUP], int code, int panel, int k_tile,
-                                        uint4 (&terms)[Scheme::TERMS]) const {
+                                        uint4 (&terms)[Split::TERMS]) const {
     float numbers[GROUP];
     float rests[GROUP];
     scale(x, code, numbers);
@@ -271,13 +271,13 @@ class LineTerms {
   }
 
   /// How many numbers of a piece of a line lie far below its largest one. The pieces lie all over the operand.
-  __device__ __forceinline__ static unsigned small_in_piece(const Operand& lines, bool along_k, unsigned piece) {
+  __device__ __forceinline__ static unsigned small_in_piece(const Operand& lines, bool k_major, unsigned piece) {
     constexpr int PIECES = SAMPLES / 2 * SPLIT_WARPS;
     const std::int64_t line = piece * lines.count / PIECES;
     const std::int64_t room = lines.depth - NUMBERS_OF_LANE * WARP;
     const std::int64_t first_k = room > 0 ? piece * 2654435761U % room : 0;
-    const std::int64_t k_step = along_k ? 1 : lines.stride;
-    const float* const from = lines.data + line * (along_k ? lines.stride : 1);
+    const std::int64_t k_step = k_major ? 1 : lines.stride;
+    const float* const from = lines.data + line * (k_major ? lines.stride : 1);
     float x[NUMBERS_OF_LANE];
     unsigned largest = 0;
 #pragma unroll
@@ -313,19 +313,19 @@ class LineTerms {
   }
 
   /// Two terms of each number, and what they leave.
-  __device__ __forceinline__ static void split_scaled(const float (&numbers)[GROUP], uint4 (&terms)[Scheme::TERMS],
+  __device__ __forceinline__ static void split_scaled(const float (&numbers)[GROUP], uint4 (&terms)[Split::TERMS],
                                                       float (&rests)[GROUP]) {
-    unsigned pairs[GROUP / 2][Scheme::TERMS];
+    unsigned pairs[GROUP / 2][Split::TERMS];
 #pragma unroll
     for (int i = 0; i < GROUP / 2; ++i) {
-      split_pair<Scheme::Format>(numbers[2 * i], numbers[2 * i + 1], pairs[i]);
-      const float2 large = Scheme::Format::unpack(pairs[i][0]);
-      const float2 little = Scheme::Format::unpack(pairs[i][1]);
+      split_pair<Split::Format>(numbers[2 * i], numbers[2 * i + 1], pairs[i]);
+      const float2 large = Split::Format::unpack(pairs[i][0]);
+      const float2 little = Split::Format::unpack(pairs[i][1]);
       rests[2 * i] = numbers[2 * i] - large.x - little.x;
       rests[2 * i + 1] = numbers[2 * i + 1] - large.y - little.y;
     }
 #pragma unroll
-    for (int term = 0; term < Scheme::TERMS; ++term) {
+    for (int term = 0; term < Split::TERMS; ++term) {
       terms[term] = uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
     }
   }
@@ -368,10 +368,10 @@ class LineTerms {
                                                              const unsigned char* codes, unsigned char* to) {
     constexpr int OF_THREAD = TILE_ROWS * GROUPS / SPLIT_THREADS;
     const int thread = static_cast<int>(threadIdx.x);
-    const int first_row = reader.along_k ? thread / GROUPS : thread % TILE_ROWS;
-    const int first_group = reader.along_k ? thread % GROUPS : thread / TILE_ROWS;
-    const int row_step = reader.along_k ? SPLIT_THREADS / GROUPS : 0;
-    const int group_step = reader.along_k ? 0 : SPLIT_THREADS / TILE_ROWS;
+    const int first_row = reader.k_major ? thread / GROUPS : thread % TILE_ROWS;
+    const int first_group = reader.k_major ? thread % GROUPS : thread / TILE_ROWS;
+    const int row_step = reader.k_major ? SPLIT_THREADS / GROUPS : 0;
+    const int group_step = reader.k_major ? 0 : SPLIT_THREADS / TILE_ROWS;
     float x[OF_THREAD][GROUP];
 #pragma unroll
     for (int i = 0; i < OF_THREAD; ++i) {
@@ -383,7 +383,7 @@ class LineTerms {
       const int row = first_row + i * row_step;
       float numbers[GROUP];
       float rests[GROUP];
-      uint4 terms[Scheme::TERMS];
+      uint4 terms[Split::TERMS];
       scale(x[i], codes[row], numbers);
       split_scaled(numbers, terms, rests);
       const bool any = any_matters(numbers, rests);
@@ -395,8 +395,8 @@ class LineTerms {
       split_scaled(numbers, terms, rests);
       const unsigned place = WgmmaOrder::place(row, first_group + i * group_step);
 #pragma unroll
-      for (int term = 0; term < Scheme::TERMS; ++term) {
-        *reinterpret_cast<uint4*>(to + WgmmaOrder::in_tile<Scheme>(term, place)) = terms[term];
+      for (int term = 0; term < Split::TERMS; ++term) {
+        *reinterpret_cast<uint4*>(to + WgmmaOrder::in_tile<Split>(term, place)) = terms[term];
       }
     }
   }

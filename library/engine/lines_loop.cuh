@@ -27,10 +27,10 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-/// For each slot of the ring of A, how many k-tiles of operands the segment takes that begins there.
-using StepsAtSlot = int[LineTerms::Scheme::A_SLOTS];
-__device__ __forceinline__ StepsAtSlot& steps_at_slot() {
-  __shared__ StepsAtSlot steps;
+/// For each stage of the ring of A, how many k-tiles of operands the segment takes that begins there.
+using StepsAtStage = int[LineTerms::Split::A_STAGES];
+__device__ __forceinline__ StepsAtStage& steps_at_stage() {
+  __shared__ StepsAtStage steps;
   return steps;
 }
 
@@ -73,8 +73,8 @@ class SegmentFlags {
 
 /// Copies the residuals of a segment, and the terms that they meet.
 __device__ __forceinline__ void copy_residuals(const LineTerms& lines, const SegmentFlags& flags, const Tile& tile,
-                                               Rings<LineTerms::Scheme>& rings) {
-  using Scheme = LineTerms::Scheme;
+                                               Rings<LineTerms::Split>& rings) {
+  using Split = LineTerms::Split;
   const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * lines.k_tiles();
   const std::int64_t b_first = static_cast<std::int64_t>(lines.a_tiles() + tile.b) * lines.k_tiles();
 #pragma unroll 1
@@ -87,11 +87,11 @@ __device__ __forceinline__ void copy_residuals(const LineTerms& lines, const Seg
       for (unsigned bits = pass == 0 ? a & b : pass == 1 ? a : b; bits != 0; bits &= bits - 1) {
         const int bit = __ffs(static_cast<int>(bits)) - 1;
         const std::int64_t at_a = a_first + word * 32 + bit;
-        copy_tile<Scheme>(rings.a, lines, pass == 2 ? at_a : *lines.residual(at_a));
+        copy_tile<Split>(rings.a, lines, pass == 2 ? at_a : *lines.residual(at_a));
         for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
           const std::int64_t at_b = b_first + std::int64_t{b_tile} * lines.k_tiles() + word * 32 + bit;
           const bool has_flag = (flags.of_b(b_tile, word) >> static_cast<unsigned>(bit) & 1U) != 0;
-          copy_tile<Scheme>(rings.b, lines, pass == 1 ? at_b : has_flag ? *lines.residual(at_b) : lines.zeros());
+          copy_tile<Split>(rings.b, lines, pass == 1 ? at_b : has_flag ? *lines.residual(at_b) : lines.zeros());
         }
       }
     }
@@ -102,8 +102,8 @@ __device__ __forceinline__ void copy_residuals(const LineTerms& lines, const Seg
 struct LinesProducer {
   template <class Policy>
   __device__ __forceinline__ static void produce(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 const LineTerms& lines, Rings<typename Policy::Shape::Scheme> rings) {
-    using Scheme = LineTerms::Scheme;
+                                                 const LineTerms& lines, Rings<typename Policy::Shape::Split> rings) {
+    using Split = LineTerms::Split;
     Work work(schedule);
     ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, lines.progress());
     while (!work.done(schedule)) {
@@ -112,7 +112,7 @@ struct LinesProducer {
       const SegmentFlags flags(lines, tile, segment);
       const int residual_steps = flags.residual_steps();
       rings.a.wait_until_empty();
-      steps_at_slot()[rings.a.slot()] = residual_steps + segment.count;
+      steps_at_stage()[rings.a.stage()] = residual_steps + segment.count;
       if (residual_steps > 0) {
         copy_residuals(lines, flags, tile, rings);
       }
@@ -123,9 +123,9 @@ struct LinesProducer {
         if (whole) {
           window.advance();
         }
-        copy_tile<Scheme>(rings.a, lines, a_first + k_tile);
+        copy_tile<Split>(rings.a, lines, a_first + k_tile);
         for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
-          copy_tile<Scheme>(rings.b, lines, b_first + std::int64_t{b_tile} * lines.k_tiles() + k_tile);
+          copy_tile<Split>(rings.b, lines, b_first + std::int64_t{b_tile} * lines.k_tiles() + k_tile);
         }
       }
     }
@@ -133,7 +133,7 @@ struct LinesProducer {
 };
 
 struct LinesLoop {
-  using Scheme = LineTerms::Scheme;
+  using Split = LineTerms::Split;
 
   /// Undoes the scales of lines in a thread's sums. `rows` and `columns` are the codes from its first element on.
   __device__ __forceinline__ static void undo(const unsigned char* rows, const unsigned char* columns,
@@ -169,7 +169,7 @@ struct LinesLoop {
   /// A consumer warpgroup, as that of other terms.
   template <class Policy>
   __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 const LineTerms& lines, Rings<Scheme> rings) {
+                                                 const LineTerms& lines, Rings<Split> rings) {
     constexpr int B_TILES = Policy::Shape::B_TILES;
     Work work(schedule);
 #pragma unroll 1
@@ -177,7 +177,7 @@ struct LinesLoop {
       const Segment segment = work.next(schedule);
       Accumulators<B_TILES> accumulators;
       rings.a.wait_until_full();
-      const TilePlace tile = TermsLoop<Scheme>::multiply(steps_at_slot()[rings.a.slot()], rings, accumulators);
+      const TilePlace tile = TermsLoop<Split>::multiply(steps_at_stage()[rings.a.stage()], rings, accumulators);
 #pragma unroll
       for (int b_tile = 0; b_tile < B_TILES; ++b_tile) {
         if (tile.b + b_tile < lines.b_tiles()) {

@@ -10,9 +10,9 @@
 #include "engine/int8_operands.cuh"
 #include "engine/product_policy.cuh"
 #include "engine/reproducible.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 
 #include <cuda_runtime.h>

@@ -21,8 +21,8 @@ namespace split_product {
 constexpr double MULTIPLIED_PER_CYCLE = 2048 * 0.93;  // numbers of 16 bits
 constexpr double NARROW = 1.05;  // factor of the time of a product in tiles of half the width: a third more is copied
 // Blocks that are at different k share less in the L2. These are factors of the time of a product
-constexpr double STRAYING_NARROW = 1.10;  // in tiles of half the width,
-constexpr double STRAYING_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
+constexpr double SPLIT_K_PENALTY_NARROW = 1.10;  // in tiles of half the width,
+constexpr double SPLIT_K_PENALTY_LARGE = 1.20;   // or where C has more tiles than there are multiprocessors.
 // Blocks that share all tiles are at different k. Where the L2 holds no more than half of the terms of both operands,
 // they read this part of what they multiply from memory. It was fitted to an H100.
 constexpr double LARGE_OPERANDS = 100e6;
@@ -46,10 +46,12 @@ double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
   TileCost tile{};
   // A k-tile of 8-bit integers has twice as many of them, which go twice as fast.
   tile.k_tile =
-      b_tiles * TILE_ROWS * TILE_ROWS * BK * Shape::Scheme::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
+      b_tiles * TILE_ROWS * TILE_ROWS * BK * Shape::Split::PRODUCTS / MULTIPLIED_PER_CYCLE * (narrow ? NARROW : 1.0);
   tile.store = STORE * b_tiles;
   tile.add = ADD * b_tiles + FLAG;
-  tile.straying = longest_share > schedule.k_tiles ? STRAYING_LARGE : narrow ? STRAYING_NARROW : 1.0;
+  tile.split_k_penalty = longest_share > schedule.k_tiles ? SPLIT_K_PENALTY_LARGE
+                         : narrow                         ? SPLIT_K_PENALTY_NARROW
+                                                          : 1.0;
   return schedule.whole == tiles ? whole_tiles_cycles(plan, tile) * IDLE
                                  : whole_tiles_cycles(plan, tile) + share_cycles(plan, tile);
 }
@@ -57,8 +59,8 @@ double predicted_cycles(const Problem& p, const Plan& plan, int tiles) {
 /// The bytes that a product reads from memory because its blocks are at different k.
 template <class Shape>
 double strayed_bytes(const Problem& p, const Plan& plan, int tiles) {
-  using Scheme = typename Shape::Scheme;
-  constexpr double TILE = OperandTile<Scheme>::BYTES;
+  using Split = typename Shape::Split;
+  constexpr double TILE = OperandTile<Split>::BYTES;
   const double k_tiles = plan.schedule.k_tiles;
   const bool is_large = static_cast<double>(tiles_along(p.m) + tiles_along(p.n)) * k_tiles * TILE > LARGE_OPERANDS;
   const bool has_several = p.m > Shape::BM && p.n > Shape::BN;  // rows and columns of tiles
@@ -72,7 +74,7 @@ double strayed_bytes(const Problem& p, const Plan& plan, int tiles) {
 /// along all of k, memory has to deliver most of it.
 template <class Shape>
 double residual_bytes(const Plan& plan, int tiles) {
-  constexpr double TILE = OperandTile<typename Shape::Scheme>::BYTES;
+  constexpr double TILE = OperandTile<typename Shape::Split>::BYTES;
   const double of_round = std::sqrt(static_cast<double>(plan.blocks) * Shape::BM * Shape::BN) / TILE_ROWS;
   const double k_tiles = plan.schedule.k_tiles;
   return 2 * of_round * k_tiles * TILE > LARGE_OPERANDS
@@ -89,7 +91,7 @@ struct PredictedPlan : Plan {
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
 PredictedPlan plan(const Problem& p, int tiles, int whole, int blocks) {
-  const Plan plan{Schedule::of(tiles, static_cast<int>(k_tiles_of<typename Shape::Scheme>(p)), whole, blocks), blocks};
+  const Plan plan{Schedule::of(tiles, static_cast<int>(k_tiles_of<typename Shape::Split>(p)), whole, blocks), blocks};
   return {plan, predicted_cycles<Shape>(p, plan, tiles), strayed_bytes<Shape>(p, plan, tiles)};
 }
 
@@ -115,7 +117,7 @@ PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
   }
   PredictedPlan best = plan<Shape>(p, tiles, 0, tiles);
   const auto most =
-      static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * k_tiles_of<typename Shape::Scheme>(p)));
+      static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * k_tiles_of<typename Shape::Split>(p)));
   for (int blocks = tiles + 1; blocks <= most; ++blocks) {
     const PredictedPlan other = plan<Shape>(p, tiles, 0, blocks);
     best = other.cycles < best.cycles ? other : best;

@@ -40,7 +40,7 @@ struct Scaling {
   int uniform;                    ///< the same, or NOT_UNIFORM if some rows have a factor of their own as well
   int tile;                       ///< its number along M (of A) or N (of B), so that consumers need not compute it
   int has_next;                   ///< 1 if another one follows along M or N, 0 for the last one
-  unsigned char rows[TILE_ROWS];  ///< the factor of a row is 2^-(Scheme::ROW_STEP * this)
+  unsigned char rows[TILE_ROWS];  ///< the factor of a row is 2^-(Split::ROW_STEP * this)
 };
 // These lie far from any sum of two exponents. Their sums with each other and with exponents do, too.
 constexpr int ALL_ZERO = -(1 << 20);
@@ -48,12 +48,12 @@ constexpr int NOT_UNIFORM = 1 << 24;
 constexpr int SCALING_BYTES = sizeof(Scaling);
 static_assert(SCALING_BYTES % 16 == 0);
 
-/// An operand tile: its terms one after the other, each TILE_ROWS rows of Scheme::BK numbers, as wgmma reads them. The
+/// An operand tile: its terms one after the other, each TILE_ROWS rows of Split::BK numbers, as wgmma reads them. The
 /// columns of B have become rows.
-template <class Scheme>
+template <class Split>
 struct OperandTile {
   static constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
-  static constexpr int BYTES = Scheme::TERMS * TERM_BYTES;
+  static constexpr int BYTES = Split::TERMS * TERM_BYTES;
 };
 
 /// The order of the rows and their 16-byte groups in each term of an operand tile, and where a place of a term is in
@@ -62,39 +62,39 @@ struct WgmmaOrder {
   __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
     return swizzled(row * WGMMA_ROW_BYTES + group * 16);
   }
-  template <class Scheme>
+  template <class Split>
   __device__ __forceinline__ static std::size_t in_tile(int term, unsigned place) {
-    return static_cast<std::size_t>(term) * OperandTile<Scheme>::TERM_BYTES + place;
+    return static_cast<std::size_t>(term) * OperandTile<Split>::TERM_BYTES + place;
   }
 };
 
 /// The number of operand tiles along M or N.
 SGEMM_HOST_DEVICE inline std::int64_t tiles_along(std::int64_t rows) { return ceil_div<std::int64_t>(rows, TILE_ROWS); }
 /// The number of k-tiles. There is at least one; it holds zeros if K is 0.
-template <class Scheme>
+template <class Split>
 SGEMM_HOST_DEVICE inline std::int64_t k_tiles_of(const Problem& p) {
-  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, Scheme::BK);
+  return p.k == 0 ? 1 : ceil_div<std::int64_t>(p.k, Split::BK);
 }
 /// The places of all operand tiles and their scalings. Tiles of the same rows of A, or columns of B, follow one another
 /// along k. Those of B come after those of A.
-template <class Scheme>
+template <class Split>
 class Workspace {
  public:
   SGEMM_HOST_DEVICE Workspace(const Problem& p, void* memory)
-      : k_tiles_(static_cast<int>(k_tiles_of<Scheme>(p))),
+      : k_tiles_(static_cast<int>(k_tiles_of<Split>(p))),
         a_tiles_(static_cast<int>(tiles_along(p.m))),
-        count_((tiles_along(p.m) + tiles_along(p.n)) * k_tiles_of<Scheme>(p)),
+        count_((tiles_along(p.m) + tiles_along(p.n)) * k_tiles_of<Split>(p)),
         memory_(static_cast<unsigned char*>(memory)) {}
 
   SGEMM_HOST_DEVICE int k_tiles() const { return k_tiles_; }
   SGEMM_HOST_DEVICE int a_tiles() const { return a_tiles_; }
   SGEMM_HOST_DEVICE std::int64_t count() const { return count_; }
   SGEMM_HOST_DEVICE std::size_t bytes() const {
-    return static_cast<std::size_t>(count_) * (OperandTile<Scheme>::BYTES + SCALING_BYTES) + PROGRESS_BYTES;
+    return static_cast<std::size_t>(count_) * (OperandTile<Split>::BYTES + SCALING_BYTES) + PROGRESS_BYTES;
   }
-  __device__ unsigned char* terms(std::int64_t tile) const { return memory_ + tile * OperandTile<Scheme>::BYTES; }
+  __device__ unsigned char* terms(std::int64_t tile) const { return memory_ + tile * OperandTile<Split>::BYTES; }
   __device__ Scaling* scaling(std::int64_t tile) const {
-    return reinterpret_cast<Scaling*>(memory_ + count_ * OperandTile<Scheme>::BYTES) + tile;
+    return reinterpret_cast<Scaling*>(memory_ + count_ * OperandTile<Split>::BYTES) + tile;
   }
   /// The word for the progress of the blocks that multiply. The kernel that splits resets it.
   __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(scaling(count_)); }
@@ -160,15 +160,15 @@ __device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
 constexpr int LARGEST_SPREAD = 46;
 
 /// The number of steps by which a row is scaled on its own, so that its largest number comes to at least
-/// 2^(SCALED_EXPONENT + 1 - Scheme::ROW_STEP). The number is UNSCALABLE if that would take too many steps.
+/// 2^(SCALED_EXPONENT + 1 - Split::ROW_STEP). The number is UNSCALABLE if that would take too many steps.
 constexpr int UNSCALABLE = -1;
-template <class Scheme>
+template <class Split>
 __device__ __forceinline__ int row_steps(unsigned largest_of_row, unsigned largest) {
   const int exponent = static_cast<int>(largest >> MANTISSA_BITS) - EXPONENT_BIAS;
   const int below = static_cast<int>((largest >> MANTISSA_BITS) - (largest_of_row >> MANTISSA_BITS));
   const int headroom = SCALED_EXPONENT - exponent - scaling_exponent(largest);
-  const int steps = (headroom + below) / Scheme::ROW_STEP;
-  return largest_of_row == 0 ? 0 : steps <= LARGEST_SPREAD / Scheme::ROW_STEP ? steps : UNSCALABLE;
+  const int steps = (headroom + below) / Split::ROW_STEP;
+  return largest_of_row == 0 ? 0 : steps <= LARGEST_SPREAD / Split::ROW_STEP ? steps : UNSCALABLE;
 }
 
 /// Makes a row's elements of C NaN, so that they are computed again without tensor cores.
@@ -180,27 +180,27 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
-/// The least exponent of the power of two by which operand tiles are scaled, for schemes that have one.
-template <class Scheme>
+/// The least exponent of the power of two by which operand tiles are scaled, for split configurations that have one.
+template <class Split>
 constexpr int LEAST_EXPONENT = INT_MIN;
 
 /// The exponent of the power of two by which an operand tile is scaled.
-template <class Scheme>
+template <class Split>
 __device__ __forceinline__ int tile_exponent(unsigned largest) {
   const int exponent = scaling_exponent(largest);
-  return exponent > LEAST_EXPONENT<Scheme> ? exponent : LEAST_EXPONENT<Scheme>;
+  return exponent > LEAST_EXPONENT<Split> ? exponent : LEAST_EXPONENT<Split>;
 }
 
 /// Multiplies a group by 2^exponent and splits it. The result is 16 bytes of each term.
-template <class Scheme>
-__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Scheme::TERMS]) {
-  unsigned pairs[GROUP / 2][Scheme::TERMS];
+template <class Split>
+__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Split::TERMS]) {
+  unsigned pairs[GROUP / 2][Split::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUP / 2; ++i) {
-    split_pair<typename Scheme::Format>(scaled(x[2 * i], exponent), scaled(x[2 * i + 1], exponent), pairs[i]);
+    split_pair<typename Split::Format>(scaled(x[2 * i], exponent), scaled(x[2 * i + 1], exponent), pairs[i]);
   }
 #pragma unroll
-  for (int term = 0; term < Scheme::TERMS; ++term) {
+  for (int term = 0; term < Split::TERMS; ++term) {
     terms[term] = uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
   }
 }
@@ -208,7 +208,7 @@ __device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponen
 /// Stores the factors that undo a tile's scaling. All threads call it. `steps` holds the steps of this thread's rows,
 /// which begin at `first_row` and lie `stride` apart. Several threads share these rows, and the one that is `first`
 /// stores their steps.
-template <class Scheme, int ROWS>
+template <class Split, int ROWS>
 __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
                                               int first_row, int stride, bool first, unsigned* shared) {
   unsigned most = 0;
@@ -221,7 +221,7 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
   const bool plain = block_max(most, shared) == 0;
   if (threadIdx.x == 0) {
-    scaling.exponent = largest == 0 ? ALL_ZERO : -tile_exponent<Scheme>(largest);
+    scaling.exponent = largest == 0 ? ALL_ZERO : -tile_exponent<Split>(largest);
     scaling.uniform = plain ? scaling.exponent : NOT_UNIFORM;
   }
 }
@@ -236,7 +236,7 @@ struct Operand {
 
 /// Splits a tile of an operand in which k is contiguous, as in the rows of A. Eight neighbouring threads have the
 /// groups of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
-template <class Scheme, Access ACCESS, class Order = WgmmaOrder>
+template <class Split, Access ACCESS, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t tile, std::int64_t k_tile,
                                            unsigned char* to, Scaling& scaling, unsigned* shared) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
@@ -282,26 +282,26 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
   int steps[GROUPS_PER_THREAD];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    steps[i] = row_steps<Scheme>(largest_of_row[i], largest);
+    steps[i] = row_steps<Split>(largest_of_row[i], largest);
     if (steps[i] == UNSCALABLE) {
       steps[i] = 0;
       give_up(x[i]);
     }
-    uint4 terms[Scheme::TERMS];
-    split_group<Scheme>(x[i], tile_exponent<Scheme>(largest) + steps[i] * Scheme::ROW_STEP, terms);
+    uint4 terms[Split::TERMS];
+    split_group<Split>(x[i], tile_exponent<Split>(largest) + steps[i] * Split::ROW_STEP, terms);
     const unsigned place = Order::place(first_row + i * STRIDE, group);
 #pragma unroll
-    for (int term = 0; term < Scheme::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) = terms[term];
+    for (int term = 0; term < Split::TERMS; ++term) {
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) = terms[term];
     }
   }
-  store_scaling<Scheme>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
+  store_scaling<Split>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
 /// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
 /// thread t + 128 have four groups each of column t. The terms go through shared memory one at a time, so that all are
 /// stored in whole lines.
-template <class Scheme, class Order = WgmmaOrder>
+template <class Split, class Order = WgmmaOrder>
 __device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t tile, std::int64_t k_tile,
                                               unsigned char* to, Scaling& scaling, unsigned char* shared) {
   const int column = threadIdx.x % TILE_ROWS;
@@ -330,7 +330,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
   largest_of_column = other > largest_of_column ? other : largest_of_column;
   const unsigned largest = block_max(largest_of_column, words + SPLIT_THREADS);
 
-  int steps[1] = {row_steps<Scheme>(largest_of_column, largest)};
+  int steps[1] = {row_steps<Split>(largest_of_column, largest)};
   if (steps[0] == UNSCALABLE) {
     steps[0] = 0;
 #pragma unroll
@@ -338,15 +338,15 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
       give_up(group);
     }
   }
-  const int exponent = tile_exponent<Scheme>(largest) + steps[0] * Scheme::ROW_STEP;
-  store_scaling<Scheme>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
-  uint4 terms[GROUPS_PER_THREAD][Scheme::TERMS];
+  const int exponent = tile_exponent<Split>(largest) + steps[0] * Split::ROW_STEP;
+  store_scaling<Split>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
+  uint4 terms[GROUPS_PER_THREAD][Split::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    split_group<Scheme>(x[i], exponent, terms[i]);
+    split_group<Split>(x[i], exponent, terms[i]);
   }
 #pragma unroll
-  for (int term = 0; term < Scheme::TERMS; ++term) {
+  for (int term = 0; term < Split::TERMS; ++term) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
@@ -357,7 +357,7 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Scheme>(term, place)) =
+      *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) =
           *reinterpret_cast<const uint4*>(shared + place);
     }
   }
@@ -365,8 +365,8 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
 
 /// Splits operand tile number `number` of A or B. Threads of the block's tile call
 /// `split_a(tile, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
-template <class Scheme, class SplitA, class SplitB>
-__device__ __forceinline__ void split_tile(const Problem& p, const Workspace<Scheme>& workspace, int number,
+template <class Split, class SplitA, class SplitB>
+__device__ __forceinline__ void split_tile(const Problem& p, const Workspace<Split>& workspace, int number,
                                            uint4* shared, const SplitA& split_a, const SplitB& split_b) {
   const int tile = number / workspace.k_tiles();
   const int k_tile = number % workspace.k_tiles();
@@ -385,12 +385,12 @@ __device__ __forceinline__ void split_tile(const Problem& p, const Workspace<Sch
 }
 
 /// The same in each of `workspace.count()` blocks.
-template <class Scheme, class SplitA, class SplitB>
+template <class Split, class SplitA, class SplitB>
 __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const SplitA& split_a,
                                            const SplitB& split_b) {
-  __shared__ uint4 shared[OperandTile<Scheme>::TERM_BYTES / sizeof(uint4)];
+  __shared__ uint4 shared[OperandTile<Split>::TERM_BYTES / sizeof(uint4)];
   griddepcontrol_launch_dependents();
-  const Workspace<Scheme> workspace(p, memory);
+  const Workspace<Split> workspace(p, memory);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     ProgressWindow::reset(workspace.progress());
   }

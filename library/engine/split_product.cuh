@@ -1,7 +1,8 @@
 #pragma once
 
 // FP32 products on tensor cores (sm_90a), second half: what kernels that multiply operand tiles have around their main
-// loops (terms_loop.cuh, int8x6_loop.cuh). They differ by their scheme as well: the number and format of the terms.
+// loops (terms_loop.cuh, int8x6_loop.cuh). They differ by their split configuration as well: the number and format of
+// the terms.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
@@ -29,9 +30,9 @@ constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 elements along k of o
 
 /// A block's tile: an operand tile of A by B_TILES of B. Two consumer warpgroups multiply, 64 rows of A each;
 /// one thread of a producer warpgroup keeps two rings of operand tiles full, one for A and one for B.
-template <class Scheme_, int B_TILES_>
-struct TileShape {
-  using Scheme = Scheme_;
+template <class Split_, int B_TILES_>
+struct BlockTile {
+  using Split = Split_;
   static constexpr int B_TILES = B_TILES_;
   static constexpr int BM = TILE_ROWS;
   static constexpr int BN = TILE_ROWS * B_TILES;
@@ -42,14 +43,14 @@ struct TileShape {
   static constexpr int PRODUCER_REGISTERS = 40;
   static constexpr int CONSUMER_REGISTERS = 168 + (168 - PRODUCER_REGISTERS) / 2;
 };
-template <class Scheme>
-using Tile128x256 = TileShape<Scheme, 2>;
-template <class Scheme>
-using Tile128x128 = TileShape<Scheme, 1>;
+template <class Split>
+using Tile128x256 = BlockTile<Split, 2>;
+template <class Split>
+using Tile128x128 = BlockTile<Split, 1>;
 
 /// A ring of operand tiles.
-template <class Tile, int SLOTS>
-using TileRing = Ring<Tile::BYTES, SLOTS, SCALING_BYTES>;
+template <class Tile, int STAGES>
+using TileRing = Ring<Tile::BYTES, STAGES, SCALING_BYTES>;
 
 /// Two rings in a block's dynamic shared memory. Those of A take a multiple of what wgmma's operands are aligned to.
 template <class A_, class B_>
@@ -70,22 +71,22 @@ struct RingPair {
       : a(smem, smem + A_SCALINGS_AT, smem + A_BARRIERS_AT),
         b(smem + B_TILES_AT, smem + B_SCALINGS_AT, smem + B_BARRIERS_AT) {}
 };
-template <class Scheme>
-using Rings = RingPair<TileRing<OperandTile<Scheme>, Scheme::A_SLOTS>, TileRing<OperandTile<Scheme>, Scheme::B_SLOTS>>;
+template <class Split>
+using Rings = RingPair<TileRing<OperandTile<Split>, Split::A_STAGES>, TileRing<OperandTile<Split>, Split::B_STAGES>>;
 
 template <class Shape>
 SGEMM_HOST_DEVICE inline std::int64_t tile_count(const Problem& p) {
   return tiles_along(p.m) * ceil_div<std::int64_t>(tiles_along(p.n), Shape::B_TILES);
 }
 
-/// Fills the next slot of a ring with the operand tile of number `tile`. Workspace is that of split_operands.cuh, or
+/// Fills the next stage of a ring with the operand tile of number `tile`. Workspace is that of split_operands.cuh, or
 /// one with the same members.
-template <class Scheme, int SLOTS, class Workspace>
-__device__ __forceinline__ void copy_tile(TileRing<OperandTile<Scheme>, SLOTS>& ring, const Workspace& workspace,
+template <class Split, int STAGES, class Workspace>
+__device__ __forceinline__ void copy_tile(TileRing<OperandTile<Split>, STAGES>& ring, const Workspace& workspace,
                                           std::int64_t tile) {
   ring.wait_until_empty();
-  mbarrier_arrive_expect_tx(ring.full(), OperandTile<Scheme>::BYTES + SCALING_BYTES);
-  cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Scheme>::BYTES, ring.full());
+  mbarrier_arrive_expect_tx(ring.full(), OperandTile<Split>::BYTES + SCALING_BYTES);
+  cp_async_bulk(ring.tile(), workspace.terms(tile), OperandTile<Split>::BYTES, ring.full());
   cp_async_bulk(ring.scaling(), workspace.scaling(tile), SCALING_BYTES, ring.full());
   ring.advance();
 }
@@ -96,8 +97,8 @@ struct TilesProducer {
   template <class Policy, class Workspace>
   __device__ __forceinline__ static void produce(const typename Policy::Problem& p, const Schedule& schedule,
                                                  const Workspace& workspace,
-                                                 Rings<typename Policy::Shape::Scheme> rings) {
-    using Scheme = typename Policy::Shape::Scheme;
+                                                 Rings<typename Policy::Shape::Split> rings) {
+    using Split = typename Policy::Shape::Split;
     Work work(schedule);
     ProgressWindow window(schedule, Policy::FEWEST_ROUNDS_IN_WINDOW, workspace.progress());
     while (!work.done(schedule)) {
@@ -107,15 +108,15 @@ struct TilesProducer {
       const std::int64_t a_first = static_cast<std::int64_t>(tile.a) * workspace.k_tiles();
       const std::int64_t b_first = static_cast<std::int64_t>(workspace.a_tiles() + tile.b) * workspace.k_tiles();
       const bool whole = segment.tile < schedule.whole;
-      const bool back = Scheme::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
+      const bool back = Split::EXACT_SUMS && whole && segment.tile / static_cast<int>(gridDim.x) % 2 == 1;
       for (int i = 0; i < segment.count; ++i) {
         const int k_tile = segment.first + (back ? segment.count - 1 - i : i);
         if (whole) {
           window.advance();
         }
-        copy_tile<Scheme>(rings.a, workspace, a_first + k_tile);
+        copy_tile<Split>(rings.a, workspace, a_first + k_tile);
         for (int b_tile = 0; b_tile < tile.b_tiles; ++b_tile) {
-          copy_tile<Scheme>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
+          copy_tile<Split>(rings.b, workspace, b_first + b_tile * workspace.k_tiles() + k_tile);
         }
       }
     }
@@ -150,7 +151,7 @@ struct Accumulators {
   /// Scales products and accumulators to the larger of their two exponents, so that no number grows. If the exponents
   /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
   /// in their operand tiles.
-  template <class Scheme>
+  template <class Split>
   __device__ __forceinline__ void rescale(int b_tile, float (&products)[VALUES], const Scaling& a, const Scaling& b,
                                           int row, int column) {
     const int own = a.exponent + b.exponent;
@@ -166,12 +167,12 @@ struct Accumulators {
       exponents[b_tile] = own;
     }
     const float factor = shrinking(exponents[b_tile] - own);
-    const float row_factors[2] = {factor * power_of_2(-Scheme::ROW_STEP * a.rows[row]),
-                                  factor * power_of_2(-Scheme::ROW_STEP * a.rows[row + 8])};
+    const float row_factors[2] = {factor * power_of_2(-Split::ROW_STEP * a.rows[row]),
+                                  factor * power_of_2(-Split::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
     for (int i = 0; i < VALUES; ++i) {
       const int own_column = column + i / 4 * 8 + i % 2;
-      products[i] *= row_factors[i / 2 % 2] * power_of_2(-Scheme::ROW_STEP * b.rows[own_column]);
+      products[i] *= row_factors[i / 2 % 2] * power_of_2(-Split::ROW_STEP * b.rows[own_column]);
     }
   }
 
@@ -256,7 +257,7 @@ template <class Policy, class Producer = TilesProducer, class Workspace, class C
 __device__ __forceinline__ void produce_and_consume(const typename Policy::Problem& p, const Workspace& workspace,
                                                     const Schedule& schedule, const Consume& consume) {
   using Shape = typename Policy::Shape;
-  const Rings<typename Shape::Scheme> rings(shared_address(dynamic_smem()));
+  const Rings<typename Shape::Split> rings(shared_address(dynamic_smem()));
   if (threadIdx.x == 0) {
     rings.a.init(Shape::CONSUMER_WARPS);
     rings.b.init(Shape::CONSUMER_WARPS);
@@ -278,9 +279,9 @@ __device__ __forceinline__ void produce_and_consume(const typename Policy::Probl
 /// beside it.
 template <class Loop, class Policy>
 __device__ __forceinline__ void multiply(const typename Policy::Problem& p, void* memory, const Schedule& schedule) {
-  using Scheme = typename Loop::Scheme;
+  using Split = typename Loop::Split;
   Policy::before_first_tile();
-  produce_and_consume<Policy>(p, Workspace<Scheme>(p, memory), schedule, [&](const Rings<Scheme>& rings) {
+  produce_and_consume<Policy>(p, Workspace<Split>(p, memory), schedule, [&](const Rings<Split>& rings) {
     Loop::template consume<Policy>(p, schedule, rings);
     Policy::after_last_tile(p, schedule);
   });

@@ -6,9 +6,9 @@
 
 #include "common/target.hpp"
 #include "engine/ring.cuh"
+#include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
-#include "engine/split_schemes.cuh"
 #include "engine/stream_k.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
@@ -19,18 +19,18 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace split_product {
 
-template <class Scheme_>
+template <class Split_>
 struct TermsLoop {
-  using Scheme = Scheme_;
+  using Split = Split_;
 
   /// The products of terms that count, each by the numbers of its terms. The smallest come first: tensor cores cut off
   /// less while a sum is small.
   __device__ static constexpr TermsOfProduct product(int i) {
-    if constexpr (Scheme::TERMS == 3) {
-      constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
+    if constexpr (Split::TERMS == 3) {
+      constexpr TermsOfProduct ORDER[Split::PRODUCTS] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
       return ORDER[i];
     } else {
-      constexpr TermsOfProduct ORDER[Scheme::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
+      constexpr TermsOfProduct ORDER[Split::PRODUCTS] = {{1, 0}, {0, 1}, {0, 0}};
       return ORDER[i];
     }
   }
@@ -41,13 +41,13 @@ struct TermsLoop {
     const std::uint64_t b = wgmma_descriptor(b_tile);
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < Scheme::PRODUCTS; ++i) {
+    for (int i = 0; i < Split::PRODUCTS; ++i) {
       const TermsOfProduct terms = product(i);
 #pragma unroll
       for (int k = 0; k < BK / WGMMA_K; ++k) {
-        wgmma_m64n128k16<typename Scheme::Format>(
-            products, wgmma_descriptor_at(a, terms.a * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES),
-            wgmma_descriptor_at(b, terms.b * OperandTile<Scheme>::TERM_BYTES + k * K_BLOCK_BYTES), i + k > 0);
+        wgmma_m64n128k16<typename Split::Format>(
+            products, wgmma_descriptor_at(a, terms.a * OperandTile<Split>::TERM_BYTES + k * K_BLOCK_BYTES),
+            wgmma_descriptor_at(b, terms.b * OperandTile<Split>::TERM_BYTES + k * K_BLOCK_BYTES), i + k > 0);
       }
     }
     wgmma_commit_group();
@@ -58,7 +58,7 @@ struct TermsLoop {
   /// Computing the place on the Hilbert curve takes longer than multiplying a k-tile, and the producer has computed it
   /// already.
   template <int B_TILES>
-  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Scheme>& rings,
+  __device__ __forceinline__ static TilePlace multiply(int k_tiles, Rings<Split>& rings,
                                                        Accumulators<B_TILES>& accumulators) {
     const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
     TilePlace tile{};
@@ -86,11 +86,11 @@ struct TermsLoop {
         }
         wgmma_wait_group<0>(products);
         if (!same_exponent) {
-          accumulators.template rescale<Scheme>(b_tile, products, a, b, first_row(threadIdx.x),
-                                                first_column(threadIdx.x));
+          accumulators.template rescale<Split>(b_tile, products, a, b, first_row(threadIdx.x),
+                                               first_column(threadIdx.x));
         }
 
-        // Tensor cores have read the slots, which producers may fill again.
+        // Tensor cores have read the stages, which producers may fill again.
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
           mbarrier_arrive(rings.b.empty());
@@ -115,7 +115,7 @@ struct TermsLoop {
   /// one along k.
   template <class Policy>
   __device__ __forceinline__ static void consume(const typename Policy::Problem& p, const Schedule& schedule,
-                                                 Rings<Scheme> rings) {
+                                                 Rings<Split> rings) {
     Work work(schedule);
 #pragma unroll 1
     while (!work.done(schedule)) {

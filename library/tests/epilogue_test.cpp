@@ -41,33 +41,33 @@ void expect_right_in_every_algorithm(const GemmCase& product, const EpilogueKind
 class EpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {
  protected:
   /// Of the two layouts for which all chapters have epilogues: B lies along k in the row-major form, or across k.
-  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, bool along_k) const {
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, bool k_major) const {
     GemmCase product{m, n, k};
     std::tie(product.accuracy, product.order) = GetParam();
-    (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = along_k ? SGEMM_OP_T : SGEMM_OP_N;
+    (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = k_major ? SGEMM_OP_T : SGEMM_OP_N;
     return product;
   }
 };
 
 /// Numbers are small enough for residual tiles of 12_fp16x3_lines, or for its six products.
 TEST_P(EpilogueTest, SizesOnBothSidesOfTiles) {
-  bool along_k = true;
+  bool k_major = true;
   for (const EpilogueKind& kind : EPILOGUES) {
-    const GemmCase product = with(131, 259, 67, along_k).scaled(-1.5F, -0.5F);
-    expect_right_in_every_algorithm(product, kind, [small = along_k ? 0x1p-30F : 0x1p-60F](GemmOperands& operands) {
+    const GemmCase product = with(131, 259, 67, k_major).scaled(-1.5F, -0.5F);
+    expect_right_in_every_algorithm(product, kind, [small = k_major ? 0x1p-30F : 0x1p-60F](GemmOperands& operands) {
       operands.op_a(0, 1, 2) *= small;
       operands.op_b(0, 3, 200) *= small;
     });
-    along_k = !along_k;
+    k_major = !k_major;
   }
 }
 
 TEST_P(EpilogueTest, AlignedLinesAndLinesWithPadding) {
-  bool along_k = false;
+  bool k_major = false;
   for (const EpilogueKind& kind : EPILOGUES) {
-    expect_right_in_every_algorithm(with(136, 72, 128, along_k), kind);
-    expect_right_in_every_algorithm(with(33, 68, 36, along_k).scaled(1.0F, 1.0F).padded(3, 1), kind);
-    along_k = !along_k;
+    expect_right_in_every_algorithm(with(136, 72, 128, k_major), kind);
+    expect_right_in_every_algorithm(with(33, 68, 36, k_major).scaled(1.0F, 1.0F).padded(3, 1), kind);
+    k_major = !k_major;
   }
 }
 

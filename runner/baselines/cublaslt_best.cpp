@@ -26,7 +26,7 @@ namespace {
 constexpr int MOST_ALGORITHMS = 64;
 constexpr int SAMPLES = 5;
 /// An algorithm gets no further samples if its first one takes this many times as long as the best median so far.
-constexpr double HOPELESS = 1.25;
+constexpr double TOO_SLOW = 1.25;
 
 template <auto DESTROY>
 struct Destroy {
@@ -123,7 +123,7 @@ class Trial {
     std::vector<double> times;
     while (times.size() < SAMPLES) {
       times.push_back(sample(algorithm));
-      if (times.front() > HOPELESS * best_us) {
+      if (times.front() > TOO_SLOW * best_us) {
         return std::nullopt;
       }
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes kernels that split differ: the number and format of the terms that a number becomes, how many products of
-// terms count, and the slots of the rings. Chapters 11, 12 and 13 explain them.
+// Split configurations, by which kernels that split differ: the number and format of the terms that a number becomes,
+// how many products of terms count, and the stages of the rings. Chapters 11, 12 and 13 explain them.
 
 #include "common/target.hpp"
 #include "engine/split_operands.cuh"
@@ -20,8 +20,8 @@ struct Bf16x6 {
   // Rows have no scale of their own: BF16 has as many binades as a float.
   static constexpr int ROW_STEP = LARGEST_SPREAD + 1;
   static constexpr bool EXACT_SUMS = false;
-  static constexpr int A_SLOTS = 2;
-  static constexpr int B_SLOTS = 2;
+  static constexpr int A_STAGES = 2;
+  static constexpr int B_STAGES = 2;
 };
 
 /// Three FP16 products for each FP32 product. Chapter 12 explains it.
@@ -32,8 +32,8 @@ struct Fp16x3 {
   static constexpr int PRODUCTS = 3;
   static constexpr int ROW_STEP = 16;  // binades
   static constexpr bool EXACT_SUMS = false;
-  static constexpr int A_SLOTS = 3;
-  static constexpr int B_SLOTS = 4;
+  static constexpr int A_STAGES = 3;
+  static constexpr int B_STAGES = 4;
 };
 
 /// The same for lines that have one scale over all of k (line_terms.cuh). It is undone where a tile of C ends.
@@ -47,8 +47,8 @@ struct Int8x6 {
   static constexpr int TERMS = 3;
   static constexpr int PRODUCTS = 6;
   static constexpr bool EXACT_SUMS = true;  // in any order of k
-  static constexpr int A_SLOTS = 2;
-  static constexpr int B_SLOTS = 2;
+  static constexpr int A_STAGES = 2;
+  static constexpr int B_STAGES = 2;
 };
 
 }  // namespace split_product
