@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 namespace {
 
@@ -27,8 +28,19 @@ simt::Block* observed() {
   return block != nullptr && block->watched() ? block : nullptr;
 }
 
+/// Beside a GPU the host ends with a segmentation fault where it touches what cudaMalloc() gave.
+void access_of_host(const void* address, bool write, const void* code) {
+  if (const simt::Allocation memory = simt::allocation_at(address); memory.of_device_alone) {
+    const std::string name = memory.name != nullptr ? memory.name : "memory";
+    simt::note_fault_of_host(simt::source_line(code) + ": the host " + (write ? "writes to " : "reads ") + name +
+                             ", which is the device's alone: cudaMemcpy() may copy it");
+  }
+}
+
 void access(const void* address, unsigned bytes, bool write, bool aligned, const void* code, bool strong = false) {
-  if (simt::Block* const block = observed(); block != nullptr && !block->scheduler().on_stack(address)) {
+  if (simt::Block::on_this_thread() == nullptr) {
+    access_of_host(address, write, code);
+  } else if (simt::Block* const block = observed(); block != nullptr && !block->scheduler().on_stack(address)) {
     pieces = 0;
     block->access({static_cast<const std::byte*>(address), bytes, write, aligned, false, strong}, code);
   }

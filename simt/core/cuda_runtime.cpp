@@ -45,6 +45,9 @@ cudaError_t refuse(const char* what) {
   return last_error = cudaErrorInvalidValue;
 }
 
+/// What note_fault_of_host() was told.
+thread_local std::string fault_of_host;
+
 struct AboutError {
   cudaError_t error;
   const char* name;
@@ -80,6 +83,17 @@ bool leaves_allocation(const void* begin, std::size_t bytes) {
         static_cast<std::size_t>(static_cast<const std::byte*>(begin) - static_cast<const std::byte*>(memory.begin));
     return offset < memory.bytes && bytes > memory.bytes - offset;
   });
+}
+
+bool is_of_device_alone(const void* address) { return simt::allocation_at(address).of_device_alone; }
+
+/// Whether a device can reach it as well. Of what the caller has passed in that is not known.
+bool is_of_device(const void* address) {
+  return simt::allocation_at(address).bytes > 0 ||
+         std::ranges::any_of(simt::device_variables(), [&](const simt::DeviceVariable* variable) {
+           return static_cast<std::size_t>(static_cast<const std::byte*>(address) -
+                                           static_cast<const std::byte*>(variable->address())) < variable->bytes();
+         });
 }
 
 void tell_observer(const void* begin, std::size_t bytes) {
@@ -131,12 +145,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+cudaError_t simt::allocate_for_cuda(void** memory, std::size_t bytes, bool of_device_alone) {
   constexpr int NOT_A_NUMBER = 0xFF;  // what holds nothing yet is not to pass for zeros
-  *memory = simt::allocate(bytes);
+  *memory = simt::allocate(bytes, of_device_alone);
   std::memset(*memory, NOT_A_NUMBER, bytes);
   return cudaSuccess;
 }
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) { return simt::allocate_for_cuda(memory, bytes, true); }
 
 cudaError_t cudaFree(void* memory) {
   return memory == nullptr || simt::release(memory)
@@ -153,7 +169,11 @@ cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes, cudaMemcpyKind kind) {
+  if ((kind == cudaMemcpyHostToDevice && is_of_device_alone(source) && !is_of_device(destination)) ||
+      (kind == cudaMemcpyDeviceToHost && is_of_device_alone(destination) && !is_of_device(source))) {
+    return refuse("invalid argument: cudaMemcpy() in the other direction than its kind says");
+  }
   if (leaves_allocation(destination, bytes) || leaves_allocation(source, bytes)) {
     return refuse("invalid argument: cudaMemcpy() beyond the end of an allocation");
   }
@@ -181,7 +201,16 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+void simt::note_fault_of_host(std::string what) {
+  fault_of_host = fault_of_host.empty() ? std::move(what) : fault_of_host;
+}
+
+cudaError_t cudaGetLastError() {
+  if (!fault_of_host.empty()) {
+    throw simt::Error(std::exchange(fault_of_host, ""));
+  }
+  return std::exchange(last_error, cudaSuccess);
+}
 cudaError_t cudaPeekAtLastError() { return last_error; }
 
 cudaError_t cudaGetDeviceCount(int* count) {

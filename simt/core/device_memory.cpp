@@ -46,10 +46,10 @@ const std::vector<const DeviceVariable*>& device_variables() { return variables(
 
 void name_next_allocation(const char* name) { next_name = name; }
 
-void* allocate(std::size_t bytes) {
+void* allocate(std::size_t bytes, bool of_device_alone) {
   void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});
   const std::lock_guard lock(live().mutex);
-  live().all.emplace(memory, Allocation{memory, bytes, std::exchange(next_name, nullptr)});
+  live().all.emplace(memory, Allocation{memory, bytes, std::exchange(next_name, nullptr), of_device_alone});
   return memory;
 }
 
@@ -69,14 +69,20 @@ bool release(void* memory) {
   return true;
 }
 
-bool is_allocated(const void* begin, std::size_t bytes) {
+Allocation allocation_at(const void* address) {
   const std::lock_guard lock(live().mutex);
-  const auto behind = live().all.upper_bound(const_cast<void*>(begin));
+  const auto behind = live().all.upper_bound(const_cast<void*>(address));
   if (behind == live().all.begin()) {
-    return false;
+    return {};
   }
   const Allocation& memory = std::prev(behind)->second;
-  return static_cast<const std::byte*>(begin) + bytes <= static_cast<const std::byte*>(memory.begin) + memory.bytes;
+  return address < static_cast<const std::byte*>(memory.begin) + memory.bytes ? memory : Allocation{};
+}
+
+bool is_allocated(const void* begin, std::size_t bytes) {
+  const Allocation memory = allocation_at(begin);
+  return memory.bytes > 0 &&
+         static_cast<const std::byte*>(begin) + bytes <= static_cast<const std::byte*>(memory.begin) + memory.bytes;
 }
 
 std::vector<Allocation> allocations() {

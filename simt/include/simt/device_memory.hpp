@@ -3,6 +3,7 @@
 // Memory that stands for a device's, beside the arrays that the host passes to kernels directly.
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace simt {
@@ -13,14 +14,15 @@ constexpr std::size_t ALLOCATION_ALIGNMENT = 256;
 struct Allocation {
   void* begin = nullptr;
   std::size_t bytes = 0;
-  const char* name = nullptr;  ///< for messages; or null
+  const char* name = nullptr;    ///< for messages; or null
+  bool of_device_alone = false;  ///< the host may not touch it
 };
 
 /// Of what this host thread allocates next; outlives it.
 void name_next_allocation(const char* name);
 
 /// Throws std::bad_alloc. This, release() and allocations() may be called from several threads at once.
-void* allocate(std::size_t bytes);
+void* allocate(std::size_t bytes, bool of_device_alone = false);
 /// Returns false where `memory` is not the begin of an allocation.
 bool release(void* memory);
 /// All that have not been released, in the order of their addresses.
@@ -28,6 +30,11 @@ std::vector<Allocation> allocations();
 
 /// Whether all of it belongs to one that has not been released.
 bool is_allocated(const void* begin, std::size_t bytes);
+/// The one that has the address; one of no bytes where none has it.
+Allocation allocation_at(const void* address);
+
+/// Notes what the host did that ends its process beside a GPU. The next cudaGetLastError() throws it as an Error.
+void note_fault_of_host(std::string what);
 
 /// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
 class DeviceVariable {

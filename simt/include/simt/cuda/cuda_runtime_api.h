@@ -139,7 +139,8 @@ inline cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, c
   return cudaMemset(memory, value, bytes);
 }
 
-/// The host's memory and the device's are one: the kind of a copy changes nothing.
+/// The host's memory and the device's are one: the kind of a copy changes nothing, unless memory of cudaMalloc() shows
+/// that it is wrong.
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
@@ -166,6 +167,10 @@ constexpr int cudaCpuDeviceId = -1;
 inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 
+namespace simt {
+cudaError_t allocate_for_cuda(void** memory, std::size_t bytes, bool of_device_alone);
+}
+
 // C++ has these for pointers and variables of every type.
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
@@ -181,11 +186,11 @@ cudaError_t cudaMallocPitch(T** memory, std::size_t* pitch, std::size_t row_byte
 constexpr unsigned cudaMemAttachGlobal = 1;
 template <class T>
 cudaError_t cudaMallocManaged(T** memory, std::size_t bytes, unsigned = cudaMemAttachGlobal) {
-  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+  return simt::allocate_for_cuda(reinterpret_cast<void**>(memory), bytes, false);
 }
 template <class T>
 cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
-  return cudaMalloc(reinterpret_cast<void**>(memory), bytes);
+  return simt::allocate_for_cuda(reinterpret_cast<void**>(memory), bytes, false);
 }
 constexpr unsigned cudaHostAllocDefault = 0;
 constexpr unsigned cudaHostAllocPortable = 1;
