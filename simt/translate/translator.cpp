@@ -5,8 +5,10 @@
 #include "translate/translator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +37,9 @@ class Translator {
       if (tokens_[at].kind == TokenKind::identifier && in_device_code() && !scopes_.back().of_switch &&
           begins_after_another(at)) {
         guard_local(at);
+      }
+      if (is_identifier(at)) {
+        check_call(at);
       }
       at = rewrite(at);
     }
@@ -95,7 +100,7 @@ class Translator {
       scopes_.push_back(
           {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch"), of_device});
       if (in_device_code()) {
-        check_launch_bounds(at);
+        check_kernel_head(at);
       }
     } else if (token.is("}") && !scopes_.empty()) {
       scopes_.pop_back();
@@ -283,6 +288,9 @@ class Translator {
     for (Position argument = open + 1; argument < close; ++argument) {
       if (is(argument, "NULL")) {
         texts_[argument] = "nullptr";
+      } else if (is(argument, "[") && is_any(argument - 1, {"(", ","}) &&
+                 !has_between(argument, find(argument, {"{"}), {"__device__"})) {
+        fail(argument, "a lambda that a kernel is passed needs __device__: nvcc refuses others");
       }
     }
     before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
@@ -353,11 +361,19 @@ class Translator {
     fail(launch, "this launch has no >>>( that ends its configuration");
   }
 
-  /// At the brace that opens a kernel with __launch_bounds__ or __cluster_dims__: has each thread compare the launch
-  /// with them.
-  void check_launch_bounds(Position brace) {
+  /// At the brace that opens a kernel: with __launch_bounds__ or __cluster_dims__ each thread compares the launch with
+  /// them. What nvcc refuses, or fails on every GPU, ends the translation or the launch.
+  void check_kernel_head(Position brace) {
     for (Position at = statement_begin(brace); at < brace; ++at) {
-      if (is(at, "__cluster_dims__") && is(at + 1, "(")) {
+      if (is(at, "__global__") && std::ranges::count(scopes_, false, &Scope::of_namespace) > 1) {
+        fail(at, "a kernel can not be a member of a class: nvcc refuses it");
+      } else if (is(at, "__global__") && is(brace - 1, ")")) {
+        for (Position of = partner(brace - 1) + 1; of < brace - 1; of = opens(of) ? partner(of) + 1 : of + 1) {
+          if (is(of, "&") && !is(of - 1, "&") && is_identifier(of + 1) && is_any(of + 2, {",", ")"})) {
+            texts_[brace] += " simt::refers_to_host(\"" + std::string(tokens_[of + 1].text) + "\");";
+          }
+        }
+      } else if (is(at, "__cluster_dims__") && is(at + 1, "(")) {
         texts_[brace] += " simt::wants_clusters" + text_between(at + 1, partner(at + 1) + 1) + ";";
       } else if (is(at, "__launch_bounds__") && is(at + 1, "(")) {
         Position end = at + 2;
@@ -366,6 +382,42 @@ class Translator {
           end = opens(end) ? partner(end) : end;
         }
         texts_[brace] += " simt::launch_bounds(" + text_between(at + 2, end) + ");";
+      }
+    }
+  }
+
+  // ---- What device code may call ----
+
+  /// Notes where a function of namespaces is declared whether device code may call it, and refuses what nvcc refuses
+  /// where device code calls one. Names that mean something else as well may be called.
+  void check_call(Position at) {
+    constexpr std::array OF_HOST{"vector", "string", "map", "unordered_map", "set", "deque", "cout", "cerr", "sort"};
+    if (in_device_code() && is(at, "std") && is(at + 1, "::") &&
+        std::ranges::find(OF_HOST, tokens_[at + 2].text) != OF_HOST.end()) {
+      fail(at, "std::" + std::string(tokens_[at + 2].text) + " in a kernel is the host's: nvcc refuses it");
+    }
+    const bool named = is_identifier(at - 1) && !is_any(at - 1, {"return", "else", "do", "case", "throw"});
+    const Position begin = statement_begin(at);
+    const std::string name(tokens_[at].text);
+    if (!is(at + 1, "(") || is_any(at - 1, {".", "->", "::", "operator"}) || behind_attribute(at) != at) {
+      return;
+    }
+    if (in_namespace()) {
+      if ((named || is_any(at - 1, {"*", "&", ">"})) && (begin == 0 || begins_after_another(begin))) {
+        // Another namespace may have it as well, and CUDA these.
+        bool callable = !scopes_.empty() ||
+                        is_any(at, {"abs", "min", "max", "pow", "exp", "sqrt", "round", "printf"}) ||
+                        has_between(begin, at, {"__device__", "__global__", "constexpr", "consteval", "=", "("});
+        for (Position word = begin; word < at; ++word) {  // a macro that nobody has defined may be __device__
+          callable |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&
+                      tokens_[word].text.size() > 1;
+        }
+        callable_[name] |= callable;
+      }
+    } else if (const auto known = callable_.find(name); known != callable_.end()) {
+      known->second |= named;  // a method or a variable of that name
+      if (in_device_code() && !known->second) {
+        fail(at, "a kernel calls " + name + "(), which lacks __device__: nvcc refuses it");
       }
     }
   }
@@ -388,6 +440,9 @@ class Translator {
     const std::vector<Position> names = declared_names(begin, end);
     if (names.empty()) {
       fail(at, "this __shared__ declaration names no variable");
+    }
+    if (find(names.front(), {"=", ";"}) != end) {
+      fail(at, "a __shared__ variable can not be initialised where it is declared: nvcc refuses it");
     }
     const std::string type = "simt_shared_" + std::string(tokens_[names.front()].text);
     // nvcc takes a variable with a size as one of the kernel's own, whatever 'extern' says, and warns.
@@ -574,12 +629,15 @@ class Translator {
     }
     registered_ = end;
     const bool constant = has_between(begin, end, {"__constant__", "constexpr", "const"});
+    const bool in_constant_memory = has_between(begin, end, {"__constant__"});
     texts_[end] = ";";
     for (const Position name : declared_names(names, end)) {
       const std::string text(tokens_[name].text);
       texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
       texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);
-      texts_[end].append(constant ? ", false);" : ", true);");
+      texts_[end]
+          .append(constant ? ", false" : ", true")
+          .append(in_constant_memory ? ", simt::constant_bytes);" : ");");
     }
   }
 
@@ -612,6 +670,7 @@ class Translator {
     bool of_device = false;    ///< likewise, or of one that the compiler may evaluate
   };
   std::vector<Scope> scopes_;              ///< of open braces
+  std::map<std::string, bool> callable_;   ///< functions of namespaces, and whether device code may call them
   std::vector<std::string_view> dynamic_;  ///< dynamic shared memory that is declared outside of functions
   Position registered_ = 0;                ///< the end of the latest declaration of variables in device memory
 };

@@ -40,6 +40,11 @@ void note_fault_of_host(std::string what);
 class DeviceVariable {
  public:
   DeviceVariable(const char* name, const volatile void* address, std::size_t bytes, bool writable);
+  /// In constant memory, of which a file's variables have taken so many bytes before.
+  DeviceVariable(const char* name, const volatile void* address, std::size_t bytes, bool writable, std::size_t& taken)
+      : DeviceVariable(name, address, bytes, writable) {
+    taken += bytes;
+  }
   ~DeviceVariable();
   DeviceVariable(const DeviceVariable&) = delete;
   DeviceVariable& operator=(const DeviceVariable&) = delete;

@@ -9,6 +9,7 @@
 #include <simt/memory_functions.hpp>
 
 #include <simt/device_memory.hpp>
+#include <simt/executor.hpp>
 #include <simt/launches.hpp>
 #include <simt/ptx_instructions.hpp>
 #include <simt/thread.hpp>
@@ -16,6 +17,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -97,6 +99,9 @@ decltype(auto) as_passed(const T& value) {
   }
 }
 
+/// What __constant__ variables of this file take.
+static std::size_t constant_bytes = 0;
+
 template <class Kernel, class... Arguments>
 struct PlainCall {
   Kernel kernel;
@@ -112,8 +117,17 @@ struct PlainCall {
 template <class Kernel, class... Arguments>
 void launch_kernel(const Kernel& kernel, const Configuration& configuration, const Arguments&... arguments) {
   check_launch(configuration.launch, configuration.site);
+  if (constexpr std::size_t MOST = 65536; constant_bytes > MOST) {
+    throw Error("__constant__ variables take " + std::to_string(constant_bytes) + " bytes, and a GPU has " +
+                std::to_string(MOST));
+  }
   launch(configuration.launch,
          PlainCall<Kernel, std::decay_t<decltype(as_passed(arguments))>...>{kernel, {as_passed(arguments)...}});
+}
+
+/// Ends the launch of a kernel with such a parameter.
+inline void refers_to_host(const char* parameter, Site site = Site::current()) {
+  fail((std::string("its parameter ") + parameter + " is a reference to the host's memory").c_str(), site);
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.
