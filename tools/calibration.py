@@ -1,7 +1,5 @@
 """The calibration in a folder of results: calibration.txt, as `python -m sgemm calibrate` writes it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

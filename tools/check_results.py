@@ -8,8 +8,6 @@ descriptions. A folder is read with the folders in it; charts are not looked at.
 Exit status: 0 no rule is broken, 1 some rule is, 2 bad input or a missing Python package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase

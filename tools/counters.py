@@ -13,8 +13,6 @@ what is derived for each, with its function. The file takes nothing but Python's
 Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

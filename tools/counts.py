@@ -4,8 +4,6 @@ The counts are those of the source: every access that it makes is one. The GPU e
 join accesses to neighbouring addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How numbers are written, in tables and in prose."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby

@@ -6,8 +6,6 @@ record has the times of cuBLAS beside it, so that the table has cuBLAS also wher
 Cases without numbers are left out, and a warning says so.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

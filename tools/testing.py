@@ -2,8 +2,6 @@
 run passed at which commit (tests/record.json).
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import functools

@@ -1,8 +1,6 @@
 """What a turn tells over its time. A turn has the launches of one kernel back to back, of runner --energy or --sustain,
 in batches whose times are known, and a trace of what the GPU reported meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

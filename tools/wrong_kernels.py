@@ -5,8 +5,6 @@ Every file is executed twice, checked and unchecked, on a ragged product with be
 The table goes to tests/wrong_kernels/README.md; --check compares it with what is there instead.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -9,8 +9,6 @@ A block is a call of a function; what the function returns stands between the ma
 which stands between a marker and its end, all on one line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

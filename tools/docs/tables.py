@@ -15,8 +15,6 @@ says that it was not measured.
 Exit status: 0 fine, 1 stale (with --check), 2 bad input.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

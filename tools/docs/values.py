@@ -13,8 +13,6 @@ Each number has a form in which it is written. A page may name another one, or t
 a division has a name of its own, in DERIVED.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches

@@ -15,8 +15,6 @@ scripts/report.py shows several boards.
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 """What a report shows: the cases of results files as plain values, what they are compared with, and the tables of
 verdicts. Figures come from results.py, compare.py and fleet.py; nothing is defined anew here."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The pages are those of `nav` in mkdocs.yml. What they link to becomes part of th
 they are, sources as pages with highlighted lines (line 12 has the anchor L12), folders as lists of their files.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os

@@ -1,7 +1,5 @@
 """Pages in Debian's Chromium. Where it or Playwright is missing the tests are skipped and say so."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A page that a browser has open, and what has to hold for every page of the suite."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 800)}  # width and height in CSS pixels

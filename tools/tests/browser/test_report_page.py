@@ -1,8 +1,6 @@
 """The report in a browser: what scripts/report.py writes opens, draws, and answers. ../scripts/test_report.py holds
 its figures to those of the files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site that scripts/site.sh builds, opened from its folder."""
 
-from __future__ import annotations
-
 import html
 import io
 import os

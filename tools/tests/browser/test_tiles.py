@@ -1,7 +1,5 @@
 """tools/tiles/tiles.html: its calculator and its orders of tiles have the numbers of the source documents."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

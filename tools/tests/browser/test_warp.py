@@ -1,7 +1,5 @@
 """The page that `runner --count --trace` writes: its numbers are those of the counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

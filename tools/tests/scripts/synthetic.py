@@ -1,8 +1,6 @@
 """Results of a GPU that does not exist, for the tests: those of the H200, of some kernels and with few samples. None
 says that a clock was lowered, and turns back to back come from a simple model."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable

@@ -2,8 +2,6 @@
 compile each of them for sm_80 or sm_90a, or for both.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Files that people bring: what can be used of them is used, and a sentence says what is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

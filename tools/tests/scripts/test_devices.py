@@ -1,8 +1,6 @@
 """A contributed board: the quick start leaves a folder that is accepted. What the runner measured on an H100 stands for
 what it would measure here."""
 
-from __future__ import annotations
-
 from conftest import ROOT, edit
 from test_shell import fake, quick_start, suite
 from tools import check_results

@@ -1,7 +1,5 @@
 """What the runner records of its sources: the commit, and whether they differ from it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

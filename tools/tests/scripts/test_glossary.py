@@ -1,7 +1,5 @@
 """The glossary: in order, and with every term that pages link to."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Numbers in prose: the markers that are filled in."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Mutants: each patch applies to the code as it is, the table names all, and the command tells found from missed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,7 +1,5 @@
 """What is missing is said in one line."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Results that stand in one table have to come from one state of the device code."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of programs with and without the drop-in."""
 
-from __future__ import annotations
-
 import pytest
 
 from conftest import write_runs

@@ -1,7 +1,5 @@
 """scripts/report.py: what goes into a report, and what it refuses. tools/tests/browser opens reports in a browser."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

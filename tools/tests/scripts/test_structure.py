@@ -1,7 +1,5 @@
 """Which room may include from which: the order of dependence that the folders show."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

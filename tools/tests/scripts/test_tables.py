@@ -3,8 +3,6 @@ notable_page.txt has the other cases, and synthetic_page.txt has numbers in pros
 write both anew: the difference shows what a change does.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

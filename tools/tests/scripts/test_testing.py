@@ -1,7 +1,5 @@
 """The tests' own bookkeeping: nothing is left out unseen, and nothing goes on when a run ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """tools/viewers.py: what it refuses, in one sentence that says why."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
