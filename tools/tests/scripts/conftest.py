@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -8,15 +9,25 @@ from typing import Any
 import pytest
 
 from synthetic import SYNTHETIC
+from tools import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Change = Callable[[dict], Any]  # of a document
+
+
+Ended = subprocess.CompletedProcess[str]
+
+
+def ran(*command: object, folder: Path = ROOT, check: bool = False, **variables: object) -> Ended:
+    """A command that has ended, and what it said. The variables are added to those of the environment."""
+    environment = os.environ | {name: str(value) for name, value in variables.items()}
+    words = [*map(str, command)]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=check)
 
 
 def committed_results(below: str = ".", root: Path = ROOT) -> list[Path]:
     """The JSON files of results/ that belong to it: runs from the root of the repository leave others there."""
-    command = ["git", "-C", str(root / "results" / below), "ls-files", "--full-name", "*.json"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    command = ("git", "-C", root / "results" / below, "ls-files", "--full-name", "*.json")
+    listed = ran(*command).stdout.splitlines()
     return sorted(root / name for name in listed) or sorted((root / "results" / below).rglob("*.json"))
 
 

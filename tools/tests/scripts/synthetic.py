@@ -6,9 +6,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools import ROOT
 from tools.results import without_times
 
-H200 = Path(__file__).resolve().parents[3] / "results" / "nvidia-h200"
+H200 = ROOT / "results" / "nvidia-h200"
 NEVER = {"date": "2000-01-01T00:00:00+00:00", "git_commit": "0" * 40, "git_dirty": False}
 MODES = ("check", "count", "accuracy", "profile", "energy", "sustain")
 

@@ -4,11 +4,10 @@ compile each of them for sm_80 or sm_90a, or for both.
 
 import os
 import shutil
-import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, ran
 from tools.results import read_json
 
 NVCC = shutil.which("nvcc", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
@@ -43,7 +42,7 @@ def chapters() -> list[tuple[str, list[str]]]:
 
 
 def nvcc_says(option: str) -> str:
-    return subprocess.run([NVCC, option], capture_output=True, text=True, check=True).stdout
+    return ran(NVCC, option, check=True).stdout
 
 
 @pytest.mark.long
@@ -57,8 +56,7 @@ def test_compiles_without_a_warning(tmp_path, kernel, architectures):
     fast = ["-Ofc=max"] if "--Ofast-compile" in nvcc_says("--help") else []
     options = ("-std=c++17", *fast, "-Werror=all-warnings", "-Wno-deprecated-gpu-targets")
     source, include = ROOT / "kernels" / f"{kernel}.cu", ROOT / "kernels"
-    command = [NVCC, *options, *targets, "-I", include, "-fatbin", source, "-o", tmp_path / "kernel.fatbin"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(NVCC, *options, *targets, "-I", include, "-fatbin", source, "-o", tmp_path / "kernel.fatbin")
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower()
 

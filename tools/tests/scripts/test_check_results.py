@@ -1,11 +1,10 @@
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, refused
+from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, ran, refused
 from synthetic import turn
 from tools import check_results
 from tools.results import without_times
@@ -20,7 +19,7 @@ def test_runs_from_the_root_leave_no_results_of_the_repository(tmp_path):
         (tmp_path / name).touch()
     assert len(committed_results(root=tmp_path)) == 4, "an archive has what was committed"
     for command in (["init", "-q"], ["add", *names[:2]]):
-        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+        ran("git", "-C", tmp_path, *command, check=True)
     assert committed_results(root=tmp_path) == [tmp_path / name for name in names[:2]]
     assert committed_results("gpu/programs", root=tmp_path) == [tmp_path / names[1]]
 

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from conftest import ROOT, ran
+
 pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
 
 
@@ -21,7 +21,7 @@ def linked_folders() -> list[str]:
 
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+    ran("git", "-C", folder, *identity, *words, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,7 @@ def copy(tmp_path_factory):
 def is_dirty(folder: Path) -> bool:
     script = ROOT / "runner" / "base" / "git_info.cmake"
     output = folder.parent / "git_info.hpp"
-    command = ["cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", str(script)]
-    subprocess.run(command, check=True, capture_output=True)
+    ran("cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", script, check=True)
     return "SGEMM_GIT_DIRTY true" in output.read_text(encoding="utf-8")
 
 

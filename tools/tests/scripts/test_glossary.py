@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+from conftest import ROOT
+
+DOCS = ROOT / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()
 TERMS = re.findall(r"^### (.+)$", GLOSSARY, re.MULTILINE)
 

@@ -1,25 +1,19 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, cpu_alone, executed
+from conftest import ROOT, Ended, cpu_alone, executed, ran
 
 SCRIPTS = ROOT / "scripts"
 
 
-def bash(*command: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, check=False)
-
-
 @pytest.mark.parametrize("script", [*sorted(SCRIPTS.glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name)
 def test_scripts_parse_and_can_be_run(script):
-    assert bash("bash", "-n", str(script)).returncode == 0
+    assert ran("bash", "-n", str(script)).returncode == 0
     assert os.access(script, os.X_OK) == (script.name not in ("lib.sh", "steps.sh"))
 
 
@@ -29,15 +23,15 @@ def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
         ((), "numpy, pandas, vl_convert"),
         (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
     ):
-        done = bash(str(SCRIPTS / "python.sh"), *options, path=here)
+        done = ran(SCRIPTS / "python.sh", *options, PATH=here)
         assert done.returncode == 0, done.stderr
         interpreter = done.stdout.strip()
         assert done.stdout == f"{interpreter}\n"
-        assert bash(interpreter, "-c", f"import {modules}").returncode == 0
+        assert ran(interpreter, "-c", f"import {modules}").returncode == 0
 
 
 def test_python_sh_refuses_unknown_options():
-    assert bash(str(SCRIPTS / "python.sh"), "--fast").returncode == 2
+    assert ran(SCRIPTS / "python.sh", "--fast").returncode == 2
 
 
 def fake(folder: str | Path, name: str, text: str) -> None:
@@ -57,8 +51,8 @@ def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
     return str(folder)
 
 
-def lib(command: str, path: str) -> subprocess.CompletedProcess[str]:
-    return bash("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", path=path)
+def lib(command: str, path: str) -> Ended:
+    return ran("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", PATH=path)
 
 
 def apt(log: Path) -> dict[str, str]:
@@ -97,7 +91,7 @@ def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
     python3 = 'case "$*" in *pandas*|*venv*) exit 1 ;; esac'
     path = minimal_path(tmp_path, "sha256sum", "cut", python3=python3, **apt(log))
     shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    done = bash(str(tmp_path / "scripts" / "python.sh"), path=path)
+    done = ran(tmp_path / "scripts" / "python.sh", PATH=path)
     assert log.read_text(encoding="utf-8").endswith(" python3 python3-numpy python3-pandas\n")
     if done.returncode == 0:  # this machine happens to have them
         assert done.stdout == "/usr/bin/python3\n"
@@ -132,7 +126,7 @@ case "$*" in *racecheck*) exit {status} ;; esac
 """
 
 
-def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.CompletedProcess[str], str]:
+def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[Ended, str]:
     """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
     build, log, programs = (tmp_path / name for name in ("build", "calls", "bin"))
     (build / "tests").mkdir(parents=True)
@@ -141,7 +135,7 @@ def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.Complet
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
     fake(programs, "compute-sanitizer", text)
     path = f"{programs}:{os.environ['PATH']}"
-    done = bash(SCRIPTS / "sanitize.sh", build, *options, path=path)
+    done = ran(SCRIPTS / "sanitize.sh", build, *options, PATH=path)
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
@@ -175,7 +169,7 @@ def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
 
 
 def test_sanitize_refuses_unknown_options(tmp_path):
-    assert sanitize(tmp_path, "racecheck")[0].returncode == bash(SCRIPTS / "sanitize.sh", "--fast").returncode == 2
+    assert sanitize(tmp_path, "racecheck")[0].returncode == ran(SCRIPTS / "sanitize.sh", "--fast").returncode == 2
 
 
 FAKE_RUNNER = """
@@ -193,20 +187,20 @@ def build(tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
-def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> Ended:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
     fake(programs, "nvidia-smi", "echo NVIDIA H200")
-    folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
+    folders = ("--build", tmp_path / "build", "--out", tmp_path / "out")
     path = f"{programs}:{os.environ['PATH']}"
-    return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
+    return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path)
 
 
-def without_a_gpu(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def without_a_gpu(tmp_path: Path, *options: str) -> Ended:
     """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
     fake(tmp_path, "nvidia-smi", "exit 9")
     path = f"{tmp_path}:{os.environ['PATH']}"
-    return bash(SCRIPTS / "measure_device.sh", "--build", tmp_path, *options, path=path)
+    return ran(SCRIPTS / "measure_device.sh", "--build", tmp_path, *options, PATH=path)
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
@@ -339,8 +333,8 @@ def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
     return folder
 
 
-def quick_start(root: Path) -> subprocess.CompletedProcess[str]:
-    return bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+def quick_start(root: Path) -> Ended:
+    return ran(root / "scripts" / "quickstart.sh", PATH=f"{root / 'bin'}:{os.environ['PATH']}")
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
@@ -378,14 +372,14 @@ def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
 printf '{{"outcome": "%s"}}' "$outcome" >"${{@: -1}}\""""
     fake(tmp_path, "runner", text.format("--nothing"))
     command = [tmp_path / "scripts" / "record_counts.sh", tmp_path / "runner", "64"]
-    assert bash(*command).returncode == 0
+    assert ran(*command).returncode == 0
     written = {path.name for path in (tmp_path / "results" / "cpu-executor").iterdir()}
     assert written == {"counts_64.json", "counts_2048_whole.json", "counts_64_tiles.json"}
     fake(tmp_path, "runner", text.format("9,11"))
-    done = bash(*command)
+    done = ran(*command)
     assert (done.returncode, done.stderr.splitlines()[1]) == (1, "Counting: counts_2048_whole.json")
     assert "counted" in (tmp_path / "results" / "cpu-executor" / "counts_2048_whole.json").read_text(encoding="utf-8")
-    assert "There is no" in bash(command[0], tmp_path / "other").stderr
+    assert "There is no" in ran(command[0], tmp_path / "other").stderr
 
 
 def test_what_git_ignores_stays_out_of_the_image_of_docker():

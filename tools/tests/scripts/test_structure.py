@@ -1,12 +1,12 @@
 """Which room may include from which: the order of dependence that the folders show."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from conftest import ROOT, ran
+
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -76,8 +76,7 @@ CHAPTERS = sorted((ROOT / "kernels").glob("*.cu"))
 
 def what_a_reader_meets(chapter: Path) -> list[Path]:
     """The file and all headers of the project that a GPU's compiler reads for it."""
-    command = ["c++", "-x", "c++", "-MM", "-MG", "-D__CUDACC__", "-I", str(ROOT / "kernels"), str(chapter)]
-    rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rule = ran("c++", "-x", "c++", "-MM", "-MG", "-D__CUDACC__", "-I", ROOT / "kernels", chapter, check=True).stdout
     paths = (Path(word) for word in rule.replace("\\\n", " ").split()[1:])
     return [path for path in paths if path.is_absolute() and path.exists()]
 

@@ -1,13 +1,13 @@
 """tools/viewers.py: what it refuses, in one sentence that says why."""
 
-import os
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from conftest import ROOT, ran
+
 LISTED = '[{"id": "01_naive", "number": 1}, {"id": "cublas", "number": null}]'
 NO_RUNNER = "is not the runner of this version: build it from this checkout"
 # Lists kernels as a test gives them, and writes its results to the file of --out, and something to that of --trace.
@@ -23,15 +23,12 @@ done
 """
 
 
-def viewers(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tools.viewers", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+viewers = partial(ran, sys.executable, "-m", "tools.viewers", PYTHONPATH=ROOT)
 
 
 def assert_refused(said: str, folder: Path, *arguments: str) -> None:
     """In one line."""
-    done = viewers(folder, *arguments)
+    done = viewers(*arguments, folder=folder)
     assert done.returncode == 2, done.stderr
     (line,) = done.stderr.splitlines()
     assert said in line
@@ -43,7 +40,7 @@ def write_runner(folder: Path, text: str) -> None:
 
 
 def test_the_order_of_tiles_needs_no_runner(tmp_path):
-    done = viewers(tmp_path, "new/pages")
+    done = viewers("new/pages", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "new/pages/tiles.html\n"), done.stderr
     assert "src=" not in (tmp_path / "new" / "pages" / "tiles.html").read_text(encoding="utf-8")
 
@@ -92,7 +89,7 @@ def test_chapters_and_steps_of_the_worklog_have_a_page_for_each_launch(tmp_path)
     """The runner lies in the folder that the script is started in."""
     results = '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'
     write_runner(tmp_path, WRITING.replace("{listed}", LISTED).replace("{results}", results))
-    done = viewers(tmp_path, "pages", "--runner", "runner")
+    done = viewers("pages", "--runner", "runner", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     kernels = ["01_naive", *(f"step_{number}" for number in range(1, 9))]
     pages = [f"warp_{kernel}{launch}" for kernel in kernels for launch in ("", "_launch_0")]
