@@ -24,6 +24,12 @@ def ran(*command: object, folder: Path = ROOT, check: bool = False, **variables:
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=check)
 
 
+def fake(folder: Path, name: str, text: str, interpreter: str = "/bin/bash") -> None:
+    """A program that stands in for another one."""
+    (folder / name).write_text(f"#!{interpreter}\n{text}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+
+
 def committed_results(below: str = ".", root: Path = ROOT) -> list[Path]:
     """The JSON files of results/ that belong to it: runs from the root of the repository leave others there."""
     command = ("git", "-C", root / "results" / below, "ls-files", "--full-name", "*.json")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import refused
+from conftest import fake, refused
 from tools import ROOT, counters
 from tools.forms import COUNTER_ROWS
 
@@ -73,10 +73,8 @@ def csv_of(launches: dict) -> str:
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """A build folder with stand-ins for the runner and for ncu."""
-    for name, script in (("runner", RUNNER), ("ncu", NCU)):
-        program = tmp_path / name
-        program.write_text(f"#!{sys.executable}\n{script}", encoding="utf-8")
-        program.chmod(0o755)
+    fake(tmp_path, "runner", RUNNER, sys.executable)
+    fake(tmp_path, "ncu", NCU, sys.executable)
     monkeypatch.setenv("NCU", str(tmp_path / "ncu"))
     (tmp_path / "csv").write_text(csv_of(LAUNCHES), encoding="utf-8")
     return tmp_path

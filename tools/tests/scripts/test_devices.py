@@ -1,8 +1,8 @@
 """A contributed board: the quick start leaves a folder that is accepted. What the runner measured on an H100 stands for
 what it would measure here."""
 
-from conftest import ROOT, edit
-from test_shell import fake, quick_start, suite
+from conftest import ROOT, edit, fake
+from test_shell import quick_start, suite
 from tools import check_results
 
 H100 = ROOT / "results" / "nvidia-h100-80gb-hbm3"

@@ -1,4 +1,3 @@
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -81,10 +80,6 @@ def rows_of(panel: Mapping, **fields) -> list[dict]:
     """The rows that are drawn with these fields, say name="cuBLAS"."""
     rows = panel["data"]["values"]
     return [row for row in rows if all(row[name] == value for name, value in fields.items())]
-
-
-def named_rows(panel: Mapping) -> list[str]:
-    return list(dict.fromkeys(row["name"] for row in rows_of(panel)))
 
 
 def charts_in(folder: Path) -> list[str]:
@@ -212,7 +207,10 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
         assert main("--only", "scaling", ROOT / "results" / name, "--out", tmp_path) == 0
     assert unwritten == ["scaling.svg"] * 2
     (tmp_path / "empty").mkdir()
-    assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
+    assert "holds none of cold.json, " in (error := refused(capsys, plot.main, tmp_path / "empty"))
+    assert "no other results" in error
+    (tmp_path / "empty" / "other.json").write_text("{}", encoding="utf-8")
+    assert "other files can not be used" in refused(capsys, plot.main, tmp_path / "empty")
     for folder in (ROOT / "results").glob("*/programs"):
         assert f"--only loss_curves draws them for {folder.parent}" in refused(capsys, plot.main, folder)
 
@@ -283,14 +281,3 @@ def test_labels_are_moved_apart_within_bounds():
     assert sorted(plot.spread([0.0, 0.0], gap=2.0, low=1.0, high=100.0)) == [1.0, 3.0]
     assert sorted(plot.spread([99.0, 99.0], gap=2.0, low=0.0, high=100.0)) == [98.0, 100.0]
     assert plot.spread([], 1.0, 0.0, 1.0) == []
-
-
-def test_bad_files_exit_with_2(tmp_path, capsys):
-    path = tmp_path / "other.json"
-    path.write_text(json.dumps({"context": {"schema_version": 99}, "benchmarks": []}), encoding="utf-8")
-    for argument, message in (
-        (path, "schema_version is 99"),
-        (tmp_path / "absent.json", "absent"),
-        (tmp_path, "holds none"),
-    ):
-        assert message in refused(capsys, plot.main, argument)

@@ -47,6 +47,9 @@ def refusal(capsys, tmp_path: Path, *files: Path) -> str:
     ("change", "message"),
     [
         (on("01_naive", 256, lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
+        (on("01_naive", 256, lambda record: record.pop("outcome")), "lacks outcome"),
+        (on("01_naive", 256, lambda record: record.pop("samples_us")), "lacks its times"),
+        (on("01_naive", 256, outcome="fine"), "unknown outcome 'fine'"),
         (on("01_naive", 256, m="4096"), "no integer"),
         (on("01_naive", 256, number=None), "no integer"),
         (on("01_naive", 256, samples_us="1 2 3"), "samples that are no list"),

@@ -159,25 +159,6 @@ def test_refuses_other_files(tmp_path, content, message):
         load([path])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (on("01_naive", 256, lambda record: record.pop("outcome")), "lacks outcome"),
-        (on("01_naive", 256, outcome="fine"), "unknown outcome 'fine'"),
-        (on("01_naive", 256, lambda record: record.pop("samples_us")), "lacks its times"),
-    ],
-)
-def test_refuses_malformed_records(edited, change, message):
-    with pytest.raises(ResultsError, match=message):
-        load([edited("cold.json", change)])
-
-
-def test_refuses_what_it_can_not_read(tmp_path):
-    for path, message in ((tmp_path / "absent.json", "No such file"), (tmp_path, "directory")):
-        with pytest.raises(ResultsError, match=message):
-            load([path])
-
-
 def test_refuses_to_join_devices(edited):
     other = edited("warm.json", device(name="Another GPU"))
     with pytest.raises(ResultsError, match="Another GPU, Synthetic GPU"):

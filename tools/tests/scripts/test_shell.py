@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, cpu_alone, executed, ran
+from conftest import ROOT, Ended, cpu_alone, executed, fake, ran
 
 SCRIPTS = ROOT / "scripts"
 
@@ -32,12 +32,6 @@ def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
 
 def test_python_sh_refuses_unknown_options():
     assert ran(SCRIPTS / "python.sh", "--fast").returncode == 2
-
-
-def fake(folder: str | Path, name: str, text: str) -> None:
-    program = Path(folder) / name
-    program.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
-    program.chmod(0o755)
 
 
 def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
