@@ -61,15 +61,11 @@ def main(*arguments: object) -> int:
     return plot.main(list(map(str, arguments)))
 
 
-def layers_of(panel: Mapping, kind: str) -> list[dict]:
-    return [layer for layer in panel["layer"] if layer["mark"]["type"] == kind]
-
-
 def texts_in(*panels: Mapping) -> list[str]:
     """What is written into panels: at lines' ends, and in marks of their own."""
     texts = []
     for panel in panels:
-        for layer in layers_of(panel, "text"):
+        for layer in (layer for layer in panel["layer"] if layer["mark"]["type"] == "text"):
             field = layer.get("encoding", {}).get("text", {}).get("field")
             rows = layer.get("data", panel.get("data"))["values"] if field else ()
             texts += [row[field] for row in rows] if field else [layer["mark"]["text"]]

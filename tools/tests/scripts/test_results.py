@@ -18,8 +18,6 @@ from tools.results import (
     size_text,
 )
 
-RESULTS = ROOT / "results"
-
 
 def test_loads_all_files_of_a_device_in_chapter_order():
     results = load(SYNTHETIC / name for name in SWEEP_FILES)
@@ -69,11 +67,6 @@ def test_files_with_other_operands_are_not_joined(edited):
     other = edited("cold.json", protocol(beta=1.0))
     with pytest.raises(ResultsError, match=r"different protocols can not be joined: beta is 0.0 \(.*\), 1.0 \("):
         load([SYNTHETIC / "warm.json", other])
-
-
-def test_products_on_other_numbers_of_gpus_are_other_cases():
-    paths = [RESULTS / "nvidia-h200-x2" / name for name in ("one-gpu.json", "two-gpus.json")]
-    assert sorted(pick(load(paths), kernel="14_many_gpus", side=8192).gpus) == [1, 2]
 
 
 def test_transposed_products_and_batches_are_cases_of_their_own(edited):
@@ -198,10 +191,3 @@ def test_synthetic_results_match_the_schema(path):
 
 def test_an_interval_of_the_median_takes_six_samples():
     assert [least_samples(confidence) for confidence in (0.75, 0.9, 0.95)] == [3, 5, 6]
-
-
-def test_cases_of_few_samples_have_no_interval(edited):
-    rows = load([edited("cold.json", on("05_coarse_1d", 4096, samples_us=[1.0] * 10))])
-    enough, few = (one(rows, kernel="05_coarse_1d", side=side) for side in (4096, 2048))
-    assert enough.few_samples != enough.few_samples
-    assert few.few_samples == 5
