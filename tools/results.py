@@ -48,13 +48,8 @@ DEVICE_FILES = (*SWEEP_FILES, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, EN
 LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark: a row for a product and accuracy
 LATER_FILES = (*DEVICE_FILES[1:], OTHER_BOARD_FILE, FIRST_BOARD_FILE, LIBRARY_FILE)  # which may not be written yet
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
-REPOSITORIES = (
-    "siboehm/SGEMM_CUDA",
-    "leimao/CUDA-GEMM-Optimization",
-    "xlite-dev/LeetCUDA",
-    "salykova/sgemm.cu",
-    "lawmurray/gpu-gemm",
-)
+REPOSITORIES = ("siboehm/SGEMM_CUDA", "leimao/CUDA-GEMM-Optimization", "xlite-dev/LeetCUDA", "salykova/sgemm.cu")
+REPOSITORIES += ("lawmurray/gpu-gemm",)
 
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from opened import WIDTHS
-
-ROOT = Path(__file__).resolve().parents[3]
+from tools import ROOT
 
 
 @pytest.fixture(scope="module")

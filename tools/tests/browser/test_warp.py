@@ -72,15 +72,10 @@ def test_sums_are_the_counts(tmp_path, open_page):
     counts = traced(tmp_path, "one_warp.cu", "--sizes", "32x32x64")["counts"]
     page = open_page(tmp_path / "page.html").page
     assert page.evaluate("trace.left_out") == 0
-    for kind, counted in (
-        ("global_load", "global_loads"),
-        ("global_store", "global_stores"),
-        ("shared_load", "shared_loads"),
-        ("shared_store", "shared_stores"),
-    ):
+    for kind in ("global_load", "global_store", "shared_load", "shared_store"):
         sums = page.evaluate("kind => totalsOf(trace.requests.filter(({ place }) => place.kind === kind))", kind)
         assert sums["requests"] > 0
-        assert {name: sums[name] for name in counts[counted]} == counts[counted]
+        assert {name: sums[name] for name in counts[f"{kind}s"]} == counts[f"{kind}s"]
     assert page.evaluate(DRAWN_OTHERWISE) == 0
     page.keyboard.press("End")
     cells = page.eval_on_selector_all("#counts tbody tr", "rows => rows.map(r => [...r.cells].map(c => c.innerText))")
@@ -110,12 +105,8 @@ def test_stepping_changes_what_is_shown(chapter, open_page):
     page = open_page(chapter).page
 
     def shown() -> tuple[str, ...]:
-        return (
-            page.inner_text("#position"),
-            page.inner_text("#fact"),
-            page.inner_text("#source .current .number"),
-            page.inner_html("#memories"),
-        )
+        texts = map(page.inner_text, ("#position", "#fact", "#source .current .number"))
+        return *texts, page.inner_html("#memories")
 
     first = shown()
     assert first[0] == "Access 1 of 145"
