@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, cpu_alone, executed, fake, ran
+from conftest import ROOT, Ended, cpu_alone, edit, executed, fake, ran
+from tools import check_results
 
 SCRIPTS = ROOT / "scripts"
 
@@ -30,8 +31,10 @@ def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
         assert ran(interpreter, "-c", f"import {modules}").returncode == 0
 
 
-def test_python_sh_refuses_unknown_options():
-    assert ran(SCRIPTS / "python.sh", "--fast").returncode == 2
+@pytest.mark.parametrize("command", ["python.sh --fast", "sanitize.sh --fast", "sanitize.sh build racecheck"])
+def test_unknown_options_are_refused(command):
+    script, *options = command.split()
+    assert ran(SCRIPTS / script, *options).returncode == 2
 
 
 def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
@@ -120,7 +123,7 @@ case "$*" in *racecheck*) exit {status} ;; esac
 """
 
 
-def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[Ended, str]:
+def sanitize(tmp_path: Path, **facts) -> tuple[Ended, str]:
     """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
     build, log, programs = (tmp_path / name for name in ("build", "calls", "bin"))
     (build / "tests").mkdir(parents=True)
@@ -129,7 +132,7 @@ def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[Ended, str]:
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
     fake(programs, "compute-sanitizer", text)
     path = f"{programs}:{os.environ['PATH']}"
-    done = ran(SCRIPTS / "sanitize.sh", build, *options, PATH=path)
+    done = ran(SCRIPTS / "sanitize.sh", build, PATH=path)
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
@@ -162,10 +165,7 @@ def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
     assert (tmp_path / "build" / "logs" / "racecheck.log").exists()
 
 
-def test_sanitize_refuses_unknown_options(tmp_path):
-    assert sanitize(tmp_path, "racecheck")[0].returncode == ran(SCRIPTS / "sanitize.sh", "--fast").returncode == 2
-
-
+NO_GPU = "exit 9"  # as nvidia-smi
 FAKE_RUNNER = """
 if [ "$1" = --version ]; then echo "sgemm-worklog 0.1.0, commit {commit}"; exit; fi
 while [ "$1" != --out ]; do shift; done
@@ -181,25 +181,18 @@ def build(tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
-def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> Ended:
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = (), smi: str = "echo NVIDIA H200") -> Ended:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
-    fake(programs, "nvidia-smi", "echo NVIDIA H200")
+    fake(programs, "nvidia-smi", smi)
     folders = ("--build", tmp_path / "build", "--out", tmp_path / "out")
     path = f"{programs}:{os.environ['PATH']}"
     return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path)
 
 
-def without_a_gpu(tmp_path: Path, *options: str) -> Ended:
-    """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
-    fake(tmp_path, "nvidia-smi", "exit 9")
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    return ran(SCRIPTS / "measure_device.sh", "--build", tmp_path, *options, PATH=path)
-
-
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_measure_device_says_how_it_is_used(tmp_path, option):
-    done = without_a_gpu(tmp_path, option)
+    done = measure_device(tmp_path, option, smi=NO_GPU)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Measures everything that results/<device>/ holds")
@@ -219,16 +212,16 @@ def test_measure_device_says_how_it_is_used(tmp_path, option):
     ],
 )
 def test_measure_device_refuses_what_it_does_not_know(tmp_path, options, message):
-    done = without_a_gpu(tmp_path, *options)
+    done = measure_device(tmp_path, *options, smi=NO_GPU)
     assert done.stderr.startswith(message)
     assert done.returncode == (1 if "GPU" in message else 2)
-    assert not (tmp_path / "logs").exists()
+    assert not (tmp_path / "build" / "logs").exists()
 
 
 def test_every_step_of_measure_device_is_known(tmp_path):
     """Each default step has something to run: its name is a case of run_step."""
     text = (SCRIPTS / "measure_device.sh").read_text(encoding="utf-8")
-    steps = re.search(r"there are (.*)\n", without_a_gpu(tmp_path, "--steps", "foo").stderr)[1].split(", ")
+    steps = re.search(r"there are (.*)\n", measure_device(tmp_path, "--steps", "foo").stderr)[1].split(", ")
     body = text.partition("run_step() {")[2].partition("\n}\n")[0]
     assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
 
@@ -354,6 +347,31 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     assert broken.returncode == 2, broken.stderr
     assert "Charts:  none, for the reason above" in broken.stderr
     assert "Report:  /" in broken.stderr
+
+
+H100 = ROOT / "results" / "nvidia-h100-80gb-hbm3"
+
+
+def test_the_quick_start_leaves_a_folder_that_is_accepted(tmp_path, capsys):
+    """What the runner measured on an H100 stands for what it would measure here."""
+    smi = "case $* in *compute_cap*) echo 9.0 ;; *) echo NVIDIA H100 80GB HBM3 ;; esac"
+    copy = f'out="${{@: -1}}"\n[ ! -e "{H100}/${{out##*/}}" ] || cp "{H100}/${{out##*/}}" "$out"'
+    root = suite(tmp_path / "suite", copy, smi)
+    fake(root / "bin", "nvcc", "")
+    package = root / "library" / "python" / "sgemm"
+    package.mkdir(parents=True)
+    calibrate = f"import shutil, sys\nshutil.copy({str(H100 / 'calibration.txt')!r}, sys.argv[-1])"
+    (package / "__main__.py").write_text(calibrate, encoding="utf-8")
+    done = quick_start(root)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (root / "build" / "measurements").glob("*/*")
+    assert f"scripts/check_results.py build/{folder.relative_to(root / 'build')}" in done.stderr
+    assert folder.name == H100.name
+    assert {"cold.json", "calibration.txt", "charts"} <= {path.name for path in folder.iterdir()}
+    assert check_results.main([str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder}: every rule is kept\n"
+    edit(folder / "cold.json", lambda document: document["context"]["device"].update(multiprocessors=1))
+    assert check_results.main([str(folder)]) == 1, "its peaks follow from the multiprocessors"
 
 
 def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
