@@ -71,10 +71,10 @@ def run_cog(page: Path, functions: Functions, check: bool = True, diff: bool = F
     return cog.check_failed or page.read_text(encoding="utf-8") != before
 
 
-def calls(name: str, names: Iterable[str], pages: Iterable[Path] = ()) -> list[Call]:
+def calls(name: str, names: Iterable[str]) -> list[Call]:
     """Every call of one block in the pages; `names` are those of all blocks."""
     found: list[Call] = []
-    for page in pages or all_pages():
+    for page in all_pages():
 
         def record(*arguments, page: Path = page, **options) -> str:
             found.append(Call(page, arguments, options))
