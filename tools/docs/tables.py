@@ -22,6 +22,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -63,9 +64,8 @@ def merged(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
 
 def table_by_mode(head: str, rows: Sequence[Sequence[str]]) -> str:
     """Rows with a cell for each of programs.MODES. A mode that no program ran has no column."""
-    ran = [column for column in range(1, len(programs.MODES) + 1) if any(row[column] for row in rows)]
-    names = ["", *programs.MODES.values()]
-    return table([head, *(names[i] for i in ran)], [[row[0], *(row[i] for i in ran)] for row in rows])
+    titles = [head, *programs.MODES.values()]
+    return table_of(rows, {title: itemgetter(place) for place, title in enumerate(titles)}, sparse=True)
 
 
 def tflops(row: Row | None) -> str:
@@ -298,14 +298,11 @@ class Blocks:
     def sweep(self, *kernels: Kernel, file: str = "", errors: bool = False) -> str:
         """TFLOP/s, or relative errors, of the kernels over the sizes, of every kernel where none are named: of the cold
         sweep, or of squares in a file, which may be another device's ("../FOLDER/FILE")."""
+        found = squares(self._file(file)) if file else self._folders.cold
+        known = list(found.kernel.unique())
         if file:
-            found = squares(self._file(file))
-            self._demand([str(kernel) for kernel in kernels], list(found.kernel.unique()), file)
-            names = list(kernels)
-        else:
-            found = self._folders.cold
-            names = self._ids(kernels) if kernels else []
-        names = names or list(found.kernel.unique())
+            self._demand([str(kernel) for kernel in kernels], known, file)
+        names = (list(kernels) if file else self._ids(kernels)) if kernels else known
         sides = sorted(found.side.unique())
         cases = {(row.kernel, row.side): row for row in rows_of(found)}
         written = (lambda row: maybe(error_size, row and row.rel_err)) if errors else speed

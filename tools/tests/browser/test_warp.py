@@ -40,7 +40,7 @@ __global__ void one_warp(int M, int N, int K, const float* A, const float* B, fl
 # What the pictures draw has to have as many sectors and wavefronts as the executor has counted.
 DRAWN_OTHERWISE = """() => trace.requests.filter(({ place, access, sectors, wavefronts }) =>
   access !== null && (isShared(place) ? wavefrontsOf(access, place.kind === "shared_load") !== wavefronts
-                                      : sectorsOf(access) !== sectors)).length"""
+                                      : unitsOf(access, SECTOR).length !== sectors)).length"""
 
 
 def traced(folder: Path, kernel: str, *arguments: str) -> dict:

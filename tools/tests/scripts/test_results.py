@@ -2,42 +2,29 @@ import jsonschema
 import pytest
 
 from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
-from tools.results import (
-    SWEEP_FILES,
-    ResultsError,
-    crossover,
-    device_of,
-    least_samples,
-    load,
-    load_counters,
-    one,
-    parse_size,
-    pick,
-    read_file,
-    read_json,
-    size_text,
-)
+from tools import results
+from tools.results import ResultsError, crossover, device_of, load, load_counters, one, parse_size, pick, size_text
 
 
 def test_loads_all_files_of_a_device_in_chapter_order():
-    results = load(SYNTHETIC / name for name in SWEEP_FILES)
-    names = list(results.kernel.unique())
+    rows = load(SYNTHETIC / name for name in results.SWEEP_FILES)
+    names = list(rows.kernel.unique())
     chapters = [name for name in names if name[0].isdigit()]
     assert names[: len(chapters)] == chapters == sorted(chapters)
     assert names[len(chapters)] == "cublas"
     assert names[-2:] == ["cpu_blas", "cpu_naive"]
-    assert device_of(results)["name"] == "Synthetic GPU"
-    assert set(results.l2) == {"cold", "warm"}
-    assert set(results.time) == {"kernel", "end-to-end"}
+    assert device_of(rows)["name"] == "Synthetic GPU"
+    assert set(rows.l2) == {"cold", "warm"}
+    assert set(rows.time) == {"kernel", "end-to-end"}
 
 
 def test_picks_by_outcome_and_field():
-    results = load([SYNTHETIC / "cold.json"])
-    skipped = pick(results, "skipped")
+    rows = load([SYNTHETIC / "cold.json"])
+    skipped = pick(rows, "skipped")
     assert list(skipped.kernel) == ["cpu_naive"]
     assert skipped.tflops.isna().all()
-    assert one(results, kernel="cpu_naive", side=4096) is None
-    assert one(results, None, kernel="cpu_naive", side=4096).name == skipped.name.iloc[0]
+    assert one(rows, kernel="cpu_naive", side=4096) is None
+    assert one(rows, None, kernel="cpu_naive", side=4096).name == skipped.name.iloc[0]
 
 
 def test_quotes_the_smaller_ratio():
@@ -75,12 +62,12 @@ def test_transposed_products_and_batches_are_cases_of_their_own(edited):
         document["benchmarks"].append(document["benchmarks"][-1] | {"batch": 2})
 
     plain = one(load([SYNTHETIC / "cold.json"]), kernel="cublas", side=1024)
-    results = load([edited("cold.json", add_batches)])
-    rows = pick(results, kernel="cublas", m=1024)
+    rows = load([edited("cold.json", add_batches)])
+    rows = pick(rows, kernel="cublas", m=1024)
     layouts = ["", "2x:tn", "3x:tn", ":nt"]
     assert sorted(size_text(shape).replace("1024x1024x1024", "") for shape in rows["shape"]) == layouts
-    assert one(pick(results, kernel="cublas"), shape=(1024, 1024, 1024)).gflops == plain.gflops
-    assert len(pick(results, kernel="cublas", side=1024)) == 1
+    assert one(pick(rows, kernel="cublas"), shape=(1024, 1024, 1024)).gflops == plain.gflops
+    assert len(pick(rows, kernel="cublas", side=1024)) == 1
 
 
 def test_a_byte_order_mark_before_the_results_is_passed_over(tmp_path):
@@ -125,10 +112,10 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
 
         return change
 
-    results = load([edited("cold.json", repeat(["measured"] * 3))])
-    assert list(pick(results, None, kernel="01_naive").microseconds) == [200.0]
-    results = load([edited("cold.json", repeat(["measured", "incorrect", "measured"]))])
-    assert list(pick(results, None, kernel="01_naive").outcome) == ["incorrect"]
+    rows = load([edited("cold.json", repeat(["measured"] * 3))])
+    assert list(pick(rows, None, kernel="01_naive").microseconds) == [200.0]
+    rows = load([edited("cold.json", repeat(["measured", "incorrect", "measured"]))])
+    assert list(pick(rows, None, kernel="01_naive").outcome) == ["incorrect"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +171,10 @@ def test_crossover_is_interpolated_and_counts_from_the_right():
 @pytest.mark.parametrize("path", sorted(SYNTHETIC.glob("*.json")), ids=lambda path: path.name)
 def test_synthetic_results_match_the_schema(path):
     """Committed ones do so as scripts/check_results.py says."""
-    schema = jsonschema.Draft202012Validator(read_json(ROOT / "runner" / "record" / "results.schema.json"))
-    if read_file(path).is_results:
-        assert [f"{error.json_path}: {error.message}" for error in schema.iter_errors(read_json(path))] == []
+    schema = jsonschema.Draft202012Validator(results.read_json(ROOT / "runner" / "record" / "results.schema.json"))
+    if results.read_file(path).is_results:
+        assert [f"{error.json_path}: {error.message}" for error in schema.iter_errors(results.read_json(path))] == []
 
 
 def test_an_interval_of_the_median_takes_six_samples():
-    assert [least_samples(confidence) for confidence in (0.75, 0.9, 0.95)] == [3, 5, 6]
+    assert [results.least_samples(confidence) for confidence in (0.75, 0.9, 0.95)] == [3, 5, 6]
