@@ -25,10 +25,6 @@ def counts_file(size: int) -> str:
     return f"counts_{size}.json"
 
 
-def counters_file(size: int) -> str:
-    return COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json"
-
-
 class Pair(NamedTuple):
     counted: float | None
     measured: float | None
@@ -179,7 +175,7 @@ def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
 
 
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
-    path = counters_folder / counters_file(size)
+    path = counters_folder / (COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json")
     document = load_counters(path) if path.exists() else None
     cases = load_counts(counts_folder / counts_file(size), document)
     squares = tuple(case for case in cases if case.row.side == size)

@@ -322,9 +322,6 @@ def beside(field: str, unit: str = "") -> Callable[[Mapping], str]:
     return lambda row: f"{row['name']}  {significant(row[field])}{unit}"
 
 
-Written = Callable[[Mapping], str]  # of the last row of a line
-
-
 def lines(
     rows: Sequence[Mapping],
     look: Look,
@@ -332,7 +329,7 @@ def lines(
     y: Quantity,
     height: int,
     *below: Spec,
-    written: Written = itemgetter("name"),
+    written: Callable[[Mapping], str] = itemgetter("name"),  # of the last row of a line
     dashes: Mapping[str, list[float]] | None = None,
     widths: Mapping[str, float] | None = None,
     dots: bool = True,

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from opened import WIDTHS, Opened
-from synthetic import SYNTHETIC
+from synthetic import H200, SYNTHETIC
 from tools import ROOT
 from tools.plots import specs
 from tools.report import report
 
-H200 = ROOT / "results" / "nvidia-h200"
 OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"

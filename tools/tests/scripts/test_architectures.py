@@ -15,14 +15,10 @@ ARCHITECTURES = ["75", "80", "86", "89", "90a", "100", "120"]
 FOR_EVERY_GPU = ("16_fp16x3_mma", "17_int8x6_mma")
 
 
-def compute_capability(architecture: str) -> float:
-    return int(architecture.rstrip("a")) / 10
-
-
 def supported(kernel: dict) -> list[str]:
     """The architectures that the registry has for a chapter."""
     first, last = kernel["min_compute_capability"], kernel["max_compute_capability"]
-    return [a for a in ARCHITECTURES if float(first) <= compute_capability(a) <= float(last or "inf")]
+    return [a for a in ARCHITECTURES if float(first) <= int(a.rstrip("a")) / 10 <= float(last or "inf")]
 
 
 def chapters() -> list[tuple[str, list[str]]]:

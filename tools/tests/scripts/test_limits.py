@@ -4,12 +4,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import ROOT, SYNTHETIC, case, committed_results, on
+from conftest import SYNTHETIC, case, committed_results, on
+from synthetic import H200
 from tools import compare
 from tools.limits import implausible
 from tools.results import load, pick, read_file, read_json
-
-H200 = ROOT / "results" / "nvidia-h200"
 
 
 def of_case(kernel: str, size: int, name: str = "cold.json") -> tuple[dict, dict]:

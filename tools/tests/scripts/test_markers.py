@@ -1,4 +1,4 @@
-"""Numbers in prose: the markers that are filled in."""
+"""Numbers in prose: the markers that are filled in. What sources and results tell stands in fixtures/*_page.txt."""
 
 import shutil
 
@@ -21,12 +21,6 @@ def written(name: str, values: Values) -> str:
     result = pages.fill(f"It is <!--= {name} -->?<!--/--> there.", values.written)
     assert result.problems == []
     return result.text.partition("-->")[2].partition("<!--/-->")[0]
-
-
-def test_constants_are_those_of_the_sources(values):
-    """What results tell stands in fixtures/*_page.txt."""
-    assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
-    assert written("constant.WARM_UP_SECONDS@runner/timing/sampling.hpp", values) == "0.25"
 
 
 def test_files_of_a_device_may_be_measured_later(tmp_path):
