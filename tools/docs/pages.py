@@ -1,9 +1,5 @@
 """The pages of the documentation, README.md and docs/*.md, and what is filled in: blocks by cog, and numbers in prose.
-
-    <!-- [[[cog ladder(4096) ]]] -->
-    ...
-    <!-- [[[end]]] -->
-    12 runs at <!--= tflops.12.4096 -->228<!--/--> TFLOP/s.
+tables.py shows both.
 
 A block is a call of a function; what the function returns stands between the markers. A number is a value of values.py,
 which stands between a marker and its end, all on one line.

@@ -29,7 +29,6 @@ from statistics import geometric_mean
 import pandas as pd
 
 from tools import compare, counts, forms, needs, programs, results, turns
-from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counters import ratio
 from tools.counts import Pair
 from tools.docs import listing, pages
@@ -286,11 +285,11 @@ class Blocks:
         columns = [["", "compute capability", "SMs", "FP32 peak", "DRAM peak, TB/s", *kernels, "calibrated"]]
         for path in sorted(self._folders.path.parent.glob("*/cold.json")):
             cases = load([path])
-            gpu, file = results.device_of(cases), path.parent / CALIBRATION_FILE
+            gpu, file = results.device_of(cases), path.parent / results.CALIBRATION_FILE
             peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
             facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
-            calibrated = read_calibration(file)["date"][:10] if file.exists() else "none yet"
+            calibrated = results.read_calibration(file)["date"][:10] if file.exists() else "none yet"
             columns.append([*facts, f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}", *speeds, calibrated])
         head, *rows = zip(*columns, strict=True)
         return table(head, rows)
