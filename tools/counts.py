@@ -153,10 +153,6 @@ class Comparison:
     cases: tuple[Case, ...]
     counters_context: dict | None
 
-    @property
-    def context(self) -> dict:
-        return self.cases[0].row.context
-
     def case(self, kernel: str) -> Case:
         if found := next((case for case in self.cases if case.kernel == kernel), None):
             return found
