@@ -82,7 +82,7 @@ def case(document: dict | Path, kernel: str, size: int) -> dict:
 # Changes of documents.
 
 
-def on(kernel: str | None, size: int | None = None, *changes: Change, **fields) -> Change:
+def on(kernel: str | None, size: int | None = None, /, *changes: Change, **fields) -> Change:
     """Changes the cases of a kernel at one size or at all."""
 
     def change(document: dict) -> None:

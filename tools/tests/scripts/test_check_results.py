@@ -1,10 +1,11 @@
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, ran, refused
+from conftest import ROOT, Change, committed_results, context, device, edit, keep, on, protocol, ran, refused
 from synthetic import turn
 from tools import check_results
 from tools.results import without_times
@@ -96,22 +97,19 @@ def broken(folder: Path, capsys) -> list[str]:
     return lines if status else []
 
 
-def record(**values) -> Change:
-    """Changes the last record: chapter 12 at a size where it is fast."""
-    return lambda document: document["benchmarks"][-1].update(values)
+record = partial(on, "12_fp16x3", 4096)  # changes the last record, of a size where the chapter is fast
 
 
 def times_faster(factor: float) -> Change:
     """All times of the last record, with what follows from them."""
 
-    def change(document: dict) -> None:
-        last = document["benchmarks"][-1]
+    def change(last: dict) -> None:
         last["gflops"] *= factor
         last["vs_cublas"] *= factor
         last["time_us"]["median"] /= factor
         last["samples_us"] = [time / factor for time in last["samples_us"]]
 
-    return change
+    return record(change)
 
 
 def incorrect(document: dict) -> None:
@@ -123,7 +121,7 @@ def incorrect(document: dict) -> None:
 
 def at_its_end(**told: object) -> Change:
     """What the GPU tells after the last record."""
-    return lambda document: document["benchmarks"][-1]["telemetry"]["end"].update(told)
+    return record(lambda last: last["telemetry"]["end"].update(told))
 
 
 def hot_turn(document: dict) -> None:
@@ -165,7 +163,7 @@ def hot_turn(document: dict) -> None:
         (record(batch=2), "statistics", "gflops is "),
         (record(vs_cublas=9.0), "statistics", "vs_cublas is 9,"),
         (record(cublas_samples_us=[1.0]), "statistics", "samples and 1 of cuBLAS"),
-        (lambda d: d["benchmarks"][-1]["time_us"].update(median=1.0), "statistics", "time_us.median is 1,"),
+        (record(lambda last: last["time_us"].update(median=1.0)), "statistics", "time_us.median is 1,"),
         (record(kernel="cublas"), "statistics", "of itself"),
         (times_faster(4), "plausible", "multiply-adds of fp16 x 2 x 1980 MHz / 3 for each product"),
         (record(accuracy_class="fp32"), "plausible", "GFLOP at 66.91 TFLOP/s"),
@@ -222,7 +220,7 @@ def test_a_right_folder_keeps_every_rule(folder, capsys, changes):
 def test_the_library_multiplies_numbers_of_any_kind(folder, capsys):
     edit(folder / "cold.json", times_faster(1.2), record(accuracy_class="bf16_split", number=-1, kernel="libsgemm:any"))
     assert broken(folder, capsys) == []
-    edit(folder / "cold.json", record(number=11, kernel="11_bf16x6"))
+    edit(folder / "cold.json", on("libsgemm:any", number=11, kernel="11_bf16x6"))
     assert any("multiply-adds of bf16" in line for line in broken(folder, capsys))
 
 
