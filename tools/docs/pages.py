@@ -22,7 +22,6 @@ BEGINS_LINE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*<!--=")
 
 
 class Call(NamedTuple):
-    page: Path
     arguments: Sequence
     options: Mapping
 
@@ -70,12 +69,12 @@ def run_cog(page: Path, functions: Functions, check: bool = True, diff: bool = F
 def calls(name: str, names: Iterable[str]) -> list[Call]:
     """Every call of one block in the pages; `names` are those of all blocks."""
     found: list[Call] = []
+
+    def record(*arguments, **options) -> str:
+        found.append(Call(arguments, options))
+        return ""
+
     for page in all_pages():
-
-        def record(*arguments, page: Path = page, **options) -> str:
-            found.append(Call(page, arguments, options))
-            return ""
-
         run_cog(page, {**dict.fromkeys(names, lambda *_, **__: ""), name: record})
     return found
 

@@ -23,12 +23,10 @@ CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the s
 # From the synthetic results.
 UNDRAWN = ("percent_of_cublas_tensor", "time_with_copies", "other_kernels", "loss_curves", "scaling")
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
-TWO_GPUS = ROOT / "results" / "nvidia-h200-x2"
 COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (
     SYNTHETIC / f"{name}.json" for name in ("cold", "warm", "end-to-end", "counters", "accuracy", "energy", "sustained")
 )
 HILBERT = "07_warptile_hilbert"
-ANOTHER = device(name="Another GPU")
 DRAWN_WITH = "1.9.0.post1"  # of vl-convert, the committed charts
 
 
@@ -164,7 +162,7 @@ def test_throttled_points_are_hollow(edited):
 def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
     other = edited("cold.json", protocol(beta=1.0))
     assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other)
-    other = edited("cold.json", protocol(beta=0.0), ANOTHER)
+    other = edited("cold.json", protocol(beta=0.0), device(name="Another GPU"))
     assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
 
 
@@ -213,7 +211,7 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
 
 def test_a_line_is_of_one_number_of_gpus():
     """A kernel on one GPU and on two, and another on two alone."""
-    rows = plot.load([TWO_GPUS / f"{name}.json" for name in ("one-gpu", "two-gpus")])
+    rows = plot.load([ROOT / "results" / "nvidia-h200-x2" / f"{name}.json" for name in ("one-gpu", "two-gpus")])
     sweep = plot.Source(rows[(rows.gpus == 2) | (rows.kernel != "14_many_gpus:fp16x3")]).sweep()
     drawn = {kernel: set(of_kernel.gpus) for kernel, of_kernel in sweep.groupby("kernel") if "many_gpus" in kernel}
     assert drawn == {"14_many_gpus": {1}, "14_many_gpus:bf16x6": {1}, "14_many_gpus:fp16x3": {2}}
