@@ -9,11 +9,6 @@ from tools.docs.tables import tiles_on_pages
 from tools.results import ResultsError
 
 
-@pytest.fixture
-def synthetic_comparison() -> counts.Comparison:
-    return compare(SYNTHETIC, SYNTHETIC, 4096)
-
-
 def test_counts_stand_beside_what_was_measured(synthetic, edited):
     stores = GLOBAL["global store requests"].metric
     edited("counters.json", lambda document: document["kernels"]["01_naive"].pop(stores))
@@ -28,16 +23,16 @@ def test_counts_stand_beside_what_was_measured(synthetic, edited):
     assert wavefronts == Pair(1.0, pytest.approx(1.2003, abs=1e-4))
 
 
-def test_asynchronous_copies_are_global_loads(synthetic_comparison):
-    warptile = synthetic_comparison.case("07_warptile_hilbert")
+def test_asynchronous_copies_are_global_loads():
+    warptile = compare(SYNTHETIC, SYNTHETIC, 4096).case("07_warptile_hilbert")
     assert warptile.counts["global_loads"]["requests"] == 0
     assert warptile.pair(GLOBAL["global load requests"]).difference == pytest.approx(0, abs=1e-6)
     made = {title for title, (pair, _) in counts.quantities(warptile).items() if pair.counted is not None}
     assert {"shared load requests", "asynchronous copy requests"} < made and "shared store requests" not in made
 
 
-def test_the_nearer_schedule_counts(synthetic_comparison):
-    naive = synthetic_comparison.case("01_naive")
+def test_the_nearer_schedule_counts():
+    naive = compare(SYNTHETIC, SYNTHETIC, 4096).case("01_naive")
     assert naive.dram("in_step").difference == pytest.approx(-0.0434, abs=1e-4)
     assert naive.dram("in_turn").difference == pytest.approx(0.8448, abs=1e-4)
     assert naive.nearest_dram == naive.dram("in_step")

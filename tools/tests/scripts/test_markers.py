@@ -12,11 +12,6 @@ from tools.docs.values import Values
 COLD = SYNTHETIC / "cold.json"
 
 
-@pytest.fixture
-def values() -> Values:
-    return Values(tables.Folders(SYNTHETIC, SYNTHETIC))
-
-
 def written(name: str, values: Values) -> str:
     result = pages.fill(f"It is <!--= {name} -->?<!--/--> there.", values.written)
     assert result.problems == []
@@ -35,7 +30,8 @@ def test_files_of_a_device_may_be_measured_later(tmp_path):
     assert written("tflops.5.4096@other_board/cold", values) == written("tflops.5.4096", values)
 
 
-def test_what_has_a_page_and_no_results_is_not_measured(values, monkeypatch):
+def test_what_has_a_page_and_no_results_is_not_measured(monkeypatch):
+    values = Values(tables.Folders(SYNTHETIC, SYNTHETIC))
     monkeypatch.setattr(pages, "has_page", lambda kernel: kernel in (99, "99_new"))
     assert written("tflops.99.4096", values) == values_module.NOT_MEASURED
     assert written("of_cublas.99_new.4096 as times", values) == values_module.NOT_MEASURED

@@ -7,21 +7,13 @@ from tools import programs
 from tools.results import ResultsError
 
 
-def gpt(milliseconds, loss=2.0):
-    return {"step_ms": [900.0, *[milliseconds] * 3], "loss": [9.0, loss], "device_used_bytes": 24e9}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    of_mode = [("cublas", gpt(400.0)), *(("normwise", gpt(step, 2.5)) for step in (160.0, 100.0, 200.0))]
-    write_runs(tmp_path / "curves.json", *of_mode, ("componentwise", None))
-    return tmp_path
-
-
-def test_the_gain_of_a_mode_is_a_ratio_of_times_in_the_training_whose_losses_are_shown(folder):
-    assert programs.gain(folder, "normwise") == pytest.approx(2.5)
+def test_the_gain_of_a_mode_is_a_ratio_of_times_in_the_training_whose_losses_are_shown(tmp_path):
+    steps = [("cublas", 400.0), ("normwise", 160.0), ("normwise", 100.0), ("normwise", 200.0)]
+    of_modes = [(mode, {"step_ms": [900.0, *[milliseconds] * 3]}) for mode, milliseconds in steps]
+    write_runs(tmp_path / "curves.json", *of_modes, ("componentwise", None))
+    assert programs.gain(tmp_path, "normwise") == pytest.approx(2.5)
     with pytest.raises(ResultsError, match=r"curves\.json has no run of tf32 beside cublas"):
-        programs.gain(folder, "tf32")
+        programs.gain(tmp_path, "tf32")
 
 
 def test_distance_of_losses_from_those_of_cublas(tmp_path):
