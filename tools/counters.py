@@ -244,7 +244,6 @@ def launches_of(record: dict, output: str) -> list[dict]:
 
 
 def document_of(context: dict, profiles: dict[str, list[dict]], profiler: Profiler, size: int) -> dict:
-    """What was found, by kernel."""
     document = {"schema_version": 1, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
     for kernel, launches in profiles.items():
         launch = max(launches, key=lambda launch: launch["derived"]["time_us"] or 0)

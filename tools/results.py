@@ -440,7 +440,6 @@ def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.
 
 
 def squares(cases: pd.DataFrame) -> pd.DataFrame:
-    """The products of square matrices."""
     return cases.dropna(subset="side").astype({"side": int})
 
 

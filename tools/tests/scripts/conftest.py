@@ -95,7 +95,6 @@ def on(kernel: str | None, size: int | None = None, /, *changes: Change, **field
 
 
 def every(*changes: Change, **fields) -> Change:
-    """Changes all cases."""
     return on(None, None, *changes, **fields)
 
 

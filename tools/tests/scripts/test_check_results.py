@@ -90,7 +90,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def broken(folder: Path, capsys) -> list[str]:
-    """The lines about broken rules."""
     status = check_results.main([str(folder)])
     lines = capsys.readouterr().out.splitlines()
     assert status == (1 if lines != [f"{folder}: every rule is kept"] else 0)
