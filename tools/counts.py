@@ -161,8 +161,6 @@ class Comparison:
 
 def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
     """The counted kernels of a results file, in the order of the chapters, beside their counters."""
-    if not path.exists():
-        raise ResultsError(f"there is no {path}")
     kernels = measured["kernels"] if measured else {}
     rows = rows_of(pick(load([path]), "counted"))
     if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
