@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, committed_results, context, device, edit, keep, on, protocol, ran, refused
+from conftest import ROOT, Change, committed_results, context, device, edit, every, keep, on, protocol, ran, refused
 from synthetic import turn
 from tools import check_results
 from tools.results import without_times
@@ -193,12 +193,7 @@ def test_the_sweep_of_another_board_has_the_same_protocol(folder, capsys):
 
 
 def test_errors_need_no_proof_where_none_is_promised(folder, capsys):
-    def promise(document: dict) -> None:
-        for record in document["benchmarks"]:
-            if record.get("accuracy"):
-                record["accuracy"]["promised"] = True
-
-    edit(folder / "accuracy.json", promise)
+    edit(folder / "accuracy.json", every(lambda record: record.get("accuracy", {}).update(promised=True)))
     (line,) = broken(folder, capsys)
     assert "accuracy.json: verified: " in line
 

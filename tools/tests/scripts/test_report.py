@@ -104,10 +104,8 @@ def test_protocols_stay_apart(edited, tmp_path):
 
 
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
-    def slower(record: dict) -> None:
-        record["samples_us"] = [2 * us for us in record["samples_us"]]
-
-    new = edited("cold.json", on("06_coarse_2d", 4096, slower))
+    slower = on("06_coarse_2d", 4096, lambda record: record.update(samples_us=[2 * us for us in record["samples_us"]]))
+    new = edited("cold.json", slower)
     (pair,) = written(tmp_path, COLD, new)["pairs"]
     shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
     assert shown["ratio"] == pytest.approx(0.5)

@@ -1,4 +1,5 @@
 import jsonschema
+import pandas as pd
 import pytest
 
 from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
@@ -101,21 +102,17 @@ def test_what_is_no_single_size_is_refused(text):
 
 
 def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited):
-    def repeat(outcomes: list[str]):
-        def change(document: dict) -> None:
-            original = case(document, "01_naive", 256)
-            copies = []
-            for index, outcome in enumerate(outcomes):
-                copy = {**original, "repetition_index": index, "outcome": outcome}
-                copies.append({**copy, "time_us": {**original["time_us"], "median": 100.0 * (index + 1)}})
-            document["benchmarks"] = copies
+    def repeated(*outcomes: str) -> pd.DataFrame:
+        copies = []
+        for index, outcome in enumerate(outcomes):
+            copy = case(SYNTHETIC / "cold.json", "01_naive", 256) | {"repetition_index": index, "outcome": outcome}
+            copy["time_us"]["median"] = 100.0 * (index + 1)
+            copies.append(copy)
+        path = edited("cold.json", lambda document: document.update(benchmarks=copies))
+        return pick(load([path]), None, kernel="01_naive")
 
-        return change
-
-    rows = load([edited("cold.json", repeat(["measured"] * 3))])
-    assert list(pick(rows, None, kernel="01_naive").microseconds) == [200.0]
-    rows = load([edited("cold.json", repeat(["measured", "incorrect", "measured"]))])
-    assert list(pick(rows, None, kernel="01_naive").outcome) == ["incorrect"]
+    assert list(repeated("measured", "measured", "measured").microseconds) == [200.0]
+    assert list(repeated("measured", "incorrect", "measured").outcome) == ["incorrect"]
 
 
 @pytest.mark.parametrize(
