@@ -8,10 +8,9 @@ Needs CuPy and an NVIDIA GPU.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import lacks, need, positive, write_results
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -38,22 +37,20 @@ def measure(cupy, size: int, repeats: int) -> dict:
     return {"ms": ms, "tflops": 2e-9 * size**3 / ms, "error": error}
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
     cupy = need("cupy", "cupy-cuda13x")
     try:
         cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        print(f"cupy_matmul.py needs a GPU that CuPy can use: {error}", file=sys.stderr)
-        return 2
+        lacks(f"a GPU that CuPy can use: {error}")
     cupy.random.seed(1)
     results = {}
     for size in options.sizes:
         results[str(size)] = result = measure(cupy, size, options.repeats)
         print(f"{size:6}: {result['ms']:8.3f} ms {result['tflops']:6.1f} TFLOP/s, relative error {result['error']:.2e}")
     write_results(options.out, cupy, {"sizes": results})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,6 +8,13 @@ import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
+
+
+def lacks(what: str) -> NoReturn:
+    """Ends a program that can not run here."""
+    print(f"{Path(sys.argv[0]).name} needs {what}", file=sys.stderr)
+    sys.exit(2)
 
 
 def need(package: str, install: str) -> ModuleType:
@@ -15,8 +22,13 @@ def need(package: str, install: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        print(f"{Path(sys.argv[0]).name} needs {package}: pip install {install} ({error})", file=sys.stderr)
-        sys.exit(2)
+        lacks(f"{package}: pip install {install} ({error})")
+
+
+def need_torch() -> ModuleType:
+    """PyTorch, with a GPU that it can use."""
+    torch = need("torch", "torch")
+    return torch if torch.cuda.is_available() else lacks("a GPU that PyTorch can use")
 
 
 def write_results(path: Path | None, package: ModuleType, values: dict) -> None:

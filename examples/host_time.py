@@ -9,11 +9,10 @@ nothing waits for it within a round.
 
 import argparse
 import statistics
-import sys
 import time
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import need, need_torch, positive, write_results
 
 CALLS = 40  # of a round: few enough that the GPU's queue takes them all
 
@@ -39,12 +38,9 @@ def round_us(torch, a, b, out) -> dict[str, float]:
     return times
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("host_time.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     sgemm_torch = need("sgemm.torch", "./library/python")
     results = {}
     for size in options.sizes:
@@ -62,8 +58,7 @@ def main() -> int:
         for name, us in results[str(size)].items():
             print(f"{size:6} {name:16} {us:6.2f} us")
     write_results(options.out, torch, {"host_us": results})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

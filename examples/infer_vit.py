@@ -15,10 +15,9 @@ import argparse
 import copy
 import itertools
 import statistics
-import sys
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import need, need_torch, positive, write_results
 
 PATCH, IMAGE, CLASSES = 16, 224, 1000
 
@@ -61,12 +60,9 @@ def make_model(torch, options: argparse.Namespace):
     return Vit().cuda().eval()
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("infer_vit.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     model = make_model(torch, options)
     in_fp64 = copy.deepcopy(model).double()
@@ -87,8 +83,7 @@ def main() -> int:
     times = [before.elapsed_time(after) for before, after in itertools.pairwise(events)]
     print(f"median batch {statistics.median(times):.1f} ms, relative error of the scores {error:.2e}")
     write_results(options.out, torch, {"batch_ms": times, "error": error})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,11 +8,10 @@ Needs JAX, an NVIDIA GPU, and libsgemm with its library for JAX.
 
 import argparse
 import statistics
-import sys
 import time
 from pathlib import Path
 
-from example_results import need, positive, write_json
+from example_results import lacks, need, positive, write_json
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -43,12 +42,11 @@ def measure(jax, product, size: int, repeats: int) -> dict:
     return {"ms": ms, "tflops": 2e-9 * size**3 / ms, "error": error}
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
     jax = need("jax", "jax[cuda13]")
     if jax.default_backend() != "gpu":
-        print("jax_matmul.py needs a GPU that JAX can use", file=sys.stderr)
-        return 2
+        lacks("a GPU that JAX can use")
     sgemm_jax = need("sgemm.jax", "./library/python")
     results = {}
     for size in options.sizes:
@@ -65,8 +63,7 @@ def main() -> int:
             print(f"{size:6} {name:22} {speed}, error {result['error']:.1e}")
     if options.out:
         write_json(options.out, {"sizes": results, "jax": jax.__version__, "device": jax.devices()[0].device_kind})
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

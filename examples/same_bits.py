@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 import train_gpt
-from example_results import need, write_results
+from example_results import need, need_torch, write_results
 
 MODES = ("cublas", "fp32", "componentwise", "normwise", "rowwise", "reproducible")
 TRITON_MODES = ("triton-ieee", "triton-tf32x3", "triton-tf32")
@@ -191,10 +191,7 @@ def summary(names: list[str]) -> str:
 
 def main() -> int:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("same_bits.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     modes = {name: Mode(torch, name) for name in options.modes}
     results = {}
     for name, mode in modes.items():

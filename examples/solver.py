@@ -15,10 +15,9 @@ Needs PyTorch and an NVIDIA GPU.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import need_torch, positive, write_results
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -63,12 +62,9 @@ def newton(torch, size: int, steps: int) -> dict:
     return {"residuals": residuals}
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("solver.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     result = {"gram": gram(torch, options.size), "newton": newton(torch, options.size, options.steps)}
@@ -78,8 +74,7 @@ def main() -> int:
     )
     print(f"Newton's iteration: residual {min(result['newton']['residuals']):.2e}")
     write_results(options.out, torch, result)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

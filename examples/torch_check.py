@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import need_torch, positive, write_results
 
 LIMIT = 2.0**-21
 SOLVE_LIMIT = 1e-4  # residuals of linalg, whose matrices have condition numbers up to some thousands
@@ -124,10 +124,7 @@ def solves(torch, size: int) -> dict:
 
 def main() -> int:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("torch_check.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = options.tf32
     checked = {name: check(torch, *case) for name, case in cases(torch, options.size).items()}

@@ -10,10 +10,9 @@ each of 2048 words has four successors, which are equally likely. A model that h
 
 import argparse
 import itertools
-import sys
 from pathlib import Path
 
-from example_results import need, positive, write_results
+from example_results import need_torch, positive, write_results
 
 SUCCESSORS = 4
 
@@ -128,12 +127,9 @@ def train(torch, options: argparse.Namespace) -> dict:
     }
 
 
-def main() -> int:
+def main() -> None:
     options = parse()
-    torch = need("torch", "torch")
-    if not torch.cuda.is_available():
-        print("train_gpt.py needs a GPU that PyTorch can use", file=sys.stderr)
-        return 2
+    torch = need_torch()
     result = train(torch, options)
     settled = sorted(result["step_ms"][len(result["step_ms"]) // 4 :])
     print(
@@ -142,8 +138,7 @@ def main() -> int:
     )
     settings = {name: value for name, value in vars(options).items() if name != "out"}
     write_results(options.out, torch, settings | result)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

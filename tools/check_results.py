@@ -8,8 +8,6 @@ descriptions. A folder is read with the folders in it; charts are not looked at.
 Exit status: 0 no rule is broken, 1 some rule is, 2 bad input or a missing Python package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -21,10 +19,9 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from tools import ROOT, needs, results
-from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.fleet import folder_name, slug
 from tools.limits import flops, implausible, multiply_adds
-from tools.results import ResultsError, load_counters, protocol_differences, read_file, read_json
+from tools.results import CALIBRATION_FILE, ResultsError, load_counters, protocol_differences, read_file, read_json
 
 COUNTS_FOLDER = "cpu-executor"  # what the executor counts does not depend on the CPU
 SHOWN = 3  # messages of one rule and file; the others are counted
@@ -257,7 +254,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[Fault]:
     try:
         file = read_file(path) if path.name != CALIBRATION_FILE else None
         if file is None or file.kind == "counters":
-            device = load_counters(file)["context"]["device"] if file else read_calibration(path)["key.device"]
+            device = load_counters(file)["context"]["device"] if file else results.read_calibration(path)["key.device"]
             yield from (Fault(path, "names", message) for message in wrong_folder(slug(device), folder))
         elif file.kind == "list":
             return

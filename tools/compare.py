@@ -33,8 +33,6 @@ same. Another driver or number of samples is a warning.
 Exit status: 0 nothing fails, 1 some case or file fails, 2 bad input.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Sequence

@@ -13,8 +13,6 @@ what is derived for each, with its function. The file takes nothing but Python's
 Exit status: 0 every kernel was profiled, 1 some could not be, 2 bad input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json
@@ -246,7 +244,6 @@ def launches_of(record: dict, output: str) -> list[dict]:
 
 
 def document_of(context: dict, profiles: dict[str, list[dict]], profiler: Profiler, size: int) -> dict:
-    """What was found, by kernel."""
     document = {"schema_version": 1, "context": {}, "kernels": {}, "derived": {}, "launches": {}}
     for kernel, launches in profiles.items():
         launch = max(launches, key=lambda launch: launch["derived"]["time_us"] or 0)

@@ -4,8 +4,6 @@ The counts are those of the source: every access that it makes is one. The GPU e
 join accesses to neighbouring addresses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +23,6 @@ DRAM_BAR = 0.25  # how far the bytes from DRAM may be, where the matrices are la
 
 def counts_file(size: int) -> str:
     return f"counts_{size}.json"
-
-
-def counters_file(size: int) -> str:
-    return COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json"
 
 
 class Pair(NamedTuple):
@@ -159,10 +153,6 @@ class Comparison:
     cases: tuple[Case, ...]
     counters_context: dict | None
 
-    @property
-    def context(self) -> dict:
-        return self.cases[0].row.context
-
     def case(self, kernel: str) -> Case:
         if found := next((case for case in self.cases if case.kernel == kernel), None):
             return found
@@ -171,8 +161,6 @@ class Comparison:
 
 def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
     """The counted kernels of a results file, in the order of the chapters, beside their counters."""
-    if not path.exists():
-        raise ResultsError(f"there is no {path}")
     kernels = measured["kernels"] if measured else {}
     rows = rows_of(pick(load([path]), "counted"))
     if not (cases := tuple(Case(row, kernels.get(row.kernel, {})) for row in rows)):
@@ -181,7 +169,7 @@ def load_counts(path: Path, measured: dict | None = None) -> tuple[Case, ...]:
 
 
 def compare(counts_folder: Path, counters_folder: Path, size: int) -> Comparison:
-    path = counters_folder / counters_file(size)
+    path = counters_folder / (COUNTERS_FILE if size == USUAL_SIZE else f"counters_{size}.json")
     document = load_counters(path) if path.exists() else None
     cases = load_counts(counts_folder / counts_file(size), document)
     squares = tuple(case for case in cases if case.row.side == size)

@@ -4,8 +4,6 @@ A board is one piece of hardware, and a device is a model. Results do not name t
 stands for one board.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

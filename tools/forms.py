@@ -1,7 +1,5 @@
 """How numbers are written, in tables and in prose."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -122,10 +120,8 @@ NAMED_FORMS: dict[str, Callable] = {
     "stalls": stalls,
 }
 
-COUNTER_ROWS_FILE = ROOT / "tools" / "counter_rows.json"
-
 # Titles, fields of counters.json and forms.
 COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(
     (title, field, NAMED_FORMS[form])
-    for title, field, form in json.loads(COUNTER_ROWS_FILE.read_text(encoding="utf-8"))["rows"]
+    for title, field, form in json.loads((ROOT / "tools" / "counter_rows.json").read_text(encoding="utf-8"))["rows"]
 )

@@ -1,7 +1,5 @@
 """What no kernel can beat: the limits of runner/judge/limits.hpp, from what a results file says of the GPU."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache

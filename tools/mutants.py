@@ -17,8 +17,6 @@ and is emptied where it did not. Commit it.
 Exit status: 0 all were found, 1 some were missed or are stale, 2 bad input.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import hashlib

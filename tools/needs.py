@@ -1,7 +1,5 @@
 """Whatever a command lacks ends it with one line instead of a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

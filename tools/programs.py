@@ -1,7 +1,5 @@
 """Programs with cuBLAS and with libsgemm in front of it: the files that examples/measure.py wrote."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path

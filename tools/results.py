@@ -6,8 +6,6 @@ record has the times of cuBLAS beside it, so that the table has cuBLAS also wher
 Cases without numbers are left out, and a warning says so.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -33,6 +31,7 @@ SCHEMA = "runner/record/results.schema.json"
 COUNTERS_VERSION = 1
 PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a record names none
 SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
+NUMBERS = re.compile(r"[-+.\de]+( [-+.\de]+)*")  # no nan
 CONFIDENCE = 0.95  # of intervals, where a file does not say
 UNKNOWN = "unknown GPU"  # of a file that does not name it
 
@@ -49,14 +48,10 @@ FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at 
 DEVICE_FILES = (*SWEEP_FILES, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)
 LIBRARY_FILE = "library_shapes.csv"  # of library/tests/benchmarks/library_benchmark: a row for a product and accuracy
 LATER_FILES = (*DEVICE_FILES[1:], OTHER_BOARD_FILE, FIRST_BOARD_FILE, LIBRARY_FILE)  # which may not be written yet
+CALIBRATION_FILE = "calibration.txt"  # as `python -m sgemm calibrate` writes it
 OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of public repositories:
-REPOSITORIES = (
-    "siboehm/SGEMM_CUDA",
-    "leimao/CUDA-GEMM-Optimization",
-    "xlite-dev/LeetCUDA",
-    "salykova/sgemm.cu",
-    "lawmurray/gpu-gemm",
-)
+REPOSITORIES = ("siboehm/SGEMM_CUDA", "leimao/CUDA-GEMM-Optimization", "xlite-dev/LeetCUDA", "salykova/sgemm.cu")
+REPOSITORIES += ("lawmurray/gpu-gemm",)
 
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
@@ -445,7 +440,6 @@ def pick(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> pd.
 
 
 def squares(cases: pd.DataFrame) -> pd.DataFrame:
-    """The products of square matrices."""
     return cases.dropna(subset="side").astype({"side": int})
 
 
@@ -509,6 +503,20 @@ def load_counters(path: Path | str | File) -> dict:
         reads = f"this script reads {COUNTERS_VERSION}"
         raise ResultsError(f"can not use {path}: its schema_version is {version!r}, {reads}")
     return document
+
+
+def read_calibration(path: Path) -> dict[str, str]:
+    """What its lines tell, by their first words. Raises ResultsError for a file that is no whole calibration."""
+    first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+    if first != "libsgemm calibration 1" or not lines or lines[-1] != "end":
+        raise ResultsError(f"{path} is no whole calibration")
+    told = [line.partition(" ")[::2] for line in lines[:-1]]
+    for name, value in told:
+        if name != "date" and not name.startswith("key.") and not NUMBERS.fullmatch(value):
+            raise ResultsError(f"{path} has no numbers in '{name} {value}'")
+    if not {"date", "key.device", "key.multiprocessors", "cublas"} <= dict(told).keys():
+        raise ResultsError(f"{path} does not say what it is of")
+    return dict(told)
 
 
 def require_measured(folder: Path, file: str) -> Path:

@@ -2,8 +2,6 @@
 run passed at which commit (tests/record.json).
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import functools
@@ -266,14 +264,12 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
     counts: dict[str, Counter] = {}
     missing = []
     for build in builds:
-        tests = ctests(build)
+        left_out = [] if everything else unreached_tests(build)
+        tests = {name: program for name, program in ctests(build).items() if name not in left_out}
         of_file = {file: ran_in(file) for file in sorted((build / "ran").glob("*"))}
         done = {name: outcome for outcomes in of_file.values() for name, outcome in outcomes.items()}
         of_tests = [outcomes.values() for file, outcomes in of_file.items() if file.suffix != ".junit"]
         counts[f"ctest {build.name}"] = Counter(itertools.chain.from_iterable(of_tests))
-        if not everything:
-            unreached = {build / target for target in programs_unreached(build)}
-            tests = {name: program for name, program in tests.items() if program not in unreached}
         begun = {program for name, program in tests.items() if done.get(name) != "skipped"}
         left = {*tests, *(name for program in begun for name in gtests_of(program))} - done.keys()
         has_to_run_all = everything and build == builds[0]
@@ -345,8 +341,6 @@ def main() -> None:
     paths = [Path(name).resolve() for name in options.names]
     if options.what == "age":
         print(age(), file=sys.stderr)
-    elif options.what == "folder":
-        print(folder_of(options.names[0]))
     elif options.what == "record":
         write_record(paths[0])
     elif options.what == "some":
@@ -360,7 +354,8 @@ def main() -> None:
             print(f"DID NOT RUN: {name}")
         sys.exit(1 if missing else 0)
     else:
-        lists = {"seed": lambda: [seed()], "host-tests": lambda: host_tests(*paths)}
+        lists = {"seed": lambda: [seed()], "folder": lambda: [folder_of(*options.names)]}
+        lists["host-tests"] = lambda: host_tests(*paths)
         lists |= {"targets": lambda: targets_reached(*paths), "unreached": lambda: unreached_tests(*paths)}
         lists["tidy"] = lambda: to_tidy(options.everything)
         lists["reached"] = lambda: [*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]

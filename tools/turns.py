@@ -1,8 +1,6 @@
 """What a turn tells over its time. A turn has the launches of one kernel back to back, of runner --energy or --sustain,
 in batches whose times are known, and a trace of what the GPU reported meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,10 +18,10 @@ def speeds(turn: Mapping, flops: float, edges: np.ndarray) -> np.ndarray:
     return np.diff(np.interp(edges, ends, launches)) / np.diff(edges) * flops / 1e12
 
 
-def ends_of(turn: Mapping, flops: float, seconds: float = 1.0) -> tuple[float, float]:
+def ends_of(turn: Mapping, flops: float) -> tuple[float, float]:
     """TFLOP/s in the first and in the last second of a turn; of all of it where it is shorter."""
     whole = sum(turn["batch_us"]) / 1e6
-    part = min(seconds, whole)
+    part = min(1.0, whole)
     first, last = (speeds(turn, flops, np.array(edges))[0] for edges in ((0, part), (whole - part, whole)))
     return float(first), float(last)
 

@@ -9,8 +9,6 @@ page of any kernel.
 Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -5,8 +5,6 @@ Every file is executed twice, checked and unchecked, on a ragged product with be
 The table goes to tests/wrong_kernels/README.md; --check compares it with what is there instead.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -36,16 +34,10 @@ run differs from double precision.
 """
 
 # Races between blocks: which comes first in an unchecked run depends on what else the processors do.
-BY_CHANCE = {
-    "arrives_before_writing.cu",
-    "cleared_by_one_block.cu",
-    "no_fence_between_blocks.cu",
-    "split_without_atomics.cu",
-}
+BY_CHANCE = {"arrives_before_writing.cu", "cleared_by_one_block.cu"}
+BY_CHANCE |= {"no_fence_between_blocks.cu", "split_without_atomics.cu"}
 # Why a wrong kernel is found by neither. Every such kernel has a reason.
-PASSES = {
-    "index_overflows.cu": "the sizes at which it goes wrong take too long on the CPU",
-}
+PASSES = {"index_overflows.cu": "the sizes at which it goes wrong take too long on the CPU"}
 
 
 def changed(text: str, hunks: list[str], file: str) -> str:

@@ -6,8 +6,6 @@ A test is one run of the runner. It passes if the runner verified every case, an
 results of the same device allow. Whatever the runner wrote is kept, of failed runs as well.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Lines of a source file, for the block `code` on a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

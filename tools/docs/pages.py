@@ -1,15 +1,9 @@
 """The pages of the documentation, README.md and docs/*.md, and what is filled in: blocks by cog, and numbers in prose.
-
-    <!-- [[[cog ladder(4096) ]]] -->
-    ...
-    <!-- [[[end]]] -->
-    12 runs at <!--= tflops.12.4096 -->228<!--/--> TFLOP/s.
+tables.py shows both.
 
 A block is a call of a function; what the function returns stands between the markers. A number is a value of values.py,
 which stands between a marker and its end, all on one line.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +22,6 @@ BEGINS_LINE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)*<!--=")
 
 
 class Call(NamedTuple):
-    page: Path
     arguments: Sequence
     options: Mapping
 
@@ -73,15 +66,15 @@ def run_cog(page: Path, functions: Functions, check: bool = True, diff: bool = F
     return cog.check_failed or page.read_text(encoding="utf-8") != before
 
 
-def calls(name: str, names: Iterable[str], pages: Iterable[Path] = ()) -> list[Call]:
+def calls(name: str, names: Iterable[str]) -> list[Call]:
     """Every call of one block in the pages; `names` are those of all blocks."""
     found: list[Call] = []
-    for page in pages or all_pages():
 
-        def record(*arguments, page: Path = page, **options) -> str:
-            found.append(Call(page, arguments, options))
-            return ""
+    def record(*arguments, **options) -> str:
+        found.append(Call(arguments, options))
+        return ""
 
+    for page in all_pages():
         run_cog(page, {**dict.fromkeys(names, lambda *_, **__: ""), name: record})
     return found
 

@@ -15,8 +15,6 @@ says that it was not measured.
 Exit status: 0 fine, 1 stale (with --check), 2 bad input.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -24,13 +22,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from statistics import geometric_mean
 
 import pandas as pd
 
 from tools import compare, counts, forms, needs, programs, results, turns
-from tools.calibration import CALIBRATION_FILE, read_calibration
 from tools.counters import ratio
 from tools.counts import Pair
 from tools.docs import listing, pages
@@ -65,9 +63,8 @@ def merged(rows: Iterable[tuple[str, Sequence[str]]]) -> list[list[str]]:
 
 def table_by_mode(head: str, rows: Sequence[Sequence[str]]) -> str:
     """Rows with a cell for each of programs.MODES. A mode that no program ran has no column."""
-    ran = [column for column in range(1, len(programs.MODES) + 1) if any(row[column] for row in rows)]
-    names = ["", *programs.MODES.values()]
-    return table([head, *(names[i] for i in ran)], [[row[0], *(row[i] for i in ran)] for row in rows])
+    titles = [head, *programs.MODES.values()]
+    return table_of(rows, {title: itemgetter(place) for place, title in enumerate(titles)}, sparse=True)
 
 
 def tflops(row: Row | None) -> str:
@@ -228,11 +225,6 @@ class Blocks:
             kind = NotMeasured if all(map(pages.has_page, missing)) else ResultsError
             raise kind(f"{file} holds nothing about {', '.join(missing)}; it has {', '.join(known)}")
 
-    def _file(self, name: str) -> pd.DataFrame:
-        """One results file, every outcome; before there is one, the block says so."""
-        require_measured(self._folders.path, name)
-        return self._folders.file(name)
-
     def _linked(self, kernel: str) -> str:
         """The kernel's name, as a link to its chapter's page where there is one that is not this page."""
         target = pages.ROOT / "docs" / f"{kernel.partition(':')[0]}.md"
@@ -288,11 +280,11 @@ class Blocks:
         columns = [["", "compute capability", "SMs", "FP32 peak", "DRAM peak, TB/s", *kernels, "calibrated"]]
         for path in sorted(self._folders.path.parent.glob("*/cold.json")):
             cases = load([path])
-            gpu, file = results.device_of(cases), path.parent / CALIBRATION_FILE
+            gpu, file = results.device_of(cases), path.parent / results.CALIBRATION_FILE
             peak = f"{gpu['fp32_peak_gflops'] / 1e3:.1f}" if "fp32_peak_gflops" in gpu else "-"
             facts = [gpu["name"], gpu["compute_capability"], f"{gpu['multiprocessors']}", peak]
             speeds = [tflops(one(cases, kernel=name, side=size)) for name in kernels]
-            calibrated = read_calibration(file)["date"][:10] if file.exists() else "none yet"
+            calibrated = results.read_calibration(file)["date"][:10] if file.exists() else "none yet"
             columns.append([*facts, f"{gpu['dram_peak_gbytes_s'] / 1e3:.2f}", *speeds, calibrated])
         head, *rows = zip(*columns, strict=True)
         return table(head, rows)
@@ -300,14 +292,11 @@ class Blocks:
     def sweep(self, *kernels: Kernel, file: str = "", errors: bool = False) -> str:
         """TFLOP/s, or relative errors, of the kernels over the sizes, of every kernel where none are named: of the cold
         sweep, or of squares in a file, which may be another device's ("../FOLDER/FILE")."""
+        found = squares(self._folders.file(file)) if file else self._folders.cold
+        known = list(found.kernel.unique())
         if file:
-            found = squares(self._file(file))
-            self._demand([str(kernel) for kernel in kernels], list(found.kernel.unique()), file)
-            names = list(kernels)
-        else:
-            found = self._folders.cold
-            names = self._ids(kernels) if kernels else []
-        names = names or list(found.kernel.unique())
+            self._demand([str(kernel) for kernel in kernels], known, file)
+        names = (list(kernels) if file else self._ids(kernels)) if kernels else known
         sides = sorted(found.side.unique())
         cases = {(row.kernel, row.side): row for row in rows_of(found)}
         written = (lambda row: maybe(error_size, row and row.rel_err)) if errors else speed
@@ -321,7 +310,7 @@ class Blocks:
     def shapes(self, kernel: str, *others: str, file: str = results.SHAPES_FILE) -> str:
         """The kernel at every problem of the file, square or not, with the configuration that it took, beside the
         ratios of the others."""
-        found = self._file(file)
+        found = self._folders.file(file)
         self._demand([kernel, *others], list(found.kernel.unique()), file)
         cases = {(row.kernel, row.shape): row for row in rows_of(found)}
         own = sorted((row for row in cases.values() if row.kernel == kernel), key=lambda row: by_shape(row.shape))
@@ -441,7 +430,7 @@ class Blocks:
     def energy(self, size: int) -> str:
         """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
         beside it."""
-        cases = pick(squares(self._file(results.ENERGY_FILE)), side=size)
+        cases = pick(squares(self._folders.file(results.ENERGY_FILE)), side=size)
         if cases.empty:
             raise ResultsError(f"{results.ENERGY_FILE} holds nothing at {size}")
         rows = []
@@ -459,7 +448,7 @@ class Blocks:
 
     def energies(self) -> str:
         """GFLOP/J over the sizes of energy.json, with the energy of a product in per cent of cuBLAS's."""
-        cases = squares(self._file(results.ENERGY_FILE))
+        cases = squares(self._folders.file(results.ENERGY_FILE))
         cases = cases[cases.measured]
         sides = sorted(cases.side.unique())
 
@@ -476,7 +465,7 @@ class Blocks:
     def sustained(self, burst: str = "warm.json") -> str:
         """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
         burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
-        cases = pick(squares(self._file(results.SUSTAINED_FILE)), "sustained")
+        cases = pick(squares(self._folders.file(results.SUSTAINED_FILE)), "sustained")
         cases = cases[cases.side == cases.side.max()]
         bursts = {row.kernel: row for row in rows_of(pick(self._folders.file(burst), side=cases.side.max()))}
         flops = 2.0 * cases.side.max() ** 3
@@ -540,7 +529,7 @@ class Blocks:
         """Relative or componentwise errors by kernel and distribution, from accuracy.json."""
         if measure not in ("relative", "componentwise"):
             raise ResultsError(f"errors are relative or componentwise, not {measure}")
-        records = pick(self._file(results.ACCURACY_FILE), None, side=size)
+        records = pick(self._folders.file(results.ACCURACY_FILE), None, side=size)
         if records.empty:
             raise ResultsError(f"{results.ACCURACY_FILE} holds nothing at {size}")
         compared = records.dropna(subset="accuracy")
@@ -714,7 +703,7 @@ class Blocks:
     def _source(self, comparison: counts.Comparison) -> str:
         """Where the counts and the measurements come from."""
         gpu = comparison.cases[0].counts["gpu_model"]["name"]
-        text = f"M = N = K = {comparison.size}. Counted for {gpu} at {source_of(comparison.context)}"
+        text = f"M = N = K = {comparison.size}. Counted for {gpu} at {source_of(comparison.cases[0].row.context)}"
         if (measured := comparison.counters_context) is None:
             return f"{text}; not measured."
         return f"{text}; measured on {measured['device']} with Nsight Compute {measured['ncu']}."

@@ -13,8 +13,6 @@ Each number has a form in which it is written. A page may name another one, or t
 a division has a name of its own, in DERIVED.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -82,8 +80,8 @@ class Folders:
 
     @cache  # noqa: B019 (there is one for each run)
     def file(self, name: str) -> pd.DataFrame:
-        """One results file, every outcome."""
-        return load([self.path / name])
+        """One results file, every outcome. Raises NotMeasured where it has still to be measured."""
+        return load([require_measured(self.path, name)])
 
     @cached_property
     def kernels(self) -> list[dict]:
@@ -218,9 +216,8 @@ class Values:
     def of_file(self, file: str) -> Dictionary:
         if size := re.fullmatch(r"counts_(\d+)\.json", file):
             return of_counted(self.folders.comparison(int(size[1])))
-        path = require_measured(self.folders.path, file)
-        if path.name.startswith("counters"):
-            return of_counters(results.load_counters(path))
+        if Path(file).name.startswith("counters"):
+            return of_counters(results.load_counters(require_measured(self.folders.path, file)))
         return of_results(self.folders.file(file))
 
     def value(self, name: str) -> Value:
@@ -318,8 +315,6 @@ def over_sizes(choose: Callable, v: Values, name: str, sizes: str, file: str) ->
 
 def apart(v: Values, of: str, file: str, other: str) -> float:
     """By how much the ratios to cuBLAS of two files differ, as a fraction."""
-    for name in (file, other):
-        require_measured(v.folders.path, name)
     ratios = (v.folders.file(name).set_index("name").vs_cublas for name in (file, other))
     return float((next(ratios) / next(ratios) - 1).abs().agg(of))
 

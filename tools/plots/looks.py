@@ -1,7 +1,5 @@
 """What a kernel looks like and is called in every chart: those of plot.py, and those of a report."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 from math import inf

@@ -11,8 +11,6 @@ scripts/plot.py draws them of a folder with what the executor counted. A picture
 skipped, and the reason is printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

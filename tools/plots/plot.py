@@ -15,8 +15,6 @@ scripts/report.py shows several boards.
 Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python package.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -324,9 +322,6 @@ def beside(field: str, unit: str = "") -> Callable[[Mapping], str]:
     return lambda row: f"{row['name']}  {significant(row[field])}{unit}"
 
 
-Written = Callable[[Mapping], str]  # of the last row of a line
-
-
 def lines(
     rows: Sequence[Mapping],
     look: Look,
@@ -334,7 +329,7 @@ def lines(
     y: Quantity,
     height: int,
     *below: Spec,
-    written: Written = itemgetter("name"),
+    written: Callable[[Mapping], str] = itemgetter("name"),  # of the last row of a line
     dashes: Mapping[str, list[float]] | None = None,
     widths: Mapping[str, float] | None = None,
     dots: bool = True,

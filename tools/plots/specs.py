@@ -4,8 +4,6 @@ A definition draws rows, whose fields tools/report/data.py describes. `fill` in 
 data, and the colours and shapes of the kernels in them; plot.py does so too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

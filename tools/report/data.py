@@ -1,8 +1,6 @@
 """What a report shows: the cases of results files as plain values, what they are compared with, and the tables of
 verdicts. Figures come from results.py, compare.py and fleet.py; nothing is defined anew here."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,8 +134,9 @@ def turns_of(row: Row) -> dict:
     return case
 
 
-def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
-    """A case as the page has it. Ratios to cuBLAS are in percent, and fields that are missing are absent.
+def case_of(row: Row, name: str, of_file: Mapping) -> dict:
+    """A case as the page has it, with the fields of its file. Ratios to cuBLAS are in percent, and fields that are
+    missing are absent.
 
     The interval of a speed is that of its time. Few samples support none, so theirs is a range; `few` says how many.
     """
@@ -146,9 +145,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
     reasons = ", ".join(end.get("throttle_reasons", ())).replace("_", " ")
     case = {
         **{name: getattr(row, name) for name in as_they_are},
-        "file": file,
-        "source": source,
-        "protocol": protocol,
+        **of_file,
         "device": device_name(row.context) if row.is_gpu else row.context["cpu"],
         "case": case_name(row),
         "name": name,
@@ -162,7 +159,7 @@ def case_of(row: Row, name: str, file: int, source: str, protocol: int) -> dict:
         "throttled": row.throttled is True,
         "why_throttled": reasons if row.throttled is True else None,
         "few": row.few_samples,
-        "group": f"{row.kernel} {row.gpus} {file}",
+        "group": f"{row.kernel} {row.gpus} {of_file['file']}",
     }
     case |= turns_of(row)
     if row.measured:
@@ -273,9 +270,10 @@ def gather(paths: Sequence[Path]) -> Report:
     for index, rows in listed.items():
         with as_the_schema_has_it(paths[index]):
             protocol = list(keys).index(protocol_key(contexts[index]))
+            of_file = {"file": index, "source": sources[index], "protocol": protocol}
             report.files.append({"file": sources[index]} | file_facts(contexts[index], tables[index]))
             for row in rows:
-                case = case_of(row, names[row.kernel, row.gpus], index, sources[index], protocol)
+                case = case_of(row, names[row.kernel, row.gpus], of_file)
                 report.cases.append(case | {"id": len(report.cases)})
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:

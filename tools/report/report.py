@@ -10,8 +10,6 @@ protocol (a cold L2 and a warm one, say), and files of one protocol are compared
 Exit status: 0 fine, 2 bad input or a missing Python package.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

@@ -1,7 +1,5 @@
 """What a report shows of verdict files (runner --judge FILES --json FILE): a ranking, and what is not in it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 

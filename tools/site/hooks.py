@@ -4,8 +4,6 @@ The pages are those of `nav` in mkdocs.yml. What they link to becomes part of th
 they are, sources as pages with highlighted lines (line 12 has the anchor L12), folders as lists of their files.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os
@@ -211,12 +209,8 @@ def definitions() -> dict[str, str]:
     """The first sentence of each term in the glossary, by the term."""
     text = (ROOT / GLOSSARY).read_text(encoding="utf-8")
     entries = re.findall(r"^### ([^\n]+)\n\n(.+?)(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    return {term: first_sentence(text) for term, text in entries}
-
-
-def first_sentence(text: str) -> str:
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
-    return re.split(r"(?<=[.:]) (?=[A-Z])", " ".join(text.split()))[0]
+    plain = ((term, re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")) for term, text in entries)
+    return {term: re.split(r"(?<=[.:]) (?=[A-Z])", " ".join(text.split()))[0] for term, text in plain}
 
 
 def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:

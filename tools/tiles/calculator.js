@@ -35,24 +35,16 @@ function tileFacts(choice) {
   const reads = (m * k * tileCols * cols) / usesOfA + k * n * tileRows;
   const bytes = FLOAT_BYTES * (reads + m * n);
   return {
-    tileRows,
-    tileCols,
+    ...{ tileRows, tileCols, threads, steps, sharedBytes, registers, usesOfA, usesOfB: rows, reads },
     blocks: tileRows * tileCols,
-    threads,
-    steps,
     multiplyAdds: sums * strips,
     copiers: copiers(choice, threads),
-    sharedBytes,
-    registers,
     blocksPerSm: Math.min(
       SM.blocks,
       Math.floor(SM.threads / threads),
       Math.floor(SM.registers / (threads * registers)),
       Math.floor(SM.sharedBytes / (sharedBytes + SM.reservedBytes)),
     ),
-    usesOfA,
-    usesOfB: rows,
-    reads,
     timesFewer: (2 * products) / reads,
     sharedReads: ((inRegisters ? 0 : threadRows) + threadCols) / sums,
     flopPerByte: (2 * products) / bytes,

@@ -28,8 +28,6 @@ function unitsOf(access, size, lanes = lanesOf(access)) {
   return [...new Set(units)].sort((x, y) => x - y);
 }
 
-const sectorsOf = (access) => unitsOf(access, SECTOR).length;
-
 /** The sectors that the different bytes of the access would fill. */
 function fewestSectorsOf(access) {
   const unit = Math.min(access.bytes, WORD);

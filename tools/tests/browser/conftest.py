@@ -1,7 +1,5 @@
 """Pages in Debian's Chromium. Where it or Playwright is missing the tests are skipped and say so."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -38,17 +36,15 @@ def chromium() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
-    """open_page(FILE, width="phone", dark=True, touch=True) opens a file, or its address, and waits until it is
-    loaded. With `touch` there are fingers and no mouse."""
+    """open_page(FILE, width="phone", dark=True) opens a file, or its address, and waits until it is loaded."""
     contexts = []
     own = ("file:", "data:", "blob:", "about:")
 
-    def open_(file: Path | str, *, width: str = "desktop", dark: bool = False, touch: bool = False) -> Opened:
+    def open_(file: Path | str, *, width: str = "desktop", dark: bool = False) -> Opened:
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         context = chromium.new_context(
             viewport=size,
             color_scheme="dark" if dark else "light",
-            has_touch=touch,
             accept_downloads=True,
             reduced_motion="reduce",
         )

@@ -1,7 +1,5 @@
 """A page that a browser has open, and what has to hold for every page of the suite."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 800)}  # width and height in CSS pixels
@@ -37,14 +35,14 @@ class Opened:
         """The elements for which the page scrolls horizontally; empty where it does not scroll."""
         return self.page.evaluate(TOO_WIDE)
 
-    def axe_violations(self, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
+    def axe_violations(self) -> list[str]:
         """What axe-core finds, a line for each rule and element."""
         from axe_playwright_python.sync_playwright import Axe
 
         return [
             f"{rule['id']} ({rule['impact']}): {node['html'][:200]}"
             for rule in Axe().run(self.page).response["violations"]
-            if rule["impact"] in impacts
+            if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"]
         ]
 

@@ -1,8 +1,6 @@
 """The report in a browser: what scripts/report.py writes opens, draws, and answers. ../scripts/test_report.py holds
 its figures to those of the files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from opened import WIDTHS, Opened
-from synthetic import SYNTHETIC
+from synthetic import H200, SYNTHETIC
+from tools import ROOT
 from tools.plots import specs
 from tools.report import report
 
-ROOT = Path(__file__).resolve().parents[3]
-H200 = ROOT / "results" / "nvidia-h200"
 OTHERS = ("nvidia-h200-x2/two-gpus", "cpu-executor/counts_4096", "cpu-executor/other_kernels/salykova")
 OTHERS += tuple(f"nvidia-h200/{name}" for name in ("other_kernels/salykova", "accuracy", "counters", "kernels"))
 HOSTILE = "</script><img src=x onerror=alert(1)>.cu"
@@ -43,17 +40,17 @@ def sweeps(write) -> Path:
     return write(*COLD, H200 / "warm.json")
 
 
-def chart(opened: Opened, view: str, form: str = "over_size"):
-    """The chart of a view once it is drawn, which is when it comes into sight."""
-    forms = {"over_size": 0, "by_shape": 1, "scatter": 0}
-    figure = opened.page.locator(f"#{view} figure").nth(forms[form])
+def chart(opened: Opened, view: str, form: str | int = "over_size"):
+    """The chart of a view, or of this number, once it is drawn, which is when it comes into sight."""
+    number = {"over_size": 0, "by_shape": 1, "scatter": 0}.get(form, form)
+    figure = opened.page.locator(f"#{view} figure").nth(number)
     figure.scroll_into_view_if_needed()
     place = figure.locator(".chart[data-rows]")
     place.locator("canvas").wait_for()
     return place
 
 
-def rows_of(opened: Opened, view: str, form: str = "over_size") -> list[dict]:
+def rows_of(opened: Opened, view: str, form: str | int = "over_size") -> list[dict]:
     return chart(opened, view, form).evaluate("e => e.embedded.view.data('rows')")
 
 
@@ -220,17 +217,13 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
     section.get_by_role("button", name="sustained").click()
     opened.page.get_by_role("button", name="Default variants").click()
     settled(opened)
-    figures = section.locator("figure")
-    assert figures.count() == 4
+    assert section.locator("figure").count() == 4
     for index, field in enumerate(("tflops", "mhz", "watts", "celsius")):
-        figures.nth(index).scroll_into_view_if_needed()
-        place = figures.nth(index).locator(".chart[data-rows]")
-        place.locator("canvas").wait_for()
-        rows = place.evaluate("e => e.embedded.view.data('rows')")
+        rows = rows_of(opened, "sustained", index)
         assert {(row["name"], row["turn"]) for row in rows if field in row} == {
             (name, turn) for name in ("07 warptile hilbert", "cuBLAS") for turn in specs.TURNS
         }
-        assert pixels(place) > 1000
+        assert pixels(chart(opened, "sustained", index)) > 1000
     cells = section.locator("tbody tr", has_text="07 warptile").first.locator("td").all_inner_texts()
     records = json.loads((SYNTHETIC / "sustained.json").read_text(encoding="utf-8"))["benchmarks"]
     speed = next(r["sustained"]["kernel"]["gflops"] for r in records if r["kernel"] == "07_warptile_hilbert") / 1e3
@@ -259,14 +252,8 @@ def test_what_is_no_sweep_has_a_view(write, open_page):
 
 
 def test_without_cases_there_are_no_filters_and_tables_have_the_window(write, open_page, tmp_path):
-    refused = {
-        "file": "a.cu",
-        "hash": "a",
-        "verdict": "refused",
-        "outcome": "incorrect",
-        "reason": "wrong",
-        "notes": [],
-    }
+    refused = {"file": "a.cu", "hash": "a", "verdict": "refused"}
+    refused |= {"outcome": "incorrect", "reason": "wrong", "notes": []}
     document = {"verdicts_version": 2, "context": {"device": {"name": "GPU"}}, "sizes": "64", "secret": "0"}
     (tmp_path / "verdicts.json").write_text(json.dumps(document | {"verdicts": [refused]}), encoding="utf-8")
     opened = open_page(write(tmp_path / "verdicts.json"))

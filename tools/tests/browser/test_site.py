@@ -1,7 +1,5 @@
 """The site that scripts/site.sh builds, opened from its folder."""
 
-from __future__ import annotations
-
 import html
 import io
 import os
@@ -16,15 +14,11 @@ from markdown_it import MarkdownIt
 from PIL import Image, ImageStat
 
 from opened import WIDTHS
+from tools import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "scripts" / "site.sh"
-CHAPTER, GLOSSARY, SOURCE, FOLDER = (
-    "docs/06_coarse_2d.html",
-    "docs/glossary.html",
-    "kernels/01_naive.cu.html",
-    "examples/library/index.html",
-)
+CHAPTER, GLOSSARY = "docs/06_coarse_2d.html", "docs/glossary.html"
+SOURCE, FOLDER = "kernels/01_naive.cu.html", "examples/library/index.html"
 NOTEBOOK = "examples/first_kernels.ipynb.html"
 MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ in their text alone
 

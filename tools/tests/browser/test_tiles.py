@@ -1,7 +1,5 @@
 """tools/tiles/tiles.html: its calculator and its orders of tiles have the numbers of the source documents."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys
@@ -10,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from opened import WIDTHS
-
-ROOT = Path(__file__).resolve().parents[3]
+from tools import ROOT
 
 
 @pytest.fixture(scope="module")

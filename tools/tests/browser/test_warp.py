@@ -1,7 +1,5 @@
 """The page that `runner --count --trace` writes: its numbers are those of the counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -42,7 +40,7 @@ __global__ void one_warp(int M, int N, int K, const float* A, const float* B, fl
 # What the pictures draw has to have as many sectors and wavefronts as the executor has counted.
 DRAWN_OTHERWISE = """() => trace.requests.filter(({ place, access, sectors, wavefronts }) =>
   access !== null && (isShared(place) ? wavefrontsOf(access, place.kind === "shared_load") !== wavefronts
-                                      : sectorsOf(access) !== sectors)).length"""
+                                      : unitsOf(access, SECTOR).length !== sectors)).length"""
 
 
 def traced(folder: Path, kernel: str, *arguments: str) -> dict:
@@ -74,15 +72,10 @@ def test_sums_are_the_counts(tmp_path, open_page):
     counts = traced(tmp_path, "one_warp.cu", "--sizes", "32x32x64")["counts"]
     page = open_page(tmp_path / "page.html").page
     assert page.evaluate("trace.left_out") == 0
-    for kind, counted in (
-        ("global_load", "global_loads"),
-        ("global_store", "global_stores"),
-        ("shared_load", "shared_loads"),
-        ("shared_store", "shared_stores"),
-    ):
+    for kind in ("global_load", "global_store", "shared_load", "shared_store"):
         sums = page.evaluate("kind => totalsOf(trace.requests.filter(({ place }) => place.kind === kind))", kind)
         assert sums["requests"] > 0
-        assert {name: sums[name] for name in counts[counted]} == counts[counted]
+        assert {name: sums[name] for name in counts[f"{kind}s"]} == counts[f"{kind}s"]
     assert page.evaluate(DRAWN_OTHERWISE) == 0
     page.keyboard.press("End")
     cells = page.eval_on_selector_all("#counts tbody tr", "rows => rows.map(r => [...r.cells].map(c => c.innerText))")
@@ -112,12 +105,8 @@ def test_stepping_changes_what_is_shown(chapter, open_page):
     page = open_page(chapter).page
 
     def shown() -> tuple[str, ...]:
-        return (
-            page.inner_text("#position"),
-            page.inner_text("#fact"),
-            page.inner_text("#source .current .number"),
-            page.inner_html("#memories"),
-        )
+        texts = map(page.inner_text, ("#position", "#fact", "#source .current .number"))
+        return *texts, page.inner_html("#memories")
 
     first = shown()
     assert first[0] == "Access 1 of 145"

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from tools import ROOT
 from tools.fleet import folder_name
 from tools.results import TIMED
 
-ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
 HANGS = 1800  # seconds: what takes longer does not end, however busy the cores are
-REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 H200 = ROOT / "results" / "nvidia-h200"
+REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 
 
 def example() -> str:

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,15 +9,31 @@ from typing import Any
 import pytest
 
 from synthetic import SYNTHETIC
+from tools import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Change = Callable[[dict], Any]  # of a document
+
+
+Ended = subprocess.CompletedProcess[str]
+
+
+def ran(*command: object, folder: Path = ROOT, check: bool = False, **variables: object) -> Ended:
+    """A command that has ended, and what it said. The variables are added to those of the environment."""
+    environment = os.environ | {name: str(value) for name, value in variables.items()}
+    words = [*map(str, command)]
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=check)
+
+
+def fake(folder: Path, name: str, text: str, interpreter: str = "/bin/bash") -> None:
+    """A program that stands in for another one."""
+    (folder / name).write_text(f"#!{interpreter}\n{text}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
 
 
 def committed_results(below: str = ".", root: Path = ROOT) -> list[Path]:
     """The JSON files of results/ that belong to it: runs from the root of the repository leave others there."""
-    command = ["git", "-C", str(root / "results" / below), "ls-files", "--full-name", "*.json"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    command = ("git", "-C", root / "results" / below, "ls-files", "--full-name", "*.json")
+    listed = ran(*command).stdout.splitlines()
     return sorted(root / name for name in listed) or sorted((root / "results" / below).rglob("*.json"))
 
 
@@ -67,7 +82,7 @@ def case(document: dict | Path, kernel: str, size: int) -> dict:
 # Changes of documents.
 
 
-def on(kernel: str | None, size: int | None = None, *changes: Change, **fields) -> Change:
+def on(kernel: str | None, size: int | None = None, /, *changes: Change, **fields) -> Change:
     """Changes the cases of a kernel at one size or at all."""
 
     def change(document: dict) -> None:
@@ -80,7 +95,6 @@ def on(kernel: str | None, size: int | None = None, *changes: Change, **fields) 
 
 
 def every(*changes: Change, **fields) -> Change:
-    """Changes all cases."""
     return on(None, None, *changes, **fields)
 
 

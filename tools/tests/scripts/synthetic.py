@@ -1,16 +1,15 @@
 """Results of a GPU that does not exist, for the tests: those of the H200, of some kernels and with few samples. None
 says that a clock was lowered, and turns back to back come from a simple model."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools import ROOT
 from tools.results import without_times
 
-H200 = Path(__file__).resolve().parents[3] / "results" / "nvidia-h200"
+H200 = ROOT / "results" / "nvidia-h200"
 NEVER = {"date": "2000-01-01T00:00:00+00:00", "git_commit": "0" * 40, "git_dirty": False}
 MODES = ("check", "count", "accuracy", "profile", "energy", "sustain")
 

@@ -2,15 +2,12 @@
 compile each of them for sm_80 or sm_90a, or for both.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
-import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, ran
 from tools.results import read_json
 
 NVCC = shutil.which("nvcc", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
@@ -18,14 +15,10 @@ ARCHITECTURES = ["75", "80", "86", "89", "90a", "100", "120"]
 FOR_EVERY_GPU = ("16_fp16x3_mma", "17_int8x6_mma")
 
 
-def compute_capability(architecture: str) -> float:
-    return int(architecture.rstrip("a")) / 10
-
-
 def supported(kernel: dict) -> list[str]:
     """The architectures that the registry has for a chapter."""
     first, last = kernel["min_compute_capability"], kernel["max_compute_capability"]
-    return [a for a in ARCHITECTURES if float(first) <= compute_capability(a) <= float(last or "inf")]
+    return [a for a in ARCHITECTURES if float(first) <= int(a.rstrip("a")) / 10 <= float(last or "inf")]
 
 
 def chapters() -> list[tuple[str, list[str]]]:
@@ -45,7 +38,7 @@ def chapters() -> list[tuple[str, list[str]]]:
 
 
 def nvcc_says(option: str) -> str:
-    return subprocess.run([NVCC, option], capture_output=True, text=True, check=True).stdout
+    return ran(NVCC, option, check=True).stdout
 
 
 @pytest.mark.long
@@ -59,8 +52,7 @@ def test_compiles_without_a_warning(tmp_path, kernel, architectures):
     fast = ["-Ofc=max"] if "--Ofast-compile" in nvcc_says("--help") else []
     options = ("-std=c++17", *fast, "-Werror=all-warnings", "-Wno-deprecated-gpu-targets")
     source, include = ROOT / "kernels" / f"{kernel}.cu", ROOT / "kernels"
-    command = [NVCC, *options, *targets, "-I", include, "-fatbin", source, "-o", tmp_path / "kernel.fatbin"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(NVCC, *options, *targets, "-I", include, "-fatbin", source, "-o", tmp_path / "kernel.fatbin")
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower()
 

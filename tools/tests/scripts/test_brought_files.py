@@ -1,7 +1,5 @@
 """Files that people bring: what can be used of them is used, and a sentence says what is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -12,7 +10,7 @@ import pytest
 from conftest import ROOT, SYNTHETIC, context, edit, every, keep, on, refused
 from tools import compare
 from tools.plots import plot
-from tools.report import data
+from tools.report import data, report
 from tools.results import UNKNOWN, File, load, one, pick, read_file
 
 COLD = SYNTHETIC / "cold.json"
@@ -124,13 +122,7 @@ def test_cases_without_numbers_are_counted_in_one_sentence(edited, capsys):
     (warning,) = warnings(capsys)
     assert warning.endswith(", and so are 5 more")
     nothing = edited("warm.json", keep(lambda record: record["kernel"] == "01_naive"), every(gflops=None))
-    assert "nothing to show" in refused(capsys, _gathered, nothing)
-
-
-def _gathered(paths: list[str]) -> None:
-    from tools.report import report
-
-    report.main([*paths, "-o", str(Path(paths[0]).with_suffix(".html"))])
+    assert "nothing to show" in refused(capsys, report.main, nothing, "-o", nothing.with_suffix(".html"))
 
 
 @pytest.mark.parametrize("device", [None, {}, "absent"])

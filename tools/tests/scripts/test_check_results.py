@@ -1,13 +1,11 @@
-from __future__ import annotations
-
 import json
 import shutil
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, committed_results, context, device, edit, keep, protocol, refused
+from conftest import ROOT, Change, committed_results, context, device, edit, every, keep, on, protocol, ran, refused
 from synthetic import turn
 from tools import check_results
 from tools.results import without_times
@@ -22,7 +20,7 @@ def test_runs_from_the_root_leave_no_results_of_the_repository(tmp_path):
         (tmp_path / name).touch()
     assert len(committed_results(root=tmp_path)) == 4, "an archive has what was committed"
     for command in (["init", "-q"], ["add", *names[:2]]):
-        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+        ran("git", "-C", tmp_path, *command, check=True)
     assert committed_results(root=tmp_path) == [tmp_path / name for name in names[:2]]
     assert committed_results("gpu/programs", root=tmp_path) == [tmp_path / names[1]]
 
@@ -92,33 +90,25 @@ def folder(tmp_path: Path) -> Path:
 
 
 def broken(folder: Path, capsys) -> list[str]:
-    """The lines about broken rules."""
     status = check_results.main([str(folder)])
     lines = capsys.readouterr().out.splitlines()
     assert status == (1 if lines != [f"{folder}: every rule is kept"] else 0)
     return lines if status else []
 
 
-def test_a_right_folder_keeps_every_rule(folder, capsys):
-    assert broken(folder, capsys) == []
-
-
-def record(**values) -> Change:
-    """Changes the last record: chapter 12 at a size where it is fast."""
-    return lambda document: document["benchmarks"][-1].update(values)
+record = partial(on, "12_fp16x3", 4096)  # changes the last record, of a size where the chapter is fast
 
 
 def times_faster(factor: float) -> Change:
     """All times of the last record, with what follows from them."""
 
-    def change(document: dict) -> None:
-        last = document["benchmarks"][-1]
+    def change(last: dict) -> None:
         last["gflops"] *= factor
         last["vs_cublas"] *= factor
         last["time_us"]["median"] /= factor
         last["samples_us"] = [time / factor for time in last["samples_us"]]
 
-    return change
+    return record(change)
 
 
 def incorrect(document: dict) -> None:
@@ -128,8 +118,9 @@ def incorrect(document: dict) -> None:
     document["benchmarks"].append(last | {"run_type": "aggregate", "time_unit": "none"})
 
 
-def hot(document: dict) -> None:
-    document["benchmarks"][-1]["telemetry"]["end"]["throttle_reasons"] = ["sw_power_cap", "hw_thermal_slowdown"]
+def at_its_end(**told: object) -> Change:
+    """What the GPU tells after the last record."""
+    return record(lambda last: last["telemetry"]["end"].update(told))
 
 
 def hot_turn(document: dict) -> None:
@@ -138,10 +129,6 @@ def hot_turn(document: dict) -> None:
     hot["trace"]["throttle_shares"] = {"hw_slowdown": 0.1}
     document["context"]["protocol"]["energy"] = True
     document["benchmarks"][-1]["energy"] = {"kernel": hot, "cublas": hot}
-
-
-def fast_clock(document: dict) -> None:
-    document["benchmarks"][-1]["telemetry"]["end"]["sm_clock_mhz"] = 1995
 
 
 @pytest.mark.parametrize(
@@ -168,20 +155,20 @@ def fast_clock(document: dict) -> None:
         (protocol(flush_bytes=(60 << 20) - 1), "protocols", "L2 was not cold"),
         (protocol(energy=True), "protocols", "energy is False (needed), True (cold.json)"),
         (hot_turn, "throttling", "throttled by hw_slowdown"),
-        (hot, "throttling", "throttled by hw_thermal_slowdown"),
+        (at_its_end(throttle_reasons=["sw_power_cap", "hw_thermal_slowdown"]), "throttling", "by hw_thermal_slowdown"),
         (device(fp32_peak_gflops=133816.32), "peaks", "SMs and clock give 66908.2"),
         (device(dram_peak_gbytes_s=9628.6), "peaks", "bus and clock give 4814.3"),
         (record(gflops=1.0), "statistics", "gflops is 1,"),
         (record(batch=2), "statistics", "gflops is "),
         (record(vs_cublas=9.0), "statistics", "vs_cublas is 9,"),
         (record(cublas_samples_us=[1.0]), "statistics", "samples and 1 of cuBLAS"),
-        (lambda d: d["benchmarks"][-1]["time_us"].update(median=1.0), "statistics", "time_us.median is 1,"),
+        (record(lambda last: last["time_us"].update(median=1.0)), "statistics", "time_us.median is 1,"),
         (record(kernel="cublas"), "statistics", "of itself"),
         (times_faster(4), "plausible", "multiply-adds of fp16 x 2 x 1980 MHz / 3 for each product"),
         (record(accuracy_class="fp32"), "plausible", "GFLOP at 66.91 TFLOP/s"),
         (record(m=1 << 20, n=64, k=1024), "plausible", "MB of operands over 4814 GB/s"),
         (device(memory_bytes=1 << 20), "plausible", "needs more memory"),
-        (fast_clock, "plausible", "ran at 1995 MHz"),
+        (at_its_end(sm_clock_mhz=1995), "plausible", "ran at 1995 MHz"),
         (context(device=None), "plausible", "there is no device"),
         (context(executable="/tmp/build/runner"), "paths", "/tmp/build/runner"),
         (context(argv=["./runner", "--out=/home/me/cold.json"]), "paths", "/home/me/cold.json"),
@@ -206,30 +193,28 @@ def test_the_sweep_of_another_board_has_the_same_protocol(folder, capsys):
 
 
 def test_errors_need_no_proof_where_none_is_promised(folder, capsys):
-    def promise(document: dict) -> None:
-        for record in document["benchmarks"]:
-            if record.get("accuracy"):
-                record["accuracy"]["promised"] = True
-
-    edit(folder / "accuracy.json", promise)
+    edit(folder / "accuracy.json", every(lambda record: record.get("accuracy", {}).update(promised=True)))
     (line,) = broken(folder, capsys)
     assert "accuracy.json: verified: " in line
 
 
-def test_files_of_other_people_may_be_wrong(folder, capsys):
-    edit(folder / "cold.json", incorrect, record(path="their.cu"))
-    assert broken(folder, capsys) == []
+RIGHT = {
+    "as it was measured": [],
+    "files of other people may be wrong": [incorrect, record(path="their.cu")],
+    "installed programs may be named": [record(detail="/usr/local/cuda/bin/nvcc -O3 /opt/cuda/include")],
+}
 
 
-def test_programs_that_are_installed_may_be_named(folder, capsys):
-    edit(folder / "cold.json", record(detail="/usr/local/cuda/bin/nvcc -O3 /opt/cuda/include"))
+@pytest.mark.parametrize("changes", RIGHT.values(), ids=RIGHT)
+def test_a_right_folder_keeps_every_rule(folder, capsys, changes):
+    edit(folder / "cold.json", *changes)
     assert broken(folder, capsys) == []
 
 
 def test_the_library_multiplies_numbers_of_any_kind(folder, capsys):
     edit(folder / "cold.json", times_faster(1.2), record(accuracy_class="bf16_split", number=-1, kernel="libsgemm:any"))
     assert broken(folder, capsys) == []
-    edit(folder / "cold.json", record(number=11, kernel="11_bf16x6"))
+    edit(folder / "cold.json", on("libsgemm:any", number=11, kernel="11_bf16x6"))
     assert any("multiply-adds of bf16" in line for line in broken(folder, capsys))
 
 

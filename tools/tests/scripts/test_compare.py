@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -299,7 +297,8 @@ def test_bad_input_exits_with_2(tmp_path, changed, capsys):
     empty = changed(lambda document: document.update(benchmarks=[]))
     for arguments, message in (
         ([COLD, absent], "can not read"),
-        ([absent, COLD], "can not read"),
+        ([absent, COLD], "absent.json: No such file or directory"),
+        ([COLD, tmp_path], f"can not read {tmp_path}: Is a directory"),
         ([COLD, empty], "holds no case"),
         ([empty, COLD], "no case measured in OLD is in NEW"),
         (["--across", COLD, empty], "holds no measured case"),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import refused
+from conftest import fake, refused
 from tools import ROOT, counters
 from tools.forms import COUNTER_ROWS
 
@@ -65,22 +63,16 @@ UNITS = ["ns", "byte", "", ""]
 LAUNCHES = {"prepare": ["3,000.0", "1", "0.5", "1.0"], "product": ["40,000", "8", "2.25", "n/a"]}
 
 
-def csv_of(launches: dict) -> str:
-    rows = [["ID", "Kernel Name", *METRICS, "not__asked"], ["", "", *UNITS, ""]]
-    rows += [[str(i), name, *cells, "7"] for i, (name, cells) in enumerate(launches.items())]
-    lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
-    return "\n".join(["==PROF== Profiling", *lines, '"9","cut'])
-
-
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """A build folder with stand-ins for the runner and for ncu."""
-    for name, script in (("runner", RUNNER), ("ncu", NCU)):
-        program = tmp_path / name
-        program.write_text(f"#!{sys.executable}\n{script}", encoding="utf-8")
-        program.chmod(0o755)
+    fake(tmp_path, "runner", RUNNER, sys.executable)
+    fake(tmp_path, "ncu", NCU, sys.executable)
     monkeypatch.setenv("NCU", str(tmp_path / "ncu"))
-    (tmp_path / "csv").write_text(csv_of(LAUNCHES), encoding="utf-8")
+    rows = [["ID", "Kernel Name", *METRICS, "not__asked"], ["", "", *UNITS, ""]]
+    rows += [[str(i), name, *cells, "7"] for i, (name, cells) in enumerate(LAUNCHES.items())]
+    lines = [",".join(f'"{cell}"' for cell in row) for row in rows]
+    (tmp_path / "csv").write_text("\n".join(["==PROF== Profiling", *lines, '"9","cut']), encoding="utf-8")
     return tmp_path
 
 

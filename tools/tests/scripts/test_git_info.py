@@ -1,15 +1,13 @@
 """What the runner records of its sources: the commit, and whether they differ from it."""
 
-from __future__ import annotations
-
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from conftest import ROOT, ran
+
 pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
 
 
@@ -23,7 +21,7 @@ def linked_folders() -> list[str]:
 
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+    ran("git", "-C", folder, *identity, *words, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +42,7 @@ def copy(tmp_path_factory):
 def is_dirty(folder: Path) -> bool:
     script = ROOT / "runner" / "base" / "git_info.cmake"
     output = folder.parent / "git_info.hpp"
-    command = ["cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", str(script)]
-    subprocess.run(command, check=True, capture_output=True)
+    ran("cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", script, check=True)
     return "SGEMM_GIT_DIRTY true" in output.read_text(encoding="utf-8")
 
 

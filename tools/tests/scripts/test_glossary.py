@@ -1,13 +1,13 @@
 """The glossary: in order, and with every term that pages link to."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+from conftest import ROOT
+
+DOCS = ROOT / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()
 TERMS = re.findall(r"^### (.+)$", GLOSSARY, re.MULTILINE)
 

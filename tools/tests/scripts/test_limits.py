@@ -1,33 +1,25 @@
-from __future__ import annotations
-
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from conftest import ROOT, SYNTHETIC, case, on
+from conftest import SYNTHETIC, case, committed_results, on
+from synthetic import H200
 from tools import compare
 from tools.limits import implausible
-from tools.results import load, pick
-
-H200 = ROOT / "results" / "nvidia-h200"
-
-
-def documents() -> list[dict]:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "results").rglob("*.json"))]
-    return [document for document in found if isinstance(document, dict) and "benchmarks" in document]
+from tools.results import load, pick, read_file, read_json
 
 
 def of_case(kernel: str, size: int, name: str = "cold.json") -> tuple[dict, dict]:
     """A case of the H200 and its context, both to be changed."""
-    document = json.loads((H200 / name).read_text(encoding="utf-8"))
+    document = read_json(H200 / name)
     return case(document, kernel, size), document["context"]
 
 
 def test_committed_cases_would_be_implausible_if_they_were_twenty_times_as_fast():
-    for document in documents():
+    files = filter(lambda file: file.is_results, map(read_file, committed_results()))
+    for document in (file.document for file in files):
         for record in document["benchmarks"]:
             on_one_gpu = record["platform"] == "gpu" and "spread" not in record
             if on_one_gpu and record["m"] >= 4096 and record["outcome"] == "measured" and record["gflops"] > 30e3:

@@ -1,7 +1,5 @@
 """The block `code`: lines of a source file on a page."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

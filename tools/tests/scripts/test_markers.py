@@ -1,6 +1,4 @@
-"""Numbers in prose: the markers that are filled in."""
-
-from __future__ import annotations
+"""Numbers in prose: the markers that are filled in. What sources and results tell stands in fixtures/*_page.txt."""
 
 import shutil
 
@@ -14,21 +12,10 @@ from tools.docs.values import Values
 COLD = SYNTHETIC / "cold.json"
 
 
-@pytest.fixture
-def values() -> Values:
-    return Values(tables.Folders(SYNTHETIC, SYNTHETIC))
-
-
 def written(name: str, values: Values) -> str:
     result = pages.fill(f"It is <!--= {name} -->?<!--/--> there.", values.written)
     assert result.problems == []
     return result.text.partition("-->")[2].partition("<!--/-->")[0]
-
-
-def test_constants_are_those_of_the_sources(values):
-    """What results tell stands in fixtures/*_page.txt."""
-    assert written("constant.COARSE@kernels/05_coarse_1d.cu", values) == "8"
-    assert written("constant.WARM_UP_SECONDS@runner/timing/sampling.hpp", values) == "0.25"
 
 
 def test_files_of_a_device_may_be_measured_later(tmp_path):
@@ -43,7 +30,8 @@ def test_files_of_a_device_may_be_measured_later(tmp_path):
     assert written("tflops.5.4096@other_board/cold", values) == written("tflops.5.4096", values)
 
 
-def test_what_has_a_page_and_no_results_is_not_measured(values, monkeypatch):
+def test_what_has_a_page_and_no_results_is_not_measured(monkeypatch):
+    values = Values(tables.Folders(SYNTHETIC, SYNTHETIC))
     monkeypatch.setattr(pages, "has_page", lambda kernel: kernel in (99, "99_new"))
     assert written("tflops.99.4096", values) == values_module.NOT_MEASURED
     assert written("of_cublas.99_new.4096 as times", values) == values_module.NOT_MEASURED

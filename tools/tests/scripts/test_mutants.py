@@ -1,26 +1,15 @@
 """Mutants: each patch applies to the code as it is, the table names all, and the command tells found from missed."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 
 import pytest
 
+from conftest import ran
 from tools import ROOT, mutants
 
 TABLE = mutants.read_table()
-ROOMS = (
-    "simt/core",
-    "simt/check",
-    "simt/count",
-    "runner/judge",
-    "runner/verify",
-    "runner/timing",
-    "runner/problem",
-    "library",
-    "tools",
-)
+ROOMS = ("simt/core", "simt/check", "simt/count", "runner/judge", "runner/verify", "runner/timing", "runner/problem")
+ROOMS += ("library", "tools")
 
 
 def test_every_patch_has_its_row():
@@ -37,12 +26,7 @@ def test_every_patch_has_its_row():
 def test_every_patch_applies():
     """Each by itself, as a mutant may change the same line as another one."""
     apply = ["git", "apply", "-C1", "--check"]
-    stale = [
-        mutant.name
-        for mutant in TABLE.values()
-        if subprocess.run([*apply, mutants.FOLDER / f"{mutant.name}.patch"], cwd=ROOT, check=False).returncode != 0
-    ]
-    assert stale == []
+    assert [name for name in TABLE if ran(*apply, mutants.FOLDER / f"{name}.patch").returncode != 0] == []
 
 
 def test_every_test_of_the_table_is_there():
@@ -76,7 +60,7 @@ def bench(tmp_path):
     (root / "sum.py").write_text("def sum_of(a, b):\n    return a + b\n")
     (root / "test_sum.py").write_text(TEST)
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "sum"]):
-        subprocess.run(["git", *words], cwd=root, check=True)
+        ran("git", *words, folder=root, check=True)
 
     def run(capsys, *names: str, **patches: tuple[str, str]):
         for name, (old, new) in patches.items():

@@ -1,15 +1,10 @@
 """What is missing is said in one line."""
 
-from __future__ import annotations
-
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, SYNTHETIC
+from conftest import ROOT, SYNTHETIC, ran
 
 
 def name_of(script: str) -> str:
@@ -17,15 +12,7 @@ def name_of(script: str) -> str:
     return f"{script.rpartition('.')[2]}.py" if script.startswith("-m ") else script.rpartition("/")[2]
 
 
-def run(*command: str, folder: Path = ROOT, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = (sys.executable, *options, *command)
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def bare(*command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script with the standard library alone."""
-    return run(*command, options=("-S", "-E"))
+BARE = (sys.executable, "-S", "-E")  # has the standard library alone
 
 
 @pytest.mark.parametrize(
@@ -37,7 +24,7 @@ def bare(*command: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_missing_package_is_named(script, package, option):
-    done = bare(*script.split())
+    done = ran(*BARE, *script.split())
     assert done.returncode == 2
     assert done.stderr.startswith(f"{name_of(script)}: ")
     assert f"pip install {package}, apt install python3-{package}" in done.stderr
@@ -47,25 +34,7 @@ def test_a_missing_package_is_named(script, package, option):
 
 @pytest.mark.parametrize("module", ["tools.counters", "tools.viewers"])
 def test_some_need_the_standard_library_alone(module):
-    assert bare("-m", module, "--help").returncode == 0
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("-m tools.docs.tables", "--results", "absent", "README.md"),
-        ("-m tools.docs.tables", "absent.md"),
-        ("scripts/compare.py", "absent.json", "absent.json"),
-        ("scripts/plot.py", "absent.json"),
-        ("-m tools.counters", "--build", "absent"),
-    ],
-)
-def test_a_missing_file_is_named(arguments):
-    script, *rest = arguments
-    done = run(*script.split(), *rest)
-    assert done.returncode == 2
-    assert "absent" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert ran(*BARE, "-m", module, "--help").returncode == 0
 
 
 COLD = str(SYNTHETIC / "cold.json")
@@ -78,13 +47,17 @@ COLD = str(SYNTHETIC / "cold.json")
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
         ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
-        ("-m tools.viewers", ("file",), "file is a file: the pages need a folder"),
+        ("-m tools.docs.tables", ("absent.md",), "[Errno 2] No such file or directory: '{folder}/absent.md'"),
+        ("scripts/compare.py", (COLD, "absent.json"), "can not read absent.json: No such file or directory"),
+        ("scripts/plot.py", ("absent.json",), "can not read absent.json: No such file or directory"),
+        ("-m tools.counters", ("--build", "absent"), "there is no program {folder}/absent/runner"),
     ],
 )
 def test_what_can_not_be_done_is_told_in_words(tmp_path, script, arguments, said):
     (tmp_path / "file").write_text("kept", encoding="utf-8")
     (tmp_path / "folder").mkdir()
-    done = run(*script.replace("scripts/", f"{ROOT}/scripts/").split(), *arguments, folder=tmp_path)
-    assert (done.returncode, done.stderr) == (2, f"{name_of(script)}: {said}\n")
+    command = script.replace("scripts/", f"{ROOT}/scripts/").split()
+    done = ran(sys.executable, *command, *arguments, folder=tmp_path, PYTHONPATH=ROOT)
+    assert (done.returncode, done.stderr) == (2, f"{name_of(script)}: {said.format(folder=tmp_path)}\n")
     assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

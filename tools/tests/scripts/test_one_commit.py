@@ -1,14 +1,11 @@
 """Results that stand in one table have to come from one state of the device code."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, committed_results
+from conftest import ROOT, committed_results, ran
 
 RESULTS = ROOT / "results" / "nvidia-h200"
 
@@ -20,14 +17,6 @@ DEVICE_CODE = ("kernels", *(f":!kernels/{path}" for path in HOST_CODE))
 # What stands in tables of its own: a pair of boards, other people's kernels, programs with the drop-in, and the list of
 # kernels.
 APART = ("other_board", "other_kernels", "programs", "kernels.json")
-
-
-def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
-
-
-def same_device_code(one: str, other: str) -> bool:
-    return one == other or git("diff", "--quiet", one, other, "--", *DEVICE_CODE).returncode == 0
 
 
 def commits(folder: Path) -> dict[str, str]:
@@ -49,8 +38,10 @@ def test_results_come_from_one_state_of_the_device_code(folder):
     """As scripts/measure_device.sh measures them. The first has "levels" of another, in tables of its own."""
     found = commits(folder)
     for commit in set(found.values()):
-        if git("cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
+        if ran("git", "cat-file", "-e", f"{commit}^{{commit}}").returncode != 0:
             pytest.skip(f"the history here lacks {commit}")
     of_levels = [name for name in found if folder == RESULTS and name.startswith(("levels", "large"))]
     first = {name: "levels.json" if name in of_levels else "cold.json" for name in found}
-    assert {name for name, commit in found.items() if not same_device_code(found[first[name]], commit)} == set()
+    pairs = {name: (found[first[name]], commit) for name, commit in found.items()}
+    differing = ("git", "diff", "--quiet")
+    assert [name for name, pair in pairs.items() if ran(*differing, *pair, "--", *DEVICE_CODE).returncode != 0] == []

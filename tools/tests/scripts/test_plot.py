@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -26,12 +23,10 @@ CHAPTERS = [f"chapter_{number:02d}" for number in range(1, 8)]  # those of the s
 # From the synthetic results.
 UNDRAWN = ("percent_of_cublas_tensor", "time_with_copies", "other_kernels", "loss_curves", "scaling")
 NAMES = [*(name for name in plot.CHARTS if name not in UNDRAWN), *CHAPTERS]
-TWO_GPUS = ROOT / "results" / "nvidia-h200-x2"
 COLD, WARM, END_TO_END, COUNTERS, ACCURACY, ENERGY, SUSTAINED = (
     SYNTHETIC / f"{name}.json" for name in ("cold", "warm", "end-to-end", "counters", "accuracy", "energy", "sustained")
 )
 HILBERT = "07_warptile_hilbert"
-ANOTHER = device(name="Another GPU")
 DRAWN_WITH = "1.9.0.post1"  # of vl-convert, the committed charts
 
 
@@ -64,15 +59,11 @@ def main(*arguments: object) -> int:
     return plot.main(list(map(str, arguments)))
 
 
-def layers_of(panel: Mapping, kind: str) -> list[dict]:
-    return [layer for layer in panel["layer"] if layer["mark"]["type"] == kind]
-
-
 def texts_in(*panels: Mapping) -> list[str]:
     """What is written into panels: at lines' ends, and in marks of their own."""
     texts = []
     for panel in panels:
-        for layer in layers_of(panel, "text"):
+        for layer in (layer for layer in panel["layer"] if layer["mark"]["type"] == "text"):
             field = layer.get("encoding", {}).get("text", {}).get("field")
             rows = layer.get("data", panel.get("data"))["values"] if field else ()
             texts += [row[field] for row in rows] if field else [layer["mark"]["text"]]
@@ -83,10 +74,6 @@ def rows_of(panel: Mapping, **fields) -> list[dict]:
     """The rows that are drawn with these fields, say name="cuBLAS"."""
     rows = panel["data"]["values"]
     return [row for row in rows if all(row[name] == value for name, value in fields.items())]
-
-
-def named_rows(panel: Mapping) -> list[str]:
-    return list(dict.fromkeys(row["name"] for row in rows_of(panel)))
 
 
 def charts_in(folder: Path) -> list[str]:
@@ -175,7 +162,7 @@ def test_throttled_points_are_hollow(edited):
 def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
     other = edited("cold.json", protocol(beta=1.0))
     assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other)
-    other = edited("cold.json", protocol(beta=0.0), ANOTHER)
+    other = edited("cold.json", protocol(beta=0.0), device(name="Another GPU"))
     assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
 
 
@@ -214,14 +201,17 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
         assert main("--only", "scaling", ROOT / "results" / name, "--out", tmp_path) == 0
     assert unwritten == ["scaling.svg"] * 2
     (tmp_path / "empty").mkdir()
-    assert "no other results" in refused(capsys, plot.main, tmp_path / "empty")
+    assert "holds none of cold.json, " in (error := refused(capsys, plot.main, tmp_path / "empty"))
+    assert "no other results" in error
+    (tmp_path / "empty" / "other.json").write_text("{}", encoding="utf-8")
+    assert "other files can not be used" in refused(capsys, plot.main, tmp_path / "empty")
     for folder in (ROOT / "results").glob("*/programs"):
         assert f"--only loss_curves draws them for {folder.parent}" in refused(capsys, plot.main, folder)
 
 
 def test_a_line_is_of_one_number_of_gpus():
     """A kernel on one GPU and on two, and another on two alone."""
-    rows = plot.load([TWO_GPUS / f"{name}.json" for name in ("one-gpu", "two-gpus")])
+    rows = plot.load([ROOT / "results" / "nvidia-h200-x2" / f"{name}.json" for name in ("one-gpu", "two-gpus")])
     sweep = plot.Source(rows[(rows.gpus == 2) | (rows.kernel != "14_many_gpus:fp16x3")]).sweep()
     drawn = {kernel: set(of_kernel.gpus) for kernel, of_kernel in sweep.groupby("kernel") if "many_gpus" in kernel}
     assert drawn == {"14_many_gpus": {1}, "14_many_gpus:bf16x6": {1}, "14_many_gpus:fp16x3": {2}}
@@ -285,14 +275,3 @@ def test_labels_are_moved_apart_within_bounds():
     assert sorted(plot.spread([0.0, 0.0], gap=2.0, low=1.0, high=100.0)) == [1.0, 3.0]
     assert sorted(plot.spread([99.0, 99.0], gap=2.0, low=0.0, high=100.0)) == [98.0, 100.0]
     assert plot.spread([], 1.0, 0.0, 1.0) == []
-
-
-def test_bad_files_exit_with_2(tmp_path, capsys):
-    path = tmp_path / "other.json"
-    path.write_text(json.dumps({"context": {"schema_version": 99}, "benchmarks": []}), encoding="utf-8")
-    for argument, message in (
-        (path, "schema_version is 99"),
-        (tmp_path / "absent.json", "absent"),
-        (tmp_path, "holds none"),
-    ):
-        assert message in refused(capsys, plot.main, argument)

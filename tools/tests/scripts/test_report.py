@@ -1,7 +1,5 @@
 """scripts/report.py: what goes into a report, and what it refuses. tools/tests/browser opens reports in a browser."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -49,6 +47,9 @@ def refusal(capsys, tmp_path: Path, *files: Path) -> str:
     ("change", "message"),
     [
         (on("01_naive", 256, lambda record: record["time_us"].pop("ci_low")), "KeyError: 'ci_low'"),
+        (on("01_naive", 256, lambda record: record.pop("outcome")), "lacks outcome"),
+        (on("01_naive", 256, lambda record: record.pop("samples_us")), "lacks its times"),
+        (on("01_naive", 256, outcome="fine"), "unknown outcome 'fine'"),
         (on("01_naive", 256, m="4096"), "no integer"),
         (on("01_naive", 256, number=None), "no integer"),
         (on("01_naive", 256, samples_us="1 2 3"), "samples that are no list"),
@@ -103,10 +104,8 @@ def test_protocols_stay_apart(edited, tmp_path):
 
 
 def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, tmp_path):
-    def slower(record: dict) -> None:
-        record["samples_us"] = [2 * us for us in record["samples_us"]]
-
-    new = edited("cold.json", on("06_coarse_2d", 4096, slower))
+    slower = on("06_coarse_2d", 4096, lambda record: record.update(samples_us=[2 * us for us in record["samples_us"]]))
+    new = edited("cold.json", slower)
     (pair,) = written(tmp_path, COLD, new)["pairs"]
     shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
     assert shown["ratio"] == pytest.approx(0.5)

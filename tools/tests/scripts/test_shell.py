@@ -1,27 +1,20 @@
-from __future__ import annotations
-
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, cpu_alone, executed
+from conftest import ROOT, Ended, cpu_alone, edit, executed, fake, ran
+from tools import check_results
 
 SCRIPTS = ROOT / "scripts"
 
 
-def bash(*command: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment, check=False)
-
-
 @pytest.mark.parametrize("script", [*sorted(SCRIPTS.glob("*.sh")), ROOT / ".ci" / "run"], ids=lambda p: p.name)
 def test_scripts_parse_and_can_be_run(script):
-    assert bash("bash", "-n", str(script)).returncode == 0
+    assert ran("bash", "-n", str(script)).returncode == 0
     assert os.access(script, os.X_OK) == (script.name not in ("lib.sh", "steps.sh"))
 
 
@@ -31,21 +24,17 @@ def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
         ((), "numpy, pandas, vl_convert"),
         (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
     ):
-        done = bash(str(SCRIPTS / "python.sh"), *options, path=here)
+        done = ran(SCRIPTS / "python.sh", *options, PATH=here)
         assert done.returncode == 0, done.stderr
         interpreter = done.stdout.strip()
         assert done.stdout == f"{interpreter}\n"
-        assert bash(interpreter, "-c", f"import {modules}").returncode == 0
+        assert ran(interpreter, "-c", f"import {modules}").returncode == 0
 
 
-def test_python_sh_refuses_unknown_options():
-    assert bash(str(SCRIPTS / "python.sh"), "--fast").returncode == 2
-
-
-def fake(folder: str | Path, name: str, text: str) -> None:
-    program = Path(folder) / name
-    program.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
-    program.chmod(0o755)
+@pytest.mark.parametrize("command", ["python.sh --fast", "sanitize.sh --fast", "sanitize.sh build racecheck"])
+def test_unknown_options_are_refused(command):
+    script, *options = command.split()
+    assert ran(SCRIPTS / script, *options).returncode == 2
 
 
 def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
@@ -59,8 +48,8 @@ def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
     return str(folder)
 
 
-def lib(command: str, path: str) -> subprocess.CompletedProcess[str]:
-    return bash("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", path=path)
+def lib(command: str, path: str) -> Ended:
+    return ran("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", PATH=path)
 
 
 def apt(log: Path) -> dict[str, str]:
@@ -99,7 +88,7 @@ def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
     python3 = 'case "$*" in *pandas*|*venv*) exit 1 ;; esac'
     path = minimal_path(tmp_path, "sha256sum", "cut", python3=python3, **apt(log))
     shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    done = bash(str(tmp_path / "scripts" / "python.sh"), path=path)
+    done = ran(tmp_path / "scripts" / "python.sh", PATH=path)
     assert log.read_text(encoding="utf-8").endswith(" python3 python3-numpy python3-pandas\n")
     if done.returncode == 0:  # this machine happens to have them
         assert done.stdout == "/usr/bin/python3\n"
@@ -134,7 +123,7 @@ case "$*" in *racecheck*) exit {status} ;; esac
 """
 
 
-def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.CompletedProcess[str], str]:
+def sanitize(tmp_path: Path, **facts) -> tuple[Ended, str]:
     """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
     build, log, programs = (tmp_path / name for name in ("build", "calls", "bin"))
     (build / "tests").mkdir(parents=True)
@@ -143,7 +132,7 @@ def sanitize(tmp_path: Path, *options: str, **facts) -> tuple[subprocess.Complet
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
     fake(programs, "compute-sanitizer", text)
     path = f"{programs}:{os.environ['PATH']}"
-    done = bash(SCRIPTS / "sanitize.sh", build, *options, path=path)
+    done = ran(SCRIPTS / "sanitize.sh", build, PATH=path)
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
@@ -176,10 +165,7 @@ def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
     assert (tmp_path / "build" / "logs" / "racecheck.log").exists()
 
 
-def test_sanitize_refuses_unknown_options(tmp_path):
-    assert sanitize(tmp_path, "racecheck")[0].returncode == bash(SCRIPTS / "sanitize.sh", "--fast").returncode == 2
-
-
+NO_GPU = "exit 9"  # as nvidia-smi
 FAKE_RUNNER = """
 if [ "$1" = --version ]; then echo "sgemm-worklog 0.1.0, commit {commit}"; exit; fi
 while [ "$1" != --out ]; do shift; done
@@ -195,25 +181,18 @@ def build(tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
-def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = (), smi: str = "echo NVIDIA H200") -> Ended:
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
-    fake(programs, "nvidia-smi", "echo NVIDIA H200")
-    folders = ("--build", str(tmp_path / "build"), "--out", str(tmp_path / "out"))
+    fake(programs, "nvidia-smi", smi)
+    folders = ("--build", tmp_path / "build", "--out", tmp_path / "out")
     path = f"{programs}:{os.environ['PATH']}"
-    return bash(*by, str(SCRIPTS / "measure_device.sh"), *folders, *options, path=path)
-
-
-def without_a_gpu(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """measure_device.sh on a machine without nvidia-smi; it would leave a folder of logs in tmp_path."""
-    fake(tmp_path, "nvidia-smi", "exit 9")
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    return bash(SCRIPTS / "measure_device.sh", "--build", tmp_path, *options, path=path)
+    return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path)
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_measure_device_says_how_it_is_used(tmp_path, option):
-    done = without_a_gpu(tmp_path, option)
+    done = measure_device(tmp_path, option, smi=NO_GPU)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Measures everything that results/<device>/ holds")
@@ -233,16 +212,16 @@ def test_measure_device_says_how_it_is_used(tmp_path, option):
     ],
 )
 def test_measure_device_refuses_what_it_does_not_know(tmp_path, options, message):
-    done = without_a_gpu(tmp_path, *options)
+    done = measure_device(tmp_path, *options, smi=NO_GPU)
     assert done.stderr.startswith(message)
     assert done.returncode == (1 if "GPU" in message else 2)
-    assert not (tmp_path / "logs").exists()
+    assert not (tmp_path / "build" / "logs").exists()
 
 
 def test_every_step_of_measure_device_is_known(tmp_path):
     """Each default step has something to run: its name is a case of run_step."""
     text = (SCRIPTS / "measure_device.sh").read_text(encoding="utf-8")
-    steps = re.search(r"there are (.*)\n", without_a_gpu(tmp_path, "--steps", "foo").stderr)[1].split(", ")
+    steps = re.search(r"there are (.*)\n", measure_device(tmp_path, "--steps", "foo").stderr)[1].split(", ")
     body = text.partition("run_step() {")[2].partition("\n}\n")[0]
     assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
 
@@ -341,8 +320,8 @@ def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
     return folder
 
 
-def quick_start(root: Path) -> subprocess.CompletedProcess[str]:
-    return bash(root / "scripts" / "quickstart.sh", path=f"{root / 'bin'}:{os.environ['PATH']}")
+def quick_start(root: Path) -> Ended:
+    return ran(root / "scripts" / "quickstart.sh", PATH=f"{root / 'bin'}:{os.environ['PATH']}")
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
@@ -370,6 +349,31 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     assert "Report:  /" in broken.stderr
 
 
+H100 = ROOT / "results" / "nvidia-h100-80gb-hbm3"
+
+
+def test_the_quick_start_leaves_a_folder_that_is_accepted(tmp_path, capsys):
+    """What the runner measured on an H100 stands for what it would measure here."""
+    smi = "case $* in *compute_cap*) echo 9.0 ;; *) echo NVIDIA H100 80GB HBM3 ;; esac"
+    copy = f'out="${{@: -1}}"\n[ ! -e "{H100}/${{out##*/}}" ] || cp "{H100}/${{out##*/}}" "$out"'
+    root = suite(tmp_path / "suite", copy, smi)
+    fake(root / "bin", "nvcc", "")
+    package = root / "library" / "python" / "sgemm"
+    package.mkdir(parents=True)
+    calibrate = f"import shutil, sys\nshutil.copy({str(H100 / 'calibration.txt')!r}, sys.argv[-1])"
+    (package / "__main__.py").write_text(calibrate, encoding="utf-8")
+    done = quick_start(root)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (root / "build" / "measurements").glob("*/*")
+    assert f"scripts/check_results.py build/{folder.relative_to(root / 'build')}" in done.stderr
+    assert folder.name == H100.name
+    assert {"cold.json", "calibration.txt", "charts"} <= {path.name for path in folder.iterdir()}
+    assert check_results.main([str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder}: every rule is kept\n"
+    edit(folder / "cold.json", lambda document: document["context"]["device"].update(multiprocessors=1))
+    assert check_results.main([str(folder)]) == 1, "its peaks follow from the multiprocessors"
+
+
 def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
     for folder in ("bin", "results/cpu-executor"):
         (tmp_path / folder).mkdir(parents=True)
@@ -380,14 +384,14 @@ def test_counts_are_replaced_where_every_kernel_was_counted(tmp_path):
 printf '{{"outcome": "%s"}}' "$outcome" >"${{@: -1}}\""""
     fake(tmp_path, "runner", text.format("--nothing"))
     command = [tmp_path / "scripts" / "record_counts.sh", tmp_path / "runner", "64"]
-    assert bash(*command).returncode == 0
+    assert ran(*command).returncode == 0
     written = {path.name for path in (tmp_path / "results" / "cpu-executor").iterdir()}
     assert written == {"counts_64.json", "counts_2048_whole.json", "counts_64_tiles.json"}
     fake(tmp_path, "runner", text.format("9,11"))
-    done = bash(*command)
+    done = ran(*command)
     assert (done.returncode, done.stderr.splitlines()[1]) == (1, "Counting: counts_2048_whole.json")
     assert "counted" in (tmp_path / "results" / "cpu-executor" / "counts_2048_whole.json").read_text(encoding="utf-8")
-    assert "There is no" in bash(command[0], tmp_path / "other").stderr
+    assert "There is no" in ran(command[0], tmp_path / "other").stderr
 
 
 def test_what_git_ignores_stays_out_of_the_image_of_docker():

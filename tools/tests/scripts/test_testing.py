@@ -1,19 +1,17 @@
 """The tests' own bookkeeping: nothing is left out unseen, and nothing goes on when a run ends."""
 
-from __future__ import annotations
-
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Ended, ran
 from tools import testing
 
 NAMES = [f"name{number}" for number in range(97)]
@@ -209,11 +207,8 @@ def test_a_step_whose_tests_are_all_skipped_fails(monkeypatch, tmp_path, passed)
     cases = skipped + '<testcase name="b"/>' * passed
     file.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["testing", "some", str(file)])
-    if passed:
+    with nullcontext() if passed else pytest.raises(SystemExit, match="schemas: all tests were skipped"):
         testing.main()
-    else:
-        with pytest.raises(SystemExit, match="schemas: all tests were skipped"):
-            testing.main()
 
 
 @pytest.mark.parametrize(("message", "count"), [("SKIP_RETURN_CODE=77", 0), ("Unable to find executable", 2)])
@@ -242,7 +237,7 @@ def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
         assert process.wait(60) == 128 + number
         groups = [int(path.read_text(encoding="utf-8")) for path in begun]
     for _ in range(500):
-        listed = subprocess.run(["ps", "-eo", "sid,stat,args"], capture_output=True, text=True, check=True).stdout
+        listed = ran("ps", "-eo", "sid,stat,args", check=True).stdout
         alive = [line for line in listed.splitlines() if re.match(rf" *{process.pid} +[^Z]", line)]
         if not alive:
             break
@@ -250,8 +245,8 @@ def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
     assert not alive, (alive, groups)
 
 
-def steps(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "-euc", f"{STEPS}; {script}"], capture_output=True, text=True, check=False)
+def steps(script: str) -> Ended:
+    return ran("bash", "-euc", f"{STEPS}; {script}")
 
 
 def test_steps_are_counted_and_a_failed_one_fails_the_run():
@@ -273,7 +268,7 @@ def test_steps_that_have_passed_are_not_taken_again(tmp_path):
 
 
 def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    ran("git", "init", "-q", tmp_path, check=True)
     (tmp_path / "tests" / "mutants").mkdir(parents=True)
     for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", "?? tests/new.cpp\n")):
         (tmp_path / "tests" / name).write_text("", encoding="utf-8")
@@ -289,14 +284,13 @@ def test_of_steps_those_are_taken_that_are_wanted():
 
 @pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "kitchen"], ["simt", "--all"]])
 def test_a_wrong_room_or_step_is_told_in_a_line(words):
-    done = subprocess.run([ROOT / "scripts" / "test.sh", *words], capture_output=True, text=True, check=False)
+    done = ran(ROOT / "scripts" / "test.sh", *words)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 
 
 def test_without_room_for_temporary_files_a_run_says_so(tmp_path):
-    environment = os.environ | {"TMPDIR": str(tmp_path / "nothing")}
-    done = subprocess.run([ROOT / "scripts" / "test.sh"], capture_output=True, text=True, check=False, env=environment)
+    done = ran(ROOT / "scripts" / "test.sh", TMPDIR=tmp_path / "nothing")
     assert done.returncode == 1
     assert "There is no room for temporary files" in done.stderr
 

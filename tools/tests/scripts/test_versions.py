@@ -1,7 +1,5 @@
 """One version: CMake and the Python package read it in the header, and every other file that names it is looked at."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The kernels that are made of right ones and a diff: every change has its place, and the table names them all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
