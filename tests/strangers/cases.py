@@ -1559,4 +1559,69 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         .replace("const float* A, const float* B, float* C", "float** A, float** B, float** C"),
         "it takes arrays of pointers: a host function of float* may fill them and launch it",
     ),
+    refused(
+        "a_host_function_in_a_kernel",
+        "inline int at(int r, int c, int ld) { return r * ld + c; }\n"
+        + launching(term="A[at(r, k, K)] * B[at(k, c, N)]"),
+        "a kernel calls at(), which lacks __device__: nvcc refuses it",
+    ),
+    right(
+        "functions_of_the_host_and_the_device_of_one_name",
+        "namespace other { inline int at(int r) { return r; } }\n__host__ __device__ int at(int r, int c, int ld)"
+        " { return r * ld + c; }\nint first(const int* x) { return x[0]; }\nstruct S { __device__ int first(int x)"
+        " { return x; } __device__ int again(int x) { return first(x); } };\n"
+        + launching(term="A[at(r, k, K)] * B[at(S().again(k), c, N)]"),
+    ),
+    refused(
+        "a_vector_in_a_kernel",
+        "#include <vector>\n" + launching().replace("float s = 0;", "float s = 0; std::vector<float> v(4);"),
+        "std::vector in a kernel is the host's: nvcc refuses it",
+    ),
+    refused(
+        "a_shared_array_with_an_initializer",
+        launching().replace("float s = 0;", "float s = 0; __shared__ float t[4] = {0};"),
+        "a __shared__ variable can not be initialised where it is declared: nvcc refuses it",
+    ),
+    refused(
+        "a_lambda_of_the_host",
+        "template <class F> __global__ void each(int n, F f) { int i = threadIdx.x; if (i < n) f(i); }\n"
+        "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
+        "  each<<<1, 32>>>(N, [=](int i) { C[i] = A[i] * B[i]; });\n}\n",
+        "a lambda that a kernel is passed needs __device__: nvcc refuses others",
+    ),
+    refused(
+        "a_kernel_that_is_a_member",
+        "struct Product { static " + launching().split("void run")[0].strip() + " };\n"
+        "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
+        "  Product::mm<<<dim3(M, N), dim3(16, 16)>>>(A, B, C, M, N, K);\n}\n",
+        "a kernel can not be a member of a class: nvcc refuses it",
+    ),
+    failing(
+        "more_constants_than_a_gpu_has",
+        "__constant__ float one[16384], more;\n" + launching(term="(A[r * K + k] * B[k * N + c] + one[0] * more)"),
+        "__constant__ variables take 65540 bytes, and a GPU has 65536",
+    ),
+    failing(
+        "a_parameter_that_refers_to_the_host",
+        launching().replace("int N, int K) {\n  int r", "int N, const int& K) {\n  int r"),
+        "its parameter K is a reference to the host's memory",
+    ),
+    failing(
+        "the_host_writes_to_memory_of_the_device",
+        launching().replace(
+            "int K) {\n  mm",
+            "int K) {\n  float* d;\n  cudaMalloc(&d, 4 * M * N);\n  for (int i = 0; i < M * N; i++) d[i] = 0;\n"
+            "  cudaFree(d);\n  mm",
+        ),
+        "the host writes to d, which is the device's alone: cudaMemcpy() may copy it",
+    ),
+    failing(
+        "a_copy_in_the_other_direction_than_its_kind",
+        launching().replace(
+            "int K) {\n  mm",
+            "int K) {\n  float* d;\n  cudaMalloc(&d, 4 * M * N);\n"
+            "  cudaMemcpy(C, d, 4 * M * N, cudaMemcpyHostToDevice);\n  cudaFree(d);\n  mm",
+        ),
+        "cudaMemcpy() in the other direction than its kind says",
+    ),
 ]
