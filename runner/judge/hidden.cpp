@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <system_error>
 
@@ -72,6 +73,18 @@ Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std
     const std::int64_t part = grain.square ? WHOLE / 2 : parts[place];
     const std::int64_t off = numbers.below(WHOLE / 8 + attempt);
     return odd_multiple(extent * part / WHOLE - off * extent / WHOLE + 2 * attempt * grain.step, grain.step);
+  });
+}
+
+Size any_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+              SecretNumbers& numbers) {
+  constexpr std::int64_t LEAST = 64;
+  constexpr std::int64_t PARTS = 1024;
+  return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t, std::int64_t attempt) {
+    const auto least = static_cast<double>(std::min(extent, LEAST));
+    const double part = static_cast<double>(numbers.below(PARTS)) / PARTS;
+    const auto drawn = static_cast<std::int64_t>(least * std::pow(static_cast<double>(extent) / least, part));
+    return odd_multiple(drawn + 2 * attempt * grain.step, grain.step);
   });
 }
 

@@ -85,6 +85,10 @@ class Parts {
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
                    const Parts& parts, SecretNumbers& numbers);
 
+/// Likewise one of any proportions: extents are between 64 and those of `asked`, evenly on a logarithmic scale.
+Size any_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
+              SecretNumbers& numbers);
+
 /// Whether a file has to keep the bound of FP32 on such operands. A kernel may make FP32 products of several products
 /// on tensor cores. It loses denormal numbers then, or numbers far smaller than their neighbours, and infinities become
 /// NaN. What it loses is told, and does not refuse it.

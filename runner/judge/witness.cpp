@@ -176,6 +176,11 @@ double Witness::error_since_begin(Owner owner, const LookFindings& found) {
                                                                            : std::sqrt(errors.squares / errors.values);
 }
 
+double Witness::rel_err() const {
+  const Errors& errors = errors_.at(static_cast<std::size_t>(Owner::kernel));
+  return errors.values > 0.0 && data_ != Distribution::uniform01 ? std::sqrt(errors.squares / errors.values) : 0.0;
+}
+
 void Witness::require_right(Owner owner, const Standard& standard) {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
@@ -200,7 +205,8 @@ void Witness::require_right(Owner owner, const Standard& standard) {
   if (const LookFindings& of_nan = found_->of_look[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
     throw CaseStopped(Outcome::failed, fmt::format("{}the judge put a NaN into C and did not see it there", where));
   }
-  const double error_of_all = tells_error ? 0.0 : error_since_begin(owner, found);
+  const double since_begin = error_since_begin(owner, found);
+  const double error_of_all = tells_error ? 0.0 : since_begin;
   if (!(error_of_all <= standard.most_rel_err)) {  // NaN is none
     throw CaseStopped(Outcome::incorrect,
                       fmt::format("{}the relative error of all launches so far is about {:.2g}, and sums in FP32 have "

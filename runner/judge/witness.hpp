@@ -60,6 +60,8 @@ class Witness {
   /// Enqueues a look at the operands and the C of a sample's contender, and waits for it. Throws CaseStopped where a
   /// result was wrong (incorrect), or an operand was written to (failed).
   void require_right(Owner owner, const Standard& standard);
+  /// About the relative error of the kernel's launches so far; 0 where there are none, or their signs tell nothing.
+  double rel_err() const;
 
  private:
   /// The findings of a look in page-locked memory of the host.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <string>
@@ -162,6 +163,29 @@ TEST(TinySizes, HaveAllExtentsUpToFourteen) {
   EXPECT_EQ(extents.size(), 14U);
   EXPECT_EQ(*extents.begin(), 1);
   EXPECT_EQ(*extents.rbegin(), 14);
+}
+
+/// Between the small hidden sizes and those that were asked for a kernel may be another one.
+TEST(AnySizes, AreOfAllProportions) {
+  SecretNumbers numbers(secret_of(1));
+  std::vector<Size> taken;
+  std::array<int, 4> octaves{};
+  int flat = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Size size = any_size({4096, 1024, 1024}, Grain{8}, 2048, taken, numbers);
+    for (const std::int64_t extent : {size.n, size.k}) {
+      ASSERT_GE(extent, 56);
+      ASSERT_LE(extent, 1024);
+      ASSERT_EQ(extent % 16, 8);
+      ++octaves.at(static_cast<std::size_t>(std::log2(std::max<double>(64, static_cast<double>(extent)) / 64) * 0.999));
+    }
+    ASSERT_LE(size.m, 2048) << "as far as is allowed";
+    flat += size.m > 4 * size.n ? 1 : 0;
+  }
+  EXPECT_GT(*std::ranges::min_element(octaves), 130);
+  EXPECT_GT(flat, 60);
+  const Size square = any_size({1, 1, 1}, Grain{32, true}, 2048, taken, numbers);
+  EXPECT_EQ(square.m, square.n);
 }
 
 TEST(NumbersOfLaunches, AreAnyFromHalfOfTheMostOn) {

@@ -171,6 +171,15 @@ TEST(FileVerdict, IsWhatFollowsFromTheTrials) {
   EXPECT_TRUE(verdict_of(with_decoy).cases.back().hidden);
 }
 
+TEST(FileVerdict, TheSlowestDecoyOfASizeCountsOnce) {
+  Findings once = right();
+  decoy(slow())(once);
+  Findings twice = once;
+  decoy(slow())(twice);
+  EXPECT_LT(verdict_of(once).ratio->mean, verdict_of(right()).ratio->mean);
+  EXPECT_DOUBLE_EQ(verdict_of(twice).ratio->mean, verdict_of(once).ratio->mean);
+}
+
 TEST(FileVerdict, TheRatioIsTheGeometricMeanOverSizes) {
   Findings findings = right();
   larger(1.5)(findings);

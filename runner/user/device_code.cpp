@@ -168,8 +168,11 @@ class DeviceCode final : public UserCode {
     return result.front();
   }
 
+  /// It is told of a shape alone: its code could learn from operands what they are.
   UserFacts facts_of(const Problem& problem) const {
-    return ask<UserFacts>(std::string(FACTS_SYMBOL), problem_of(problem));
+    UserProblem shape = problem_of(problem);
+    shape.a = shape.b = shape.c = nullptr;
+    return ask<UserFacts>(std::string(FACTS_SYMBOL), shape);
   }
 
   /// For all products of a shape: what is copied is the same, so it is no part of a product.

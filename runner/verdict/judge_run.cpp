@@ -84,7 +84,7 @@ class FileTrials {
       try_small_sizes_and_factors();
     }
     if (right_so_far() && run_.on_gpu()) {
-      measure_decoy();
+      measure_decoys();
     }
     if (right_so_far() && run_.on_gpu()) {
       measure();
@@ -262,6 +262,25 @@ class FileTrials {
       try_out(Purpose::operands,
               {"--accuracy", "--data", words(two, ","), "--seed", seed(), "--sizes", to_string(largest)});
     }
+    if (run_.on_gpu() && grain_ && right_so_far()) {
+      try_between(largest, kinds);
+    }
+  }
+
+  /// A kernel may be another one for sizes between the hidden ones and those that were asked for, or for long ones. A
+  /// file may rule them out.
+  void try_between(const Size& largest, std::vector<Distribution> kinds) {
+    constexpr std::size_t FEW = 2;
+    std::vector<Size> sizes;
+    while (sizes.size() < FEW) {
+      sizes.push_back(any_size(largest, *grain_, MOST_ASKED, taken_, numbers_));
+    }
+    std::erase_if(kinds, [](Distribution kind) { return !is_required(kind); });
+    kinds.resize(FEW);
+    try_out(Purpose::operands,
+            {"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")});
+    std::erase_if(findings_.trials.back().records,
+                  [](const Record& record) { return record.outcome == Outcome::not_supported; });
   }
 
   /// Sizes that no other trial has, and factors other than 1 and 0 where the launch names them. A file may rule them
@@ -297,10 +316,14 @@ class FileTrials {
   }
 
   /// A kernel may be right when it is compared and take uniform operands for granted when it is timed, or where it is
-  /// too large to be compared with other operands. These look so.
-  void measure_decoy() {
-    try_out(Purpose::decoy, {"--sizes", words(decoy_sizes(run_.asked, numbers_), ","), "--data",
-                             std::string(to_string(Distribution::outliers)), "--seed", seed(), "--max-seconds", "0.1"});
+  /// too large to be compared with other operands. Outliers look so, and nobody knows which other kind comes.
+  void measure_decoys() {
+    constexpr std::array OTHERS{Distribution::normal, Distribution::uniform01, Distribution::integers};
+    const Distribution other = OTHERS.at(static_cast<std::size_t>(numbers_.below(OTHERS.size())));
+    for (const Distribution kind : {Distribution::outliers, other}) {
+      try_out(Purpose::decoy, {"--sizes", words(decoy_sizes(run_.asked, numbers_), ","), "--data",
+                               std::string(to_string(kind)), "--seed", seed(), "--max-seconds", "0.1"});
+    }
   }
 
   void measure() {

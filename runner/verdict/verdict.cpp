@@ -169,23 +169,25 @@ void note_special_sizes(FileVerdict& verdict) {
 void count_slower_decoys(FileVerdict& verdict) {
   constexpr double SLOWER = 0.9;  // by less it may be chance: decoys have fewer samples
   const std::vector<const Record*> timed = verdict.timed();
-  for (const JudgedCase& item : verdict.cases) {
-    const Json decoy = to_json(item.record);
-    const auto same = std::ranges::find(timed, item.record.size, &Record::size);
-    if (item.purpose != Purpose::decoy || same == timed.end() || !decoy.contains("vs_cublas")) {
-      continue;
-    }
-    const Json uniform = to_json(**same);
+  for (const Record* const record : timed) {
+    const Json uniform = to_json(*record);
     const double paired = uniform.value("vs_cublas", 0.0);
     const double ratio = std::min(paired, uniform.value("vs_cublas_alone", paired));
-    const double of_decoy = decoy.at("vs_cublas");
-    if (verdict.ratio && decoy.at("vs_cublas_ci").at(1).get<double>() < SLOWER * ratio) {
+    double of_decoy = ratio;  // the smallest
+    for (const JudgedCase& item : verdict.cases) {
+      const Json decoy = to_json(item.record);
+      if (item.purpose == Purpose::decoy && item.record.size == record->size && decoy.contains("vs_cublas") &&
+          decoy.at("vs_cublas_ci").at(1).get<double>() < SLOWER * ratio) {
+        of_decoy = std::min(of_decoy, decoy.at("vs_cublas").get<double>());
+      }
+    }
+    if (verdict.ratio && of_decoy < ratio) {
       const double factor = std::pow(of_decoy / ratio, 1.0 / static_cast<double>(timed.size()));
       verdict.ratio = {verdict.ratio->mean * factor, verdict.ratio->low * factor, verdict.ratio->high * factor};
       verdict.notes.push_back(
           fmt::format("slower with other operands at {}: {:.3f} of cuBLAS, which counts, and {:.3f} "
                       "with uniform ones",
-                      to_string(item.record.size), of_decoy, ratio));
+                      to_string(record->size), of_decoy, ratio));
     }
   }
 }

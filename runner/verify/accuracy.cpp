@@ -12,10 +12,10 @@ double most_rel_err(AccuracyClass accuracy, Distribution data, std::int64_t k) {
   constexpr double EPS = 0x1p-24;
   const double depth = static_cast<double>(k);
   const double most = std::max(std::clamp(0x1p-26 * depth, 0x1p-19, 0x1p-14), EPS * std::sqrt(depth));
-  const bool uniform =
-      data == Distribution::uniform || data == Distribution::uniform01 || data == Distribution::integers;
+  const bool of_one_scale = data == Distribution::uniform || data == Distribution::uniform01 ||
+                            data == Distribution::normal || data == Distribution::integers;
   const bool in_fp32 = accuracy == AccuracyClass::fp32 || accuracy == AccuracyClass::fp32_strassen;
-  return in_fp32 && uniform ? most : std::numeric_limits<double>::infinity();
+  return in_fp32 && of_one_scale ? most : std::numeric_limits<double>::infinity();
 }
 
 bool promises(AccuracyClass accuracy, Distribution data) {
