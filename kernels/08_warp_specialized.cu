@@ -33,7 +33,6 @@
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/ring.cuh"
-#include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -139,19 +138,7 @@ __device__ constexpr int end_of_group(int g) {
   return last;
 }
 
-// ---- The ring ----
-//
-// Each thread has its own place in the ring, and goes on from stage to stage without a barrier of the block: a producer
-// when its copies into the stage are under way, a consumer when its warp has read it. wait_until_empty() and
-// wait_until_full() are where one side waits for the other. common/ring.cuh has the barriers and their phases.
-
 // ---- Producers: the warps that copy ----
-
-/// The smaller of both.
-template <int LIMIT>
-__device__ __forceinline__ int at_most(std::int64_t x) {
-  return x < LIMIT ? static_cast<int>(x) : LIMIT;
-}
 
 /// Fills stage after stage with the k-tiles of the block's rows of A and columns of B. Elements outside the matrices
 /// become zeros. If K is no multiple of BK, the first k-tile is the short one.
@@ -173,8 +160,8 @@ __device__ __forceinline__ void produce(const Problem& p, unsigned smem) {
   const int b_col = thread % WARP * B_WIDTH;
   const float* a_source = p.a + (tile.row + a_row) * p.lda + a_k;
   const float* b_source = p.b + b_k * p.ldb + tile.col + b_col;
-  const int rows_left = at_most<Shape::BM>(p.m - tile.row) - a_row;
-  const int cols_left = at_most<Shape::BN>(p.n - tile.col) - b_col;
+  const int rows_left = static_cast<int>(min(p.m - tile.row, std::int64_t{Shape::BM})) - a_row;
+  const int cols_left = static_cast<int>(min(p.n - tile.col, std::int64_t{Shape::BN})) - b_col;
   typename Shape::Ring ring(smem);
   unsigned stage = smem;
 
@@ -238,9 +225,6 @@ __device__ __forceinline__ void load_b(float (&b)[TN], unsigned from) {
   }
 }
 
-/// Tells the producers, by its `empty` barrier, that this warp has read a stage.
-__device__ __forceinline__ void release(unsigned empty) { mbarrier_arrive_as_warp(empty); }
-
 /// accumulators += A * B over all k-tiles.
 template <class Shape, FmaOrder ORDER>
 __device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accumulators)[TM][Shape::TN]) {
@@ -274,7 +258,7 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accu
           ring.advance();
           a_next = a_first + ring.stage() * Shape::STAGE_BYTES;
           b_next = b_first + ring.stage() * Shape::STAGE_BYTES;
-          release(read);
+          mbarrier_arrive_as_warp(read);  // the producers may fill it again
           ring.wait_until_full();
         } else {  // the last load is not used, but its address has to be valid
           a_next = a_here;
@@ -301,7 +285,7 @@ __device__ __forceinline__ void consume(int k_tiles, unsigned smem, float (&accu
     a_here = a_next;
     b_here = b_next;
   }
-  release(ring.empty());
+  mbarrier_arrive_as_warp(ring.empty());
 }
 
 /// Stores a thread's elements of C. `row` and `col` are the place of the first one.
@@ -367,7 +351,8 @@ void launch_tiles(const Problem& p, cudaStream_t stream) {
   const bool vector_access = rows_split_into_float4(p.b, p.n, p.ldb) && rows_split_into_float4(p.c, p.n, p.ldc);
   launch(vector_access ? warp_specialized_kernel<Shape, Access::float4, ORDER>
                        : warp_specialized_kernel<Shape, Access::float1, ORDER>,
-         tiles_of<Shape::BM, Shape::BN>(p), dim3(Shape::THREADS), Shape::SMEM_BYTES, stream, p);
+         ceil_div<std::int64_t>(p.m, Shape::BM) * ceil_div<std::int64_t>(p.n, Shape::BN), dim3(Shape::THREADS),
+         Shape::SMEM_BYTES, stream, p);
 }
 
 template <class Shape, FmaOrder ORDER>

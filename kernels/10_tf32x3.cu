@@ -123,7 +123,7 @@ __device__ __forceinline__ void multiply(const float* stage, unsigned a_first, u
     for (int i = 0; i < TILES_M; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float2 pair = load_float2(a + (i * MMA_M + half * MMA_M / 2) * BK);
+        const float2 pair = *reinterpret_cast<const float2*>(a + (i * MMA_M + half * MMA_M / 2) * BK);
         split_for_tf32(pair.x, a_big[k_block][i][half], a_small[k_block][i][half]);
         split_for_tf32(pair.y, a_big[k_block][i][2 + half], a_small[k_block][i][2 + half]);
       }

@@ -1,7 +1,6 @@
 // Chapter 11: each FP32 product becomes six BF16 products on Hopper's tensor cores
 //
 // Three steps lead here from 10, each in a file of its own: 1_promoted, 2_bulk_copy and 3_producer_warp.
-//
 // Against 3_producer_warp: a k-tile of A meets two of B, so two products take three copied tiles instead of four. And
 // blocks are persistent: each SM has one, which takes tile after tile of C along the Hilbert curve.
 //
@@ -13,14 +12,11 @@
 //   +---------------+---------------+
 //     tile of B       another one               a tile of B is given back after its products, A's after both
 //
-//   registers  the sums over all k take 128 of a thread, and those of a k-tile 64, because the first tile of B is
-//              multiplied and added before the second. 192 are more than the 168 that each of 384 threads gets. So
-//              setmaxnreg leaves 40 to each thread of the producer warpgroup, and gives 232 to each consumer.
-//   Inf, NaN   and the like end as Inf or NaN, and elements of C that are not finite are computed again by FMAs, as in
-//              10. Numbers between 0 and 2^-100 are made NaN, as their third term could be denormal and lose bits.
+//   registers  the sums over all k take 128 of a thread, and those of a k-tile by one tile of B 64. That is more than
+//              the 168 that each of 384 threads gets. So setmaxnreg leaves 40 to producers, and gives 232 to consumers.
+//   Inf, NaN   and others but 0 below 2^-100 become Inf or NaN. Elements of C that are not finite are computed by FMAs.
 //   tiles      the rings go on from tile to tile: the producer copies for the next tile of C while C is stored.
-//   window     blocks that work side by side share operand tiles. A producer waits while its block is more than two
-//              k-tiles ahead of the average, so that the L2 still has what the last of them asks for.
+//   window     a producer more than two k-tiles ahead of the average waits, so that the L2 still has what blocks share.
 //
 // Traffic per element of C: k / 256 numbers of A and k / 128 of B from global memory, three terms of 2 bytes each.
 // Limit: tensor cores, which are busy nearly all of the time. Their clock depends on the power that the chip draws.
@@ -38,7 +34,6 @@
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
@@ -53,17 +48,11 @@ constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168
 constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
 constexpr int STAGES = 2;                // of each ring
-constexpr int RING_BYTES = STAGES * (TILE_BYTES + 2 * MBARRIER_BYTES);
-constexpr int SMEM_BYTES = 2 * RING_BYTES;
-
-/// How many k-tiles all blocks together have begun to copy. It lies behind the operand tiles.
-__device__ __forceinline__ unsigned* progress_behind(const Operands& operands) {
-  return reinterpret_cast<unsigned*>(operands.tile(operands.a_tiles + operands.b_tiles, 0));
-}
+constexpr int SMEM_BYTES = 2 * STAGES * (TILE_BYTES + 2 * MBARRIER_BYTES);
 
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, Operands operands) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    *progress_behind(operands) = 0;
+    *operands.progress() = 0;
   }
   split_tile(p, operands);
 }
@@ -78,7 +67,7 @@ struct Ring {
   __device__ unsigned empty(unsigned count) const { return full(count) + STAGES * MBARRIER_BYTES; }
   __device__ static unsigned parity(unsigned count) { return count / STAGES % 2; }
   __device__ __forceinline__ void copy(unsigned count, const unsigned char* source) const {
-    mbarrier_wait(empty(count), parity(count) ^ 1U);
+    mbarrier_wait(empty(count), parity(count) ^ 1U);  // at once while stages are new
     mbarrier_arrive_expect_tx(full(count), TILE_BYTES);
     cp_async_bulk(stage(count), source, TILE_BYTES, full(count));
   }
@@ -89,7 +78,7 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, con
   // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
   const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
   int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
-  unsigned* const progress = progress_behind(operands);
+  unsigned* const progress = operands.progress();
   unsigned even = 0;  // what all blocks together have begun when all are where this one is
   unsigned a_count = 0;
   unsigned b_count = 0;
@@ -154,22 +143,8 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
         }
         mbarrier_wait(b_ring.full(b_count), Ring::parity(b_count));
         const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-        const std::uint64_t a = wgmma_descriptor(a_ring.stage(a_count) + rows_of_group);
-        const std::uint64_t b = wgmma_descriptor(b_ring.stage(b_count));
-        // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
-        constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
-        constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
         float products[64];
-        wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < 6; ++i) {
-#pragma unroll
-          for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
-            wgmma_m64n128k16<Bf16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
-                                   wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
-          }
-        }
-        wgmma_commit_group();
+        start_products(products, a_ring.stage(a_count) + rows_of_group, b_ring.stage(b_count));
         wgmma_wait_group<0>(products);
         __syncwarp();
         if (threadIdx.x % WARP == 0) {
@@ -201,9 +176,7 @@ void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
   launch(bf16x6_kernel, persistent_blocks(tiles), dim3(THREADS), SMEM_BYTES, stream, p, operands, tiles);
 }
 
-Configuration configuration(const Problem& p) {
-  return {"", Operands::of(p, nullptr).count() * TILE_BYTES + sizeof(unsigned), launch_both};
-}
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered =
     Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")

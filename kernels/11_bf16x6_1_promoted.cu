@@ -33,7 +33,6 @@
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
@@ -107,9 +106,7 @@ void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
   launch(bf16x6_promoted_kernel, operands.a_tiles * operands.b_tiles, dim3(THREADS), SMEM_BYTES, stream, p, operands);
 }
 
-Configuration configuration(const Problem& p) {
-  return {"", Operands::of(p, nullptr).count() * TILE_BYTES, launch_both};
-}
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered =
     Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")

@@ -25,7 +25,6 @@
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
@@ -58,7 +57,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p,
     for (int stage = 0; stage < STAGES; ++stage) {
       mbarrier_init(first_full + stage * MBARRIER_BYTES, 1);
     }
-    fence_mbarrier_init();
+    fence_mbarrier_init();  // the loop begins with the barrier that has to follow
     copy(0);
   }
 
@@ -102,9 +101,7 @@ void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
   launch(bf16x6_bulk_copy_kernel, operands.a_tiles * operands.b_tiles, dim3(THREADS), SMEM_BYTES, stream, p, operands);
 }
 
-Configuration configuration(const Problem& p) {
-  return {"", Operands::of(p, nullptr).count() * TILE_BYTES, launch_both};
-}
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered = Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")
                                     .variant("2_bulk_copy")

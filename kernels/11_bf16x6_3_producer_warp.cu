@@ -20,7 +20,6 @@
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
@@ -88,10 +87,7 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_producer_warp_kernel(Proble
     }
     wgmma_commit_group();
     wgmma_wait_group<0>(products);
-    __syncwarp();
-    if (threadIdx.x % WARP == 0) {
-      mbarrier_arrive(first_empty + k_tile % STAGES * MBARRIER_BYTES);
-    }
+    mbarrier_arrive_as_warp(first_empty + k_tile % STAGES * MBARRIER_BYTES);
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       sums[i] += products[i];
@@ -107,9 +103,7 @@ void launch_both(const Problem& p, void* workspace, cudaStream_t stream) {
          operands);
 }
 
-Configuration configuration(const Problem& p) {
-  return {"", Operands::of(p, nullptr).count() * TILE_BYTES, launch_both};
-}
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered =
     Chapter(11, "bf16x6", "Henry et al.; Ootomo and Yokota")

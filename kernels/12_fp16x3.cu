@@ -21,8 +21,7 @@
 //              2^-25 at most, which is 2^-24 of the largest of its 64 neighbours in the k-tile, or less.
 //   promotion  undoes the scaling: a fused multiply-add takes the power of two that all products of the k-tile have in
 //              common. Where rows have factors of their own, a branch applies them before.
-//   window     blocks that work side by side share operand tiles. A producer waits while its block is more than two
-//              k-tiles ahead of the average, so that the L2 still has what the last of them asks for.
+//   window     of producers, as in 11.
 //
 // Inf, NaN and rows that would take a third factor become Inf or NaN, and their elements of C are computed again by
 // FMAs, slowly. Not for operands whose rows (of A) or columns (of B) span many decades: elements of C that are made of
@@ -340,11 +339,11 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
         const Scaling& of_a = a_ring.scaling();
         const Scaling& of_b = b_ring.scaling();
         int exponent = of_a.uniform + of_b.uniform;
-        const bool is_float = exponent >= -126 && exponent <= 127;
+        const bool is_float = exponent >= -126 && exponent <= 127;  // not if one is NOT_UNIFORM
         if (j == 0) {
           a_tile = of_a.tile;
           b_tile = of_b.tile;
-          inside = min(B_TILES, operands.b_tiles - __shfl_sync(~0U, b_tile, 0));
+          inside = min(B_TILES, operands.b_tiles - __shfl_sync(~0U, b_tile, 0));  // of one lane: known to be uniform
         }
         wgmma_wait_group<0>(products);
         if (!is_float) {

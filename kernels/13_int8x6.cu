@@ -28,12 +28,12 @@
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, three digits of a byte each.
 // Limit: tensor cores, six products at twice the rate of 12's three.
 
-#include "common/hilbert.hpp"
 #include "common/int8_tiles.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
+#include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"

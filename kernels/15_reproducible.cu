@@ -29,13 +29,13 @@
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
 #include "host/launch.cuh"
+#include "ptx/cp_async_bulk.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {
@@ -69,25 +69,21 @@ __device__ __forceinline__ void add_up(const int (&digits)[3][64], Sums& sums) {
   }
 }
 
-__device__ __forceinline__ double double_of_bits(unsigned high, unsigned low) {
-  return __longlong_as_double(static_cast<long long>(static_cast<unsigned long long>(high) << 32U | low));
-}
-
 /// A sum as a double, rounded to the nearest. A conversion instruction gives the same at a quarter of the speed. Here
 /// both halves become doubles by their place in a mantissa, and only the last addition rounds.
 __device__ __forceinline__ double to_double(int high, unsigned low) {
-  const double units = double_of_bits(0x43300000, low);                                        // 2^52 more
-  const double upper = double_of_bits(0x45300000, static_cast<unsigned>(high) ^ 0x80000000U);  // 2^84 + 2^63 more
+  const double upper = __hiloint2double(0x45300000, high ^ INT32_MIN);       // 2^84 + 2^63 more
+  const double units = __hiloint2double(0x43300000, static_cast<int>(low));  // 2^52 more
   return (upper - (0x1p84 + 0x1p63 + 0x1p52)) + units;
 }
 
-/// The factor of a line that, with another one's, undoes their scaling in sums, which are in units of 2^16.
-__device__ __forceinline__ double factor(unsigned code) { return double_of_bits((1023U - 141U + code) << 20U, 0); }
+/// 2^(code - 141): a line's part in undoing its scale, which is 2^(149 - code), in sums, which are in units of 2^16.
+__device__ __forceinline__ double factor(int code) { return __hiloint2double((1023 - 141 + code) << 20, 0); }
 
 /// What is stored in place of `c`, which does not count where beta is 0.
 __device__ __forceinline__ float updated(double product, float beta, const float& c) {
   const double value = beta == 0.0F ? product : fma(static_cast<double>(beta), static_cast<double>(c), product);
-  return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);
+  return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);  // one NaN for all
 }
 
 /// The codes of a thread's two rows and 32 columns.
@@ -95,7 +91,6 @@ struct Codes {
   unsigned rows[2];
   unsigned columns[32];
 
-  __device__ unsigned row_of(int element) const { return rows[element / 2 % 2]; }
   __device__ unsigned column_of(int element) const { return columns[element / 4 * 2 + element % 2]; }
 };
 
@@ -131,7 +126,7 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
   for (int i = 0; i < 64; ++i) {
     float& to = c[row_at(i) * p.ldc + col_at(i)];
     if (row + row_at(i) < p.m && col + col_at(i) < p.n) {
-      if (codes.row_of(i) != NONE && codes.column_of(i) != NONE) {
+      if (codes.rows[i / 2 % 2] != NONE && codes.column_of(i) != NONE) {
         to = updated(product(i), p.beta, to);
       } else {
         in_order |= std::uint64_t{1} << static_cast<unsigned>(i);
@@ -151,12 +146,6 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
       to = updated(p.alpha * sum, p.beta, to);
     }
   }
-}
-
-/// Sums of MOST_K_TILES k-tiles and more, behind the operand tiles: 64 for each consumer thread of a block.
-__device__ long long* part_of(const Operands& operands) {
-  return reinterpret_cast<long long*>(operands.tile(operands.count())) + std::int64_t{blockIdx.x} * 64 * CONSUMERS +
-         threadIdx.x;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
@@ -196,10 +185,11 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
         }
       }
       add_up(digits, sums);
-      if (operands.k_tiles > MOST_K_TILES) {
+      if (operands.k_tiles > MOST_K_TILES) {  // sums so far are behind the operand tiles, 64 for each consumer
+        auto* const parts = reinterpret_cast<long long*>(operands.tile(operands.count()));
 #pragma unroll
         for (int j = 0; j < 64; ++j) {
-          long long& part = part_of(operands)[j * CONSUMERS];
+          long long& part = parts[(std::int64_t{blockIdx.x} * 64 + j) * CONSUMERS + threadIdx.x];
           part = (static_cast<long long>(sums.high[j]) << 32 | sums.low[j]) + (done > 0 ? part : 0);
           sums.high[j] = static_cast<int>(part >> 32);
           sums.low[j] = static_cast<unsigned>(part);

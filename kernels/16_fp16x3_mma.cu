@@ -24,9 +24,7 @@
 //   order      the kernel that splits writes terms as they will lie in shared memory. ldmatrix reads the same 16 bytes
 //              of eight rows at a time, which lie in distinct banks, because groups of 16 bytes change places in a row.
 //   Inf, NaN   and lines of numbers below 2^-112 alone have no terms: their elements of C are computed again by FMAs.
-//
-// Elements of C that are made of small numbers of their lines alone lose bits: no promise where lines span many
-// decades.
+//   decades    in a line leave no promise: elements of C that are made of small numbers of their lines alone lose bits.
 //
 // Traffic per element of C: k / 128 numbers of A and of B from global memory, two terms of 2 bytes each; k / 64 of each
 // from shared memory.
@@ -37,7 +35,6 @@
 #include "common/mma_operands.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
-#include "common/stage.cuh"
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -46,8 +43,6 @@
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -72,9 +67,8 @@ struct Fp16Terms {
   }
 
   /// The second term is what the first one leaves, rounded. The lower half of a word has the first of two numbers.
-  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, uint4 (&terms)[TERMS]) {
+  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, unsigned (&words)[TERMS][4]) {
     const float scale = power_of_2(127 - static_cast<int>(code));
-    unsigned words[TERMS][GROUP / 2];
 #pragma unroll
     for (int i = 0; i < GROUP; i += 2) {
       const float low = code == UNSCALABLE ? 0.0F : x[i] * scale;
@@ -82,10 +76,6 @@ struct Fp16Terms {
       words[0][i / 2] = Fp16::pack(low, high);
       const float2 first = Fp16::unpack(words[0][i / 2]);
       words[1][i / 2] = Fp16::pack(low - first.x, high - first.y);
-    }
-#pragma unroll
-    for (int term = 0; term < TERMS; ++term) {
-      terms[term] = uint4{words[term][0], words[term][1], words[term][2], words[term][3]};
     }
   }
 };
@@ -247,19 +237,14 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
 
 // ---- The launch ----
 
-/// Whether an SM has room for the blocks that it is to hold.
-template <int B_TILES, int STAGES>
-bool fits() {
-  return 2 / B_TILES * Ring<B_TILES, STAGES>::SMEM_BYTES <= current_device().smem_bytes;
-}
-
 /// `use` gets a kernel, its threads, its shared memory and its B_TILES. Two blocks, and three stages, where they fit.
 template <class Use>
 auto with_kernel(const Use& use) {
-  if (fits<1, 3>()) {
+  const int room = current_device().smem_bytes;
+  if (2 * Ring<1, 3>::SMEM_BYTES <= room) {
     return use(fp16x3_mma_kernel<1, 3>, THREADS<1>, Ring<1, 3>::SMEM_BYTES, 1);
   }
-  if (fits<1, 2>()) {
+  if (2 * Ring<1, 2>::SMEM_BYTES <= room) {
     return use(fp16x3_mma_kernel<1, 2>, THREADS<1>, Ring<1, 2>::SMEM_BYTES, 1);
   }
   return use(fp16x3_mma_kernel<2, 2>, THREADS<2>, Ring<2, 2>::SMEM_BYTES, 2);

@@ -19,12 +19,10 @@
 // and k / 64 of B from shared memory.
 // Limit: tensor cores, six products for each one in FP32, at the rate of mma.sync.
 
-#include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
 #include "common/mma_operands.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
-#include "common/stage.cuh"
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -33,7 +31,6 @@
 #include "ptx/shared_memory.cuh"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace sgemm {

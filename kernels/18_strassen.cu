@@ -32,7 +32,6 @@
 #include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
-#include "common/tiling.cuh"
 #include "common/warp_specialized.cuh"
 #include "host/launch.cuh"
 #include "ptx/setmaxnreg.cuh"
@@ -41,7 +40,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sgemm {

@@ -29,7 +29,6 @@
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
-#include "common/stage.cuh"
 #include "common/store_accumulators.cuh"
 #include "common/target.hpp"
 #include "host/launch.cuh"
@@ -110,11 +109,10 @@ struct Digits {
   }
 
   /// Only the lowest byte of a digit counts, so that four numbers' digits lie in one register.
-  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, uint4 (&digits)[TERMS]) {
+  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, unsigned (&words)[TERMS][4]) {
     constexpr float MANTISSA = 0x1.8p23F;  // the sum with it has a rounded integer in its lowest bits
     const float scale = 0x1p15F / __uint_as_float(code);
     const float scale_of_first = scale / (127.5F * 256);
-    unsigned words[TERMS][4];
 #pragma unroll
     for (int i = 0; i < GROUP; i += 4) {
       unsigned all[4];  // digits, as one integer
@@ -138,10 +136,6 @@ struct Digits {
       words[2][i / 4] = ((d1 & 0x7F7F7F7FU) + (d2 & 0x7F7F7F7FU)) ^ ((d1 ^ d2) & 0x80808080U);  // byte by byte
       words[0][i / 4] = d1;
       words[1][i / 4] = d2;
-    }
-#pragma unroll
-    for (int term = 0; term < TERMS; ++term) {
-      digits[term] = uint4{words[term][0], words[term][1], words[term][2], words[term][3]};
     }
   }
 };

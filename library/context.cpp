@@ -203,7 +203,7 @@ std::vector<Algorithm> sgemm::algorithms_for(const GemmBatch& batch, sgemm_accur
     }
     append(algorithms, thin_reproducible_algorithms(batch, multiprocessors));
     without = "the device has no kernel of the reproducible class";
-  } else if (products(p) < SMALLEST_PRODUCT) {
+  } else if (static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) < SMALLEST_PRODUCT) {
     without = "a product smaller than 192 x 192 x 192";
   } else {
     if (p.k < SHORTEST_SUM_FOR_EVERY_SHAPE) {

@@ -82,6 +82,9 @@ struct PlaceOfThread {
   __device__ __forceinline__ Element* at(int pair) const { return rows[pair % 2] + pair / 2 * 8; }
 };
 
+/// Loads two floats; `source` is aligned to 8 bytes.
+__device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
+
 __device__ __forceinline__ void load_chunk(const PlaceOfThread<const float>& from, const ElementBits& bits,
                                            bool in_pairs, Chunk& numbers) {
   if (in_pairs) {

@@ -4,6 +4,7 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
+#include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "engine/cost_model.cuh"
 #include "every_layout_product.cuh"

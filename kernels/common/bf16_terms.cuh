@@ -23,7 +23,8 @@ constexpr int TERM_BYTES = TILE_ROWS * WGMMA_ROW_BYTES;
 constexpr int TILE_BYTES = TERMS * TERM_BYTES;
 constexpr int SPLIT_THREADS = 256;
 
-/// All operand tiles in global memory. Those of the same rows of A, or columns of B, follow one another along k.
+/// All operand tiles in global memory. Those of the same rows of A, or columns of B, follow one another along k. Behind
+/// them is how many k-tiles all blocks together have begun to copy.
 struct Operands {
   int k_tiles;  ///< at least one; it holds zeros if K is 0
   int a_tiles;  ///< tiles of A side by side along M
@@ -36,7 +37,9 @@ struct Operands {
     return {p.k == 0 ? 1 : tiles(p.k, BK), tiles(p.m, TILE_ROWS), tiles(p.n, TILE_ROWS), bytes};
   }
   std::size_t count() const { return (static_cast<std::size_t>(a_tiles) + b_tiles) * k_tiles; }
+  std::size_t bytes() const { return count() * TILE_BYTES + sizeof(unsigned); }
   __device__ unsigned char* tile(int i, int k) const { return memory + (std::int64_t{i} * k_tiles + k) * TILE_BYTES; }
+  __device__ unsigned* progress() const { return reinterpret_cast<unsigned*>(tile(a_tiles + b_tiles, 0)); }
 };
 
 /// Splits a tile of A or B in each block of SPLIT_THREADS. Columns of B become rows, and elements outside the matrices
@@ -90,6 +93,24 @@ __device__ __forceinline__ void split_tile(const Problem& p, const Operands& ope
       *reinterpret_cast<uint4*>(to + swizzled(row * WGMMA_ROW_BYTES + k * 2)) = group;
     }
   }
+}
+
+/// Starts the products of 64 rows of a tile of A by a tile of B, as the loops of the steps do themselves.
+__device__ __forceinline__ void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
+  constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};  // the smallest products first
+  constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
+  const std::uint64_t a = wgmma_descriptor(a_tile);
+  const std::uint64_t b = wgmma_descriptor(b_tile);
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < 6; ++i) {
+#pragma unroll
+    for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
+      wgmma_m64n128k16<Bf16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
+                             wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
+    }
+  }
+  wgmma_commit_group();
 }
 
 }  // namespace bf16_terms

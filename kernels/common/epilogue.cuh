@@ -18,18 +18,6 @@ __device__ __forceinline__ void update(float& c, float sum, float alpha, float b
   c = beta == 0.0F ? alpha * sum : fmaf(beta, c, alpha * sum);
 }
 
-/// Updates two neighbouring elements at `c`, which is aligned to 8 bytes, with 64-bit accesses.
-__device__ __forceinline__ void update2(float* c, const float* sums, float alpha, float beta) {
-  float2* const destination = reinterpret_cast<float2*>(c);
-  float2 value{alpha * sums[0], alpha * sums[1]};
-  if (beta != 0.0F) {
-    const float2 old = *destination;
-    value.x = fmaf(beta, old.x, value.x);
-    value.y = fmaf(beta, old.y, value.y);
-  }
-  *destination = value;
-}
-
 /// What a kernel stores: the sums as they are, where alpha is 1 and beta 0, or alpha * sums + beta * C.
 enum class Epilogue { sums, scaled };
 

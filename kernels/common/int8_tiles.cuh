@@ -7,7 +7,6 @@
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
-#include "common/stage.cuh"
 #include "common/target.hpp"
 #include "ptx/cp_async_bulk.cuh"
 #include "ptx/griddepcontrol.cuh"

@@ -42,15 +42,6 @@ struct TileOrigin {
   std::int64_t col;
 };
 
-/// Multiplications of one problem: one for every (row, column, k) of each product. There are as many additions.
-inline double products(const Shape& shape) {
-  return static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k);
-}
-
-/// Floating-point operations of one problem.
-inline double flops(const Shape& shape) { return 2.0 * products(shape); }
-
 /// Whether every row of a matrix with `columns` columns starts on a 16-byte boundary and splits into whole groups of
 /// four, so that 128-bit accesses neither misalign nor cross the end of a row.
 inline bool rows_split_into_float4(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {

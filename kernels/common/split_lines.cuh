@@ -1,11 +1,13 @@
 #pragma once
 
-// How chapters 13, 15 to 17 and 19 split operands into terms of 16 or 8 bits: one scale for a whole line, which is a
-// row of A or a column of B, and a power of two but in 19. The page of chapter 13 explains the steps.
+// What chapters 13, 15 to 17 and 19 have in common. They split operands into terms of 16 or 8 bits: one scale for a
+// whole line, which is a row of A or a column of B, and a power of two but in 19. The page of chapter 13 explains the
+// steps. Stages in shared memory hold operand tiles, which are copied and multiplied.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
+#include "ptx/mbarrier.cuh"
 
 #include <cuda_runtime.h>
 
@@ -40,8 +42,8 @@ constexpr int KEPT_BYTES = SPLIT_THREADS * 64 * static_cast<int>(sizeof(float));
 
 /// Splits eight lines in each of SPLIT_BLOCKS * (a_tiles + tiles of B) blocks. `kept` has KEPT_BYTES of shared memory,
 /// or is null, which takes longer where lines are longer than SPLIT_CHUNK<Format> k-tiles. Format::scale_code(largest)
-/// is the code of a line's scale, from the bits of its largest magnitude. Format::split(x, code, terms) makes 16 bytes
-/// of each term of Format::GROUP numbers. store(group, code, terms) writes them.
+/// is the code of a line's scale, from the bits of its largest magnitude. Format::split(x, code, terms) makes four
+/// words of each term of Format::GROUP numbers. store(group, code, terms) writes them.
 template <class Format, class Store>
 __device__ __forceinline__ void split_lines(const Problem& p, int a_tiles, int k_tiles, float* kept,
                                             const Store& store) {
@@ -113,8 +115,13 @@ __device__ __forceinline__ void split_lines(const Problem& p, int a_tiles, int k
 #pragma unroll
     for (int g = 0; g < OF_THREAD; ++g) {
       if (k_tile_of(chunk, g) < k_tiles) {
+        unsigned words[Format::TERMS][4];
+        Format::split(x[g], code, words);
         uint4 terms[Format::TERMS];
-        Format::split(x[g], code, terms);
+#pragma unroll
+        for (int term = 0; term < Format::TERMS; ++term) {
+          terms[term] = uint4{words[term][0], words[term][1], words[term][2], words[term][3]};
+        }
         store(Group{tile, row, k_tile_of(chunk, g), group, of_a}, code, terms);
       }
     }
@@ -138,11 +145,10 @@ struct Int8Digits {
   }
 
   /// The digits of 16 numbers, the largest digits first.
-  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, uint4 (&digits)[TERMS]) {
+  __device__ __forceinline__ static void split(const float (&x)[GROUP], unsigned code, unsigned (&digits)[TERMS][4]) {
     constexpr unsigned MIDDLES = 0x808080;  // 128 in each byte: a digit plus 128 needs no carries
     const int exponent = 149 - static_cast<int>(code);
     const float scale[2] = {power_of_2(exponent / 2), power_of_2(exponent - exponent / 2)};
-    unsigned words[TERMS][4];
 #pragma unroll
     for (int i = 0; i < GROUP; i += 4) {
       unsigned bytes[4];  // of each number, the largest digit in byte 2
@@ -154,14 +160,43 @@ struct Int8Digits {
 #pragma unroll
       for (unsigned digit = 0; digit < TERMS; ++digit) {
         const unsigned of_both = (6 - digit) << 4U | (2 - digit);
-        words[digit][i / 4] =
+        digits[digit][i / 4] =
             __byte_perm(__byte_perm(bytes[0], bytes[1], of_both), __byte_perm(bytes[2], bytes[3], of_both), 0x5410);
       }
     }
-#pragma unroll
-    for (int digit = 0; digit < TERMS; ++digit) {
-      digits[digit] = uint4{words[digit][0], words[digit][1], words[digit][2], words[digit][3]};
+  }
+};
+
+/// A thread's place in a ring of stages in shared memory, of BYTES each. Behind them each has two mbarriers, which tell
+/// that it is full, and that it is empty. All places are shared addresses.
+template <int STAGES, int BYTES>
+struct Stage {
+  static constexpr int SMEM_BYTES = STAGES * (BYTES + 2 * MBARRIER_BYTES);
+
+  unsigned smem;
+  unsigned number = 0;
+  unsigned parity = 0;  ///< of the number of times that the ring has been passed
+
+  __device__ unsigned data() const { return smem + number * BYTES; }
+  __device__ unsigned full() const { return smem + STAGES * BYTES + number * MBARRIER_BYTES; }
+  __device__ unsigned empty() const { return full() + STAGES * MBARRIER_BYTES; }
+  __device__ __forceinline__ void advance() {
+    if (++number == STAGES) {
+      number = 0;
+      parity ^= 1U;
     }
+  }
+  /// Makes the barriers of all stages, by one thread: so many arrivals fill a stage, and empty it.
+  __device__ __forceinline__ void init(unsigned writers, unsigned readers) const {
+    for (Stage each = *this; each.parity == 0; each.advance()) {
+      mbarrier_init(each.full(), writers);
+      mbarrier_init(each.empty(), readers);
+    }
+  }
+  /// Gives a stage back, which this warp has read.
+  __device__ __forceinline__ void release() {
+    mbarrier_arrive_as_warp(empty());
+    advance();
   }
 };
 

@@ -12,9 +12,6 @@ inline namespace SGEMM_TARGET {
 /// How many neighbouring floats a kernel moves in one access. Wider accesses need rows that split into aligned groups.
 enum class Access { float1 = 1, float2 = 2, float4 = 4 };
 
-/// Loads two floats; `source` is aligned to 8 bytes.
-__device__ __forceinline__ float2 load_float2(const float* source) { return *reinterpret_cast<const float2*>(source); }
-
 /// Loads four floats; `source` is aligned to 16 bytes.
 __device__ __forceinline__ float4 load_float4(const float* source) { return *reinterpret_cast<const float4*>(source); }
 

@@ -9,7 +9,6 @@
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
 #include "common/ring.cuh"
-#include "common/tiling.cuh"
 #include "common/vector_access.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"

@@ -89,10 +89,6 @@ inline void bar_sync(int id, int threads, simt::Site site = simt::Site::current(
   simt::barrier(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
 }
 
-inline void bar_arrive(int id, int threads, simt::Site site = simt::Site::current()) {
-  simt::barrier_arrive(static_cast<unsigned>(id), static_cast<unsigned>(threads), site);
-}
-
 inline unsigned cvt_rn_f16x2_f32(float high, float low) {
   return simt::to_fp16(low) | static_cast<unsigned>(simt::to_fp16(high)) << 16U;
 }
@@ -170,13 +166,6 @@ inline void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool
 inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
 
 inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
-
-inline void wait_for_flag_together(unsigned* flag) {
-  if (threadIdx.x % 32 == 0) {
-    simt::wait_for_flag(flag);
-  }
-  __syncwarp();
-}
 
 inline void griddepcontrol_launch_dependents() {}
 inline void griddepcontrol_wait() {}

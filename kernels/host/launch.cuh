@@ -64,12 +64,7 @@ inline void allow_dynamic_smem(const void* kernel, std::size_t bytes) {
 
 inline cudaLaunchConfig_t launch_config(std::int64_t blocks, dim3 threads, std::size_t dynamic_smem,
                                         cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = threads;
-  config.dynamicSmemBytes = dynamic_smem;
-  config.stream = stream;
-  return config;
+  return {dim3(static_cast<unsigned>(blocks)), threads, dynamic_smem, stream, nullptr, 0};
 }
 
 template <class... Parameters, class... Arguments>

@@ -15,17 +15,11 @@ inline namespace SGEMM_TARGET {
 
 // bar_sync(id, threads): waits until `threads` threads of the block (a multiple of 32, whole warps) have arrived at
 // barrier `id` (0 to 15; 0 is the one __syncthreads uses). Orders their shared-memory accesses before and after it.
-//
-// bar_arrive(id, threads): arrives as one of them and does not wait.
 
 #ifdef __CUDACC__
 
 __device__ __forceinline__ void bar_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-__device__ __forceinline__ void bar_arrive(int id, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 #endif

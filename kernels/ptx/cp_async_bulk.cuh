@@ -14,6 +14,12 @@
 namespace sgemm {
 inline namespace SGEMM_TARGET {
 
+// fence_mbarrier_init(): makes the mbarriers that this thread has initialised known to bulk copies. It comes before the
+// barrier of the block that all threads wait at.
+//
+// mbarrier_arrive_expect_tx(barrier, bytes): mbarrier_arrive(), and makes the phase last until that many bytes have
+// been copied as well. It is called before the copies are started.
+//
 // cp_async_bulk(destination, source, bytes, barrier): starts copying `bytes`, a multiple of 16, from `source` in global
 // memory to the shared address `destination`, both aligned to 16 bytes. The bytes count for the current phase of
 // `barrier`, whose number of bytes mbarrier_arrive_expect_tx has set. Threads that have waited for that phase may read
@@ -23,6 +29,24 @@ inline namespace SGEMM_TARGET {
 // ranks are the bits of `ranks`: to these addresses in each of them, where the bytes count for that block's barrier.
 
 #ifdef __CUDACC__
+
+__device__ __forceinline__ void fence_mbarrier_init() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1;\n}" ::"r"(barrier),
+               "r"(bytes)
+               : "memory");
+#else
+  __trap();
+#endif
+}
 
 __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* source, unsigned bytes,
                                               unsigned barrier) {

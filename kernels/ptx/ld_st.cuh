@@ -19,8 +19,6 @@ inline namespace SGEMM_TARGET {
 //
 // ld_acquire_gpu(address): loads a value. The load comes before all accesses that follow.
 //
-// ld_relaxed_gpu(address): loads a value that other blocks change, in no order with other accesses.
-//
 // These are for GPUs alone. A loop around a load would never let the executor's other blocks go on. The following are
 // for both.
 //
@@ -28,9 +26,6 @@ inline namespace SGEMM_TARGET {
 // accesses of this thread, and for those of threads that it has met at a barrier since.
 //
 // wait_for_flag(flag): waits until the flag is raised, and lowers it for the next launch. One thread waits for a flag.
-//
-// wait_for_flag_together(flag): all threads of one warp wait as wait_for_flag does. The compiler knows that they leave
-// the loop together. So it keeps values that are the same for all of them in uniform registers, which a warp has once.
 //
 // A block on a GPU may wait only for blocks of a lower index, because these have started when it starts.
 
@@ -46,26 +41,12 @@ __device__ __forceinline__ unsigned ld_acquire_gpu(const unsigned* address) {
   return value;
 }
 
-__device__ __forceinline__ unsigned ld_relaxed_gpu(const unsigned* address) {
-  unsigned value = 0;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
-  return value;
-}
-
 __device__ __forceinline__ void raise_flag(unsigned* flag) { st_release_gpu(flag, 1); }
 
 __device__ __forceinline__ void wait_for_flag(unsigned* flag) {
   while (ld_acquire_gpu(flag) == 0) {
   }
   *flag = 0;
-}
-
-__device__ __forceinline__ void wait_for_flag_together(unsigned* flag) {
-  while (__all_sync(~0U, static_cast<int>(ld_acquire_gpu(flag))) == 0) {
-  }
-  if (threadIdx.x % 32 == 0) {
-    *flag = 0;
-  }
 }
 
 #endif

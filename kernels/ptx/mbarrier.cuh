@@ -25,12 +25,6 @@ constexpr int MBARRIER_BYTES = 8;
 //
 // mbarrier_arrive(barrier): what this thread did so far comes before whatever follows the wait for this phase.
 //
-// mbarrier_arrive_expect_tx(barrier, bytes): arrives, and makes the phase last until that many bytes have been copied
-// by cp_async_bulk as well. It is called before the copies are started. (sm_90 and later.)
-//
-// fence_mbarrier_init(): makes the mbarriers that this thread has initialised known to cp_async_bulk. It comes before
-// the barrier of the block that all threads wait at. (sm_90 and later.)
-//
 // cp_async_mbarrier_arrive_noinc(barrier): arrives when all earlier cp_async copies of this thread have arrived, and
 // does not wait itself.
 //
@@ -45,24 +39,6 @@ __device__ __forceinline__ void mbarrier_init(unsigned barrier, unsigned arrival
 
 __device__ __forceinline__ void mbarrier_arrive(unsigned barrier) {
   asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
-}
-
-__device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1;\n}" ::"r"(barrier),
-               "r"(bytes)
-               : "memory");
-#else
-  __trap();
-#endif
-}
-
-__device__ __forceinline__ void fence_mbarrier_init() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#else
-  __trap();
-#endif
 }
 
 __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(unsigned barrier) {

@@ -19,27 +19,19 @@ inline namespace SGEMM_TARGET {
 //
 // Only code for sm_90a has the instruction; elsewhere every thread keeps what it started with.
 
-#if defined(__CUDACC__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
 template <int LIMIT>
 __device__ __forceinline__ void setmaxnreg_dec() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LIMIT));
+#endif
 }
 
 template <int LIMIT>
 __device__ __forceinline__ void setmaxnreg_inc() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(LIMIT));
-}
-
-#else
-
-template <int LIMIT>
-__device__ __forceinline__ void setmaxnreg_dec() {}
-
-template <int LIMIT>
-__device__ __forceinline__ void setmaxnreg_inc() {}
-
 #endif
+}
 
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

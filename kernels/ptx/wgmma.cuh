@@ -23,7 +23,6 @@ struct Fp16;
 // A warpgroup is four neighbouring warps, the first a multiple of four.
 constexpr int WARPGROUP = 128;
 constexpr int WGMMA_M = 64;
-constexpr int WGMMA_N = 128;
 constexpr int WGMMA_K = 16;          // of numbers of 16 bits
 constexpr int WGMMA_INTEGER_K = 32;  // of integers of 8 bits
 

@@ -5,7 +5,7 @@
 
 #include "common/target.hpp"
 #include "engine/stream_k.cuh"
-#include "ptx/ld_st.cuh"
+#include "ptx/flags.cuh"
 
 #include <cuda_runtime.h>
 

@@ -25,7 +25,7 @@ namespace split_product {
 constexpr int WARP = 32;
 constexpr int TILE_ROWS = 128;  // rows of A or columns of B that are split, copied and multiplied together
 constexpr int BK = 64;          // a k-tile of numbers of 16 bits
-static_assert(BK * 2 == WGMMA_ROW_BYTES && TILE_ROWS == WGMMA_N && TILE_ROWS == 2 * WGMMA_M);
+static_assert(BK * 2 == WGMMA_ROW_BYTES && TILE_ROWS == 2 * WGMMA_M);
 
 /// A product of two terms: their numbers, the largest being 0.
 struct TermsOfProduct {

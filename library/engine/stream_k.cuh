@@ -5,7 +5,7 @@
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "ptx/ld_st.cuh"
+#include "ptx/flags.cuh"
 
 #include <cuda_runtime.h>
 

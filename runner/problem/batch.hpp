@@ -22,6 +22,15 @@ inline Problem product_of(const Problem& batch, std::int64_t index) {
   return product;
 }
 
+/// Multiplications of one problem: one for every (row, column, k) of each product. There are as many additions.
+inline double products(const Shape& shape) {
+  return static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k);
+}
+
+/// Floating-point operations of one problem.
+inline double flops(const Shape& shape) { return 2.0 * products(shape); }
+
 /// Elements of all matrices C of a batch.
 inline std::size_t elements_of_c(const Shape& shape) {
   return static_cast<std::size_t>(shape.batch) * static_cast<std::size_t>(shape.m) * static_cast<std::size_t>(shape.n);

@@ -3,6 +3,7 @@
 #include "cli/exit_status.hpp"
 #include "device/device.hpp"
 #include "fake_device.hpp"
+#include "problem/batch.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "problem/sizes.hpp"
 
 #include "page.hpp"
+#include "problem/batch.hpp"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 #include "user/library.hpp"
 
+#include "problem/batch.hpp"
+
 #include <cxxabi.h>
 #include <dlfcn.h>
 

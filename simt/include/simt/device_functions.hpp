@@ -303,6 +303,9 @@ inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(va
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline double __longlong_as_double(long long bits) { return std::bit_cast<double>(bits); }
+inline double __hiloint2double(int high, int low) {
+  return __longlong_as_double(static_cast<long long>(high) << 32 | static_cast<unsigned>(low));
+}
 inline long long __double_as_longlong(double value) { return std::bit_cast<long long>(value); }
 inline int __float2int_rn(float x) { return static_cast<int>(__builtin_rintf(x)); }
 inline int __float2int_rz(float x) { return static_cast<int>(x); }

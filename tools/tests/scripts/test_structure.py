@@ -81,14 +81,23 @@ def what_a_reader_meets(chapter: Path) -> list[Path]:
     return [path for path in paths if path.is_absolute() and path.exists()]
 
 
+def most_lines(chapter: Path) -> int:
+    """09 and 18 have the loop of 08 with slices, which the library takes as well, and 09 a second kernel."""
+    number = int(chapter.name[:2])
+    return {7: 1150, 8: 1300, 9: 1920, 18: 1800}.get(number, 800 if number < 7 else 1600)
+
+
+def most_files(chapter: Path) -> int:
+    """09 and 18 need all that 08 needs, their loop and its barrier; 13 has the headers of 15 and one that stores C."""
+    return {9: 20, 13: 17, 18: 18}.get(int(chapter.name[:2]), 16)
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_can_be_read_to_the_end(chapter: Path) -> None:
-    read, number = what_a_reader_meets(chapter), int(chapter.name[:2])
-    # 09 and 18 have the loop of 08 with slices, 09 with three tiles.
-    most_lines = {7: 1300, 8: 1430, 9: 2000, 18: 1920}.get(number, 800 if number < 7 else 1600)
+    read = what_a_reader_meets(chapter)
     assert len(chapter.read_text(encoding="utf-8").splitlines()) <= 410
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in read) <= most_lines
-    assert len(read) <= (20 if number in (9, 18) else 18)
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in read) <= most_lines(chapter)
+    assert len(read) <= most_files(chapter)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
