@@ -1,6 +1,5 @@
 #include "base/words.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <numeric>
 #include <regex>

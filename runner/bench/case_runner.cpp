@@ -1,7 +1,6 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
-#include "base/own_process.hpp"
 #include "bench/case_process.hpp"
 #include "bench/host_benches.hpp"
 #include "cli/selection.hpp"

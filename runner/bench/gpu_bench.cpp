@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include "trace_template.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <fstream>

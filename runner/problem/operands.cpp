@@ -4,7 +4,6 @@
 #include "problem/element.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -14,10 +14,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace sgemm::test {
