@@ -6,11 +6,11 @@
 #include "bench/operand_set.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
-#include "fake_device.hpp"
+#include "fakes.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/team.hpp"
 #include "record/record.hpp"
-#include "usage_message.hpp"
+#include "page.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include "base/program.hpp"
 #include "fixtures/temporary_folder.hpp"
-#include "usage_message.hpp"
+#include "page.hpp"
 #include "user/wrapper.hpp"
 
 #include <gtest/gtest.h>

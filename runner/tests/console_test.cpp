@@ -3,9 +3,7 @@
 
 #include "report/console.hpp"
 
-#include "fake_device.hpp"
-#include "fake_kernels.hpp"
-#include "fake_telemetry.hpp"
+#include "fakes.hpp"
 #include "page.hpp"
 #include "record_samples.hpp"
 

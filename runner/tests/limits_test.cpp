@@ -2,7 +2,7 @@
 #include "base/outcome.hpp"
 #include "cli/exit_status.hpp"
 #include "device/device.hpp"
-#include "fake_device.hpp"
+#include "fakes.hpp"
 
 #include <algorithm>
 #include <cmath>

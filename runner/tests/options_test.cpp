@@ -2,7 +2,6 @@
 
 #include "cli/values.hpp"
 #include "page.hpp"
-#include "usage_message.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,17 @@
 
 namespace sgemm {
 
+/// The message of the UsageError that `action` throws, or a text that says there was none.
+template <class Action>
+std::string usage_message(const Action& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "(no UsageError)";
+}
+
 /// Expects that a page of this folder has the text. With SGEMM_WRITE_PAGE set it is written anew: the difference shows
 /// what a change does.
 inline void expect_page(const std::string& name, const std::string& text) {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "fake_kernels.hpp"
-#include "fake_telemetry.hpp"
+#include "fakes.hpp"
 #include "record/record.hpp"
 
 #include <limits>

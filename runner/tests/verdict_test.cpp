@@ -1,9 +1,8 @@
 #include "verdict/verdict.hpp"
 
-#include "fake_device.hpp"
+#include "fakes.hpp"
 #include "page.hpp"
 #include "record_samples.hpp"
-#include "usage_message.hpp"
 
 #include <gtest/gtest.h>
 
