@@ -1,6 +1,7 @@
 // Workspaces when every access is observed.
 
 #include "bench/case_runner.hpp"
+#include "expectations.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "problem/guarded_operands.hpp"
@@ -25,15 +26,12 @@ std::string complaint(Way way) {
   Matrix c = host.c;
   const Problem problem = host.problem(c);
   const simt::CheckedArrays arrays(arrays_of(problem));
-  try {
+  return message_of<simt::Error>([&] {
     const Prepared prepared =
         kernel_of(configured_chapter_for_checks({way})).build(Target::for_checks).prepare(problem);
     prepared(problem, nullptr);
     prepared(problem, nullptr);
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 void expect_complaint(Way way, const std::string& part) {

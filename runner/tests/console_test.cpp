@@ -3,8 +3,8 @@
 
 #include "report/console.hpp"
 
+#include "expectations.hpp"
 #include "fakes.hpp"
-#include "page.hpp"
 #include "record_samples.hpp"
 
 #include <fmt/ranges.h>

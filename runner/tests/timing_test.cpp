@@ -1,8 +1,8 @@
 #include "timing/sampling.hpp"
 
-#include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "device/trace.hpp"
+#include "expectations.hpp"
 #include "fakes.hpp"
 #include "timing/turn.hpp"
 
@@ -197,13 +197,7 @@ TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
   FakeRounds rounds{{100.0}, {}, {}};
   SamplingOptions options = timeless(1, true);
   options.stop = stop;
-  try {
-    take_samples(rounds.round(), options, ignore);
-    FAIL() << "it went on";
-  } catch (const CaseStopped& stopped) {
-    EXPECT_EQ(stopped.outcome(), Outcome::skipped);
-    EXPECT_STREQ(stopped.what(), "interrupted");
-  }
+  EXPECT_EQ(end_of([&] { take_samples(rounds.round(), options, ignore); }), "skipped: interrupted");
   EXPECT_EQ(rounds.orders.size(), 4U);
 }
 

@@ -1,7 +1,7 @@
 #include "verdict/verdict.hpp"
 
+#include "expectations.hpp"
 #include "fakes.hpp"
-#include "page.hpp"
 #include "record_samples.hpp"
 
 #include <gtest/gtest.h>
