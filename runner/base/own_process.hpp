@@ -12,6 +12,9 @@
 
 namespace sgemm {
 
+/// A process that was asked to end has so long for it.
+constexpr auto GRACE = std::chrono::seconds(2);
+
 /// One end of a socket through which two processes send each other lines. It does not own the socket.
 class LineConnection {
  public:
@@ -24,8 +27,6 @@ class LineConnection {
   bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50));
   /// The first line that has arrived and was not taken yet, or nothing.
   std::optional<std::string> take();
-  /// Bytes that have arrived and were not taken.
-  std::size_t pending() const { return received_.size(); }
 
  private:
   int socket_;

@@ -2,8 +2,12 @@
 
 #include "common/problem.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 
 namespace sgemm {
 
@@ -20,6 +24,13 @@ inline Problem product_of(const Problem& batch, std::int64_t index) {
   product.b += batch.b == nullptr ? 0 : index * stride_b(batch);
   product.c += batch.c == nullptr ? 0 : index * stride_c(batch);
   return product;
+}
+
+/// The reason why a BLAS that takes dimensions, row distances and batches as int can not run the problem, or nothing.
+inline std::optional<std::string> beyond_int(const Problem& p) {
+  return std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.batch}) > std::numeric_limits<int>::max()
+             ? std::optional<std::string>("the library takes dimensions as 32-bit integers")
+             : std::nullopt;
 }
 
 /// Elements of all matrices C of a batch.

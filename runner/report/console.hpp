@@ -67,7 +67,7 @@ class Table {
   };
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
   static std::vector<Column> columns_of_speed(const Protocol& protocol, Content content);
-  static std::vector<Column> columns_of_energy();
+  static std::vector<Column> columns_of_energy(const std::string& turns);
   static std::vector<Column> columns_of_errors();
   static std::vector<Column> columns_of_turns();
   /// A line of one part of each column, right-aligned but for the kernel's name.
