@@ -79,7 +79,7 @@ std::string ending_text(int state, std::string_view hint) {
   constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
   if (WIFSIGNALED(state)) {
     const int signal = WTERMSIG(state);
-    const bool of_access = std::find(OF_ACCESSES.begin(), OF_ACCESSES.end(), signal) != OF_ACCESSES.end();
+    const bool of_access = std::ranges::find(OF_ACCESSES, signal) != OF_ACCESSES.end();
     return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal, of_access ? hint : "");
   }
   return fmt::format("ended the process: exit({})", WEXITSTATUS(state));

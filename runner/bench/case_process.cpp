@@ -191,7 +191,7 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
 namespace {
 
 const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
-  const auto item = std::find_if(plan.begin(), plan.end(), [&](const Case& each) { return each.name() == name; });
+  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
   if (item == plan.end()) {
     throw std::logic_error(fmt::format("there is no case {}", name));
   }

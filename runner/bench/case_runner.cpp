@@ -157,7 +157,7 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
   const Options& options = run.options;
   const std::optional<Device>& device = run.device.device;
   const auto any = [&](const auto& wanted) {
-    return std::any_of(run.plan.begin(), run.plan.end(), [&](const Case& item) { return wanted(*item.kernel); });
+    return std::ranges::any_of(run.plan, [&](const Case& item) { return wanted(*item.kernel); });
   };
   const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });

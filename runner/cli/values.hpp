@@ -74,7 +74,7 @@ Number parse_between(std::string_view flag, const std::string& text, Number leas
 
 template <class Choices>
 auto parse_choice(std::string_view flag, const std::string& text, const Choices& choices) {
-  const auto choice = std::find_if(choices.begin(), choices.end(), [&](auto x) { return to_string(x) == text; });
+  const auto choice = std::ranges::find_if(choices, [&](auto x) { return to_string(x) == text; });
   if (choice == choices.end()) {
     reject(flag, text, fmt::format("one of {}", words(choices)));
   }

@@ -128,7 +128,7 @@ bool Record::throttled() const {
                                [](const Json& reason) { return throttles(std::string(reason)); });
   };
   const Json of_gpus = spread.is_null() ? Json() : spread.value("telemetry", Json());
-  return (!telemetry.is_null() && held(telemetry)) || std::any_of(of_gpus.begin(), of_gpus.end(), held);
+  return (!telemetry.is_null() && held(telemetry)) || std::ranges::any_of(of_gpus, held);
 }
 
 Record::Record(const Case& item)

@@ -262,8 +262,7 @@ Table::Table(const Protocol& protocol, Content content, std::size_t width, std::
     return sum;
   };
   while (width_ > 0 && total() > width_) {
-    const auto least = std::min_element(columns_.begin(), columns_.end(),
-                                        [](const Column& x, const Column& y) { return x.importance < y.importance; });
+    const auto least = std::ranges::min_element(columns_, {}, &Column::importance);
     if (least->importance == ESSENTIAL) {
       break;
     }

@@ -107,9 +107,9 @@ TEST(OperandsTest, HaveTheRangeAndMomentsOfTheirDistribution) {
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     EXPECT_GT(*least, row.least);
     EXPECT_LT(*most, row.most);
-    const bool whole = std::all_of(values.begin(), values.end(), [](float x) { return x == std::round(x); });
+    const bool whole = std::ranges::all_of(values, [](float x) { return x == std::round(x); });
     EXPECT_EQ(whole, row.distribution == Distribution::integers);
-    EXPECT_EQ(std::count(values.begin(), values.end(), 0.0F) > 0, whole);
+    EXPECT_EQ(std::ranges::count(values, 0.0F) > 0, whole);
     EXPECT_NEAR(moments(values).mean, row.mean, row.tolerance);
     EXPECT_NEAR(moments(values).variance, row.variance, row.tolerance);
   }
@@ -117,7 +117,7 @@ TEST(OperandsTest, HaveTheRangeAndMomentsOfTheirDistribution) {
 
 TEST(OperandsTest, NormalHasTheTailsOfTheNormalDistributionAndNeighboursAreIndependent) {
   const std::vector<float> values = make_operands(shape(1000, 1, 1000, 0.0F), Distribution::normal, 1).a;
-  const auto beyond_two = std::count_if(values.begin(), values.end(), [](float x) { return std::fabs(x) > 2.0F; });
+  const auto beyond_two = std::ranges::count_if(values, [](float x) { return std::fabs(x) > 2.0F; });
   EXPECT_NEAR(static_cast<double>(beyond_two) / 1e6, 0.0455, 0.001);
   double neighbours = 0.0;
   for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
@@ -213,17 +213,16 @@ TEST(OperandsTest, DenormalsAndHugeAreUniformInOtherUnits) {
   EXPECT_EQ(scaled(denormals.a, 125), uniform.a);
   EXPECT_EQ(denormals.b, scaled(uniform.b, 125));
   EXPECT_EQ(denormals.c0, uniform.c0);
-  const auto count =
-      std::count_if(denormals.a.begin(), denormals.a.end(), [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; });
+  const auto count = std::ranges::count_if(denormals.a, [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; });
   EXPECT_NEAR(static_cast<double>(count) / 9e4, 0.5, 0.01);
-  EXPECT_TRUE(std::all_of(denormals.b.begin(), denormals.b.end(), [](float x) { return std::isnormal(x); }));
+  EXPECT_TRUE(std::ranges::all_of(denormals.b, [](float x) { return std::isnormal(x); }));
 
   const HostOperands huge = make_operands(problem, Distribution::huge, 1);
   EXPECT_EQ(huge.a, scaled(uniform.a, 127));
   EXPECT_EQ(huge.b, scaled(uniform.b, -100));
   EXPECT_EQ(huge.c0, scaled(uniform.c0, 27));
-  EXPECT_GT(*std::max_element(huge.a.begin(), huge.a.end()), 0.49F * std::numeric_limits<float>::max());
-  EXPECT_TRUE(std::all_of(huge.b.begin(), huge.b.end(), [](float x) { return std::isnormal(x); }));
+  EXPECT_GT(*std::ranges::max_element(huge.a), 0.49F * std::numeric_limits<float>::max());
+  EXPECT_TRUE(std::ranges::all_of(huge.b, [](float x) { return std::isnormal(x); }));
 }
 
 TEST(OperandsTest, CancellingSumsAreTenBitsSmallerThanTheirHalves) {
@@ -356,8 +355,8 @@ TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
   const HostOperands outliers = decoy(Distribution::outliers);
   const HostOperands huge = decoy(Distribution::huge_row);
   const std::vector<int> rows = differing(huge.a, uniform.a);
-  EXPECT_EQ(std::count(rows.begin(), rows.end(), DEPTH), ROWS / 32);
-  EXPECT_EQ(std::count(rows.begin(), rows.end(), 0), ROWS - ROWS / 32);
+  EXPECT_EQ(std::ranges::count(rows, DEPTH), ROWS / 32);
+  EXPECT_EQ(std::ranges::count(rows, 0), ROWS - ROWS / 32);
   const auto k_of_outliers = [](const std::vector<float>& made, const std::vector<float>& from, const auto& k_of) {
     std::vector<std::size_t> depths;
     for (std::size_t i = 0; i < made.size(); ++i) {

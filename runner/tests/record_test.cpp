@@ -260,7 +260,7 @@ TEST_F(ResultsFileTest, CsvIsATableWithAHeader) {
             std::string::npos)
       << text;
   EXPECT_TRUE(text.ends_with(",failed,,,,,,,\"\"\"quoted\"\", and a comma\"\n")) << text;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
 }
 
 TEST_F(ResultsFileTest, AResultsFolderThatCanNotBeMadeIsBadUsage) {

@@ -213,10 +213,10 @@ TEST(SamplesTest, HaveOneLineInEveryBandAndTheEdges) {
   for (const auto& [lines, extent] : {std::pair(samples.rows, problem.m), std::pair(samples.columns, problem.n)}) {
     EXPECT_EQ(lines.front(), 0);
     EXPECT_EQ(lines.back(), extent - 1);
-    EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end()));
-    EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end());
+    EXPECT_TRUE(std::ranges::is_sorted(lines));
+    EXPECT_EQ(std::ranges::adjacent_find(lines), lines.end());
     for (std::int64_t band = 0; band < extent; band += 16) {
-      EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](std::int64_t x) { return x >= band && x < band + 16; }));
+      EXPECT_TRUE(std::ranges::any_of(lines, [&](std::int64_t x) { return x >= band && x < band + 16; }));
     }
   }
   EXPECT_LE(samples.rows.size(), 65U);

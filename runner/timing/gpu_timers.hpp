@@ -60,7 +60,6 @@ class EventTimer {
                      int launches, Witness* witness);
   /// Enqueues all of a sample that comes before its launches.
   void begin_sample(DeviceProblem& problem, int launches);
-  double elapsed_us(const EventPair& pair) const;
 
   double cycles_per_us_;
   double hold_per_launch_us_;  ///< longer since the host was late
