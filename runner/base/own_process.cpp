@@ -85,8 +85,6 @@ std::string ending_text(int state, std::string_view hint) {
   return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
 }
 
-bool is_own_process(const char* variable) { return std::getenv(variable) != nullptr; }
-
 Serving::Serving(const char* variable) : connection_(CONNECTION) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};

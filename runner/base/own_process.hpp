@@ -66,11 +66,8 @@ class OwnProcess {
 /// How a process ended that was not asked to. `hint` follows where its signal is that of a forbidden access.
 std::string ending_text(int state, std::string_view hint = "");
 
-/// Whether this is a process that was started with `variable`.
-bool is_own_process(const char* variable);
-
-/// Such a process's end of the socket, as long as it serves. The process ends with the one that started it. When
-/// something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
+/// The end of the socket that such a process has, as long as it serves. The process ends with the one that started it.
+/// When something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
 class Serving {
  public:
   explicit Serving(const char* variable);

@@ -7,7 +7,6 @@
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
-#include "device/l2_flush.hpp"
 #include "problem/batch.hpp"
 
 #include <cublasLt.h>

@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "bench/case_process.hpp"
-#include "bench/host_benches.hpp"
 #include "cli/selection.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"

@@ -4,7 +4,6 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
-#include "device/l2_flush.hpp"
 #include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/turn.hpp"
