@@ -165,11 +165,11 @@ TEST(Nearest, OrdersByDistanceAndKeepsTies) {
   EXPECT_TRUE(nearest({}, 3).empty());
 }
 
-Names names(const std::string& filter) {
+Names names(const std::string& filter, const std::vector<Distribution>& data = {}) {
   const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive", "uncoalesced")};
   Names result;
   for (const Case& item :
-       choose_cases(make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, {}), {filter})) {
+       choose_cases(make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, data), {filter})) {
     result.push_back(item.name());
   }
   return result;
@@ -179,16 +179,9 @@ const Names EVERYTHING{"sgemm/cublas/64x64x64", "sgemm/01_naive:uncoalesced/64x6
                        "sgemm/01_naive:uncoalesced/128x1x7"};
 
 TEST(Plan, GoesThroughTheOperandsOfASize) {
-  const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive")};
-  Names result;
-  for (const Case& item : choose_cases(
-           make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {8, 8, 8}}, {Distribution::normal, Distribution::inf}),
-           {"64x|naive"})) {
-    result.push_back(item.name());
-  }
-  EXPECT_EQ(result,
-            (Names{"sgemm/cublas/64x64x64/normal", "sgemm/01_naive/64x64x64/normal", "sgemm/cublas/64x64x64/inf",
-                   "sgemm/01_naive/64x64x64/inf", "sgemm/01_naive/8x8x8/normal", "sgemm/01_naive/8x8x8/inf"}));
+  EXPECT_EQ(names("64x|naive", {Distribution::normal, Distribution::inf}),
+            (Names{EVERYTHING[0] + "/normal", EVERYTHING[1] + "/normal", EVERYTHING[0] + "/inf", EVERYTHING[1] + "/inf",
+                   EVERYTHING[3] + "/normal", EVERYTHING[3] + "/inf"}));
 }
 
 TEST(Plan, GoesSizeBySizeAndFiltersByTheDocumentedNames) {
