@@ -34,18 +34,7 @@ void by_chapter_2(const Problem& p, cudaStream_t stream) {
   find_kernel("02_smem_tiled")->build(Target::for_gpu).prepare(p)(p, stream);
 }
 
-class GpuVerifierTest : public testing::Test {
- protected:
-  void SetUp() override {
-    int devices = 0;
-    const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error != cudaSuccess || devices == 0) {
-      GTEST_SKIP() << "no usable CUDA device: " << cudaGetErrorString(error);
-    }
-  }
-};
-
-TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
+TEST(GpuVerifierTest, FindsOneWrongElementAnywhere) {
   const ProductCase product{100, 90, 33};
   DeviceCase on_device(product, sampled());
   ASSERT_FALSE(on_device.reference().full());
@@ -66,7 +55,7 @@ TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
   }
 }
 
-TEST_F(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
+TEST(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
   for (const CaseGroup& group : case_groups(FEW_PRODUCTS, Shapes::all)) {
     for (const ProductCase& product : group.cases) {
       SCOPED_TRACE(product.describe());
@@ -93,7 +82,7 @@ void expect_same(const Verdict& gpu, const Verdict& cpu) {
   EXPECT_NEAR(gpu.first_wrong_bound, cpu.first_wrong_bound, 1e-12);
 }
 
-TEST_F(GpuVerifierTest, FindsWhatTheHostFinds) {
+TEST(GpuVerifierTest, FindsWhatTheHostFinds) {
   ProductCase product{131, 77, 65, -2.5F, 1.0F};
   product.c = {1, 3, 1};
   DeviceCase on_device(product);
@@ -167,7 +156,7 @@ struct LayoutCase {
   Problem on_device;
 };
 
-TEST_F(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
+TEST(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
   for (const Size& size : parse_sizes("101x75x70:nt,101x75x70:tn,101x75x70:tt,3x101x75x70,3x101x75x70:tn")) {
     SCOPED_TRACE(to_string(size));
     LayoutCase product(shape_of(size, -1.5F, 0.5F));
