@@ -21,8 +21,7 @@ std::string with_advice(std::string reason) {
   if (reason.find(" of C, which holds nothing before the kernel has written it") != std::string::npos) {
     reason +=
         "; where beta is 0, BLAS does not read C: --beta 1 lets a kernel read it, and a launch that adds to C may "
-        "begin "
-        "with cudaMemsetAsync(C, 0, 4 * M * N, stream);";
+        "begin with cudaMemsetAsync(C, 0, 4 * M * N, stream);";
   }
   return reason;
 }
