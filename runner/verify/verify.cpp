@@ -31,7 +31,7 @@ std::vector<std::int64_t> one_in_every_band(std::int64_t extent, std::int64_t ba
     chosen.push_back(start + static_cast<std::int64_t>(random(static_cast<std::uint64_t>(start)) % length));
   }
   chosen.push_back(extent - 1);
-  std::ranges::sort(chosen);
+  std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
 }
