@@ -110,7 +110,7 @@ ExitStatus run_plan(const Run& run) {
     const std::string repetitions = run_cases(run.plan, options.google, run_case);
     std::cout << (repetitions.empty() ? "" : "\n") << repetitions;
   } else {
-    std::for_each(run.plan.begin(), run.plan.end(), run_case);
+    std::ranges::for_each(run.plan, run_case);
   }
   file.finish(interrupted());
   if (table_shown) {

@@ -1,6 +1,6 @@
 // Answers to the runner in a build without the CUDA toolkit: there is no GPU.
 
-#include "bench/gpu_bench.hpp"
+#include "bench/bench.hpp"
 #include "device/device.hpp"
 #include "user/library.hpp"
 #include "verify/verify_parts.hpp"

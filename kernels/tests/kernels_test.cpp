@@ -2,11 +2,10 @@
 
 #include "base/kernel.hpp"
 #include "fixtures/known_kernels.hpp"
-#include "fixtures/product_case.hpp"
+#include "fixtures/reference_case.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "problem/operands.hpp"
 #include "simt/device.hpp"
-#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +13,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,25 +24,6 @@
 
 namespace sgemm::test {
 namespace {
-
-/// Operands, and the product to compare with.
-struct ReferenceCase {
-  explicit ReferenceCase(const ProductCase& product, const Coverage& coverage = {}) : host(product), c0(host.c) {
-    reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
-  }
-
-  /// Compares the C of `launch`, and what lies around it.
-  Verdict run(const Prepared& launch, AccuracyClass accuracy) const {
-    Matrix c = host.c;
-    launch(host.problem(c), nullptr);
-    EXPECT_TRUE(c.same_outside(host.c)) << "something around C was overwritten";
-    return reference->check(c.data(), c.ld(), accuracy);
-  }
-
-  HostCase host;
-  Matrix c0;
-  std::unique_ptr<Reference> reference;
-};
 
 /// The build with sanitizers, which watches what hosts do, has ragged products alone, and of chapter 10 one variant.
 bool is_lengthy(const KernelAndGroup& item) {

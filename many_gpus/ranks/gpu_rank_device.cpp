@@ -3,7 +3,7 @@
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"
-#include "device/l2_flush.hpp"
+#include "device/device_buffer.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -172,6 +172,18 @@ bool hear(int socket, int& number) {
 
 }  // namespace
 
+bool read_some(int descriptor, std::chrono::milliseconds time, std::string& output) {
+  pollfd polled{descriptor, POLLIN, 0};
+  const int ready = poll(&polled, 1, static_cast<int>(time.count()));
+  if (ready <= 0) {
+    return ready == 0 || errno == EINTR;
+  }
+  std::array<char, 65536> part{};
+  const ssize_t length = read(descriptor, part.data(), part.size());
+  output.append(part.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return length > 0 || (length < 0 && errno == EINTR);
+}
+
 KeptProgram::KeptProgram(const ProgramStart& start) {
   std::array<int, 2> sockets{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {

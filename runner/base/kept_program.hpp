@@ -10,6 +10,10 @@
 
 namespace sgemm {
 
+/// Appends what a pipe or a socket has to `output`. Returns false at its end, true after `time` without anything as
+/// well.
+bool read_some(int descriptor, std::chrono::milliseconds time, std::string& output);
+
 /// What to start, and how.
 struct ProgramStart {
   std::string program;                             ///< is looked for on PATH where it has no slash

@@ -99,7 +99,7 @@ const std::vector<Kernel>& kernels() { return registry(); }
 
 const Kernel* find_kernel(std::string_view id) {
   const auto& all = kernels();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Kernel& kernel) { return kernel.id() == id; });
+  const auto found = std::ranges::find_if(all, [&](const Kernel& kernel) { return kernel.id() == id; });
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -1,7 +1,6 @@
 #include "base/own_process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,9 +23,6 @@ namespace {
 
 /// The socket's number in the process.
 constexpr int CONNECTION = 3;
-
-/// A process that was asked to end has so long for it.
-constexpr auto GRACE = std::chrono::seconds(2);
 
 bool serving = false;
 
@@ -83,13 +79,11 @@ std::string ending_text(int state, std::string_view hint) {
   constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
   if (WIFSIGNALED(state)) {
     const int signal = WTERMSIG(state);
-    const bool of_access = std::find(OF_ACCESSES.begin(), OF_ACCESSES.end(), signal) != OF_ACCESSES.end();
+    const bool of_access = std::ranges::find(OF_ACCESSES, signal) != OF_ACCESSES.end();
     return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal, of_access ? hint : "");
   }
   return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
 }
-
-bool is_own_process(const char* variable) { return std::getenv(variable) != nullptr; }
 
 Serving::Serving(const char* variable) : connection_(CONNECTION) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -117,20 +111,7 @@ bool LineConnection::send(std::string line) const {
   return true;
 }
 
-bool LineConnection::receive(std::chrono::milliseconds moment) {
-  pollfd descriptor{socket_, POLLIN, 0};
-  const int ready = poll(&descriptor, 1, static_cast<int>(moment.count()));
-  if (ready <= 0) {
-    return ready == 0 || errno == EINTR;
-  }
-  std::array<char, 65536> part{};
-  const ssize_t length = recv(socket_, part.data(), part.size(), 0);
-  if (length <= 0) {
-    return length < 0 && errno == EINTR;
-  }
-  received_.append(part.data(), static_cast<std::size_t>(length));
-  return true;
-}
+bool LineConnection::receive(std::chrono::milliseconds moment) { return read_some(socket_, moment, received_); }
 
 std::optional<std::string> LineConnection::take() {
   const std::size_t end = received_.find('\n');

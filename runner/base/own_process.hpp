@@ -12,6 +12,9 @@
 
 namespace sgemm {
 
+/// A process that was asked to end has so long for it.
+constexpr auto GRACE = std::chrono::seconds(2);
+
 /// One end of a socket through which two processes send each other lines. It does not own the socket.
 class LineConnection {
  public:
@@ -24,8 +27,6 @@ class LineConnection {
   bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50));
   /// The first line that has arrived and was not taken yet, or nothing.
   std::optional<std::string> take();
-  /// Bytes that have arrived and were not taken.
-  std::size_t pending() const { return received_.size(); }
 
  private:
   int socket_;
@@ -65,11 +66,8 @@ class OwnProcess {
 /// How a process ended that was not asked to. `hint` follows where its signal is that of a forbidden access.
 std::string ending_text(int state, std::string_view hint = "");
 
-/// Whether this is a process that was started with `variable`.
-bool is_own_process(const char* variable);
-
-/// Such a process's end of the socket, as long as it serves. The process ends with the one that started it. When
-/// something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
+/// The end of the socket that such a process has, as long as it serves. The process ends with the one that started it.
+/// When something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
 class Serving {
  public:
   explicit Serving(const char* variable);

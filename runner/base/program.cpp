@@ -5,14 +5,12 @@
 #include "base/words.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -24,19 +22,6 @@ namespace sgemm {
 namespace {
 
 constexpr auto POLL = std::chrono::milliseconds(50);
-
-/// Appends what the pipe has to `output`. Returns false at its end, true after a while without anything as well.
-bool read_some(int pipe, std::string& output) {
-  pollfd descriptor{pipe, POLLIN, 0};
-  const int ready = poll(&descriptor, 1, static_cast<int>(POLL.count()));
-  if (ready <= 0) {
-    return ready == 0 || errno == EINTR;
-  }
-  std::array<char, 4096> part{};
-  const ssize_t length = read(pipe, part.data(), part.size());
-  output.append(part.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-  return length > 0 || (length < 0 && errno == EINTR);
-}
 
 /// The program's file: `name` itself where it has a slash, or what PATH has of that name. Nothing where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name) {
@@ -93,7 +78,7 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   ProgramResult result;
   const auto begin = std::chrono::steady_clock::now();
   const auto is_late = [&] { return limits.most && std::chrono::steady_clock::now() - begin > *limits.most; };
-  while (read_some(pipe[0], result.output)) {
+  while (read_some(pipe[0], POLL, result.output)) {
     if (limits.stop.requested() || is_late()) {
       program.signal(SIGKILL);
       break;

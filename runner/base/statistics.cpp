@@ -36,7 +36,7 @@ std::size_t outer_rank(std::size_t n, double confidence) {
 }  // namespace
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return median_of_sorted(values);
 }
 
@@ -44,7 +44,7 @@ double most_coverage(std::size_t samples) { return 1.0 - std::exp2(1.0 - static_
 
 Summary summarize(const std::vector<double>& values, double confidence) {
   std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const std::size_t rank = outer_rank(sorted.size(), confidence);
   const double count = static_cast<double>(sorted.size());
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;

@@ -20,8 +20,8 @@ class UsageError : public std::runtime_error {
  private:
   // Messages quote what was typed, which may hold anything.
   static std::string one_line(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
     return text;
   }
 

@@ -1,6 +1,5 @@
 #include "base/words.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <numeric>
 #include <regex>
@@ -65,8 +64,7 @@ std::size_t word_distance(std::string_view word, std::string_view candidate) {
 }
 
 std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t limit) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& x, const Candidate& y) { return x.distance < y.distance; });
+  std::ranges::stable_sort(candidates, {}, &Candidate::distance);
   candidates.resize(std::min(limit, candidates.size()));
   std::vector<std::string> names;
   names.reserve(candidates.size());

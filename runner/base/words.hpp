@@ -23,7 +23,7 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
 inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 inline bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 std::string in_lower_case(std::string_view text);

@@ -6,8 +6,6 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,12 +42,7 @@ Kernel cpu_blas() {
   kernel.source = "OpenBLAS";
   kernel.platform = Platform::cpu;
   kernel.takes_every_layout = true;
-  kernel.unsupported = [](const Problem& p) -> std::optional<std::string> {
-    if (std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) > std::numeric_limits<blasint>::max()) {
-      return "the library takes dimensions as 32-bit integers";
-    }
-    return std::nullopt;
-  };
+  kernel.unsupported = beyond_int;
   kernel.most_products = LARGEST * LARGEST * LARGEST;
   kernel.build(Target::for_host).configurations = [](const Problem&) {
     const std::string library = fmt::format("{}, {} threads", openblas_get_config(), openblas_get_num_threads());

@@ -7,7 +7,7 @@
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
-#include "device/l2_flush.hpp"
+#include "problem/batch.hpp"
 
 #include <cublasLt.h>
 
@@ -28,13 +28,6 @@ constexpr int SAMPLES = 5;
 /// An algorithm gets no further samples if its first one takes this many times as long as the best median so far.
 constexpr double TOO_SLOW = 1.25;
 
-template <auto DESTROY>
-struct Destroy {
-  template <class Handle>
-  void operator()(Handle* handle) const {
-    DESTROY(handle);
-  }
-};
 using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLtMatmulDescDestroy>>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>>;

@@ -1,7 +1,7 @@
 // libsgemm, the library made of the chapters, through the same interface as any program. Each accuracy is a variant.
 
 #include "base/kernel.hpp"
-#include "common/cuda_check.hpp"
+#include "device/cublas_handle.hpp"
 #include "problem/batch.hpp"
 #include "sgemm/sgemm.h"
 
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -55,19 +54,6 @@ sgemm_product_t product_of(const Problem& p) {
 
 class LibraryHandle {
  public:
-  /// The calling thread's handle for the current device, shared while any user of it lives.
-  static std::shared_ptr<LibraryHandle> shared() {
-    thread_local std::map<int, std::weak_ptr<LibraryHandle>> living;
-    int device = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    std::shared_ptr<LibraryHandle> handle = living[device].lock();
-    if (!handle) {
-      handle = std::make_shared<LibraryHandle>();
-      living[device] = handle;
-    }
-    return handle;
-  }
-
   LibraryHandle() { check(sgemm_create(&handle_), "sgemm_create"); }
   ~LibraryHandle() { sgemm_destroy(handle_); }
   LibraryHandle(const LibraryHandle&) = delete;
@@ -102,7 +88,7 @@ Kernel libsgemm(std::string variant, sgemm_accuracy_t accuracy, AccuracyClass pr
   kernel.takes_every_layout = true;
   kernel.min_compute_capability = 75;
   kernel.build(Target::for_gpu).configurations = [accuracy](const Problem& problem) -> std::vector<Configuration> {
-    const std::shared_ptr<LibraryHandle> handle = LibraryHandle::shared();
+    const std::shared_ptr<LibraryHandle> handle = shared_handle<LibraryHandle>();
     return {{handle->describe(accuracy, problem), 0,
              [=](const Problem& p, void*, cudaStream_t stream) { handle->multiply(accuracy, p, stream); }}};
   };

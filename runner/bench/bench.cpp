@@ -1,7 +1,6 @@
 #include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/gpu_bench.hpp"
 
 #include <fmt/format.h>
 

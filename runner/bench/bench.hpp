@@ -3,12 +3,15 @@
 #include "base/interrupt.hpp"
 #include "base/kernel.hpp"
 #include "bench/operand_set.hpp"
+#include "count/count.hpp"
 #include "device/device.hpp"
+#include "record/environment.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 #include "timing/sampling.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +44,24 @@ using BenchMaker = std::function<std::unique_ptr<Bench>(const Protocol& protocol
 /// Throws CaseStopped (not supported) where the GPU can not run the kernel's code.
 void require_code_for(const Device& gpu, const Kernel& kernel);
 
-class GpuBench;
+/// Measures GPU kernels, each beside cuBLAS. The bench holds what all cases share: the stream, the flush buffer, the
+/// telemetry. The operand set holds what belongs to operands: their copies on the device, the reference, and cuBLAS
+/// prepared and measured alone.
+class GpuBench : public Bench {
+ public:
+  /// The protocol outlives the bench. Measures the floor of the event times. Throws std::runtime_error if the device
+  /// can not be used.
+  static std::unique_ptr<GpuBench> open(const Device& device, const Protocol& protocol, StopToken stop);
+
+  virtual GpuFacts facts() const = 0;
+
+  /// Compares the C that a kernel on the host has left in `operands` with the reference made on the GPU, in the case
+  /// `record`. Throws as run().
+  virtual Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) = 0;
+
+  /// The relative error of cublasSgemm on these operands. Throws as run().
+  virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
+};
 
 /// The base of the benches whose kernels write a C in the host's memory.
 class HostBench : public Bench {
@@ -58,6 +78,47 @@ class HostBench : public Bench {
   GpuBench* const gpu_;
   const StopToken stop_;
   const bool force_;
+};
+
+/// Times kernels of the host, by its clock.
+class CpuBench final : public HostBench {
+ public:
+  using HostBench::HostBench;
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+};
+
+/// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
+/// Nothing is timed.
+class ExecutorBench final : public HostBench {
+ public:
+  using HostBench::HostBench;
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  /// Runs and returns the kernel's own choice.
+  Prepared execute(const Kernel& kernel, const Problem& problem) const;
+  /// Seconds that the executor is expected to take, judged by the faster of two runs of a small problem; nothing
+  /// where the kernel can not compute that one.
+  std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);
+
+  std::map<std::string, std::optional<double>> products_per_second_;  ///< by id
+};
+
+/// Executes blocks of GPU kernels on the CPU and counts what they ask of a GPU.
+class CountingBench final : public HostBench {
+ public:
+  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
+      : HostBench(protocol, gpu, stop), options_(options) {}
+
+  void require(const Kernel& kernel, OperandSet& operands) override;
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
+
+ private:
+  const CountingOptions options_;
 };
 
 }  // namespace sgemm

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <regex>
 #include <set>
@@ -32,9 +33,6 @@ using Clock = std::chrono::steady_clock;
 /// Tells the process of a CaseProcess that it is one.
 constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 
-/// A process that was asked to end has so long for it.
-constexpr auto GRACE = std::chrono::seconds(2);
-
 /// A process has at least so long for reading all files of users, which is no case.
 constexpr double SECONDS_TO_START = 60.0;
 
@@ -46,15 +44,6 @@ constexpr const char* LIMIT_NAMED = ", which --timeout changes";
 
 /// That of a file which calls what is in another one, likewise.
 constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names the file that has it";
-
-/// What a process tells of a record.
-Json message_of(const Record& record) { return {{"record", to_json(record)}, {"note", record.note}}; }
-
-Record record_in(const Json& message, const Case& item) {
-  Record record = told_record(item, message.at("record"));
-  message.at("note").get_to(record.note);
-  return record;
-}
 
 }  // namespace
 
@@ -74,8 +63,7 @@ void CaseProcess::start() {
     const Json hello =
         receive(seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt);
     hello.at("gpu_error").get_to(gpu_error_);
-    const Json& facts = hello.at("gpu_facts");
-    gpu_facts_ = {facts.at("driver"), facts.at("flush_bytes"), facts.at("empty_kernel_us"), facts.at("resolution_us")};
+    gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"), hello.at("resolution_us")};
   } catch (const CaseStopped& stopped) {
     throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
   }
@@ -186,7 +174,8 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
     if (file && message.at("record").at("source_hash") != file->hash) {
       throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
     }
-    Record record = record_in(message, item);
+    Record record = told_record(item, message.at("record"));
+    message.at("note").get_to(record.note);
     if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
       process_.end();
       throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
@@ -203,7 +192,7 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
 namespace {
 
 const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
-  const auto item = std::find_if(plan.begin(), plan.end(), [&](const Case& each) { return each.name() == name; });
+  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
   if (item == plan.end()) {
     throw std::logic_error(fmt::format("there is no case {}", name));
   }
@@ -220,7 +209,7 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-bool is_case_process() { return is_own_process(CONNECTION_VARIABLE); }
+bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
 
 void serve_cases(const Run& run) {
   CaseRunner runner = make_case_runner(run);
@@ -233,11 +222,10 @@ void serve_cases(const Run& run) {
   const GpuFacts facts = runner.gpu_facts();
   LineConnection& connection = serving.connection();
   connection.send(dump_json({{"gpu_error", runner.gpu_error()},
-                             {"gpu_facts",
-                              {{"driver", facts.driver},
-                               {"flush_bytes", facts.flush_bytes},
-                               {"empty_kernel_us", facts.empty_kernel_us},
-                               {"resolution_us", facts.event_resolution_us}}}},
+                             {"driver", facts.driver},
+                             {"flush_bytes", facts.flush_bytes},
+                             {"empty_kernel_us", facts.empty_kernel_us},
+                             {"resolution_us", facts.event_resolution_us}},
                             -1));
   Pace pace;  // telling takes time from what is measured
   const Observer observer = [&](std::string_view activity) {
@@ -257,9 +245,7 @@ void serve_cases(const Run& run) {
       }
       Record record = runner.run(item, observer);
       record.launch = readings.empty() ? "" : launches_of(*item.kernel).at(reading);
-      Json message = message_of(record);
-      message["last"] = runner.lost();
-      connection.send(dump_json(message, -1));
+      connection.send(dump_json({{"record", to_json(record)}, {"note", record.note}, {"last", runner.lost()}}, -1));
     }
   } while (connection.receive());
 }

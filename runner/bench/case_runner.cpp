@@ -1,9 +1,7 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
-#include "base/own_process.hpp"
 #include "bench/case_process.hpp"
-#include "bench/host_benches.hpp"
 #include "cli/selection.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
@@ -23,8 +21,7 @@ std::string with_advice(std::string reason) {
   if (reason.find(" of C, which holds nothing before the kernel has written it") != std::string::npos) {
     reason +=
         "; where beta is 0, BLAS does not read C: --beta 1 lets a kernel read it, and a launch that adds to C may "
-        "begin "
-        "with cudaMemsetAsync(C, 0, 4 * M * N, stream);";
+        "begin with cudaMemsetAsync(C, 0, 4 * M * N, stream);";
   }
   return reason;
 }
@@ -158,7 +155,7 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
   const Options& options = run.options;
   const std::optional<Device>& device = run.device.device;
   const auto any = [&](const auto& wanted) {
-    return std::any_of(run.plan.begin(), run.plan.end(), [&](const Case& item) { return wanted(*item.kernel); });
+    return std::ranges::any_of(run.plan, [&](const Case& item) { return wanted(*item.kernel); });
   };
   const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });

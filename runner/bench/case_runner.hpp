@@ -2,7 +2,6 @@
 
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
-#include "bench/gpu_bench.hpp"
 #include "cli/options.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"

@@ -1,4 +1,4 @@
-#include "bench/host_benches.hpp"
+#include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
 #include "common/ceil_div.hpp"

@@ -1,4 +1,4 @@
-#include "bench/gpu_bench.hpp"
+#include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
 #include "bench/gpu/session.hpp"
@@ -6,13 +6,15 @@
 #include "device/cublas_handle.hpp"
 #include "device/trace.hpp"
 #include "record/record.hpp"
+#include "timing/turn.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,99 +26,6 @@ namespace {
 
 bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
 bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
-
-/// The session, guarded: errors of CUDA and of libraries become the case's outcome.
-class CudaBench final : public GpuBench {
- public:
-  CudaBench(const Device& device, const Protocol& protocol, StopToken stop) : gpu_(device, protocol, stop) {}
-
-  GpuFacts facts() const override { return gpu_.facts(); }
-  void require(const Kernel& kernel, OperandSet& operands) override;
-  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-  Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) override;
-  double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) override;
-  bool lost() const override { return !lost_after_.empty(); }
-
- private:
-  template <class Work>
-  auto guarded(const std::string& case_name, const Work& work);
-  void note_failure(const std::string& case_name);
-  void require_device() const;
-  void run_mode(const GpuCase& item);
-  /// Throws CaseStopped where the first launch's A or B is not what the host has.
-  void require_inputs_unchanged(OperandSet& operands);
-
-  GpuSession gpu_;
-  std::string lost_after_;
-};
-
-template <class Work>
-auto CudaBench::guarded(const std::string& case_name, const Work& work) {
-  const auto stop = [&](const auto& error) {
-    note_failure(case_name);
-    return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
-                                : CaseStopped(Outcome::failed, error.what());
-  };
-  try {
-    return work();
-  } catch (const CaseStopped&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const CudaError& error) {
-    throw stop(error);
-  } catch (const CublasError& error) {
-    throw stop(error);
-  } catch (const std::exception& error) {
-    note_failure(case_name);
-    throw CaseStopped(Outcome::failed, error.what());
-  }
-}
-
-void CudaBench::note_failure(const std::string& case_name) {
-  cudaGetLastError();
-  // A permanent error comes back from every later call.
-  if (!lost() && cudaDeviceSynchronize() != cudaSuccess) {
-    lost_after_ = case_name;
-  }
-}
-
-void CudaBench::require_device() const {
-  if (lost()) {
-    throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
-  }
-}
-
-void CudaBench::require(const Kernel& kernel, OperandSet& operands) {
-  require_device();
-  if (!kernel.build(Target::for_gpu)) {
-    throw CaseStopped(Outcome::not_supported, "was not built for GPUs");
-  }
-  require_code_for(gpu_.device(), kernel);
-  if (!operands.device) {
-    guarded("sgemm/" + kernel.id(), [&] { gpu_.require_memory(operands); });
-  }
-}
-
-void CudaBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
-  guarded(record.name, [&] {
-    const GpuCase item{kernel, operands, observer, record};
-    if (!kernel.file) {
-      run_mode(item);
-      return;
-    }
-    try {
-      DeviceProblem& problem = gpu_.on_device(operands).problem;
-      problem.move(gpu_.protocol().seed);  // as for samples, so that a place does not tell what a launch is for
-      problem.fill(operands.host());
-      run_mode(item);
-      require_inputs_unchanged(operands);
-    } catch (...) {
-      operands.device.reset();  // whatever a file's kernel did to them, the next kernel has its operands anew
-      throw;
-    }
-  });
-}
 
 Contender cublas(GpuSession& gpu, OperandSet& operands) {
   return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
@@ -141,6 +50,28 @@ void note_leak(std::size_t free_before, Record& record) {
   if (free + OF_JUDGE < free_before) {
     record.note = fmt::format("{} MiB of the GPU's memory went while it ran", (free_before - free) / MIB);
   }
+}
+
+Turn turn_of(GpuSession& gpu, const GpuCase& item, const Prepared& kernel, double seconds) {
+  DeviceProblem& problem = gpu.on_device(item.operands).problem;
+  // What a kernel fails to write shows up as NaN, however often it was launched.
+  problem.restore(1, gpu.stream());
+  EventQueue queue(kernel, problem.operands(), gpu.stream());
+  return take_turn(queue, seconds, gpu.telemetry(), gpu.stop(), item.observer);
+}
+
+/// The energy of turns that follow the samples.
+void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel) {
+  Turns turns;
+  turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), ENERGY_SECONDS);
+  turns.kernel = turn_of(gpu, item, kernel, ENERGY_SECONDS);
+  gpu.stop().check();
+  if (gpu.protocol().verify) {
+    gpu.verify(item, 0, "after the turn for energy: ");
+  }
+  gpu.require_possible(item, turns.kernel.launch_us(), turns.kernel.launches_per_batch, L2State::warm,
+                       "in the turn for energy: ");
+  item.record.energy = to_json(turns, flops(item.operands.size));
 }
 
 /// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
@@ -217,57 +148,170 @@ void launch_profiled(GpuSession& gpu, const GpuCase& item) {
   item.record.outcome = Outcome::profiled;
 }
 
-void CudaBench::run_mode(const GpuCase& item) {
-  switch (gpu_.protocol().mode) {
+/// A turn each of the kernel and of cuBLAS, as long as the protocol says.
+void sustain(GpuSession& gpu, const GpuCase& item) {
+  const Prepared prepared = gpu.prepare(item);
+  gpu.run_verified(prepared, item);
+
+  const auto idle = [&] {
+    const Pause pause = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
+    return cool_down(gpu.telemetry(), gpu.idle_c(), pause, gpu.stop(), item.observer);
+  };
+  Sustained result;
+  result.asked_s = gpu.protocol().sustain_s;
+  result.before_kernel = idle();
+  result.turns.kernel = turn_of(gpu, item, prepared, result.asked_s);
+  if (result.turns.kernel.batch_us.empty()) {
+    gpu.stop().check();
+  }
+  if (gpu.protocol().verify) {
+    item.observer("verifying");
+    gpu.compare(item, 0, "after its turn: ");  // an interrupted turn counts as well, so nothing asks to stop
+  }
+  gpu.require_possible(item, result.turns.kernel.launch_us(), result.turns.kernel.launches_per_batch, L2State::warm);
+  if (!gpu.stop().requested()) {
+    result.before_cublas = idle();
+    result.turns.cublas = turn_of(gpu, item, gpu.cublas_of(item.operands), result.asked_s);
+  }
+  item.record.sustained = to_json(result, flops(item.operands.size));
+  item.record.outcome = Outcome::sustained;
+  gpu.note_resources(item);
+}
+
+/// What the mode of the run asks for.
+void run_mode(GpuSession& gpu, const GpuCase& item) {
+  switch (gpu.protocol().mode) {
     case Mode::accuracy:
-      return compare_errors(gpu_, item);
+      return compare_errors(gpu, item);
     case Mode::profile:
-      return launch_profiled(gpu_, item);
+      return launch_profiled(gpu, item);
     case Mode::sustain:
-      return sustain(gpu_, item);
+      return sustain(gpu, item);
     default:
-      return measure(gpu_, item);
+      return measure(gpu, item);
   }
 }
 
-void CudaBench::require_inputs_unchanged(OperandSet& operands) {
-  DeviceProblem& on_device = gpu_.on_device(operands).problem;
-  const std::string why = changed_input(operands.host(), [&](MatrixName name, std::size_t elements) {
-    const Problem problem = on_device.operands();
-    const float* const data = name == MatrixName::a   ? problem.a
-                              : name == MatrixName::b ? problem.b
-                                                      : on_device.reference_operands().c;
-    std::vector<float> found(elements);
-    CUDA_CHECK(cudaMemcpy(found.data(), data, elements * sizeof(float), cudaMemcpyDeviceToHost));
-    return found;
-  });
-  if (!why.empty()) {
-    throw CaseStopped(Outcome::failed, why);
-  }
-}
+/// The session, guarded: errors of CUDA and of libraries become the case's outcome.
+class CudaBench final : public GpuBench {
+ public:
+  CudaBench(const Device& device, const Protocol& protocol, StopToken stop) : gpu_(device, protocol, stop) {}
 
-Verdict CudaBench::check_host_result(OperandSet& operands, const Observer& observer, const Record& record) {
-  return guarded(record.name, [&] {
-    const Reference& expected = gpu_.reference(operands, observer);
-    const Problem problem = gpu_.on_device(operands).problem.operands();
-    const std::vector<float>& c = operands.result();
-    CUDA_CHECK(cudaMemcpy(problem.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
-    return expected.check(problem.c, problem.ldc, record.accuracy);
-  });
-}
+  GpuFacts facts() const override { return gpu_.facts(); }
+  bool lost() const override { return !lost_after_.empty(); }
 
-double CudaBench::cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) {
-  return guarded(record.name, [&] {
-    OnDevice& state = gpu_.on_device(operands);
-    if (!state.cublas_rel_err) {
-      const Reference& expected = gpu_.reference(operands, observer);
-      gpu_.run_once(gpu_.cublas_of(operands), operands);
-      const Problem problem = state.problem.operands();
-      state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
+  void require(const Kernel& kernel, OperandSet& operands) override {
+    require_device();
+    if (!kernel.build(Target::for_gpu)) {
+      throw CaseStopped(Outcome::not_supported, "was not built for GPUs");
     }
-    return *state.cublas_rel_err;
-  });
-}
+    require_code_for(gpu_.device(), kernel);
+    if (!operands.device) {
+      guarded("sgemm/" + kernel.id(), [&] { gpu_.require_memory(operands); });
+    }
+  }
+
+  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override {
+    guarded(record.name, [&] {
+      const GpuCase item{kernel, operands, observer, record};
+      if (!kernel.file) {
+        run_mode(gpu_, item);
+        return;
+      }
+      try {
+        DeviceProblem& problem = gpu_.on_device(operands).problem;
+        problem.move(gpu_.protocol().seed);  // as for samples, so that a place does not tell what a launch is for
+        problem.fill(operands.host());
+        run_mode(gpu_, item);
+        require_inputs_unchanged(operands);
+      } catch (...) {
+        operands.device.reset();  // whatever a file's kernel did to them, the next kernel has its operands anew
+        throw;
+      }
+    });
+  }
+
+  Verdict check_host_result(OperandSet& operands, const Observer& observer, const Record& record) override {
+    return guarded(record.name, [&] {
+      const Reference& expected = gpu_.reference(operands, observer);
+      const Problem problem = gpu_.on_device(operands).problem.operands();
+      const std::vector<float>& c = operands.result();
+      CUDA_CHECK(cudaMemcpy(problem.c, c.data(), c.size() * sizeof(float), cudaMemcpyHostToDevice));
+      return expected.check(problem.c, problem.ldc, record.accuracy);
+    });
+  }
+
+  double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) override {
+    return guarded(record.name, [&] {
+      OnDevice& state = gpu_.on_device(operands);
+      if (!state.cublas_rel_err) {
+        const Reference& expected = gpu_.reference(operands, observer);
+        gpu_.run_once(gpu_.cublas_of(operands), operands);
+        const Problem problem = state.problem.operands();
+        state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
+      }
+      return *state.cublas_rel_err;
+    });
+  }
+
+ private:
+  template <class Work>
+  auto guarded(const std::string& case_name, const Work& work) -> decltype(work()) {
+    const auto stop = [&](const auto& error) {
+      note_failure(case_name);
+      return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
+                                  : CaseStopped(Outcome::failed, error.what());
+    };
+    try {
+      return work();
+    } catch (const CaseStopped&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const CudaError& error) {
+      throw stop(error);
+    } catch (const CublasError& error) {
+      throw stop(error);
+    } catch (const std::exception& error) {
+      note_failure(case_name);
+      throw CaseStopped(Outcome::failed, error.what());
+    }
+  }
+
+  void note_failure(const std::string& case_name) {
+    cudaGetLastError();
+    // A permanent error comes back from every later call.
+    if (!lost() && cudaDeviceSynchronize() != cudaSuccess) {
+      lost_after_ = case_name;
+    }
+  }
+
+  void require_device() const {
+    if (lost()) {
+      throw CaseStopped(Outcome::skipped, "device lost after an earlier failure in " + lost_after_);
+    }
+  }
+
+  /// Throws CaseStopped where the first launch's A or B is not what the host has.
+  void require_inputs_unchanged(OperandSet& operands) {
+    DeviceProblem& on_device = gpu_.on_device(operands).problem;
+    const std::string why = changed_input(operands.host(), [&](MatrixName name, std::size_t elements) {
+      const Problem problem = on_device.operands();
+      const float* const data = name == MatrixName::a   ? problem.a
+                                : name == MatrixName::b ? problem.b
+                                                        : on_device.reference_operands().c;
+      std::vector<float> found(elements);
+      CUDA_CHECK(cudaMemcpy(found.data(), data, elements * sizeof(float), cudaMemcpyDeviceToHost));
+      return found;
+    });
+    if (!why.empty()) {
+      throw CaseStopped(Outcome::failed, why);
+    }
+  }
+
+  GpuSession gpu_;
+  std::string lost_after_;
+};
 
 }  // namespace
 

@@ -35,12 +35,7 @@ constexpr std::array BENCHMARK_FORMATS{BenchmarkFormat::console, BenchmarkFormat
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
 
 std::string gpu_ids() {
-  std::vector<std::string_view> ids;
-  ids.reserve(simt::gpu_models().size());
-  for (const simt::GpuModel& gpu : simt::gpu_models()) {
-    ids.push_back(gpu.id);
-  }
-  return fmt::format("{}", fmt::join(ids, ", "));
+  return fmt::to_string(fmt::join(simt::gpu_models() | std::views::transform(&simt::GpuModel::id), ", "));
 }
 
 using Modes = std::vector<Mode>;

@@ -164,7 +164,7 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
   for (const FlagGroup& group : groups) {
     for (const Flag& flag : group.flags) {
       const std::vector<Mode>& modes = flag.modes;
-      if (app.count(flag.name) > 0 && !modes.empty() && std::find(modes.begin(), modes.end(), mode) == modes.end()) {
+      if (app.count(flag.name) > 0 && !modes.empty() && std::ranges::find(modes, mode) == modes.end()) {
         throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", flag.name, flag_of(modes.front()))
                                                : fmt::format("{} has no effect with {}", flag.name, flag_of(mode)));
       }
@@ -229,8 +229,7 @@ void settle(const CLI::App& app, Options& options) {
 }  // namespace
 
 std::string_view flag_of(Mode mode) {
-  const auto* const found =
-      std::find_if(FLAGS_OF_MODES.begin(), FLAGS_OF_MODES.end(), [&](const auto& each) { return each.first == mode; });
+  const auto* const found = std::ranges::find_if(FLAGS_OF_MODES, [&](const auto& each) { return each.first == mode; });
   return found == FLAGS_OF_MODES.end() ? "" : found->second;
 }
 

@@ -111,8 +111,7 @@ bool is_named_by(const Term& term, const CudaKernel& kernel) {
 }
 
 [[noreturn]] void reject_kernel(const Term& term, const std::vector<Kernel>& available) {
-  if (std::any_of(CUDA_KERNELS.begin(), CUDA_KERNELS.end(),
-                  [&](const auto& each) { return is_named_by(term, each); })) {
+  if (std::ranges::any_of(CUDA_KERNELS, [&](const auto& each) { return is_named_by(term, each); })) {
     throw UsageError(fmt::format("kernel '{}' {}", term.kernel, NEEDS_CUDA));
   }
   if (const std::string file = fmt::format("{}.cu", term.kernel); std::filesystem::is_regular_file(file)) {
@@ -142,7 +141,7 @@ bool is_named_by(const Term& term, const CudaKernel& kernel) {
   std::vector<std::string> variants;
   for (const Kernel& kernel : available) {
     const std::string variant = Term::variant_name(kernel);
-    if (term.names(kernel) && std::find(variants.begin(), variants.end(), variant) == variants.end()) {
+    if (term.names(kernel) && std::ranges::find(variants, variant) == variants.end()) {
       variants.push_back(variant);
     }
   }
@@ -201,7 +200,7 @@ void select(std::string_view text, const std::vector<Kernel>& available, std::ve
       }
     }
     const Term term = parse_term(text);
-    if (std::none_of(available.begin(), available.end(), [&](const Kernel& kernel) { return term.names(kernel); })) {
+    if (std::ranges::none_of(available, [&](const Kernel& kernel) { return term.names(kernel); })) {
       reject_kernel(term, available);
     }
     if (!mark([&](const Kernel& kernel) { return term.names(kernel) && term.names_variant_of(kernel); })) {
@@ -247,8 +246,8 @@ std::vector<const Kernel*> select_kernels(std::string_view expression, const std
 }
 
 const Kernel* add_cpu_baseline(std::vector<const Kernel*>& selected, const std::vector<Kernel>& available) {
-  const bool chapters_alone = std::all_of(
-      selected.begin(), selected.end(), [](const Kernel* kernel) { return kernel->number > 0 && of_one_gpu(*kernel); });
+  const bool chapters_alone =
+      std::ranges::all_of(selected, [](const Kernel* kernel) { return kernel->number > 0 && of_one_gpu(*kernel); });
   return chapters_alone ? selected.emplace_back(select_kernels("cpu_blas", available).front()) : nullptr;
 }
 
@@ -256,10 +255,10 @@ std::vector<Kernel> with_configurations(std::string_view expression, std::vector
   for (const std::string_view text : split(expression, ',')) {
     const Term term = parse_term(text);
     const auto is_named = [&](const Kernel& kernel) { return term.names(kernel) && term.names_variant_of(kernel); };
-    const auto found = std::find_if(available.begin(), available.end(),
-                                    [&](const Kernel& kernel) { return kernel.tunable && term.names(kernel); });
+    const auto found =
+        std::ranges::find_if(available, [&](const Kernel& kernel) { return kernel.tunable && term.names(kernel); });
     const bool one = !term.numbers || term.numbers->first == term.numbers->last;
-    if (one && found != available.end() && std::none_of(available.begin(), available.end(), is_named)) {
+    if (one && found != available.end() && std::ranges::none_of(available, is_named)) {
       available.insert(found + 1, of_configuration(*found, std::string(term.variant)));
     }
   }
@@ -270,9 +269,8 @@ std::optional<std::string> left_out_without_cuda(std::string_view expression, co
   for (const std::string_view text : split(expression, ',')) {
     const Term term = parse_term(text);
     for (const CudaKernel& missing : CUDA_KERNELS) {
-      if (is_named_by(term, missing) && std::none_of(available.begin(), available.end(), [&](const Kernel& kernel) {
-            return kernel.name == missing.name;
-          })) {
+      if (is_named_by(term, missing) &&
+          std::ranges::none_of(available, [&](const Kernel& kernel) { return kernel.name == missing.name; })) {
         return fmt::format("{} goes without {}, which {}", term.kernel, missing.name, NEEDS_CUDA);
       }
     }
@@ -303,8 +301,7 @@ Target target_of_files(const Protocol& protocol, const DeviceQuery& device) {
 
 void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected) {
   const RankOptions& ranks = options.ranks;
-  const bool any =
-      std::any_of(selected.begin(), selected.end(), [](const Kernel* kernel) { return !kernel->local_kernel.empty(); });
+  const bool any = std::ranges::any_of(selected, [](const Kernel* kernel) { return !kernel->local_kernel.empty(); });
   if (!any && (ranks.gpus || ranks.exchange)) {
     throw UsageError(fmt::format(
         "--{} is for products on several GPUs, and --kernel names no kernel for them (many_gpus)", ranks.grid ? "grid"
@@ -350,7 +347,7 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
 }
 
 bool is_for_gpus(const std::vector<Case>& plan) {
-  return std::any_of(plan.begin(), plan.end(), [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+  return std::ranges::any_of(plan, [](const Case& item) { return item.kernel->platform == Platform::gpu; });
 }
 
 }  // namespace sgemm

@@ -12,8 +12,6 @@
 
 namespace sgemm {
 
-struct Options;
-
 /// A --kernel expression taken apart.
 struct KernelTerms {
   std::string names;               ///< the terms for select_kernels(), separated by commas; empty for none
@@ -24,16 +22,8 @@ struct KernelTerms {
 KernelTerms kernel_terms(std::string_view expression);
 
 /// The kernels of `available` that a --kernel expression without files names: terms separated by commas, each kernel
-/// once, in the order of `available`. The result points into `available`.
-///
-///     5                        chapter 5, default variant; 0 is cuBLAS
-///     1-7, 1:7                 every chapter from 1 to 7, default variants; 0-7 adds cuBLAS
-///     coarse_1d, 05_coarse_1d  a kernel by name, default variant
-///     1:uncoalesced            one variant, after a number, range or name
-///     5:default, 5:*           the default variant, all variants
-///     chapters                 every chapter for one GPU, all variants
-///     baselines                every kernel that is not a chapter: cuBLAS and the CPU among them
-///     all                      all of these
+/// once, in the order of `available`. The result points into `available`. --help says what terms there are, and
+/// runner/tests/kernels.txt has what they stand for.
 ///
 /// Two numbers with a colon between them are a range. So a variant whose name is a number needs its kernel's name
 /// before the colon. Throws UsageError when a term names nothing; the message lists the nearest kernels, or the

@@ -43,7 +43,7 @@ std::vector<Distribution> parse_data(std::string_view flag, const std::string& t
   std::vector<Distribution> data;
   for (const std::string_view word : split(text, ',')) {
     const Distribution parsed = parse_choice(flag, std::string(word), KINDS);
-    if (std::find(data.begin(), data.end(), parsed) != data.end()) {
+    if (std::ranges::find(data, parsed) != data.end()) {
       throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
     }
     data.push_back(parsed);

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,8 +45,8 @@ std::optional<Number> number_in(std::string_view text) {
   return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
-template <class Number>
-Number parse_number(std::string_view flag, const std::string& text, bool (*accepted)(Number),
+template <class Number, class Accepted>
+Number parse_number(std::string_view flag, const std::string& text, const Accepted& accepted,
                     std::string_view expected) {
   const std::optional<Number> number = number_in<Number>(text);
   if (!number || !accepted(*number)) {
@@ -58,12 +58,8 @@ Number parse_number(std::string_view flag, const std::string& text, bool (*accep
 /// "cold, warm".
 template <class Choices>
 std::string words(const Choices& choices, std::string_view separator = ", ") {
-  std::vector<std::string> result;
-  result.reserve(std::size(choices));
-  for (const auto& choice : choices) {
-    result.emplace_back(to_string(choice));
-  }
-  return fmt::format("{}", fmt::join(result, separator));
+  const auto word = [](const auto& choice) { return to_string(choice); };
+  return fmt::to_string(fmt::join(choices | std::views::transform(word), separator));
 }
 
 /// A whole number from `least` to `most`.
@@ -72,17 +68,13 @@ Number parse_between(std::string_view flag, const std::string& text, Number leas
   const std::string expected = most == std::numeric_limits<Number>::max()
                                    ? fmt::format("a whole number above {}", least - 1)
                                    : fmt::format("a whole number between {} and {}", least, most);
-  const Number number = parse_number<Number>(
-      flag, text, [](Number) { return true; }, expected);
-  if (number < least || number > most) {
-    reject(flag, text, expected);
-  }
-  return number;
+  return parse_number<Number>(
+      flag, text, [&](Number x) { return least <= x && x <= most; }, expected);
 }
 
 template <class Choices>
 auto parse_choice(std::string_view flag, const std::string& text, const Choices& choices) {
-  const auto choice = std::find_if(choices.begin(), choices.end(), [&](auto x) { return to_string(x) == text; });
+  const auto choice = std::ranges::find_if(choices, [&](auto x) { return to_string(x) == text; });
   if (choice == choices.end()) {
     reject(flag, text, fmt::format("one of {}", words(choices)));
   }

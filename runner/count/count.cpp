@@ -150,14 +150,13 @@ Json shared_json(const simt::Traffic& traffic) {
 }
 
 Json to_json(const simt::L2Traffic& traffic) {
-  Json json{{"read_bytes", traffic.read_sectors * simt::SECTOR_BYTES},
-            {"written_bytes", traffic.written_sectors * simt::SECTOR_BYTES},
-            {"hit_rate", traffic.read_sectors == 0
-                             ? 0.0
-                             : static_cast<double>(traffic.read_hits) / static_cast<double>(traffic.read_sectors)},
-            {"dram_read_bytes", traffic.dram_read_bytes},
-            {"dram_written_bytes", traffic.dram_written_bytes}};
-  return json;
+  return {{"read_bytes", traffic.read_sectors * simt::SECTOR_BYTES},
+          {"written_bytes", traffic.written_sectors * simt::SECTOR_BYTES},
+          {"hit_rate", traffic.read_sectors == 0
+                           ? 0.0
+                           : static_cast<double>(traffic.read_hits) / static_cast<double>(traffic.read_sectors)},
+          {"dram_read_bytes", traffic.dram_read_bytes},
+          {"dram_written_bytes", traffic.dram_written_bytes}};
 }
 
 Json to_json(const Requests& requests) {
@@ -255,6 +254,15 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
   return counts;
 }
 
+Json lanes_of(const simt::WarpAccess& access, std::uint64_t first) {
+  Json lanes = Json::array();
+  for (unsigned lane = 0; lane < simt::WARP; ++lane) {
+    const bool active = (access.active >> lane & 1U) != 0;
+    lanes.push_back(active ? Json(static_cast<std::int64_t>(access.address[lane] - first)) : Json(nullptr));
+  }
+  return {{"bytes", access.bytes}, {"lanes", std::move(lanes)}};
+}
+
 Json to_json(const simt::LineCounts& line) {
   Json json;
   json["file"] = line.file;
@@ -270,12 +278,7 @@ Json to_json(const simt::LineCounts& line) {
   json["conflicts"] = line.traffic.wavefronts - line.traffic.ideal_wavefronts;
   json["flops"] = line.flops;
   if (line.kind) {
-    Json lanes = Json::array();
-    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
-      const bool active = (line.example.active >> lane & 1U) != 0;
-      lanes.push_back(active ? Json(line.example.address[lane]) : Json(nullptr));
-    }
-    json["example"] = {{"bytes", line.example.bytes}, {"lanes", std::move(lanes)}};
+    json["example"] = lanes_of(line.example);
   }
   return json;
 }

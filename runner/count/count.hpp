@@ -91,6 +91,8 @@ nlohmann::ordered_json to_json(const Counts& counts);
 
 /// A line in there.
 nlohmann::ordered_json to_json(const simt::LineCounts& line);
+/// A request in there: its bytes, and the address of each lane behind `first`, null for those that are not active.
+nlohmann::ordered_json lanes_of(const simt::WarpAccess& access, std::uint64_t first = 0);
 
 std::string_view to_string(simt::AccessKind kind);
 

@@ -2,7 +2,6 @@
 
 #include "trace_template.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <fstream>
@@ -30,12 +29,7 @@ class Shapes {
       return nullptr;
     }
     const std::uint64_t first = access.address[static_cast<unsigned>(std::countr_zero(access.active))];
-    Json lanes = Json::array();
-    for (unsigned lane = 0; lane < simt::WARP; ++lane) {
-      const bool active = (access.active >> lane & 1U) != 0;
-      lanes.push_back(active ? Json(static_cast<std::int64_t>(access.address[lane] - first)) : Json(nullptr));
-    }
-    const Json shape{{"bytes", access.bytes}, {"lanes", std::move(lanes)}};
+    const Json shape = lanes_of(access, first);
     const auto [known, is_new] = known_.try_emplace(shape.dump(), shapes_.size());
     if (is_new) {
       shapes_.push_back(shape);

@@ -1,11 +1,5 @@
 #include "device/cublas_handle.hpp"
 
-#include "common/cuda_check.hpp"
-
-#include <algorithm>
-#include <limits>
-#include <map>
-
 #include <fmt/format.h>
 
 namespace sgemm {
@@ -29,18 +23,6 @@ CublasHandle::CublasHandle() : workspace_(CUBLAS_WORKSPACE_BYTES) {
 
 CublasHandle::~CublasHandle() { cublasDestroy(handle_); }
 
-std::shared_ptr<CublasHandle> CublasHandle::shared() {
-  thread_local std::map<int, std::weak_ptr<CublasHandle>> living;
-  int device = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  std::shared_ptr<CublasHandle> handle = living[device].lock();
-  if (!handle) {
-    handle.reset(new CublasHandle);
-    living[device] = handle;
-  }
-  return handle;
-}
-
 cublasHandle_t CublasHandle::on(cudaStream_t stream) {
   if (stream != stream_) {
     cublas_check(cublasSetStream(handle_, stream), "cublasSetStream");
@@ -49,15 +31,6 @@ cublasHandle_t CublasHandle::on(cudaStream_t stream) {
     stream_ = stream;
   }
   return handle_;
-}
-
-std::optional<std::string> beyond_int(const Problem& problem) {
-  const auto largest =
-      std::max({problem.m, problem.n, problem.k, problem.lda, problem.ldb, problem.ldc, problem.batch});
-  if (largest > std::numeric_limits<int>::max()) {
-    return "the library takes dimensions as 32-bit integers";
-  }
-  return std::nullopt;
 }
 
 }  // namespace sgemm

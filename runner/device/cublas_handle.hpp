@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/cuda_check.hpp"
 #include "common/problem.hpp"
 #include "device/device_buffer.hpp"
 
@@ -7,10 +8,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
-#include <string>
 
 namespace sgemm {
 
@@ -32,11 +32,25 @@ void cublas_check(cublasStatus_t status, const char* call);
 /// baselines have the same.
 constexpr std::size_t CUBLAS_WORKSPACE_BYTES = std::size_t{64} << 20U;
 
+/// The calling thread's handle for the current device, shared while any user of it lives.
+template <class Handle>
+std::shared_ptr<Handle> shared_handle() {
+  thread_local std::map<int, std::weak_ptr<Handle>> living;
+  int device = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  std::shared_ptr<Handle> handle = living[device].lock();
+  if (!handle) {
+    handle = std::make_shared<Handle>();
+    living[device] = handle;
+  }
+  return handle;
+}
+
 /// A cuBLAS handle with a workspace of its own, so that no call allocates.
 class CublasHandle {
  public:
-  /// The calling thread's handle for the current device, shared while any user of it lives.
-  static std::shared_ptr<CublasHandle> shared();
+  static std::shared_ptr<CublasHandle> shared() { return shared_handle<CublasHandle>(); }
+  CublasHandle();
   ~CublasHandle();
   CublasHandle(const CublasHandle&) = delete;
   CublasHandle& operator=(const CublasHandle&) = delete;
@@ -46,8 +60,6 @@ class CublasHandle {
   void* workspace() { return workspace_.data(); }
 
  private:
-  CublasHandle();
-
   cublasHandle_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;
   DeviceBuffer<unsigned char> workspace_;
@@ -56,8 +68,5 @@ class CublasHandle {
 /// The operation for an operand that lies transposed in memory, or does not. cuBLAS is column-major and takes each
 /// matrix for its transpose. It computes C = op(A) op(B) as C^T = op(B)^T op(A)^T, where the operations are the same.
 inline cublasOperation_t cublas_op(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
-
-/// The reason why cuBLAS can not run `problem`, or nothing. cuBLAS takes dimensions and row distances as int.
-std::optional<std::string> beyond_int(const Problem& problem);
 
 }  // namespace sgemm

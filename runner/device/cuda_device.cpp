@@ -75,21 +75,12 @@ DeviceQuery query_device(int index) {
 namespace {
 
 /// 13020 -> "13.2". Nothing for 0, which CUDA returns if there is no driver.
-std::optional<std::string> version_text(int version) {
-  if (version == 0) {
+std::optional<std::string> version_of(cudaError_t (*get)(int*)) {
+  int version = 0;
+  if (get(&version) != cudaSuccess || version == 0) {
     return std::nullopt;
   }
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
-int runtime_version() {
-  int version = 0;
-  return cudaRuntimeGetVersion(&version) == cudaSuccess ? version : 0;
-}
-
-int driver_api_version() {
-  int version = 0;
-  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
 }
 
 std::string cublas_version() {
@@ -103,7 +94,7 @@ std::string cublas_version() {
 }  // namespace
 
 GpuLibraries gpu_libraries() {
-  return {version_text(runtime_version()), version_text(driver_api_version()), cublas_version(),
+  return {version_of(cudaRuntimeGetVersion), version_of(cudaDriverGetVersion), cublas_version(),
           "CUBLAS_DEFAULT_MATH (FP32, no TF32)", CUBLAS_WORKSPACE_BYTES};
 }
 

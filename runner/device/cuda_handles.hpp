@@ -11,10 +11,15 @@ namespace sgemm {
 
 // Errors while destroying are ignored: they repeat an earlier one, or the process is ending.
 
-struct DestroyStream {
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+template <auto DESTROY>
+struct Destroy {
+  template <class Handle>
+  void operator()(Handle* handle) const {
+    DESTROY(handle);
+  }
 };
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Destroy<cudaStreamDestroy>>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy<cudaEventDestroy>>;
 
 /// A stream that waits for earlier work on the default stream: a copy from pageable memory may still run there when its
 /// call has returned.
@@ -23,11 +28,6 @@ inline Stream make_stream() {
   CUDA_CHECK(cudaStreamCreate(&stream));
   return Stream(stream);
 }
-
-struct DestroyEvent {
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 
 inline Event make_event() {
   cudaEvent_t event = nullptr;

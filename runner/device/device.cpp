@@ -58,16 +58,7 @@ std::optional<int> multiply_adds_per_cycle(int compute_capability, const std::st
   return rates.contains(kind) ? std::optional(rates.at(kind).get<int>()) : std::nullopt;
 }
 
-const std::map<std::string, int>& products_for(const std::string& precision) {
-  static const auto all = [] {
-    std::map<std::string, std::map<std::string, int>> result;
-    for (const char* const name : {"fp32", "tf32", "file"}) {
-      table().at("products").at(name).get_to(result[name]);
-    }
-    return result;
-  }();
-  return all.at(precision);
-}
+std::map<std::string, int> products_for(const std::string& precision) { return table().at("products").at(precision); }
 
 std::string kind_of_chapters(const std::string& accuracy_class) { return table().at("chapters").at(accuracy_class); }
 

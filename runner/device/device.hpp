@@ -58,7 +58,7 @@ std::optional<int> multiply_adds_per_cycle(int compute_capability, const std::st
 
 /// How many products of each kind make a product that is as accurate as FP32 or as TF32, as chapters do it; of "file",
 /// the fewest that could do for FP32.
-const std::map<std::string, int>& products_for(const std::string& precision);
+std::map<std::string, int> products_for(const std::string& precision);
 
 /// The kind that the chapters of an accuracy class multiply; other kernels may take any.
 std::string kind_of_chapters(const std::string& accuracy_class);

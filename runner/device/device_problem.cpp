@@ -9,12 +9,6 @@
 namespace sgemm {
 namespace {
 
-/// Addresses of a matrix are this far apart, in elements. cuBLAS is up to 3 % slower where operands do not begin at a
-/// multiple of 64 KiB, as those of large allocations do.
-constexpr std::size_t STEP = (std::size_t{64} << 10U) / sizeof(float);
-/// A matrix has so many addresses to be at.
-constexpr std::size_t STEPS = 32;
-
 void copy(float* to, const float* from, std::size_t bytes, cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
@@ -24,12 +18,6 @@ void copy_from_host(float* to, const std::vector<float>& from) {
 }
 
 }  // namespace
-
-DeviceProblem::Place::Place(std::size_t size) : buffer_(size + STEP * STEPS) {}
-
-std::size_t DeviceProblem::Place::bytes() const { return (buffer_.size() - STEP * STEPS) * sizeof(float); }
-
-void DeviceProblem::Place::move(std::uint64_t random) { offset_ = random % STEPS * STEP; }
 
 DeviceProblem::DeviceProblem(const Shape& shape, const HostOperands& inputs, bool separate_inputs)
     : shape_(shape), separate_inputs_(separate_inputs), c0_(inputs.c0.size()) {
@@ -83,9 +71,8 @@ Rooms DeviceProblem::rooms(int launch) {
 }
 
 Problem DeviceProblem::operands(int launch) {
-  const std::size_t input = separate_inputs_ ? static_cast<std::size_t>(launch) : 0;
   const std::size_t output = sets_of_outputs(launch + 1) - 1;
-  Inputs& inputs = inputs_[input];
+  Inputs& inputs = inputs_[separate_inputs_ ? static_cast<std::size_t>(launch) : 0];
   return packed(shape_, inputs.a.data(), inputs.b.data(), outputs_[output].data());
 }
 
@@ -114,7 +101,8 @@ double DeviceProblem::bytes_needed(const Shape& shape) {
   const double k = static_cast<double>(shape.k);
   const double outputs = shape.beta != 0.0F ? 2.0 : 1.0;
   constexpr double PLACES = 4.0;
-  return (static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) + PLACES * STEP * STEPS) * sizeof(float);
+  return (static_cast<double>(shape.batch) * (m * k + k * n + outputs * m * n) + PLACES * Place::STEP * Place::STEPS) *
+         sizeof(float);
 }
 
 }  // namespace sgemm

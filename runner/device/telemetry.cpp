@@ -35,7 +35,6 @@ struct FieldValue {
   int value_type;
   int status;
   union {
-    double as_double;
     unsigned as_unsigned;
     unsigned long long as_unsigned_long_long;
   } value;
@@ -63,10 +62,6 @@ constexpr std::array<Reason, 10> REASONS{{
     {0x100, "display_clock_setting", false},
     {0, POWER_AT_LIMIT, true},  // of no bit
 }};
-
-struct Unload {
-  void operator()(void* library) const { dlclose(library); }
-};
 
 class Nvml final : public Telemetry {
  public:
@@ -110,7 +105,7 @@ class Nvml final : public Telemetry {
   }
 
  private:
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL), dlclose) {}
 
   template <class Function>
   Function function(const char* name) const {
@@ -180,7 +175,7 @@ class Nvml final : public Telemetry {
     return energy_j() ? "" : "NVML counts no energy of this GPU, or not for this user";
   }
 
-  std::unique_ptr<void, Unload> library_;
+  std::unique_ptr<void, int (*)(void*)> library_;
   bool started_ = false;
   nvml::Device device_ = nullptr;
   nvml::ValueOfKind clock_ = nullptr;
@@ -196,13 +191,10 @@ class Nvml final : public Telemetry {
 }  // namespace
 
 bool throttles(std::string_view reason) {
-  return std::any_of(REASONS.begin(), REASONS.end(),
-                     [&](const Reason& known) { return known.throttles && known.name == reason; });
+  return std::ranges::any_of(REASONS, [&](const Reason& known) { return known.throttles && known.name == reason; });
 }
 
-bool TelemetrySample::throttled() const {
-  return std::any_of(throttle_reasons.begin(), throttle_reasons.end(), throttles);
-}
+bool TelemetrySample::throttled() const { return std::ranges::any_of(throttle_reasons, throttles); }
 
 std::vector<std::string> throttle_reason_names(unsigned long long mask) {
   std::vector<std::string> names;

@@ -48,8 +48,7 @@ std::vector<std::size_t> steps_of_counter(const Points& points) {
 }  // namespace
 
 bool Trace::power_is_instant() const {
-  return std::any_of(points.begin(), points.end(),
-                     [](const Point& point) { return point.sample.instant_power_w.has_value(); });
+  return std::ranges::any_of(points, [](const Point& point) { return point.sample.instant_power_w.has_value(); });
 }
 
 std::optional<double> Trace::mean_sm_clock_mhz() const {
@@ -76,7 +75,7 @@ std::vector<std::pair<std::string, double>> Trace::throttle_shares() const {
   for (auto& [reason, share] : shares) {
     share = *mean(points, [&name = reason](const Point& point) {
       const std::vector<std::string>& held = point.sample.throttle_reasons;
-      return std::find(held.begin(), held.end(), name) != held.end() ? 1.0 : 0.0;
+      return std::ranges::find(held, name) != held.end() ? 1.0 : 0.0;
     });
   }
   return {shares.begin(), shares.end()};

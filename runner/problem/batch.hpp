@@ -2,8 +2,12 @@
 
 #include "common/problem.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 
 namespace sgemm {
 
@@ -30,6 +34,13 @@ inline double products(const Shape& shape) {
 
 /// Floating-point operations of one problem.
 inline double flops(const Shape& shape) { return 2.0 * products(shape); }
+
+/// The reason why a BLAS that takes dimensions, row distances and batches as int can not run the problem, or nothing.
+inline std::optional<std::string> beyond_int(const Problem& p) {
+  return std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.batch}) > std::numeric_limits<int>::max()
+             ? std::optional<std::string>("the library takes dimensions as 32-bit integers")
+             : std::nullopt;
+}
 
 /// Elements of all matrices C of a batch.
 inline std::size_t elements_of_c(const Shape& shape) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <new>
 #include <random>
 
@@ -89,7 +88,7 @@ GuardedOperands::GuardedOperands(const Problem& original, bool padded) : origina
   const std::int64_t end = c + c_of(problem_).extent() + ZONE;
   mapping_ = map_somewhere(static_cast<std::size_t>(end));
   memory_ = {mapping_.get(), static_cast<std::size_t>(end)};
-  std::fill(memory_.begin(), memory_.end(), std::numeric_limits<float>::quiet_NaN());
+  std::ranges::fill(memory_, std::numeric_limits<float>::quiet_NaN());
   float* const begin = mapping_.get();
   copy_rows(a_of(original), begin + a, problem_.lda);
   copy_rows(b_of(original), begin + b, problem_.ldb);

@@ -4,7 +4,6 @@
 #include "problem/element.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -100,59 +99,48 @@ class MatrixMaker {
         half_depth_(static_cast<std::uint64_t>(shape.k) / 2) {}
 
   std::vector<float> make(Distribution distribution) {
-    switch (distribution) {
-      case Distribution::uniform:
-        fill_with([&](std::uint64_t index) { return u(index); });
-        break;
-      case Distribution::uniform01:
-        fill_with([&](std::uint64_t index) { return std::fabs(u(index)); });
-        break;
-      case Distribution::normal:
-        fill_with([&](std::uint64_t index) { return normal(random_, index); });
-        break;
-      case Distribution::lognormal1:
-        fill_with([&](std::uint64_t index) { return std::exp(normal(random_, index)); });
-        break;
-      case Distribution::lognormal4:
-        fill_with([&](std::uint64_t index) { return std::exp(4.0F * normal(random_, index)); });
-        break;
-      case Distribution::denormals:
-        fill_scaled(0x1p-125F, 0x1p125F, 1.0F);
-        break;
-      case Distribution::huge:
-        fill_scaled(0x1p127F, 0x1p-100F, 0x1p27F);
-        break;
-      case Distribution::integers:
-        fill_with([&](std::uint64_t index) { return integer(random_, index); });
-        break;
-      case Distribution::cancelling:
-        fill_cancelling();
-        break;
-      case Distribution::inf:
-        fill_with_some(std::numeric_limits<float>::infinity());
-        break;
-      case Distribution::nan:
-        fill_with_some(std::numeric_limits<float>::quiet_NaN());
-        break;
-      case Distribution::zeros:
-        break;
-      case Distribution::sparse:
-        fill_a([&](std::uint64_t index) { return is_chosen(index, SPARSE) ? u(index) : 0.0F; });
-        break;
-      case Distribution::rank_one:
-        fill_a([&](std::uint64_t index) { return is_in_chosen_row(index) ? u(index) : of_rank_one(index); });
-        break;
-      case Distribution::outliers:
-        fill_with([&](std::uint64_t index) { return u(index) * (is_outlier(index) ? 0x1p10F : 1.0F); });
-        break;
-      case Distribution::huge_row:
-        fill_a([&](std::uint64_t index) { return u(index) * (is_in_chosen_row(index) ? 0x1p40F : 1.0F); });
-        break;
-    }
+    fill_part(distribution);
     return std::move(part_);
   }
 
  private:
+  void fill_part(Distribution distribution) {
+    switch (distribution) {
+      case Distribution::uniform:
+        return fill_with([&](std::uint64_t index) { return u(index); });
+      case Distribution::uniform01:
+        return fill_with([&](std::uint64_t index) { return std::fabs(u(index)); });
+      case Distribution::normal:
+        return fill_with([&](std::uint64_t index) { return normal(random_, index); });
+      case Distribution::lognormal1:
+        return fill_with([&](std::uint64_t index) { return std::exp(normal(random_, index)); });
+      case Distribution::lognormal4:
+        return fill_with([&](std::uint64_t index) { return std::exp(4.0F * normal(random_, index)); });
+      case Distribution::denormals:
+        return fill_scaled(0x1p-125F, 0x1p125F, 1.0F);
+      case Distribution::huge:
+        return fill_scaled(0x1p127F, 0x1p-100F, 0x1p27F);
+      case Distribution::integers:
+        return fill_with([&](std::uint64_t index) { return integer(random_, index); });
+      case Distribution::cancelling:
+        return fill_cancelling();
+      case Distribution::inf:
+        return fill_with_some(std::numeric_limits<float>::infinity());
+      case Distribution::nan:
+        return fill_with_some(std::numeric_limits<float>::quiet_NaN());
+      case Distribution::zeros:
+        return;
+      case Distribution::sparse:
+        return fill_a([&](std::uint64_t index) { return is_chosen(index, SPARSE) ? u(index) : 0.0F; });
+      case Distribution::rank_one:
+        return fill_a([&](std::uint64_t index) { return is_in_chosen_row(index) ? u(index) : of_rank_one(index); });
+      case Distribution::outliers:
+        return fill_with([&](std::uint64_t index) { return u(index) * (is_outlier(index) ? 0x1p10F : 1.0F); });
+      case Distribution::huge_row:
+        return fill_a([&](std::uint64_t index) { return u(index) * (is_in_chosen_row(index) ? 0x1p40F : 1.0F); });
+    }
+  }
+
   /// Of how many elements, or rows, one is chosen.
   static constexpr std::uint64_t SPARSE = 512;
   static constexpr std::uint64_t OUTLIERS = 256;

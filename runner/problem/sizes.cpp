@@ -33,8 +33,8 @@ constexpr std::int64_t MAX_RANGE_LENGTH = 100000;
   }
   if (term.find_first_of("X*") != std::string_view::npos) {
     std::string meant(term);
-    std::replace_if(
-        meant.begin(), meant.end(), [](char c) { return c == 'X' || c == '*'; }, 'x');
+    std::ranges::replace_if(
+        meant, [](char c) { return c == 'X' || c == '*'; }, 'x');
     reject(term, fmt::format("dimensions stand around a small x, as in {}", meant));
   }
   reject(term, "expected N, FIRST:LAST, FIRST:LAST:STEP, MxNxK or BATCHxMxNxK, and :nt, :tn or :tt if transposed");
@@ -110,7 +110,7 @@ std::vector<Size> parse_term(std::string_view term) {
   constexpr std::array<std::string_view, 4> OPERATIONS{"nn", "nt", "tn", "tt"};
   const std::size_t colon = term.rfind(':');
   const std::string_view ops = colon == std::string_view::npos ? "" : term.substr(colon + 1);
-  if (std::find(OPERATIONS.begin(), OPERATIONS.end(), ops) == OPERATIONS.end()) {
+  if (std::ranges::find(OPERATIONS, ops) == OPERATIONS.end()) {
     return parse_extents(term, term);
   }
   std::vector<Size> sizes = parse_extents(term.substr(0, colon), term);

@@ -36,13 +36,7 @@ std::string ops_of(const Size& size);
 std::string to_string(const Size& size);
 
 /// The sizes that a --sizes expression names: terms separated by commas, in the order written, without duplicates.
-///
-///     1000            M = N = K = 1000
-///     256:8192        squares, doubling from 256 while at most 8192
-///     256:8192:256    squares, from 256 in steps of 256 while at most 8192
-///     4096x128x64     M x N x K
-///     96x512x512x64   a batch of 96 products of 512 x 512 x 64
-///     512:2048:tn     any of these with transposed operands, here A: nn, nt, tn or tt
+/// --help says what terms there are, and runner/tests/sizes.txt has what they stand for.
 ///
 /// Every dimension and batch is between 1 and 2^31 - 1, the matrices A, B or C of a batch have at most 2^60 elements,
 /// and a range has at most 100000 sizes. Throws UsageError, naming the term, for anything else.

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 namespace sgemm {
 
-namespace {
-
 using Json = nlohmann::ordered_json;
+
+void to_json(Json& json, const Interval& interval) { json = {interval.low, interval.high}; }
+
+namespace {
 
 constexpr std::array<std::pair<const char*, Json Record::*>, 5> PARTS{{{"energy", &Record::energy},
                                                                        {"sustained", &Record::sustained},
@@ -34,33 +35,23 @@ void set_if(Json& json, const char* key, const std::optional<Value>& value) {
   json[key] = *value;
 }
 
+double in_thousandths(double value) { return std::round(value * 1e3) / 1e3; }
+
 /// Rounds to nanoseconds, which are finer than any clock here and keep the files small.
 std::vector<double> to_nanoseconds(std::vector<double> times_us) {
   for (double& time : times_us) {
-    time = std::round(time * 1e3) / 1e3;
+    time = in_thousandths(time);
   }
   return times_us;
-}
-
-/// Adds times in Google Benchmark's form: per iteration, where each sample counts as one iteration.
-void add_times(Json& json, const Measurement& measurement) {
-  json["iterations"] = measurement.timings.kernel_us.size();
-  json["real_time"] = measurement.time_us.median;
-  json["cpu_time"] = measurement.time_us.median;
-  json["time_unit"] = "us";
 }
 
 void add_measurement(Json& json, const Measurement& measurement) {
   json["gflops"] = measurement.gflops;
   set_if(json, "percent_of_peak", measurement.percent_of_peak);
   set_if(json, "vs_cublas", measurement.vs_cublas);
-  if (measurement.vs_cublas_ci) {
-    json["vs_cublas_ci"] = {measurement.vs_cublas_ci->low, measurement.vs_cublas_ci->high};
-  }
+  set_if(json, "vs_cublas_ci", measurement.vs_cublas_ci);
   set_if(json, "vs_cublas_alone", measurement.vs_cublas_alone);
-  if (measurement.vs_cublas_alone_ci) {
-    json["vs_cublas_alone_ci"] = {measurement.vs_cublas_alone_ci->low, measurement.vs_cublas_alone_ci->high};
-  }
+  set_if(json, "vs_cublas_alone_ci", measurement.vs_cublas_alone_ci);
   set_if(json, "cublas_alone_us", measurement.cublas_alone_us);
 }
 
@@ -103,11 +94,6 @@ std::string explanation(const Verdict& verdict, float beta) {
              : "";
 }
 
-Outcome outcome_from(std::string_view word) {
-  const auto* const found = std::find(OUTCOMES.begin(), OUTCOMES.end(), word);
-  return found == OUTCOMES.end() ? Outcome::failed : static_cast<Outcome>(found - OUTCOMES.begin());
-}
-
 }  // namespace
 
 void compare_with_alone(Measurement& measurement, std::vector<double> samples_us) {
@@ -138,12 +124,11 @@ bool Record::throttled() const {
     return of_samples.at("throttled_share") > 0.0;
   }
   const auto held = [](const Json& start_and_end) {
-    const Json& reasons = start_and_end.at("end").at("throttle_reasons");
-    return std::any_of(reasons.begin(), reasons.end(),
-                       [](const Json& reason) { return throttles(std::string(reason)); });
+    return std::ranges::any_of(start_and_end.at("end").at("throttle_reasons"),
+                               [](const Json& reason) { return throttles(std::string(reason)); });
   };
   const Json of_gpus = spread.is_null() ? Json() : spread.value("telemetry", Json());
-  return (!telemetry.is_null() && held(telemetry)) || std::any_of(of_gpus.begin(), of_gpus.end(), held);
+  return (!telemetry.is_null() && held(telemetry)) || std::ranges::any_of(of_gpus, held);
 }
 
 Record::Record(const Case& item)
@@ -243,11 +228,12 @@ Json to_json(const Record& record, int repetitions) {
   json["repetitions"] = repetitions;
   json["repetition_index"] = record.repetition_index;
   json["threads"] = 1;
-  if (record.measurement) {
-    add_times(json, *record.measurement);
-  } else {
-    json["time_unit"] = "none";
+  if (record.measurement) {  // in Google Benchmark's form: per iteration, where each sample counts as one
+    json["iterations"] = record.measurement->timings.kernel_us.size();
+    json["real_time"] = record.measurement->time_us.median;
+    json["cpu_time"] = record.measurement->time_us.median;
   }
+  json["time_unit"] = record.measurement ? "us" : "none";
   add_case(json, record);
   json["outcome"] = to_string(record.outcome);
   json["reason"] = record.reason;
@@ -296,9 +282,7 @@ Json to_json(const Spread& spread) {
     json["telemetry"].push_back(to_json(start, end));
   }
   set_if(json, "of_ceiling", spread.of_ceiling);
-  if (spread.of_ceiling_ci) {
-    json["of_ceiling_ci"] = {spread.of_ceiling_ci->low, spread.of_ceiling_ci->high};
-  }
+  set_if(json, "of_ceiling_ci", spread.of_ceiling_ci);
   if (!spread.ceiling_us.empty()) {
     json["ceiling_samples_us"] = to_nanoseconds(spread.ceiling_us);
   }
@@ -307,7 +291,8 @@ Json to_json(const Spread& spread) {
 
 Record told_record(const Case& item, Json told) {
   Record record(item);
-  record.outcome = outcome_from(told.at("outcome").get<std::string>());
+  const auto* const outcome = std::ranges::find(OUTCOMES, told.at("outcome").get<std::string>());
+  record.outcome = outcome == OUTCOMES.end() ? Outcome::failed : static_cast<Outcome>(outcome - OUTCOMES.begin());
   told.at("reason").get_to(record.reason);
   told.at("verified").get_to(record.verified);
   record.launch = told.value("launch", "");
@@ -325,8 +310,6 @@ Record told_record(const Case& item, Json told) {
 // ---- Samples, traces and turns ----
 
 namespace {
-
-double rounded(double value, double steps_per_unit) { return std::round(value * steps_per_unit) / steps_per_unit; }
 
 /// A column of the samples, with null where a sample lacks the value; no column where all lack it.
 template <class Of>
@@ -377,10 +360,7 @@ Json to_json(const Turn& turn, double flops) {
   }
   json["cut_short"] = turn.cut_short;
   json["launches_per_batch"] = turn.launches_per_batch;
-  json["batch_us"] = Json::array();
-  for (const double us : turn.batch_us) {
-    json["batch_us"].push_back(rounded(us, 1e3));
-  }
+  json["batch_us"] = to_nanoseconds(turn.batch_us);
   json["trace"] = to_json(turn.trace);
   return json;
 }
@@ -422,7 +402,7 @@ Json to_json(const Trace& trace) {
   Json& samples = json["samples"] = Json::object();
   samples["ms"] = Json::array();
   for (const Trace::Point& point : trace.points) {
-    samples["ms"].push_back(rounded(point.seconds * 1e3, 1e3));
+    samples["ms"].push_back(in_thousandths(point.seconds * 1e3));
   }
   add_column(samples, "sm_clock_mhz", trace, [](const TelemetrySample& sample) { return sample.sm_clock_mhz; });
   add_column(samples, "power_w", trace, power_of);

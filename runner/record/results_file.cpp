@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -25,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void throw_errno(const std::string& what) {
-  throw UsageError(fmt::format("{}: {}", what, std::strerror(errno)));
+[[noreturn]] void refuse(const fs::path& path, std::string_view why = std::strerror(errno)) {
+  throw UsageError(fmt::format("can not write {}: {}", path.string(), why));
 }
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
@@ -38,7 +37,7 @@ class TemporaryFile {
       : target_(target), name_((folder_of(target) / ".sgemm-results-XXXXXX").string()) {
     descriptor_ = mkstemp(name_.data());
     if (descriptor_ < 0) {
-      throw_errno("can not write " + target.string());
+      refuse(target);
     }
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -56,7 +55,7 @@ class TemporaryFile {
     while (!content.empty()) {
       const ssize_t written = ::write(descriptor_, content.data(), content.size());
       if (written < 0 && errno != EINTR) {
-        throw_errno("can not write " + target_.string());
+        refuse(target_);
       }
       content.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
     }
@@ -66,7 +65,7 @@ class TemporaryFile {
     constexpr mode_t READABLE = 0644;  // mkstemp makes files for the owner alone
     if (fchmod(descriptor_, READABLE) != 0 || fsync(descriptor_) != 0 ||
         std::rename(name_.c_str(), target_.c_str()) != 0) {
-      throw_errno("can not write " + target_.string());
+      refuse(target_);
     }
     name_.clear();
   }
@@ -102,7 +101,7 @@ int open_and_lock(const fs::path& path, bool made) {
       return -1;
     }
     if (descriptor < 0 && errno != ENOENT) {
-      throw_errno("can not write " + path.string());
+      refuse(path);
     }
     // Where the file system knows no locks, the name is one's own by having made it alone.
     if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -170,24 +169,21 @@ std::string dump_json(const nlohmann::ordered_json& json, int indent) {
 }
 
 void require_writable(const fs::path& path) {
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("can not write {}: {}", path.string(), why));
-  };
   std::error_code error;
   if (path.filename().empty() || fs::is_directory(path, error)) {
-    refuse("it is a folder");
+    refuse(path, "it is a folder");
   }
   if (!fs::is_directory(folder_of(path), error)) {
-    refuse(fmt::format("there is no folder {}", folder_of(path).string()));
+    refuse(path, fmt::format("there is no folder {}", folder_of(path).string()));
   }
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
-    refuse("it is not a regular file");
+    refuse(path, "it is not a regular file");
   }
   if (fs::is_symlink(path, error) && !fs::exists(path, error)) {
-    refuse("it is a link to a file that is not there");
+    refuse(path, "it is a link to a file that is not there");
   }
   if (fs::exists(path, error) && access(path.c_str(), W_OK) != 0) {
-    refuse(std::strerror(errno));
+    refuse(path);
   }
   const TemporaryFile trial(path);
 }
@@ -200,12 +196,12 @@ void write_atomically(const fs::path& path, std::string_view content) {
 
 OutputFile::OutputFile(fs::path path) : path_(std::move(path)) {
   if (path_.extension() == ".cu" || path_.extension() == ".cuh") {
-    throw UsageError(fmt::format("can not write {}: it has the name of a source", path_.string()));
+    refuse(path_, "it has the name of a source");
   }
   require_writable(path_);
   descriptor_ = open_and_lock(path_, false);
   if (descriptor_ < 0) {
-    throw UsageError(fmt::format("can not write {}: another run is writing it", path_.string()));
+    refuse(path_, "another run is writing it");
   }
 }
 

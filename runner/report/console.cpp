@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -35,7 +34,7 @@ constexpr std::string_view CHECKED = "no stray access, no race";
 
 /// A cell with a number that the file has of a record.
 template <class Format>
-auto number(const char* place, Format format) {
+auto number(const std::string& place, Format format) {
   return [at = Json::json_pointer(place), format](const Record&, const Json& json) -> std::string {
     return json.contains(at) ? format(json.at(at).get<double>()) : "-";
   };
@@ -67,22 +66,10 @@ std::string_view words(Outcome outcome) {
   return outcome == Outcome::not_supported ? "not supported" : to_string(outcome);
 }
 
-/// The turns of --energy or --sustain; null where the case has none.
-const Json& turns_of(const Record& record) { return record.sustained.is_null() ? record.energy : record.sustained; }
-
-/// A number in there.
-auto of_turn(const char* place, const char* format) {
-  return [at = Json::json_pointer(place), format](const Record& record, const Json& /*json*/) -> std::string {
-    const Json& turns = turns_of(record);
-    return turns.contains(at) ? fmt::format(fmt::runtime(format), turns.at(at).get<double>()) : "-";
-  };
-}
-
 /// The temperature at the end.
-std::string temperature_text(const Record& record, const Json& /*json*/) {
-  static const Json::json_pointer COLUMN("/kernel/trace/samples/temperature_c");
-  const Json& turns = turns_of(record);
-  return turns.contains(COLUMN) && turns.at(COLUMN).back().is_number() ? turns.at(COLUMN).back().dump() : "-";
+std::string temperature_text(const Record& /*record*/, const Json& json) {
+  static const Json::json_pointer COLUMN("/sustained/kernel/trace/samples/temperature_c");
+  return json.contains(COLUMN) && json.at(COLUMN).back().is_number() ? json.at(COLUMN).back().dump() : "-";
 }
 
 /// "throttled 45 % of the time (sw_power_cap)", as far as that is known.
@@ -203,31 +190,28 @@ std::vector<Table::Column> Table::columns_of_speed(const Protocol& protocol, Con
   };
 }
 
-std::vector<Table::Column> Table::columns_of_energy() {
+std::vector<Table::Column> Table::columns_of_energy(const std::string& turns) {
   return {
-      {"MHz", 4, 9, of_turn("/kernel/trace/mean_sm_clock_mhz", "{:.0f}")},
-      {"W", 4, ESSENTIAL, of_turn("/kernel/watts", "{:.0f}")},
-      {"J", 8, ESSENTIAL, of_turn("/kernel/joules_per_product", "{:.3g}")},
-      {"GFLOP/J", 7, 9, of_turn("/kernel/gflops_per_watt", "{:.0f}")},
-      {"cuBLAS W", 8, 8, of_turn("/cublas/watts", "{:.0f}")},
-      {"cuBLAS J", 8, 8, of_turn("/cublas/joules_per_product", "{:.3g}")},
+      {"MHz", 4, 9, number(turns + "/kernel/trace/mean_sm_clock_mhz", as("{:.0f}"))},
+      {"W", 4, ESSENTIAL, number(turns + "/kernel/watts", as("{:.0f}"))},
+      {"J", 8, ESSENTIAL, number(turns + "/kernel/joules_per_product", as("{:.3g}"))},
+      {"GFLOP/J", 7, 9, number(turns + "/kernel/gflops_per_watt", as("{:.0f}"))},
+      {"cuBLAS W", 8, 8, number(turns + "/cublas/watts", as("{:.0f}"))},
+      {"cuBLAS J", 8, 8, number(turns + "/cublas/joules_per_product", as("{:.3g}"))},
   };
 }
 
 std::vector<Table::Column> Table::columns_of_turns() {
-  std::vector<Column> columns{
-      {"GFLOP/s", 8, ESSENTIAL, of_turn("/kernel/gflops", "{:.1f}")},
+  return {
+      {"GFLOP/s", 8, ESSENTIAL, number("/sustained/kernel/gflops", as("{:.1f}"))},
       {"vs cuBLAS", 9, 9,
        [](const Record& r, const Json&) -> std::string {
          const auto us = [&](const char* owner) { return r.sustained.at(owner).at("launch_us").get<double>(); };
          return r.sustained.contains("cublas") ? as("{:.3f}")(us("cublas") / us("kernel")) : "-";
        }},
-      {"seconds", 7, 5, of_turn("/kernel/seconds", "{:.1f}")},
+      {"seconds", 7, 5, number("/sustained/kernel/seconds", as("{:.1f}"))},
       {"\u00b0C", 3, 7, temperature_text},
   };
-  std::vector<Column> energy = columns_of_energy();
-  std::move(energy.begin(), energy.end(), std::back_inserter(columns));
-  return columns;
 }
 
 std::vector<Table::Column> Table::columns_of_errors() {
@@ -261,9 +245,10 @@ Table::Table(const Protocol& protocol, Content content, std::size_t width, std::
     add(columns_of_errors());
   } else if (mode_ == Mode::sustain) {
     add(columns_of_turns());
+    add(columns_of_energy("/sustained"));
   }
   if (protocol.energy) {
-    add(columns_of_energy());
+    add(columns_of_energy("/energy"));
   }
   std::erase_if(columns_, [&](const Column& column) {
     return (column.needs == Needs::times && !content.times) || (column.needs == Needs::gpu && !content.gpu) ||
@@ -277,8 +262,7 @@ Table::Table(const Protocol& protocol, Content content, std::size_t width, std::
     return sum;
   };
   while (width_ > 0 && total() > width_) {
-    const auto least = std::min_element(columns_.begin(), columns_.end(),
-                                        [](const Column& x, const Column& y) { return x.importance < y.importance; });
+    const auto least = std::ranges::min_element(columns_, {}, &Column::importance);
     if (least->importance == ESSENTIAL) {
       break;
     }

@@ -67,7 +67,7 @@ class Table {
   };
   static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
   static std::vector<Column> columns_of_speed(const Protocol& protocol, Content content);
-  static std::vector<Column> columns_of_energy();
+  static std::vector<Column> columns_of_energy(const std::string& turns);
   static std::vector<Column> columns_of_errors();
   static std::vector<Column> columns_of_turns();
   /// A line of one part of each column, right-aligned but for the kernel's name.
@@ -139,16 +139,9 @@ std::string bytes_text(double bytes);
 /// one), name and summary, then its other variants as ":variant". CC is the minimum compute capability, or "CPU".
 /// Summaries are wrapped so that lines have at most `width` characters where the words allow it; 0 does not wrap.
 ///
-/// ListFormat::json is an array with one object per kernel:
-///
-///     [ { "number": 6, "name": "coarse_2d", "id": "06_coarse_2d",
-///         "variants": [ { "variant": "", "id": "06_coarse_2d", "default": true, "summary": "...", "source": "...",
-///                         "platform": "gpu", "accuracy_class": "fp32", "min_compute_capability": "7.5",
-///                         "max_compute_capability": null },
-///                       { "variant": "vectorized", "id": "06_coarse_2d:vectorized", "default": false, ... } ] } ]
-///
-/// "number" is null for kernels without one, "min_compute_capability" for CPU kernels and "max_compute_capability" for
-/// kernels that later GPUs run as well.
+/// ListFormat::json is an array with one object per kernel, which holds its variants; runner/tests/list.txt has
+/// samples. "number" is null for kernels without one, "min_compute_capability" for CPU kernels and
+/// "max_compute_capability" for kernels that later GPUs run as well.
 void print_list(std::ostream& out, const std::vector<Kernel>& kernels, ListFormat format, std::size_t width);
 
 }  // namespace sgemm

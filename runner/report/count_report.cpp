@@ -26,7 +26,7 @@ double number(const Json& json, const char* name) { return json.at(name).get<dou
 
 std::string words(std::string_view kind) {
   std::string text(kind);
-  std::replace(text.begin(), text.end(), '_', ' ');
+  std::ranges::replace(text, '_', ' ');
   return text;
 }
 
@@ -209,7 +209,7 @@ std::vector<std::string> count_report(const Record& record, std::size_t width) {
   if (!several) {
     about.add_shape(all);
   }
-  about.add_requests(all, all_lines, std::all_of(launches.begin(), launches.end(), has_one_block));
+  about.add_requests(all, all_lines, std::ranges::all_of(launches, has_one_block));
   table.add_sums_to(lines, all);
   if (!several) {
     table.add_lines_to(lines, all);

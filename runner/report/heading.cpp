@@ -27,29 +27,6 @@ void describe(const Device& device, const std::string& driver, Lines& lines) {
 
 std::string cublas() { return fmt::format("cuBLAS {} (FP32)", gpu_libraries().cublas.value_or("")); }
 
-std::string measure_line() {
-  return cublas() +
-         " takes turns with every GPU kernel; vs cuBLAS: paired samples, vs alone: cuBLAS by itself; above 1 is faster "
-         "than cuBLAS";
-}
-
-std::string energy_line() {
-  return fmt::format(
-      "energy: after the samples cuBLAS and then the kernel run back to back for {:g} s each, L2 warm; W, MHz, J of a "
-      "product and GFLOP/J are of that time, and cuBLAS W and J of cuBLAS",
-      ENERGY_SECONDS);
-}
-
-std::string accuracy_baseline_line() {
-  return cublas() + "; vs cuBLAS: the relative error over its; above 1 is less accurate than cuBLAS";
-}
-
-std::string accuracy_line() {
-  return "rel err: relative Frobenius error against FP64; worst: largest |C - C64| / (|A||B|) of an element; of bound: "
-         "largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; Inf/NaN: "
-         "whether they are where they belong";
-}
-
 void describe_counting(const std::string& gpu_model, Lines& lines) {
   const simt::GpuModel& gpu = *simt::find_gpu_model(gpu_model);
   lines.push_back(
@@ -61,11 +38,6 @@ void describe_counting(const std::string& gpu_model, Lines& lines) {
       "save); bytes/C: by all lanes, per element of C");
   lines.emplace_back(
       "DRAM: predicted, once with the blocks of an SM advancing in step, once each ahead of the next, in turn");
-}
-
-std::string executor_line(bool check) {
-  return fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there", simt::workers(),
-                     check ? "every access to memory checked" : "memory unchecked");
 }
 
 }  // namespace
@@ -88,10 +60,15 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
     case Mode::digest:
     case Mode::list:
       if (query.device) {
-        lines.push_back(measure_line());
+        lines.push_back(cublas() +
+                        " takes turns with every GPU kernel; vs cuBLAS: paired samples, vs alone: cuBLAS by itself; "
+                        "above 1 is faster than cuBLAS");
       }
       if (protocol.energy) {
-        lines.push_back(energy_line());
+        lines.push_back(
+            fmt::format("energy: after the samples cuBLAS and then the kernel run back to back for {:g} s each, L2 "
+                        "warm; W, MHz, J of a product and GFLOP/J are of that time, and cuBLAS W and J of cuBLAS",
+                        ENERGY_SECONDS));
       }
       how = timing;
       break;
@@ -105,9 +82,13 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
       break;
     case Mode::accuracy:
       if (query.device) {
-        lines.push_back(accuracy_baseline_line());
+        lines.push_back(cublas() + "; vs cuBLAS: the relative error over its; above 1 is less accurate than cuBLAS");
       }
-      lines.push_back(accuracy_line());
+      lines.emplace_back(
+          "rel err: relative Frobenius error against FP64; worst: largest |C - C64| / (|A||B|) of an element; of "
+          "bound: "
+          "largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; Inf/NaN: "
+          "whether they are where they belong");
       how = factors;
       break;
     case Mode::count:
@@ -121,7 +102,9 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
       break;
   }
   if (executing && protocol.mode != Mode::count) {
-    lines.push_back(executor_line(protocol.check));
+    lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
+                                simt::workers(),
+                                protocol.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
   lines.push_back(how);

@@ -25,14 +25,7 @@ namespace {
 
 constexpr Size SMALL{70, 50, 90};
 
-const Kernel& chapter(std::string_view id) {
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.id() == id) {
-      return kernel;
-    }
-  }
-  throw std::logic_error("there is no kernel " + std::string(id));
-}
+const Kernel& chapter(std::string_view id) { return *find_kernel(id); }
 
 /// A kernel that only the executor knows.
 Kernel with_launch(std::function<void(const Problem&, cudaStream_t)> launch) {
@@ -76,15 +69,15 @@ void expect_end(const Record& record, Outcome outcome, std::string_view part) {
 
 class ExecutedCaseTest : public testing::Test {
  protected:
-  Record run(const Kernel& kernel, const Size& size = SMALL) {
-    CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
-    return runner.run({&kernel, size, {}}, [](std::string_view) {});
+  CaseRunner runner() const { return {protocol_, {std::nullopt, "none here"}, settings_}; }
+
+  Record run(const Kernel& kernel, const Size& size = SMALL) const {
+    return runner().run({&kernel, size, {}}, [](std::string_view) {});
   }
 
-  Record compare(const Kernel& kernel, Distribution data, const Size& size = SMALL) {
+  Record compare(const Kernel& kernel, Distribution data) {
     protocol_.mode = Mode::accuracy;
-    CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
-    return runner.run({&kernel, size, data}, [](std::string_view) {});
+    return runner().run({&kernel, SMALL, data}, [](std::string_view) {});
   }
 
   Protocol protocol_;
@@ -176,9 +169,9 @@ TEST_F(ExecutedCaseTest, ProfilesWhatRunsOnAGpu) {
 // One runner, so that operands and references of one kind must not be taken for those of the next.
 TEST_F(ExecutedCaseTest, EachKindHasItsOwnReference) {
   protocol_.mode = Mode::accuracy;
-  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+  CaseRunner runs = runner();
   for (const Distribution data : {Distribution::uniform, Distribution::huge, Distribution::uniform}) {
-    const Record record = runner.run({&chapter("01_naive"), SMALL, data}, [](std::string_view) {});
+    const Record record = runs.run({&chapter("01_naive"), SMALL, data}, [](std::string_view) {});
     EXPECT_EQ(record.outcome, Outcome::compared) << record.reason;
     EXPECT_TRUE(record.verified);
   }
@@ -274,11 +267,11 @@ TEST_F(ExecutedCaseTest, FirstRunOfAKernelIsNotItsSpeed) {
 TEST_F(ExecutedCaseTest, SaysHowLongItWillTake) {
   protocol_.verify = false;
   const Kernel kernel = slow_at_the_estimate(std::chrono::milliseconds(50));
-  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+  CaseRunner runs = runner();
   std::string told;
-  runner.run({&kernel, {1 << 20, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
+  runs.run({&kernel, {1 << 20, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
   EXPECT_TRUE(told.starts_with("executing, for about ") && told.ends_with(" s")) << told;
-  runner.run({&kernel, {1 << 10, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
+  runs.run({&kernel, {1 << 10, 1, 1}, {}}, [&](std::string_view activity) { told = activity; });
   EXPECT_EQ(told, "executing");
 }
 
@@ -292,9 +285,9 @@ TEST_F(ExecutedCaseTest, EstimateDoesNotLaunchWhatTheKernelRefuses) {
   kernel.unsupported = [](const Problem& p) {
     return p.m < 300 ? std::optional<std::string>("has fewer than 300 rows") : std::nullopt;
   };
-  CaseRunner runner(protocol_, {std::nullopt, "none here"}, settings_);
+  CaseRunner runs = runner();
   for (const Size& size : {Size{400, 400, 400}, Size{500, 400, 400}, Size{200, 600, 600}}) {
-    const Record record = runner.run({&kernel, size, {}}, [](std::string_view) {});
+    const Record record = runs.run({&kernel, size, {}}, [](std::string_view) {});
     EXPECT_EQ(record.outcome, size.m < 300 ? Outcome::not_supported : Outcome::executed) << record.reason;
   }
 }

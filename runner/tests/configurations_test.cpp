@@ -1,65 +1,70 @@
-// Kernels that compute a problem in several ways, on the executor: what is prepared, and the workspace they get.
+// Kernels of the CPU against double precision, and kernels that compute a problem in several ways, on the executor:
+// what is prepared, and the workspace they get.
 
 #include "fixtures/configured_kernel.hpp"
-#include "fixtures/product_case.hpp"
+#include "fixtures/reference_case.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "simt/device_memory.hpp"
-#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
 
 namespace sgemm::test {
 namespace {
 
-/// Runs `launch` on the operands of `host` and compares C.
-template <class Launch>
-bool is_right(const Launch& launch, const HostCase& host) {
-  Matrix c0 = host.c;
-  const auto reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED);
-  Matrix c = host.c;
-  launch(host.problem(c), nullptr);
-  return reference->check(c.data(), c.ld(), AccuracyClass::fp32).correct();
+class CpuKernelTest : public testing::TestWithParam<KernelAndGroup> {};
+
+TEST_P(CpuKernelTest, AgreesWithDoublePrecision) {
+  const Kernel& kernel = *GetParam().kernel;
+  for (const ProductCase& product : GetParam().group.cases) {
+    SCOPED_TRACE(product.describe());
+    const ReferenceCase expected(product);
+    ASSERT_FALSE(kernel.unsupported(expected.host.shape).has_value());
+    const Verdict verdict = expected.run(kernel.build(Target::for_host).prepare(expected.host.shape), kernel.accuracy);
+    EXPECT_TRUE(verdict.correct()) << verdict.describe();
+    EXPECT_EQ(verdict.compared, product.m * product.n);
+  }
 }
 
+INSTANTIATE_TEST_SUITE_P(Registered, CpuKernelTest, testing::ValuesIn(kernels_and_groups(Platform::cpu, FEW_PRODUCTS)),
+                         [](const auto& info) { return test_name(info.param); });
+
 TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoice) {
-  const HostCase host({50, 40, 30});
+  const ReferenceCase expected({50, 40, 30});
   const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum}));
   EXPECT_FALSE(kernel.build(Target::for_gpu));
   EXPECT_FALSE(kernel.build(Target::for_checks));
-  const Prepared prepared = kernel.build(Target::for_executor).prepare(host.shape);
+  const Prepared prepared = kernel.build(Target::for_executor).prepare(expected.host.shape);
   EXPECT_EQ(prepared.configuration.name, "two sums");
   EXPECT_EQ(prepared.configuration.workspace_bytes, 4U * 3U * 16U * 16U * sizeof(float));
-  EXPECT_TRUE(is_right(prepared, host));
+  EXPECT_TRUE(expected.run(prepared).correct());
 }
 
 TEST(ExecutedConfigurations, OthersArePreparedByName) {
-  const HostCase host({50, 40, 30});
+  const ReferenceCase expected({50, 40, 30});
   const Kernel kernel =
       kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum, Way::one_sum_forgotten}));
-  EXPECT_EQ(kernel.build(Target::for_executor).configurations(host.shape).size(), 3U);
-  const Prepared prepared = prepare_named(kernel.build(Target::for_executor), host.shape, "one sum");
+  EXPECT_EQ(kernel.build(Target::for_executor).configurations(expected.host.shape).size(), 3U);
+  const Prepared prepared = prepare_named(kernel.build(Target::for_executor), expected.host.shape, "one sum");
   EXPECT_EQ(prepared.configuration.name, "one sum");
   EXPECT_EQ(prepared.configuration.workspace_bytes, 0U);
-  EXPECT_TRUE(is_right(prepared, host));
-  EXPECT_FALSE(is_right(prepare_named(kernel.build(Target::for_executor), host.shape, "one sum forgotten"), host));
+  EXPECT_TRUE(expected.run(prepared).correct());
+  EXPECT_FALSE(expected.run(prepare_named(kernel.build(Target::for_executor), expected.host.shape, "one sum forgotten"))
+                   .correct());
 }
 
 TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {
-  const HostCase host({50, 40, 30});
+  const ReferenceCase expected({50, 40, 30});
   const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums}));
-  const Prepared launch = kernel.build(Target::for_executor).prepare(host.shape);
+  const Prepared launch = kernel.build(Target::for_executor).prepare(expected.host.shape);
   for (int repetition = 0; repetition < 3; ++repetition) {
-    EXPECT_TRUE(is_right(launch, host));
+    EXPECT_TRUE(expected.run(launch).correct());
   }
   // A workspace that the launch before did not clean up shows in the result.
   float* const workspace = static_cast<float*>(simt::allocations().front().begin);
   workspace[0] = 1.0F;
   const Prepared copy = launch;
-  EXPECT_FALSE(is_right(copy, host)) << "copies have their own workspace";
-  EXPECT_TRUE(is_right(launch, host));
+  EXPECT_FALSE(expected.run(copy).correct()) << "copies have their own workspace";
+  EXPECT_TRUE(expected.run(launch).correct());
 }
 
 TEST(ExecutedConfigurations, WorkspaceIsFreedWithTheLastCopy) {
@@ -78,9 +83,9 @@ TEST(ExecutedConfigurations, UnusedOperandsAreNotSeen) {
   for (const float beta : {0.0F, -2.5F}) {
     for (const ProductCase& product : {ProductCase{20, 30, 40, 0.0F, beta}, ProductCase{20, 30, 0, -2.5F, beta}}) {
       SCOPED_TRACE(product.describe());
-      const HostCase host(product);  // with A and B full of NaN
+      const ReferenceCase expected(product);  // with A and B full of NaN
       const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums}));
-      EXPECT_TRUE(is_right(kernel.build(Target::for_executor).prepare(host.shape), host));
+      EXPECT_TRUE(expected.run(kernel.build(Target::for_executor).prepare(expected.host.shape)).correct());
     }
   }
 }

@@ -1,6 +1,7 @@
 // Workspaces when every access is observed.
 
 #include "bench/case_runner.hpp"
+#include "expectations.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "problem/guarded_operands.hpp"
@@ -25,15 +26,12 @@ std::string complaint(Way way) {
   Matrix c = host.c;
   const Problem problem = host.problem(c);
   const simt::CheckedArrays arrays(arrays_of(problem));
-  try {
+  return message_of<simt::Error>([&] {
     const Prepared prepared =
         kernel_of(configured_chapter_for_checks({way})).build(Target::for_checks).prepare(problem);
     prepared(problem, nullptr);
     prepared(problem, nullptr);
-  } catch (const simt::Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 void expect_complaint(Way way, const std::string& part) {
@@ -77,12 +75,11 @@ TEST(CountedConfigurations, AccessesToTheWorkspaceAreAmongThem) {
   // Each thread reads its sum once, the first half to add it up and the second to clear it.
   constexpr std::uint64_t SUMS = 4 * 3 * 16 * 16;
   EXPECT_EQ(with.bytes_read.back(), 2 * SUMS * sizeof(float));
-  const auto in_workspace = std::count_if(with.lines.begin(), with.lines.end(),
-                                          [](const simt::LineCounts& line) { return line.array == "workspace"; });
+  const auto in_workspace =
+      std::ranges::count_if(with.lines, [](const simt::LineCounts& line) { return line.array == "workspace"; });
   EXPECT_EQ(in_workspace, 4);
   const auto asks_l2 = [](const simt::ExecutedBlock& block) {
-    return std::any_of(block.traffic.begin(), block.traffic.end(),
-                       [](const simt::SectorAccess& access) { return access.array == 3; });
+    return std::ranges::any_of(block.traffic, [](const simt::SectorAccess& access) { return access.array == 3; });
   };
   EXPECT_TRUE(asks_l2(*with.executed.front()));
 }

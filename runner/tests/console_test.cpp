@@ -3,10 +3,8 @@
 
 #include "report/console.hpp"
 
-#include "fake_device.hpp"
-#include "fake_kernels.hpp"
-#include "fake_telemetry.hpp"
-#include "page.hpp"
+#include "expectations.hpp"
+#include "fakes.hpp"
 #include "record_samples.hpp"
 
 #include <fmt/ranges.h>
@@ -261,8 +259,7 @@ std::vector<std::string> lines_of(const Options& options, bool executing) {
 }
 
 auto lines_with(const std::vector<std::string>& lines, std::string_view part) {
-  return std::count_if(lines.begin(), lines.end(),
-                       [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  return std::ranges::count_if(lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
 TEST(Heading, SaysOnceWhatIsNotVerifiedAndHowKernelsAreExecuted) {
@@ -334,7 +331,7 @@ TEST(List, TableKeepsToTheWidth) {
     }
   }
   const std::string unlimited = listing(kernels, ListFormat::table);
-  EXPECT_EQ(static_cast<std::size_t>(std::count(unlimited.begin(), unlimited.end(), '\n')), kernels.size() + 2)
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(unlimited, '\n')), kernels.size() + 2)
       << "a line for each, the heading, and the name of a kernel without a default variant";
 }
 

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "user/launch.hpp"
 
-#include "page.hpp"
-#include "usage_message.hpp"
+#include "expectations.hpp"
 #include "user/readings.hpp"
 #include "user/user_file.hpp"
 

@@ -1,14 +1,16 @@
 #include "cli/options.hpp"
 
 #include "cli/values.hpp"
-#include "page.hpp"
-#include "usage_message.hpp"
+#include "expectations.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iomanip>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,26 +21,12 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// The words of a command line, which have spaces between quotes alone.
+/// The words of a command line, some of them in quotes.
 Arguments words(const std::string& line) {
   Arguments arguments;
-  bool begins = true;
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '\'') {
-      quoted = !quoted;
-    }
-    if (c == ' ' && !quoted) {
-      begins = true;
-      continue;
-    }
-    if (begins) {
-      arguments.emplace_back();
-      begins = false;
-    }
-    if (c != '\'') {
-      arguments.back() += c;
-    }
+  std::istringstream in(line);
+  for (std::string word; in >> std::quoted(word, '\'');) {
+    arguments.push_back(word);
   }
   return arguments;
 }
@@ -57,89 +45,79 @@ std::string options_error(const Arguments& arguments) {
   return usage_message([&] { parse(arguments); });
 }
 
+/// Empty for an option that was not given.
+template <class Value>
+std::string text(const std::optional<Value>& value) {
+  return value ? fmt::to_string(*value) : "";
+}
+template <class Value>
+std::string word(const std::optional<Value>& value) {
+  return value ? std::string(to_string(*value)) : "";
+}
+
+/// The name and the value of each option.
+std::vector<std::pair<std::string, std::string>> facts_of(const Options& given) {
+  const Protocol& protocol = given.protocol;
+  const UserOptions& user = given.user;
+  const auto& [page, warp, launch] = given.trace;
+  const std::optional<Grid>& grid = given.ranks.grid;
+  return {
+      {"mode", std::string(flag_of(protocol.mode))},
+      {"alpha", fmt::to_string(protocol.alpha)},
+      {"beta", fmt::to_string(protocol.beta)},
+      {"seed", fmt::to_string(protocol.seed)},
+      {"data", words(protocol.data, " ")},
+      {"L2", std::string(to_string(protocol.l2))},
+      {"time", std::string(to_string(protocol.time))},
+      {"seconds", fmt::to_string(protocol.max_seconds)},
+      {"energy", fmt::to_string(protocol.energy)},
+      {"sustain", fmt::to_string(protocol.sustain_s)},
+      {"verify", fmt::to_string(protocol.verify)},
+      {"secret", protocol.secret},
+      {"check", fmt::to_string(protocol.check)},
+      {"launch", text(user.launch.launch)},
+      {"requirement", text(user.launch.requirement)},
+      {"workspace", text(user.launch.workspace)},
+      {"include", fmt::to_string(fmt::join(user.compile.include_folders, " "))},
+      {"nvcc", fmt::to_string(fmt::join(user.compile.nvcc_flags, " "))},
+      {"device code", fmt::to_string(user.compile.device_code)},
+      {"kernels", given.kernels},
+      {"sizes", text(given.sizes)},
+      {"device", fmt::to_string(given.device)},
+      {"executor", fmt::to_string(given.on_executor)},
+      {"GPU model", given.gpu_model},
+      {"blocks per SM", text(given.blocks_per_sm)},
+      {"trace", page.empty() ? "" : fmt::format("{}:{}:{}", page, warp.block, warp.warp)},
+      {"of launch", text(launch)},
+      {"GPUs", text(given.ranks.gpus)},
+      {"grid", grid ? fmt::format("{}x{}", grid->rows, grid->columns) : ""},
+      {"exchange", word(given.ranks.exchange)},
+      {"timeout", text(given.timeout)},
+      {"force", fmt::to_string(given.force)},
+      {"JSON", text(given.json)},
+      {"against", text(given.digests)},
+      {"out", text(given.out)},
+      {"new kernel", text(given.new_kernel)},
+      {"list", std::string(to_string(given.list_format))},
+      {"filter", given.google.filter},
+      {"list tests", fmt::to_string(given.google.list_tests)},
+      {"repetitions", fmt::to_string(given.google.repetitions)},
+      {"format", word(given.google.format)},
+      {"Google's file", given.google.out},
+      {"its format", std::string(to_string(given.google.out_format))},
+  };
+}
+
 /// What differs from the options of an empty command line: "beta 2, data huge inf".
-class Differences {
- public:
-  template <class Value>
-  void add(const char* name, const Value& value, const Value& usual) {
-    if (value != usual) {
-      text_ += fmt::format("{}{} {}", text_.empty() ? "" : ", ", name, value);
-    }
-  }
-  template <class Value>
-  void add(const char* name, const std::optional<Value>& value) {
-    if (value) {
-      text_ += fmt::format("{}{} {}", text_.empty() ? "" : ", ", name, *value);
-    }
-  }
-  std::string text() const { return text_.empty() ? "nothing" : text_; }
-
- private:
-  std::string text_;
-};
-
-std::string described(const std::optional<Grid>& grid) {
-  return grid ? fmt::format("{}x{}", grid->rows, grid->columns) : "";
-}
-
-void describe_files(const UserOptions& user, Differences& found) {
-  found.add("launch", user.launch.launch);
-  found.add("requirement", user.launch.requirement);
-  found.add("workspace", user.launch.workspace);
-  found.add("include", fmt::to_string(fmt::join(user.compile.include_folders, " ")), std::string());
-  found.add("nvcc", fmt::to_string(fmt::join(user.compile.nvcc_flags, " ")), std::string());
-  found.add("device code", user.compile.device_code, false);
-}
-
-void describe_protocol(const Protocol& protocol, Differences& found) {
-  const Protocol usual;
-  found.add("mode", flag_of(protocol.mode), flag_of(usual.mode));
-  found.add("alpha", protocol.alpha, usual.alpha);
-  found.add("beta", protocol.beta, usual.beta);
-  found.add("seed", protocol.seed, usual.seed);
-  found.add("data", words(protocol.data, " "), words(usual.data, " "));
-  found.add("L2", to_string(protocol.l2), to_string(usual.l2));
-  found.add("time", to_string(protocol.time), to_string(usual.time));
-  found.add("seconds", protocol.max_seconds, usual.max_seconds);
-  found.add("energy", protocol.energy, usual.energy);
-  found.add("sustain", protocol.sustain_s, usual.sustain_s);
-  found.add("verify", protocol.verify, usual.verify);
-  found.add("secret", protocol.secret, usual.secret);
-  found.add("check", protocol.check, usual.check);
-}
-
 std::string described(const Options& given) {
-  const Options usual;
-  Differences found;
-  describe_protocol(given.protocol, found);
-  describe_files(given.user, found);
-  found.add("kernels", given.kernels, usual.kernels);
-  found.add("sizes", given.sizes);
-  found.add("device", given.device, usual.device);
-  found.add("executor", given.on_executor, usual.on_executor);
-  found.add("GPU model", given.gpu_model, usual.gpu_model);
-  found.add("blocks per SM", given.blocks_per_sm);
-  if (const auto& [page, warp, launch] = given.trace; !page.empty()) {
-    found.add("trace", fmt::format("{}:{}:{}", page, warp.block, warp.warp), std::string());
-    found.add("of launch", launch);
+  const auto usual = facts_of({});
+  Arguments differences;
+  for (const auto& [name, value] : facts_of(given)) {
+    if (std::ranges::find(usual, std::pair(name, value)) == usual.end()) {
+      differences.push_back(fmt::format("{} {}", name, value));
+    }
   }
-  found.add("GPUs", given.ranks.gpus);
-  found.add("grid", described(given.ranks.grid), std::string());
-  found.add("exchange", given.ranks.exchange ? to_string(*given.ranks.exchange) : "", std::string_view());
-  found.add("timeout", given.timeout);
-  found.add("force", given.force, usual.force);
-  found.add("JSON", given.json);
-  found.add("against", given.digests);
-  found.add("out", given.out);
-  found.add("new kernel", given.new_kernel);
-  found.add("list", to_string(given.list_format), to_string(usual.list_format));
-  found.add("filter", given.google.filter, usual.google.filter);
-  found.add("list tests", given.google.list_tests, usual.google.list_tests);
-  found.add("repetitions", given.google.repetitions, usual.google.repetitions);
-  found.add("format", given.google.format ? to_string(*given.google.format) : "", std::string_view());
-  found.add("Google's file", given.google.out, usual.google.out);
-  found.add("its format", to_string(given.google.out_format), to_string(usual.google.out_format));
-  return found.text();
+  return differences.empty() ? "nothing" : fmt::to_string(fmt::join(differences, ", "));
 }
 
 TEST(Options, AreWhatTheCommandLineSaysOrItIsToldWhatIsWrong) {

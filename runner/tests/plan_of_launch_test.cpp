@@ -2,6 +2,8 @@
 
 #include "user/wrapper.hpp"
 
+#include "expectations.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,15 +25,6 @@ UserPlan plan_of(const void* first, int second = 7) {
   std::memcpy(plan.arguments.data(), &first, sizeof(first));
   std::memcpy(plan.arguments.data() + 8, &second, sizeof(second));
   return plan;
-}
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(PlanOfLaunch, FindsAddressesAndPutsTheOperandsThere) {
@@ -60,7 +53,8 @@ TEST(PlanOfLaunch, NothingElseDependsOnAnAddress) {
     return plan;
   };
   for (const std::function<UserPlan(Base)>& with : {std::function<UserPlan(Base)>(half), {grid}}) {
-    EXPECT_EQ(error_of([&] { find_addresses(with(Base::none), with); }), "its launch depends on where an operand lies");
+    EXPECT_EQ(message_of<std::runtime_error>([&] { find_addresses(with(Base::none), with); }),
+              "its launch depends on where an operand lies");
   }
 }
 
@@ -72,7 +66,7 @@ TEST(PlanOfLaunch, FillsCAndTheWorkspaceAlone) {
       plan.kind = UserPlan::Kind::fill;
       return plan;
     };
-    EXPECT_EQ(error_of([&] { find_addresses(with(Base::none), with); }),
+    EXPECT_EQ(message_of<std::runtime_error>([&] { find_addresses(with(Base::none), with); }),
               filled < Base::c ? "its launch line fills memory that is neither C nor the workspace" : "");
   }
 }
@@ -86,24 +80,24 @@ TEST(PlanOfLaunch, CopiesNoAddressAndNoMoreThanThereIs) {
     return plan;
   };
   const auto address = [&](Base moved) { return copying(address_for_plan(Base::a, moved), 8); };
-  EXPECT_EQ(error_of([&] { find_addresses(address(Base::none), address); }),
+  EXPECT_EQ(message_of<std::runtime_error>([&] { find_addresses(address(Base::none), address); }),
             "its launch line copies an operand's address to a constant, and operands move");
-  EXPECT_EQ(error_of([&] { require_whole(copying(nullptr, 4096), {}); }), "");
-  EXPECT_EQ(error_of([&] { require_whole(copying(nullptr, 4097), {}); }),
+  EXPECT_EQ(message_of<std::runtime_error>([&] { require_whole(copying(nullptr, 4096), {}); }), "");
+  EXPECT_EQ(message_of<std::runtime_error>([&] { require_whole(copying(nullptr, 4097), {}); }),
             "its launch line copies 4097 bytes to a constant, and 4096 are the most");
 }
 
 TEST(PlanOfLaunch, HasAllThatTheKernelReads) {
   constexpr const char* OTHER = "a kernel takes other parameters than its launch passes";
   const UserPlan plan = plan_of(nullptr);
-  EXPECT_EQ(error_of([&] { require_whole(plan, {{0, 8}, {8, 4}}); }), "");
-  EXPECT_EQ(error_of([&] { require_whole(plan, {{0, 8}, {8, 4}, {16, 8}}); }), OTHER);
-  EXPECT_EQ(error_of([&] { require_whole(plan, {{0, 8}, {8, 4096}}); }), OTHER);
+  EXPECT_EQ(message_of<std::runtime_error>([&] { require_whole(plan, {{0, 8}, {8, 4}}); }), "");
+  EXPECT_EQ(message_of<std::runtime_error>([&] { require_whole(plan, {{0, 8}, {8, 4}, {16, 8}}); }), OTHER);
+  EXPECT_EQ(message_of<std::runtime_error>([&] { require_whole(plan, {{0, 8}, {8, 4096}}); }), OTHER);
   for (const auto& [parameters, last] : {std::pair{65U, 12U}, {2U, 5000U}, {2U, 4U}}) {
     UserPlan wrong = plan;
     wrong.parameters = parameters;
     wrong.offsets[2] = last;
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(message_of<std::runtime_error>([&] {
                 require_whole(wrong, {{0, 8}});
               }),
               "a kernel has more parameters than the runner passes on");

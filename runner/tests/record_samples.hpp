@@ -1,10 +1,10 @@
 #pragma once
 
-#include "fake_kernels.hpp"
-#include "fake_telemetry.hpp"
+#include "fakes.hpp"
 #include "record/record.hpp"
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +12,16 @@
 namespace sgemm {
 
 inline constexpr Size CUBE{1024, 1024, 1024};
+
+/// Of a GPU kernel whose result was right.
+inline Record record_with(Outcome outcome, std::optional<Distribution> data = {}) {
+  const Kernel kernel = fake_kernel(6, "coarse_2d");
+  Record record({&kernel, CUBE, data});
+  record.outcome = outcome;
+  record.verified = true;
+  record.rel_err = 3.2e-7;
+  return record;
+}
 
 /// A GPU kernel that was measured beside cuBLAS: 100 us against 80 us.
 inline Record measured_record() {
@@ -69,11 +79,7 @@ inline Record record_with_energy() {
 
 /// A GPU kernel that ran back to back, and cuBLAS after it.
 inline Record sustained_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, {}});
-  record.outcome = Outcome::sustained;
-  record.verified = true;
-  record.rel_err = 3.2e-7;
+  Record record = record_with(Outcome::sustained);
   record.resources = Resources{256, 128, 16384, 0, 2};
   FakeBoard cool;
   cool.reasons.clear();
@@ -84,20 +90,14 @@ inline Record sustained_record() {
 
 /// A GPU kernel that the executor ran.
 inline Record executed_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, {}});
-  record.outcome = Outcome::executed;
-  record.verified = true;
-  record.rel_err = 3.2e-7;
+  Record record = record_with(Outcome::executed);
   record.max_bound_ratio = 0.02;
   return record;
 }
 
 /// A GPU kernel whose errors on ill-conditioned operands were measured.
 inline Record compared_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, Distribution::cancelling});
-  record.outcome = Outcome::compared;
+  Record record = record_with(Outcome::compared, Distribution::cancelling);
   Verdict verdict;
   verdict.full = true;
   verdict.compared = 1 << 20;
@@ -188,11 +188,7 @@ inline Record record_of_two_counted_launches() {
 
 /// A GPU kernel that was launched for a profiler.
 inline Record profiled_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, {}});
-  record.outcome = Outcome::profiled;
-  record.verified = true;
-  record.rel_err = 3.2e-7;
+  Record record = record_with(Outcome::profiled);
   record.resources = Resources{256, 128, 16384, 0, 2};
   record.occupancy = 0.25;
   return record;

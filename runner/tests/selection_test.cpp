@@ -3,9 +3,10 @@
 #include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/words.hpp"
-#include "fake_kernels.hpp"
-#include "page.hpp"
-#include "usage_message.hpp"
+#include "expectations.hpp"
+#include "fakes.hpp"
+#include "problem/batch.hpp"
+#include "problem/sizes.hpp"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -29,6 +30,33 @@ TEST(Selection, ExpressionsStandForKernelsInTheRegistrysOrder) {
     }
     return fmt::to_string(fmt::join(ids, " "));
   });
+}
+
+TEST(Sizes, ExpressionsStandForSizesInTheirOrder) {
+  expect_answers("sizes.txt", [](const std::string& expression) {
+    Names names;
+    for (const Size& size : parse_sizes(expression)) {
+      names.push_back(to_string(size));
+      EXPECT_EQ(parse_sizes(names.back()), std::vector{size}) << "a name is an expression";
+    }
+    return fmt::to_string(fmt::join(names, " "));
+  });
+  EXPECT_EQ(parse_sizes("256:8192:256").size(), 32U);
+  EXPECT_EQ(parse_sizes("1:100000:1").size(), 100000U);
+  EXPECT_THROW(parse_sizes("\t1"), UsageError);
+}
+
+TEST(Sizes, ShapeHasAllOfASize) {
+  const Size size = parse_sizes("96x4x5x6:tn").front();
+  EXPECT_EQ(size, (Size{4, 5, 6, true, false, 96}));
+  EXPECT_EQ(parse_sizes("7:nt").front(), (Size{7, 7, 7, false, true}));
+  const Shape shape = shape_of(size, 1.5F, -0.5F);
+  EXPECT_EQ(shape.alpha, 1.5F);
+  EXPECT_EQ(shape.beta, -0.5F);
+  EXPECT_TRUE(shape.transposed_a);
+  EXPECT_FALSE(shape.transposed_b);
+  EXPECT_EQ(flops(shape), 2.0 * 96 * 4 * 5 * 6);
+  EXPECT_EQ(flops(size), flops(shape));
 }
 
 TEST(KernelTerms, FilesAreToldFromNames) {
@@ -61,13 +89,8 @@ TEST(Selection, ConfigurationIsAVariantBehindItsKernel) {
   ASSERT_EQ(only.size(), 1U);
   EXPECT_EQ(only.front().workspace_bytes, 200U);
   EXPECT_FALSE(selected[2]->tunable) << "nothing is chosen";
-  try {
-    selected[1]->build(Target::for_gpu).configurations({});
-    FAIL() << "it has such a configuration";
-  } catch (const CaseStopped& stopped) {
-    EXPECT_EQ(stopped.outcome(), Outcome::not_supported);
-    EXPECT_STREQ(stopped.what(), "has no configuration '32x32' for this problem, but 128x256, 64x64 stream-k");
-  }
+  EXPECT_EQ(end_of([&] { selected[1]->build(Target::for_gpu).configurations({}); }),
+            "not_supported: has no configuration '32x32' for this problem, but 128x256, 64x64 stream-k");
 }
 
 TEST(Selection, PointsIntoTheGivenList) {
@@ -143,11 +166,11 @@ TEST(Nearest, OrdersByDistanceAndKeepsTies) {
   EXPECT_TRUE(nearest({}, 3).empty());
 }
 
-Names names(const std::string& filter) {
+Names names(const std::string& filter, const std::vector<Distribution>& data = {}) {
   const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive", "uncoalesced")};
   Names result;
   for (const Case& item :
-       choose_cases(make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, {}), {filter})) {
+       choose_cases(make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {128, 1, 7}}, data), {filter})) {
     result.push_back(item.name());
   }
   return result;
@@ -157,16 +180,9 @@ const Names EVERYTHING{"sgemm/cublas/64x64x64", "sgemm/01_naive:uncoalesced/64x6
                        "sgemm/01_naive:uncoalesced/128x1x7"};
 
 TEST(Plan, GoesThroughTheOperandsOfASize) {
-  const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive")};
-  Names result;
-  for (const Case& item : choose_cases(
-           make_plan({&kernels[0], &kernels[1]}, {{64, 64, 64}, {8, 8, 8}}, {Distribution::normal, Distribution::inf}),
-           {"64x|naive"})) {
-    result.push_back(item.name());
-  }
-  EXPECT_EQ(result,
-            (Names{"sgemm/cublas/64x64x64/normal", "sgemm/01_naive/64x64x64/normal", "sgemm/cublas/64x64x64/inf",
-                   "sgemm/01_naive/64x64x64/inf", "sgemm/01_naive/8x8x8/normal", "sgemm/01_naive/8x8x8/inf"}));
+  EXPECT_EQ(names("64x|naive", {Distribution::normal, Distribution::inf}),
+            (Names{EVERYTHING[0] + "/normal", EVERYTHING[1] + "/normal", EVERYTHING[0] + "/inf", EVERYTHING[1] + "/inf",
+                   EVERYTHING[3] + "/normal", EVERYTHING[3] + "/inf"}));
 }
 
 TEST(Plan, GoesSizeBySizeAndFiltersByTheDocumentedNames) {

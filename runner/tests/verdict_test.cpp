@@ -1,9 +1,8 @@
 #include "verdict/verdict.hpp"
 
-#include "fake_device.hpp"
-#include "page.hpp"
+#include "expectations.hpp"
+#include "fakes.hpp"
 #include "record_samples.hpp"
-#include "usage_message.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +10,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>

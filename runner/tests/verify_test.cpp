@@ -2,12 +2,11 @@
 
 #include "verify/verify.hpp"
 
-#include "fixtures/matrix.hpp"
-#include "fixtures/product_case.hpp"
+#include "cli/values.hpp"
+#include "fixtures/reference_case.hpp"
 #include "fixtures/split_cases.hpp"
 #include "problem/batch.hpp"
 #include "problem/operands.hpp"
-#include "problem/sizes.hpp"
 #include "verify/accuracy.hpp"
 #include "verify/verify_element.hpp"
 #include "verify/verify_parts.hpp"
@@ -21,7 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,11 +63,9 @@ Coverage sampled() {
 }
 
 /// A problem, a right result in single precision, and its reference.
-class Fixture {
- public:
-  explicit Fixture(const ProductCase& product, const Coverage& coverage = {}) : host(product), c(host.c) {
-    Matrix c0 = host.c;
-    reference = Reference::compute(host.problem(c0), Platform::cpu, HostCase::SEED, coverage);
+struct Fixture : ReferenceCase {
+  explicit Fixture(const ProductCase& product, const Coverage& coverage = {})
+      : ReferenceCase(product, coverage), c(host.c) {
     multiply(host.problem(c), unchanged);
   }
 
@@ -76,10 +73,28 @@ class Fixture {
     return reference->check(c.data(), c.ld(), accuracy);
   }
 
-  HostCase host;
   Matrix c;
-  std::unique_ptr<Reference> reference;
 };
+
+/// docs/accuracy.md says why.
+TEST(Accuracy, SomeClassesPromiseNothingOnSomeOperands) {
+  const std::set<Distribution> beyond_strassen{Distribution::lognormal4, Distribution::huge,     Distribution::inf,
+                                               Distribution::nan,        Distribution::rank_one, Distribution::outliers,
+                                               Distribution::huge_row};
+  for (const auto& [accuracy, unpromised] : std::vector<std::pair<AccuracyClass, std::set<Distribution>>>{
+           {AccuracyClass::fp32, {}},
+           {AccuracyClass::bf16_split, {}},
+           {AccuracyClass::int8_split, {}},
+           {AccuracyClass::tf32, {Distribution::denormals}},
+           {AccuracyClass::fp32_split, {Distribution::denormals}},
+           {AccuracyClass::fp16_split, {Distribution::lognormal4}},
+           {AccuracyClass::fp32_strassen, beyond_strassen}}) {
+    for (const Distribution data : KINDS) {
+      EXPECT_EQ(promises(accuracy, data), !unpromised.contains(data)) << to_string(accuracy) << ", " << to_string(data);
+      EXPECT_EQ(roundings_of(data) == Roundings::any, data == Distribution::lognormal4);
+    }
+  }
+}
 
 TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
   EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
@@ -198,10 +213,10 @@ TEST(SamplesTest, HaveOneLineInEveryBandAndTheEdges) {
   for (const auto& [lines, extent] : {std::pair(samples.rows, problem.m), std::pair(samples.columns, problem.n)}) {
     EXPECT_EQ(lines.front(), 0);
     EXPECT_EQ(lines.back(), extent - 1);
-    EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end()));
-    EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end());
+    EXPECT_TRUE(std::ranges::is_sorted(lines));
+    EXPECT_EQ(std::ranges::adjacent_find(lines), lines.end());
     for (std::int64_t band = 0; band < extent; band += 16) {
-      EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](std::int64_t x) { return x >= band && x < band + 16; }));
+      EXPECT_TRUE(std::ranges::any_of(lines, [&](std::int64_t x) { return x >= band && x < band + 16; }));
     }
   }
   EXPECT_LE(samples.rows.size(), 65U);
@@ -253,49 +268,47 @@ TEST(VerifierTest, AcceptsSinglePrecisionWhereOperandsAreHardToSplit) {
 /// One number of a row of A and one of a column of B, 2^20 times the others, allow an error in the elements of that row
 /// and that column, in samples that have all rows as well.
 TEST(VerifierTest, IntegersMayLoseWhatIsSmallBesideTheLargestNumbers) {
-  const ProductCase product{20, 24, 100};
-  Coverage all_rows = sampled();
-  all_rows.band = 1;
-  for (const Coverage& coverage : {Coverage{}, all_rows}) {
-    HostCase host(product);
+  ProductCase product{20, 24, 100};
+  product.change.apply = [](HostCase& host) {
     host.a.at(3, 99) = 0x1p20F;
     host.b.at(99, 5) = 0.0F;
     host.b.at(98, 5) = 0x1p20F;
     host.a.at(3, 98) = 0.0F;
-    Matrix c = host.c;
-    const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED, coverage);
-    multiply(host.problem(c), unchanged);
-    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
-    c.at(3, 5) += 0x1p20F;
-    EXPECT_TRUE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
-    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::fp16_split).correct());
-    c.at(4, 6) += 0.01F;
-    EXPECT_FALSE(reference->check(c.data(), c.ld(), AccuracyClass::int8_split).correct());
+  };
+  Coverage all_rows = sampled();
+  all_rows.band = 1;
+  for (const Coverage& coverage : {Coverage{}, all_rows}) {
+    Fixture fixture(product, coverage);
+    EXPECT_TRUE(fixture.check(AccuracyClass::int8_split).correct());
+    fixture.c.at(3, 5) += 0x1p20F;
+    EXPECT_TRUE(fixture.check(AccuracyClass::int8_split).correct());
+    EXPECT_FALSE(fixture.check(AccuracyClass::fp16_split).correct());
+    fixture.c.at(4, 6) += 0.01F;
+    EXPECT_FALSE(fixture.check(AccuracyClass::int8_split).correct());
   }
 }
 
-/// The verdict on a result of plain sums, of operands that `change` has made.
+/// Operands that `change` makes of uniform ones.
 template <class Change>
-Verdict verdict_of_changed(const ProductCase& product, const Change& change) {
-  HostCase host(product);
-  std::transform(host.a.storage().begin(), host.a.storage().end(), host.a.storage().begin(), change);
-  std::transform(host.b.storage().begin(), host.b.storage().end(), host.b.storage().begin(), change);
-  Matrix c = host.c;
-  const auto reference = Reference::compute(host.problem(c), Platform::cpu, 1);
-  multiply(host.problem(c), unchanged);
-  return reference->check(c.data(), c.ld(), AccuracyClass::fp32);
+void change_operands(HostCase& host, const Change& change) {
+  std::ranges::transform(host.a.storage(), host.a.storage().begin(), change);
+  std::ranges::transform(host.b.storage(), host.b.storage().begin(), change);
 }
 
 TEST(VerifierTest, AcceptsLongSumsOfPositiveData) {
   for (const std::int64_t k : {1, 64, 4096, 65536}) {
-    const Verdict verdict = verdict_of_changed({8, 8, k}, [](float x) { return std::fabs(x); });
+    ProductCase product{8, 8, k};
+    product.change.apply = [](HostCase& host) { change_operands(host, [](float x) { return std::fabs(x); }); };
+    const Verdict verdict = Fixture(product).check();
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_LT(verdict.max_bound_ratio, 0.75);
   }
 }
 
 TEST(VerifierTest, AcceptsResultsThatUnderflow) {
-  const Verdict verdict = verdict_of_changed({8, 8, 32}, [](float x) { return x * 0x1p-72F; });
+  ProductCase product{8, 8, 32};
+  product.change.apply = [](HostCase& host) { change_operands(host, [](float x) { return x * 0x1p-72F; }); };
+  const Verdict verdict = Fixture(product).check();
   EXPECT_TRUE(verdict.correct()) << verdict.describe();
 }
 
@@ -325,29 +338,40 @@ TEST(VerifierTest, ErrorsAreInUnitsOfTheTermsScaledByAlphaAndBeta) {
   }
 }
 
-/// A problem with operands of one distribution, and the result of a plain loop over k.
-struct DistributedCase {
-  DistributedCase(Distribution distribution, const Size& size, Roundings roundings = Roundings::independent)
-      : problem(packed({size.m, size.n, size.k}, nullptr, nullptr, nullptr)),
-        operands(make_operands(problem, distribution, 3)),
-        c(static_cast<std::size_t>(size.m * size.n)) {
-    problem.a = operands.a.data();
-    problem.b = operands.b.data();
-    problem.c = c.data();
-    reference = Reference::compute(problem, Platform::cpu, 1, {}, roundings);
+/// A problem of a shape whose matrices lie without gaps, and its reference. C holds C0 at first.
+struct PackedCase {
+  explicit PackedCase(const Shape& shape, Distribution data = Distribution::uniform,
+                      Roundings roundings = Roundings::independent, const Coverage& coverage = {})
+      : operands(make_operands(shape, data, SEED)), c(operands.c0) {
+    c.resize(elements_of_c(shape));
+    problem = packed(shape, operands.a.data(), operands.b.data(), c.data());
+    reference = Reference::compute(problem, Platform::cpu, SEED, coverage, roundings);
   }
+  /// The verdict on the result of a plain loop over k, which knows of neither transposed operands nor batches.
   template <class Operand>
   Verdict check(const Operand& operand, AccuracyClass accuracy = AccuracyClass::fp32) {
     multiply(problem, operand);
     return compare(accuracy);
   }
   Verdict compare(AccuracyClass accuracy = AccuracyClass::fp32) const {
-    return reference->check(c.data(), problem.n, accuracy);
+    return reference->check(c.data(), problem.ldc, accuracy);
+  }
+  /// Computes all products, of uniform operands: those that are not transposed have the same.
+  void solve() {
+    Shape plain = problem;
+    plain.transposed_a = plain.transposed_b = false;
+    const HostOperands same = make_operands(plain, Distribution::uniform, SEED);
+    const Problem products = packed(plain, same.a.data(), same.b.data(), c.data());
+    for (std::int64_t index = 0; index < plain.batch; ++index) {
+      multiply(product_of(products, index), unchanged);
+    }
   }
 
-  Problem problem;
+  static constexpr std::uint64_t SEED = 3;
+
   HostOperands operands;
   std::vector<float> c;
+  Problem problem;
   std::unique_ptr<Reference> reference;
 };
 
@@ -355,17 +379,17 @@ TEST(DistributionTest, EachPrecisionIsInsideItsBound) {
   for (const Distribution distribution : DISTRIBUTIONS) {
     SCOPED_TRACE(to_string(distribution));
     const Roundings roundings = roundings_of(distribution);
-    const Verdict verdict = DistributedCase(distribution, {40, 30, 1000}, roundings).check(unchanged);
+    const Verdict verdict = PackedCase({40, 30, 1000}, distribution, roundings).check(unchanged);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_EQ(verdict.non_finite > 0, distribution == Distribution::inf || distribution == Distribution::nan);
     const Verdict tf32 =
-        DistributedCase(distribution, {40, 30, 1000}, roundings).check(rounded_to_tf32, AccuracyClass::tf32);
+        PackedCase({40, 30, 1000}, distribution, roundings).check(rounded_to_tf32, AccuracyClass::tf32);
     EXPECT_TRUE(tf32.correct() || !promises(AccuracyClass::tf32, distribution)) << tf32.describe();
   }
 }
 
 TEST(DistributionTest, IntegersAreExactInAnyPrecisionAndOneUnitIsSeen) {
-  DistributedCase exact(Distribution::integers, {40, 30, 1000});
+  PackedCase exact({40, 30, 1000}, Distribution::integers);
   EXPECT_EQ(exact.check(unchanged).rel_err, 0.0);
   EXPECT_EQ(exact.check(rounded_to_tf32, AccuracyClass::tf32).componentwise_err, 0.0);
   exact.c[77] += 1.0F;
@@ -374,24 +398,24 @@ TEST(DistributionTest, IntegersAreExactInAnyPrecisionAndOneUnitIsSeen) {
 
 TEST(DistributionTest, FlushedDenormalsAreSeen) {
   const auto flushed = [](float x) { return std::fpclassify(x) == FP_SUBNORMAL ? 0.0F : x; };
-  const Verdict verdict = DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed);
+  const Verdict verdict = PackedCase({40, 30, 200}, Distribution::denormals).check(flushed);
   EXPECT_FALSE(verdict.correct());
   EXPECT_NEAR(verdict.rel_err, std::sqrt(1.0 / 8.0), 0.02);  // what |u| < 1/2 has of the variance of u
-  EXPECT_FALSE(DistributedCase(Distribution::denormals, {40, 30, 200}).check(flushed, AccuracyClass::tf32).correct());
+  EXPECT_FALSE(PackedCase({40, 30, 200}, Distribution::denormals).check(flushed, AccuracyClass::tf32).correct());
 }
 
 // Roundings of one sign add up: what is far smaller than the partial sum is lost.
 TEST(DistributionTest, LognormalSumsNeedTheWorstCaseBound) {
-  const Size size{60, 60, 4096};
-  EXPECT_FALSE(DistributedCase(Distribution::lognormal4, size).check(unchanged).correct());
-  const Verdict verdict = DistributedCase(Distribution::lognormal4, size, Roundings::any).check(unchanged);
+  const Shape shape{60, 60, 4096};
+  EXPECT_FALSE(PackedCase(shape, Distribution::lognormal4).check(unchanged).correct());
+  const Verdict verdict = PackedCase(shape, Distribution::lognormal4, Roundings::any).check(unchanged);
   EXPECT_TRUE(verdict.correct()) << verdict.describe();
   EXPECT_LT(verdict.max_bound_ratio, 0.2);
 }
 
 TEST(DistributionTest, PatternOfInfAndNanMustMatch) {
   for (const Distribution distribution : {Distribution::inf, Distribution::nan}) {
-    DistributedCase product(distribution, {40, 30, 50});
+    PackedCase product({40, 30, 50}, distribution);
     EXPECT_EQ(product.check(unchanged).non_finite, 3 * 30);
     EXPECT_EQ(product.check(unchanged).non_finite_wrong, 0);
     product.c[std::size_t{16} * 30] = 1.0F;           // expected not to be finite
@@ -401,7 +425,7 @@ TEST(DistributionTest, PatternOfInfAndNanMustMatch) {
     EXPECT_EQ(verdict.wrong, 3);
     EXPECT_EQ(verdict.non_finite_wrong, 2);
   }
-  DistributedCase signs(Distribution::inf, {40, 30, 50});
+  PackedCase signs({40, 30, 50}, Distribution::inf);
   signs.check(unchanged);
   signs.c[std::size_t{16} * 30] = -signs.c[std::size_t{16} * 30];
   EXPECT_EQ(signs.compare().non_finite_wrong, 1);
@@ -499,29 +523,6 @@ TEST(VerifierTest, RejectsTf32PrecisionAsSinglePrecision) {
   }
 }
 
-/// Operands of a shape, the right C of all its products, and its reference.
-struct LayoutFixture {
-  LayoutFixture(Shape shape, const Coverage& coverage) : operands(make_operands(shape, Distribution::uniform, 1)) {
-    c = operands.c0;
-    problem = packed(shape, operands.a.data(), operands.b.data(), c.data());
-    reference = Reference::compute(problem, Platform::cpu, 1, coverage);
-    shape.transposed_a = false;
-    shape.transposed_b = false;
-    const HostOperands plain = make_operands(shape, Distribution::uniform, 1);
-    const Problem same_products = packed(shape, plain.a.data(), plain.b.data(), c.data());
-    for (std::int64_t index = 0; index < shape.batch; ++index) {
-      multiply(product_of(same_products, index), unchanged);
-    }
-  }
-
-  Verdict check() const { return reference->check(c.data(), problem.ldc, AccuracyClass::fp32); }
-
-  HostOperands operands;
-  std::vector<float> c;
-  Problem problem;
-  std::unique_ptr<Reference> reference;
-};
-
 constexpr std::array<std::pair<bool, bool>, 4> TRANSPOSITIONS{
     {{false, false}, {false, true}, {true, false}, {true, true}}};
 
@@ -529,8 +530,10 @@ TEST(LayoutTest, TransposedOperandsAndBatchesHaveReferences) {
   for (const auto& [a, b] : TRANSPOSITIONS) {
     for (const std::int64_t batch : {1, 3}) {
       for (const Coverage& coverage : {Coverage{}, sampled()}) {
-        const LayoutFixture fixture({40, 50, 60, -1.5F, 0.5F, a, b, batch}, coverage);
-        const Verdict verdict = fixture.check();
+        PackedCase fixture({40, 50, 60, -1.5F, 0.5F, a, b, batch}, Distribution::uniform, Roundings::independent,
+                           coverage);
+        fixture.solve();
+        const Verdict verdict = fixture.compare();
         EXPECT_TRUE(verdict.correct()) << verdict.describe();
         EXPECT_LT(verdict.rel_err, 1e-6);
         EXPECT_EQ(verdict.full, fixture.reference->full());
@@ -543,27 +546,22 @@ TEST(LayoutTest, TransposedOperandsAndBatchesHaveReferences) {
 
 TEST(LayoutTest, RejectsAKernelThatIgnoresATransposition) {
   for (const auto& [a, b] : TRANSPOSITIONS) {
-    LayoutFixture fixture({48, 48, 48, 1.0F, 0.5F, a, b}, {});
-    fixture.c = fixture.operands.c0;
-    multiply(fixture.problem, unchanged);
-    EXPECT_EQ(fixture.check().correct(), !a && !b);
+    EXPECT_EQ(PackedCase({48, 48, 48, 1.0F, 0.5F, a, b}).check(unchanged).correct(), !a && !b);
   }
 }
 
 TEST(LayoutTest, RejectsAKernelThatComputesTheFirstProductAlone) {
-  LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, false, 3}, {});
-  fixture.c = fixture.operands.c0;
-  multiply(fixture.problem, unchanged);
-  const Verdict verdict = fixture.check();
+  const Verdict verdict = PackedCase({40, 50, 60, 1.0F, 0.5F, false, false, 3}).check(unchanged);
   EXPECT_GT(verdict.wrong, 3900);
   EXPECT_EQ(verdict.first_wrong_product, 1);
 }
 
 TEST(LayoutTest, FindsAWrongElementInAnyProduct) {
   for (const std::int64_t product : {0, 1, 2}) {
-    LayoutFixture fixture({40, 50, 60, 1.0F, 0.5F, false, true, 3}, {});
+    PackedCase fixture({40, 50, 60, 1.0F, 0.5F, false, true, 3});
+    fixture.solve();
     fixture.c[static_cast<std::size_t>((product * 40 + 17) * 50 + 20)] += 0.01F;
-    const Verdict verdict = fixture.check();
+    const Verdict verdict = fixture.compare();
     EXPECT_EQ(verdict.wrong, 1);
     EXPECT_EQ(verdict.first_wrong_product, product);
     EXPECT_EQ(verdict.first_wrong_row, 17);

@@ -51,8 +51,6 @@ void EventTimer::begin_sample(DeviceProblem& problem, int launches) {
   }
 }
 
-double EventTimer::elapsed_us(const EventPair& pair) const { return microseconds(pair.start, pair.stop); }
-
 Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
   return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
     problem.reserve(launches);
@@ -63,7 +61,8 @@ Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& pro
     }
     std::vector<double> times(contenders.size());
     for (const int index : order) {
-      times[static_cast<std::size_t>(index)] = elapsed_us(pairs_[static_cast<std::size_t>(index)]) / count;
+      const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
+      times[static_cast<std::size_t>(index)] = microseconds(pair.start, pair.stop) / count;
     }
     return times;
   };
@@ -107,11 +106,11 @@ EventTimer::Floor EventTimer::measure_floor() {
     launch_empty(stream_);
     CUDA_CHECK(cudaEventRecord(pairs_[0].stop.get(), stream_));
     CUDA_CHECK(cudaStreamSynchronize(stream_));
-    time = elapsed_us(pairs_[0]);
+    time = microseconds(pairs_[0].start, pairs_[0].stop);
   }
   Floor floor;
   floor.empty_kernel_us = median(times);
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   // Times are single-precision milliseconds; differences below a nanosecond are rounding.
   constexpr double ROUNDING_US = 1e-3;
   for (std::size_t i = 1; i < times.size(); ++i) {

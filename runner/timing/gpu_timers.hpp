@@ -4,7 +4,6 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
-#include "device/l2_flush.hpp"
 #include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/turn.hpp"
@@ -60,7 +59,6 @@ class EventTimer {
                      int launches, Witness* witness);
   /// Enqueues all of a sample that comes before its launches.
   void begin_sample(DeviceProblem& problem, int launches);
-  double elapsed_us(const EventPair& pair) const;
 
   double cycles_per_us_;
   double hold_per_launch_us_;  ///< longer since the host was late

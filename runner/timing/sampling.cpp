@@ -38,7 +38,7 @@ class RandomOrder {
 
   const std::vector<int>& next() {
     if (reversed_ = !reversed_; reversed_) {
-      std::reverse(order_.begin(), order_.end());
+      std::ranges::reverse(order_);
       return order_;
     }
     for (std::size_t last = order_.size(); last-- > 1;) {
@@ -108,7 +108,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
   RandomOrder order(options.contenders, options.seed);
   Timings timings;
   if (options.batch_short) {
-    timings.launches_per_sample = launches_for(*std::min_element(estimates.begin(), estimates.end()));
+    timings.launches_per_sample = launches_for(*std::ranges::min_element(estimates));
   }
   std::string activity = "sampling";
   const Stopwatch watch(options.now);

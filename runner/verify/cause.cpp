@@ -16,13 +16,23 @@ namespace sgemm {
 namespace {
 
 using Index = std::int64_t;
-using Round = std::function<float(float)>;
+
+/// The element of A, or of B, that belongs to a term.
+using Factor = std::function<double(Index row, Index column, Index k)>;
+
+Factor of_a(const float* a, Index ld, bool transposed) {
+  return [=](Index row, Index, Index k) { return double{a[transposed ? k * ld + row : row * ld + k]}; };
+}
+
+Factor of_b(const float* b, Index ld, bool transposed) {
+  return [=](Index, Index column, Index k) { return double{b[transposed ? column * ld + k : k * ld + column]}; };
+}
 
 /// How a kernel may have understood its call. As it is, it is right.
 struct Guess {
   std::string text;
-  std::function<double(Index row, Index column, Index k)> a;
-  std::function<double(Index row, Index column, Index k)> b;
+  Factor a;
+  Factor b;
   double alpha = 1.0;
   double beta = 0.0;
   Index first_k = 0;
@@ -133,16 +143,7 @@ class Suspect {
   }
 
   Guess right() const {
-    const Problem& p = p_;
-    return {"",
-            [p](Index row, Index, Index k) { return double{p.a[p.transposed_a ? k * p.lda + row : row * p.lda + k]}; },
-            [p](Index, Index column, Index k) {
-              return double{p.b[p.transposed_b ? column * p.ldb + k : k * p.ldb + column]};
-            },
-            p.alpha,
-            p.beta,
-            0,
-            p.k};
+    return {"", of_a(p_.a, p_.lda, p_.transposed_a), of_b(p_.b, p_.ldb, p_.transposed_b), p_.alpha, p_.beta, 0, p_.k};
   }
 
   /// Those that a computation in single precision fits.
@@ -200,10 +201,6 @@ class Suspect {
   /// Operands that are read in another order, or a result that is written in one.
   void add_layouts(std::vector<Guess>& all) const {
     const Problem& p = p_;
-    const auto a_in_rows = [p](Index row, Index, Index k) { return double{p.a[row * p.k + k]}; };
-    const auto a_in_columns = [p](Index row, Index, Index k) { return double{p.a[k * p.m + row]}; };
-    const auto b_in_rows = [p](Index, Index column, Index k) { return double{p.b[k * p.n + column]}; };
-    const auto b_in_columns = [p](Index, Index column, Index k) { return double{p.b[column * p.k + k]}; };
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
         if (ta == p.transposed_a && tb == p.transposed_b) {
@@ -214,8 +211,8 @@ class Suspect {
                                        : "sizes without an ending ask for that";
         Guess& guess =
             add(all, fmt::format("; C is A{} B{} of what lies in memory: {}", ta ? "^T" : "", tb ? "^T" : "", advice));
-        guess.a = ta ? std::function(a_in_columns) : a_in_rows;
-        guess.b = tb ? std::function(b_in_columns) : b_in_rows;
+        guess.a = of_a(p.a, ta ? p.m : p.k, ta);
+        guess.b = of_b(p.b, tb ? p.k : p.n, tb);
       }
     }
     Guess& guess = add(all,
@@ -228,14 +225,10 @@ class Suspect {
     turned.a = [p, a = turned.a](Index row, Index column, Index k) { return a((row * p.n + column) % p.m, 0, k); };
     turned.b = [p, b = turned.b](Index row, Index column, Index k) { return b(0, (row * p.n + column) / p.m, k); };
     if (!p.transposed_a && p.n < p.k) {
-      add(all, "; A was read with N elements between its rows, which have K").a = [p](Index row, Index, Index k) {
-        return double{p.a[row * p.n + k]};
-      };
+      add(all, "; A was read with N elements between its rows, which have K").a = of_a(p.a, p.n, false);
     }
     if (!p.transposed_b && p.k < p.n) {
-      add(all, "; B was read with K elements between its rows, which have N").b = [p](Index, Index column, Index k) {
-        return double{p.b[k * p.k + column]};
-      };
+      add(all, "; B was read with K elements between its rows, which have N").b = of_b(p.b, p.k, false);
     }
   }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,7 @@ int blas_int(std::int64_t value) {
 
 std::vector<std::int64_t> all_up_to(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    indices[static_cast<std::size_t>(i)] = i;
-  }
+  std::iota(indices.begin(), indices.end(), 0);
   return indices;
 }
 

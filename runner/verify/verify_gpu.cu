@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -238,18 +239,6 @@ struct Expected {
   }
 };
 
-__device__ void compare_element(Tally& tally, double got, double expected, const Terms& terms, const ErrorBound& bound,
-                                std::int64_t index) {
-  tally.add(got, expected, terms, bound, index);
-}
-
-/// Compares an element with cuBLAS's result, which has errors of its own. The single-precision magnitudes may have
-/// underflowed.
-__device__ void compare_element(Tally& tally, double got, float expected, const Terms& terms, const ErrorBound& bound,
-                                std::int64_t index) {
-  tally.check(got, expected, bound.of(terms), index);
-}
-
 /// Compares C with the expected values. Each block writes its findings.
 template <class T>
 __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n, Lines rows, Lines columns,
@@ -259,8 +248,13 @@ __global__ void compare_kernel(const float* c, std::int64_t ldc, std::int64_t n,
     const std::int64_t row = rows[i];
     const std::int64_t column = columns[j];
     const std::int64_t element = i * columns.count + j;
-    compare_element(tally, c[row * ldc + column], expected.values[element], expected.terms(element, i, j), bound,
-                    row * n + column);
+    const double got = c[row * ldc + column];
+    const Terms terms = expected.terms(element, i, j);
+    if constexpr (std::is_same_v<T, double>) {
+      tally.add(got, expected.values[element], terms, bound, row * n + column);
+    } else {  // cuBLAS's result has errors of its own, and magnitudes in single precision may have underflowed
+      tally.check(got, expected.values[element], bound.of(terms), row * n + column);
+    }
   });
   using BlockReduce = cub::BlockReduce<Tally, WARP, cub::BLOCK_REDUCE_WARP_REDUCTIONS, WARPS>;
   __shared__ typename BlockReduce::TempStorage storage;

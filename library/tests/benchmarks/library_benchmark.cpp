@@ -11,7 +11,6 @@
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/device_buffer.hpp"
-#include "device/l2_flush.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cublas_v2.h>

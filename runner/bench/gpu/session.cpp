@@ -200,8 +200,7 @@ Witness::Standard GpuSession::standard_of(const OperandSet& operands, AccuracyCl
 }
 
 SamplingOptions GpuSession::sampling(int contenders) const {
-  SamplingOptions options{contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
-  return options;
+  return {contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
 }
 
 }  // namespace sgemm

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "bench/gpu_bench.hpp"
+#include "bench/bench.hpp"
 #include "bench/operand_set.hpp"
 #include "device/cuda_handles.hpp"
 #include "device/device_problem.hpp"
-#include "device/l2_flush.hpp"
 #include "device/telemetry.hpp"
 #include "judge/witness.hpp"
 #include "timing/gpu_timers.hpp"
@@ -97,12 +96,5 @@ class GpuSession {
   EventTimer::Floor floor_;
   std::optional<int> idle_c_;
 };
-
-// What a GPU's bench does with a kernel where there is more than one launch.
-
-/// A turn each of the kernel and of cuBLAS, as long as the protocol says.
-void sustain(GpuSession& gpu, const GpuCase& item);
-/// The energy of turns that follow the samples.
-void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel);
 
 }  // namespace sgemm

@@ -3,6 +3,7 @@
 #include "bench/case_runner.hpp"
 
 #include "common/cuda_check.hpp"
+#include "fixtures/configured_kernel.hpp"
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "problem/operands.hpp"
@@ -400,6 +401,37 @@ TEST_F(CaseRunnerTest, WhatTheDeviceOrKernelCanNotDoIsNotSupported) {
 TEST_F(CaseRunnerTest, ProblemLargerThanMemoryIsSkipped) {
   expect_end(run(cublas(), {1 << 19, 1 << 19, 1}), Outcome::skipped, "GiB");  // C alone has 1 TiB
   expect_complete(run(cublas()));
+}
+
+/// A kernel that asks for a workspace that no GPU has room for.
+Kernel too_large() {
+  Kernel kernel = kernel_of(test::configured_chapter_for_gpu({test::Way::two_sums}));
+  Build& build = kernel.build(Target::for_gpu);
+  build.configurations = [inner = build.configurations](const Problem& problem) {
+    std::vector<Configuration> all = inner(problem);
+    all.front().workspace_bytes = std::size_t{3} << 50U;
+    return all;
+  };
+  return kernel;
+}
+
+/// With errors compared, too, which takes a workspace as well.
+TEST(ConfigurationsTest, WorkspaceThatDoesNotFitIsSkippedWithBothSizes) {
+  for (const Mode mode : {Mode::measure, Mode::accuracy}) {
+    Protocol protocol;
+    protocol.mode = mode;
+    CaseRunner runner(protocol, query_device(0), CaseRunner::Settings{});
+    ASSERT_EQ(runner.gpu_error(), "");
+    const auto run = [&](const Kernel& kernel) { return runner.run({&kernel, SMALL, {}}, [](std::string_view) {}); };
+    const Record record = run(too_large());
+    EXPECT_EQ(record.outcome, Outcome::skipped);
+    const char* const needed = mode == Mode::measure ? "needs 3145728.0 GiB of workspace, " : " GiB of workspace, ";
+    EXPECT_NE(record.reason.find(needed), std::string::npos) << record.reason;
+    EXPECT_NE(record.reason.find(" GiB are free"), std::string::npos) << record.reason;
+    EXPECT_FALSE(record.errors);
+    EXPECT_EQ(run(kernel_of(test::configured_chapter_for_gpu({test::Way::two_sums}))).outcome,
+              mode == Mode::measure ? Outcome::measured : Outcome::compared);
+  }
 }
 
 // In a process of its own, as the device is unusable afterwards.

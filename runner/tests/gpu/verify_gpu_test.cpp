@@ -3,10 +3,9 @@
 
 #include "base/kernel.hpp"
 #include "common/cuda_check.hpp"
-#include "device/device_buffer.hpp"
+#include "device/device_problem.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/product_case.hpp"
-#include "problem/batch.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"
 #include "verify/verify.hpp"
@@ -14,10 +13,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace sgemm::test {
@@ -36,18 +33,7 @@ void by_chapter_2(const Problem& p, cudaStream_t stream) {
   find_kernel("02_smem_tiled")->build(Target::for_gpu).prepare(p)(p, stream);
 }
 
-class GpuVerifierTest : public testing::Test {
- protected:
-  void SetUp() override {
-    int devices = 0;
-    const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error != cudaSuccess || devices == 0) {
-      GTEST_SKIP() << "no usable CUDA device: " << cudaGetErrorString(error);
-    }
-  }
-};
-
-TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
+TEST(GpuVerifierTest, FindsOneWrongElementAnywhere) {
   const ProductCase product{100, 90, 33};
   DeviceCase on_device(product, sampled());
   ASSERT_FALSE(on_device.reference().full());
@@ -68,7 +54,7 @@ TEST_F(GpuVerifierTest, FindsOneWrongElementAnywhere) {
   }
 }
 
-TEST_F(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
+TEST(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
   for (const CaseGroup& group : case_groups(FEW_PRODUCTS, Shapes::all)) {
     for (const ProductCase& product : group.cases) {
       SCOPED_TRACE(product.describe());
@@ -95,7 +81,7 @@ void expect_same(const Verdict& gpu, const Verdict& cpu) {
   EXPECT_NEAR(gpu.first_wrong_bound, cpu.first_wrong_bound, 1e-12);
 }
 
-TEST_F(GpuVerifierTest, FindsWhatTheHostFinds) {
+TEST(GpuVerifierTest, FindsWhatTheHostFinds) {
   ProductCase product{131, 77, 65, -2.5F, 1.0F};
   product.c = {1, 3, 1};
   DeviceCase on_device(product);
@@ -122,59 +108,38 @@ TEST_F(GpuVerifierTest, FindsWhatTheHostFinds) {
   compare();
 }
 
-/// The same operands in the host's memory and the device's, and a C that the host computed in double precision.
+/// The same operands in the host's memory and the device's, and the C of cuBLAS.
 struct LayoutCase {
   explicit LayoutCase(const Shape& shape)
       : host(make_operands(shape, Distribution::uniform, HostCase::SEED)),
-        result(host.c0),
-        a(host.a.size()),
-        b(host.b.size()),
-        c0(host.c0.size()),
-        c(host.c0.size()) {
-    on_host = packed(shape, host.a.data(), host.b.data(), host.c0.data());
-    a.copy_from_host(host.a);
-    b.copy_from_host(host.b);
-    c0.copy_from_host(host.c0);
-    on_device = packed(shape, a.data(), b.data(), c0.data());
-    for (std::int64_t index = 0; index < shape.batch; ++index) {
-      multiply(product_of(on_host, index), result.data() + index * shape.m * shape.n);
-    }
-  }
-
-  static void multiply(const Problem& p, float* c) {
-    for (std::int64_t i = 0; i < p.m; ++i) {
-      for (std::int64_t j = 0; j < p.n; ++j) {
-        double sum = 0.0;
-        for (std::int64_t k = 0; k < p.k; ++k) {
-          sum += static_cast<double>(p.a[p.transposed_a ? k * p.lda + i : i * p.lda + k]) *
-                 p.b[p.transposed_b ? j * p.ldb + k : k * p.ldb + j];
-        }
-        c[i * p.n + j] = static_cast<float>(p.alpha * sum + static_cast<double>(p.beta) * p.c[i * p.ldc + j]);
-      }
-    }
+        on_host(packed(shape, host.a.data(), host.b.data(), host.c0.data())),
+        on_device(shape, host, false),
+        result(host.c0.size()) {
+    const Problem p = on_device.operands();
+    on_device.restore(1, nullptr);
+    find_kernel("cublas")->build(Target::for_gpu).prepare(p)(p, nullptr);
+    CUDA_CHECK(cudaMemcpy(result.data(), p.c, result.size() * sizeof(float), cudaMemcpyDeviceToHost));
   }
 
   Verdict check(const Reference& reference) {
-    c.copy_from_host(result);
-    return reference.check(c.data(), on_device.ldc, AccuracyClass::fp32);
+    const Problem p = on_device.operands();
+    CUDA_CHECK(cudaMemcpy(p.c, result.data(), result.size() * sizeof(float), cudaMemcpyHostToDevice));
+    return reference.check(p.c, p.ldc, AccuracyClass::fp32);
   }
 
   HostOperands host;
-  std::vector<float> result;
-  DeviceBuffer<float> a;
-  DeviceBuffer<float> b;
-  DeviceBuffer<float> c0;
-  DeviceBuffer<float> c;
   Problem on_host;
-  Problem on_device;
+  DeviceProblem on_device;
+  std::vector<float> result;
 };
 
-TEST_F(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
+TEST(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
   for (const Size& size : parse_sizes("101x75x70:nt,101x75x70:tn,101x75x70:tt,3x101x75x70,3x101x75x70:tn")) {
     SCOPED_TRACE(to_string(size));
     LayoutCase product(shape_of(size, -1.5F, 0.5F));
-    const auto in_full = Reference::compute(product.on_device, Platform::gpu, HostCase::SEED);
-    const auto in_samples = Reference::compute(product.on_device, Platform::gpu, HostCase::SEED, sampled());
+    const auto in_full = Reference::compute(product.on_device.reference_operands(), Platform::gpu, HostCase::SEED);
+    const auto in_samples =
+        Reference::compute(product.on_device.reference_operands(), Platform::gpu, HostCase::SEED, sampled());
     const auto by_host = Reference::compute(product.on_host, Platform::cpu, HostCase::SEED);
     EXPECT_FALSE(in_samples->full());
     const auto compare = [&] {
@@ -184,6 +149,7 @@ TEST_F(GpuVerifierTest, ReadsTransposedOperandsAndBatchesAsTheHostDoes) {
       EXPECT_EQ(found.first_wrong_product, expected.first_wrong_product);
       EXPECT_EQ(product.check(*in_samples).correct(), expected.correct());
     };
+    EXPECT_TRUE(product.check(*in_full).correct());
     compare();
     product.result[product.result.size() - 7] += 0.01F;
     compare();

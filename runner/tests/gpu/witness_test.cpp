@@ -103,7 +103,7 @@ TEST_F(WitnessOnGpu, AllNumbersAroundOperandsAreNewInEachSample) {
   const std::vector<float> second = numbers();
   const auto same = std::inner_product(first.begin(), first.end(), second.begin(), 0, std::plus(), std::equal_to());
   EXPECT_LT(same, 10);  // of half a million, of 2^24 kinds
-  EXPECT_LE(std::abs(*std::max_element(first.begin(), first.end())), 1.0F);
+  EXPECT_LE(std::abs(*std::ranges::max_element(first)), 1.0F);
 }
 
 TEST_F(WitnessOnGpu, OneThatWritesToThemIsToldSo) {

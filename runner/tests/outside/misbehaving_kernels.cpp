@@ -136,14 +136,19 @@ Kernel of_ranks(const std::string& name, const std::string& local) {
   return kernel;
 }
 
-const KernelRegistration throwing_part(part("throwing_part", [] { throw std::runtime_error("out of order"); }));
-const KernelRegistration hanging_part(part("hanging_part", [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
-const KernelRegistration leaving_part(part("leaving_part", [] { std::exit(5); }));
-const KernelRegistration crashing_part(part("crashing_part", [] { std::raise(SIGSEGV); }));
-const KernelRegistration throwing_ranks(of_ranks("throwing_ranks", "throwing_part"));
-const KernelRegistration hanging_ranks(of_ranks("hanging_ranks", "hanging_part"));
-const KernelRegistration leaving_ranks(of_ranks("leaving_ranks", "leaving_part"));
-const KernelRegistration crashing_ranks(of_ranks("crashing_ranks", "crashing_part"));
+/// NAME_ranks, whose ranks run NAME_part.
+struct RanksRegistration {
+  RanksRegistration(const std::string& name, void (*misbehave)())
+      : local(part(name + "_part", misbehave)), spread(of_ranks(name + "_ranks", name + "_part")) {}
+
+  KernelRegistration local;
+  KernelRegistration spread;
+};
+
+const RanksRegistration throwing("throwing", [] { throw std::runtime_error("out of order"); });
+const RanksRegistration hanging("hanging", [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+const RanksRegistration leaving("leaving", [] { std::exit(5); });
+const RanksRegistration crashing("crashing", [] { std::raise(SIGSEGV); });
 
 }  // namespace
 }  // namespace sgemm

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/outcome.hpp"
 #include "base/usage_error.hpp"
 #include "fixtures/temporary_folder.hpp"
 
@@ -10,7 +11,36 @@
 #include <sstream>
 #include <string>
 
+#include <fmt/format.h>
+
 namespace sgemm {
+
+/// The message of the error that `action` throws; empty where it throws none.
+template <class Error, class Action>
+std::string message_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+template <class Action>
+std::string usage_message(const Action& action) {
+  return message_of<UsageError>(action);
+}
+
+/// How the case ends that `action` stops, "skipped: interrupted"; empty where it goes on.
+template <class Action>
+std::string end_of(const Action& action) {
+  try {
+    action();
+  } catch (const CaseStopped& stopped) {
+    return fmt::format("{}: {}", to_string(stopped.outcome()), stopped.what());
+  }
+  return "";
+}
 
 /// Expects that a page of this folder has the text. With SGEMM_WRITE_PAGE set it is written anew: the difference shows
 /// what a change does.
