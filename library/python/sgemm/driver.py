@@ -80,13 +80,14 @@ class Driver:
 
     @contextlib.contextmanager
     def current(self, number: int) -> Iterator[None]:
-        """Makes the context current that CUDA's runtimes share."""
+        """Makes the context current for a while that CUDA's runtimes share."""
         context = c_void_p()
         self.call("cuDevicePrimaryCtxRetain", byref(context), number)
-        self.call("cuCtxSetCurrent", context)
+        self.call("cuCtxPushCurrent_v2", context)
         try:
             yield
         finally:
+            self.call("cuCtxPopCurrent_v2", byref(context))
             self.call("cuDevicePrimaryCtxRelease_v2", number)
 
     @contextlib.contextmanager

@@ -7,9 +7,11 @@
 XLA calls libsgemm as it calls cuBLAS: on its own stream, in memory of its own.
 """
 
+import contextlib
 import ctypes
 import functools
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 from jax import lax
 from jax.interpreters import mlir
 
-from . import library
+from . import driver, library
 
 __all__ = ["disable", "enable", "matmul"]
 
@@ -36,12 +38,13 @@ def matmul(a: Any, b: Any, accuracy: str = "componentwise") -> jax.Array:
     gradients. There are gradients in reverse mode. Raises TypeError for other types, ValueError for other accuracies
     and for shapes that do not fit, and LibraryNotFound.
     """
-    a, b = jnp.asarray(a), jnp.asarray(b)
-    for name, array in (("a", a), ("b", b)):
+    for name, given in (("a", a), ("b", b)):
+        array = given if isinstance(given, (np.ndarray, np.generic)) else jnp.asarray(given)  # of 64 bits this makes 32
         if array.dtype != jnp.float32:
             raise TypeError(f"{name} holds {array.dtype}, not float32")
         if array.ndim == 0:
             raise ValueError(f"{name} is a number: give an array")
+    a, b = jnp.asarray(a), jnp.asarray(b)
     number = library.number_of(accuracy)
     matrix_a, matrix_b = a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
     if matrix_a.shape[-1] != matrix_b.shape[-2]:
@@ -94,16 +97,12 @@ def _platform() -> str:
     return "cuda"
 
 
-def _path() -> str:
-    return str(Path(library.library_path()).with_name(NAME))
-
-
 @functools.cache
 def _load() -> None:
     """Tells XLA of the call. Raises LibraryNotFound."""
     library.load()
     try:
-        call = ctypes.CDLL(_path())
+        call = ctypes.CDLL(str(Path(library.library_path()).with_name(NAME)))
     except OSError as error:
         raise library.LibraryNotFound(f"the library for JAX can not be loaded: {error}") from None
     call.sgemm_jax_load.restype = ctypes.c_char_p
@@ -198,7 +197,8 @@ def _shape_of_call(context: Any, accuracy: int, *, dimension_numbers, precision,
     m, n = (math.prod(x.shape) // (k * count) for x in (a, b))
     if accuracy == library.ACCURACIES["reproducible"]:
         return m, n, k, count  # XLA has other bits
-    return (m, n, k, count) if m * n * k >= FEWEST and _is_faster(m, n, k, count, accuracy) else None
+    device = _device(context.module_context.axis_context)
+    return (m, n, k, count) if m * n * k >= FEWEST and _is_faster(m, n, k, count, accuracy, device) else None
 
 
 def _asks_for_fp32(precision: Any) -> bool:
@@ -215,14 +215,33 @@ def _is_undivided(axes: Any) -> bool:
     return hasattr(axes, "manual_axes") and set(axes.manual_axes) == set(axes.mesh.axis_names)
 
 
-def _is_faster(m: int, n: int, k: int, count: int, accuracy: int) -> bool:
-    """What libsgemm plans on the current device, with operands as they lie in most programs."""
+def _device(axes: Any) -> int | None:
+    """CUDA's number of the device that a program is compiled for, or of this process's first."""
+    devices = getattr(axes, "device_assignment", None) or ()
+    first, *_ = [*(of for of in devices if of.process_index == jax.process_index()), *jax.local_devices()]
+    return first.local_hardware_id if first.platform == "gpu" else None
+
+
+def _is_faster(m: int, n: int, k: int, count: int, accuracy: int, device: int | None) -> bool:
+    """What libsgemm plans on a device, with operands as they lie in most programs."""
     a, b = library.Operand(ld=k, stride=m * k), library.Operand(ld=n, stride=k * n)
     planned = library.product(library.ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), count)
     try:
-        return library.plan(library.Handle(), planned, accuracy).kernel != b"cublas"
-    except library.SgemmError:  # there is no GPU where the program is compiled
+        with contextlib.nullcontext() if device is None else driver.loaded().current(device), _planning:
+            return library.plan(_planner(device), planned, accuracy).kernel not in (b"cublas", b"none")
+    except (library.SgemmError, driver.DriverError):  # there is no GPU where the program is compiled
         return False
+
+
+_planning = threading.Lock()
+
+
+@functools.cache
+def _planner(device: int | None) -> library.Handle:
+    """A handle that needs no cuBLAS, for a device that is current."""
+    handle = library.Handle()
+    library.check(library.load().sgemm_set_fallback(handle.pointer, library.FALLBACK_NONE))
+    return handle
 
 
 def _dot_general(a: jax.Array, b: jax.Array, *, dimension_numbers: Any, accuracy: int) -> jax.Array:

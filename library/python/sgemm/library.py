@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p, pointer
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
 NOT_INITIALIZED = 1  # a status
+FALLBACK_NONE = 1
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
 
 
@@ -122,6 +123,8 @@ def candidates() -> list[str]:
 def drop_in_path() -> str:
     """The file of the drop-in for cuBLAS, which is beside libsgemm. Raises LibraryNotFound."""
     named = os.environ.get("SGEMM_LIBRARY")
+    if named and "/" not in named:  # which the loader looks for
+        named = library_path()
     places = [Path(named).absolute().parent] if named else folders()
     for folder in places:
         if (path := folder / DROP_IN).exists():
@@ -151,8 +154,10 @@ def load() -> ctypes.CDLL:
 
 
 def library_path() -> str:
-    """The file of the loaded libsgemm, or the name by which the loader found it. Raises LibraryNotFound."""
-    return load()._name
+    """The file of the loaded libsgemm. Raises LibraryNotFound."""
+    found = (c_char_p * 4)()  # a Dl_info, whose first field it is
+    ctypes.pythonapi.dladdr(ctypes.cast(load().sgemm_version, c_void_p), found)
+    return found[0].decode()
 
 
 def version() -> int:
@@ -194,6 +199,7 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
         ("get_device", c_int, handle, POINTER(c_int)),
         ("set_stream", c_int, handle, c_void_p),
         ("set_accuracy", c_int, handle, c_int),
+        ("set_fallback", c_int, handle, c_int),
         ("set_repeatable", c_int, handle, c_int),
         ("get_repeatable", c_int, handle, POINTER(c_int)),
         ("plan", c_int, handle, POINTER(Product), POINTER(Plan)),
@@ -265,6 +271,11 @@ def handle_of(device: int) -> Handle:
     return _handles.of_device[device]
 
 
-def forget_handle(device: int, error: SgemmError) -> bool:
-    """Whether an error says that the device was reset since this thread's handle was made. The next one is another."""
-    return error.status == NOT_INITIALIZED and _handles.of_device.pop(device, None) is not None
+def with_handle(device: int, call: Callable[[c_void_p], Any], *settings: Any) -> Any:
+    """What a call returns with this thread's handle. Where the device was reset since that was made, it is another."""
+    try:
+        return call(handle_of(device).set(*settings))
+    except SgemmError as error:
+        if error.status != NOT_INITIALIZED or _handles.of_device.pop(device, None) is None:
+            raise
+        return call(handle_of(device).set(*settings))

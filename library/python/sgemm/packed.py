@@ -28,9 +28,9 @@ class PackedLinear(torch.nn.Module):
     the layer is a torch.nn.Linear. There are gradients of x, and none of W and b.
 
     `weight` is a copy at each access, and none of the layer's buffers, so that nothing that is written there can differ
-    from the terms. State dictionaries are those of a torch.nn.Linear, and are copied. `x` is FP32, under torch.autocast
-    too. Under torch.compile the graph breaks at the layer. Where PyTorch is deterministic, the same call has the same
-    bits.
+    from the terms. State dictionaries are those of a torch.nn.Linear, and are copied. `x` is FP32, or of 16 bits under
+    torch.autocast, and y is FP32. Under torch.compile the graph breaks at the layer. Where PyTorch is deterministic,
+    the same call has the same bits.
 
     Raises TypeError for what is no plain torch.nn.Linear in FP32, ValueError for another accuracy, and SgemmError where
     the GPU has no kernel that reads terms.
@@ -46,6 +46,7 @@ class PackedLinear(torch.nn.Module):
         self._terms: _Terms | None = None
         self._matrix = _copy(linear.weight)
         self.register_buffer("bias", None if linear.bias is None else _copy(linear.bias))
+        self.train(linear.training)
         self._pack()
 
     @property
@@ -63,8 +64,8 @@ class PackedLinear(torch.nn.Module):
             self._matrix = self._buffers.pop("weight")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "weight":
-            raise AttributeError("the weight of a PackedLinear can not be replaced: make another layer")
+        if name == "weight" or (name == "accuracy" and name in vars(self)):
+            raise AttributeError(f"the {name} of a PackedLinear can not be replaced: make another layer")
         super().__setattr__(name, value)
 
     def extra_repr(self) -> str:
@@ -74,6 +75,10 @@ class PackedLinear(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self._matrix.device.type != DEVICE:
             return torch.nn.functional.linear(x, self._matrix, self.bias)
+        if self.bias is not None and self.bias.requires_grad and torch.is_grad_enabled():
+            raise ValueError("the bias requires a gradient, and there is none here")
+        if x.dtype in (torch.float16, torch.bfloat16) and torch.is_autocast_enabled(DEVICE):
+            x = x.float()  # of another layer
         return _Product.apply(x, self._matrix, self)
 
     def _pack(self) -> "_Terms | None":
@@ -114,6 +119,8 @@ class PackedLinear(torch.nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        if self._matrix.is_inference():  # of deepcopy and pickle in that mode
+            self._matrix, self.bias = (of if of is None else _copy(of) for of in (self._matrix, self.bias))
         self._pack()
 
     def _replicate_for_data_parallel(self) -> "PackedLinear":
@@ -196,7 +203,7 @@ def _check(linear: torch.nn.Module, accuracy: str) -> None:
         raise ValueError(f"accuracy is {accuracy!r}: give one of {', '.join(ACCURACIES)}")
     if getattr(type(linear), "forward", None) is not torch.nn.Linear.forward or "forward" in vars(linear):
         raise TypeError(f"a {type(linear).__name__} does more than a torch.nn.Linear, or something else")
-    if any(getattr(linear, f"_{kind}_hooks") for kind in ("forward", "forward_pre", "backward", "backward_pre")):
+    if any(value for name, value in vars(linear).items() if name.endswith("_hooks")):  # also of state dictionaries
         raise TypeError("the layer has hooks, which its packed one would not call: remove them first")
     for name in ("weight", "bias"):
         tensor = getattr(linear, name)
@@ -223,9 +230,8 @@ class _Terms:
         (lines, k), ld = matrix.shape, matrix.stride(0)
         with torch.cuda.device(matrix.device), torch.inference_mode(False):
             self.stream = torch.cuda.current_stream(matrix.device)
-            handle = self.handle(self.stream)
             size = c_size_t()
-            library.check(functions.sgemm_packed_size(handle, lines, k, byref(size)))
+            self.call(self.stream, lambda handle: functions.sgemm_packed_size(handle, lines, k, byref(size)))
             memory = getattr(before, "memory", None)
             if memory is None or memory.device != matrix.device or memory.nbytes != size.value + ALIGNMENT:
                 memory = torch.empty(size.value + ALIGNMENT, dtype=torch.uint8, device=matrix.device)
@@ -233,12 +239,13 @@ class _Terms:
             place = (memory.data_ptr() + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
             layout = library.ROW_MAJOR, SIDE_A, library.NO_TRANSPOSE, lines, k
             at = matrix.data_ptr(), ld, place, size.value
-            library.check(functions.sgemm_pack(handle, *layout, *at, byref(self.object)))
+            self.call(self.stream, lambda handle: functions.sgemm_pack(handle, *layout, *at, byref(self.object)))
             self.stream.synchronize()  # so that every stream may read them
 
-    def handle(self, stream: Any) -> c_void_p:
+    def call(self, stream: Any, function: Any) -> None:
         repeatable = True if torch.are_deterministic_algorithms_enabled() else None
-        return library.handle_of(max(self.matrix.get_device(), 0)).set(stream.cuda_stream, self.accuracy, repeatable)
+        settings = stream.cuda_stream, self.accuracy, repeatable
+        library.with_handle(max(self.matrix.get_device(), 0), lambda handle: library.check(function(handle)), *settings)
 
     def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:
         stream = torch.cuda.current_stream(result.device)
@@ -251,7 +258,7 @@ class _Terms:
         epilogue = None if bias is None else pointer(library.Epilogue(0, BIAS_OF_COLUMNS, bias.pointer))
         d = result.data_ptr(), n, 0
         product = library.product(library.ROW_MAJOR, (m, n, k), x, weight, d, epilogue=epilogue)
-        library.check(library.load().sgemm_run(self.handle(stream), byref(product)))
+        self.call(stream, lambda handle: library.load().sgemm_run(handle, byref(product)))
 
     def __del__(self):
         if self.object and not sys.is_finalizing():

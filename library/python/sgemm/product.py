@@ -1,8 +1,9 @@
 """sgemm.matmul()."""
 
 import functools
+import math
 import sys
-from ctypes import byref, c_float, pointer
+from ctypes import byref, c_float, c_void_p, pointer
 from typing import Any
 
 from . import driver, library
@@ -44,6 +45,8 @@ def matmul(
 
     The work goes to the current stream of a's package, behind the work on the streams of b and out, which wait for it.
     With `stream`, a stream of PyTorch or CuPy or its number, it goes there, behind the same work, and the caller waits.
+    Where an array comes by DLPack, as JAX's do, the call waits for the product: its package may give the memory to
+    others then.
 
     With `repeatable` the same call has the same bits in all of the process, or fails (docs/library.md). None stands for
     what SGEMM_REPEATABLE says, and for True where PyTorch is deterministic.
@@ -55,6 +58,7 @@ def matmul(
     library.number_of(accuracy)
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
+    scalars = {"alpha": _scalar("alpha", alpha), "beta": _scalar("beta", beta)}
     given = {"a": a, "b": b} | ({} if out is None else {"out": out})
     tensors = {name: value for name, value in given.items() if package_of(value) == "torch"}
     if tensors:
@@ -70,22 +74,14 @@ def matmul(
             arrays["out"] = array_of("out", given["out"], number)
         _check_out(arrays, shape)
         if 0 not in shape:
-            if "out" in tensors and not out.is_inference():
-                sys.modules["torch"].autograd.graph.increment_version(out)
             if out is not None:
                 _refuse_overlap(**arrays)
+            if "out" in tensors and not out.is_inference():
+                sys.modules["torch"].autograd.graph.increment_version(out)
             # Tensors on one device have one current stream.
             others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
-            call = functools.partial(
-                _enqueue, **arrays, alpha=alpha, beta=beta, stream=number, others=others, waits=stream is None
-            )
-            device = arrays["a"].device
-            try:
-                call(library.handle_of(device).set(number, accuracy, repeatable))
-            except library.SgemmError as error:
-                if not library.forget_handle(device, error):
-                    raise
-                call(library.handle_of(device).set(number, accuracy, repeatable))
+            call = functools.partial(_enqueue, **arrays, **scalars, stream=number, others=others, waits=stream is None)
+            library.with_handle(arrays["a"].device, call, number, accuracy, repeatable)
     return given["out"]
 
 
@@ -99,6 +95,15 @@ def _refuse_gradients(tensors: dict[str, Any]) -> None:
         raise ValueError("out is a view whose numbers PyTorch negates when it reads them: give another tensor")
     if out is not None and out.is_inference() and not torch.is_inference_mode_enabled():
         raise ValueError("out was made in inference mode, and can not be changed outside of it")
+
+
+def _scalar(name: str, value: float) -> Any:
+    if value in (0, 1):
+        return library.ONE if value else library.ZERO
+    number = c_float(value)
+    if math.isinf(number.value) and not math.isinf(value):
+        raise ValueError(f"{name} is {value}, which is beyond the numbers of FP32")
+    return pointer(number)
 
 
 def _number_of(stream: Any, a: Any) -> int:
@@ -148,7 +153,7 @@ def _streams(given: dict[str, Any], arrays: dict[str, Array]) -> set[int]:
 
 
 def _enqueue(
-    handle: Any, a: Array, b: Array, out: Array, alpha: float, beta: float, stream: int, others: set[int], waits: bool
+    handle: Any, a: Array, b: Array, out: Array, alpha: Any, beta: Any, stream: int, others: set[int], waits: bool
 ) -> None:
     layout = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)
     others = sorted(others - {stream})
@@ -157,10 +162,8 @@ def _enqueue(
     try:
         product = library.Product.from_buffer_copy(layout)
         product.a.x, product.b.x, product.d = a.pointer, b.pointer, out.pointer
-        if alpha != 1:
-            product.alpha = pointer(c_float(alpha))
-        if beta != 0:
-            product.beta = pointer(c_float(beta))
+        if not (alpha is library.ONE and beta is library.ZERO):
+            product.alpha, product.beta = alpha, beta
         library.check(library.load().sgemm_run(handle, byref(product)))
     finally:  # also where an interrupt comes behind the call
         if waits:
@@ -170,6 +173,8 @@ def _enqueue(
             for array in (a, b, out):
                 if package_of(array.owner) == "torch":  # whose memory may be another's when this work begins
                     array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
+        if a.keeper or b.keeper or out.keeper:
+            driver.loaded().call("cuStreamSynchronize", c_void_p(stream))
 
 
 @functools.lru_cache(MOST_LAYOUTS)

@@ -17,6 +17,7 @@ import contextvars
 import ctypes
 import functools
 import inspect
+import itertools
 import sys
 import threading
 import types
@@ -109,8 +110,8 @@ def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
     So have gradients of these gradients. A module inside with an accuracy of its own keeps it. None takes it away
     again. Returns the module, which has a class of its own then, derived from the one that it had.
 
-    The gradients are those of tensors that the module returns, in whatever object. A module that returns a generator or
-    a coroutine raises TypeError when it is called.
+    The gradients are those of tensors that the module returns, in containers and attributes (docs/pytorch.md). A module
+    that returns a generator or a coroutine raises TypeError when it is called.
 
     Under torch.compile the graph breaks at such a module, which is compiled by itself.
     """
@@ -192,24 +193,17 @@ def _follow_backward() -> None:
 
     @functools.wraps(run_backward)
     def run_backward_as_here(outputs: Any, *arguments: Any, **named: Any) -> Any:
-        number, hooks = drop_in.load().sgemm_drop_in_accuracy(), []
+        number = drop_in.load().sgemm_drop_in_accuracy()
+        if len(arguments) > 2 and arguments[2]:  # create_graph: gradients of all nodes outside may join what is inside
+            for entry in _thread.entries:
+                entry.outside |= _behind(entry.outside)
         with _entered():  # nodes that fail leave what they entered
-            try:
-                if _thread.made and len(arguments) > 2 and arguments[2]:  # create_graph, in the call of a module
-                    _mark(_nodes(outputs), 0, number, _thread.made[-1], hooks)
-                if number == _process_accuracy:
-                    return run_backward(outputs, *arguments, **named)
-                return _run_with(number, run_backward, outputs, *arguments, **named)
-            finally:
-                for hook in hooks:
-                    hook.remove()
+            if number == _process_accuracy:
+                return run_backward(outputs, *arguments, **named)
+            return _run_with(number, run_backward, outputs, *arguments, **named)
 
     torch.autograd.graph._engine_run_backward = run_backward_as_here
     torch.autograd._engine_run_backward = run_backward_as_here
-
-
-def _nodes(outputs: Any) -> list[Any]:
-    return [out.grad_fn if isinstance(out, torch.Tensor) else out.node for out in outputs]
 
 
 def _run_with(number: int, run_backward: Any, outputs: Any, *arguments: Any, **named: Any) -> Any:
@@ -221,7 +215,8 @@ def _run_with(number: int, run_backward: Any, outputs: Any, *arguments: Any, **n
         drop_in.load().sgemm_drop_in_set_task_accuracy(task, number)
 
     # No node runs before those that the pass begins with.
-    hooks = [node.register_prehook(begin) for node in set(_nodes(outputs)) if node is not None]
+    nodes = {out.grad_fn if isinstance(out, torch.Tensor) else out.node for out in outputs} - {None}
+    hooks = [node.register_prehook(begin) for node in nodes]
     try:
         return run_backward(outputs, *arguments, **named)
     finally:
@@ -234,7 +229,6 @@ def _run_with(number: int, run_backward: Any, outputs: Any, *arguments: Any, **n
 class _Thread(threading.local):
     def __init__(self):
         self.entries: list[_OfThread] = []
-        self.made: list[set[Any]] = []  # for each call of a module, nodes that backward passes inside have made
 
 
 _thread = _Thread()
@@ -246,7 +240,7 @@ class _OfThread:
     @torch.compiler.disable
     def __init__(self, number: int):
         self.before = drop_in.load().sgemm_drop_in_enter(number)
-        self.first = torch.autograd._get_sequence_nr()  # of the nodes that are made from now on
+        self.outside: set[Any] = set()  # in the call of a module: nodes that its own graph ends at
         _thread.entries.append(self)
 
     def is_here(self) -> bool:
@@ -283,47 +277,61 @@ _SUSPENDED = (
     inspect.iscoroutine, inspect.isasyncgen,
 )  # fmt: skip
 _FIRST_TASK = 1 << 30  # beyond the numbers of backward passes
-_blocks: contextvars.ContextVar[tuple["_OfContext", ...]] = contextvars.ContextVar("sgemm", default=())
-_open: list["_OfContext"] = []
+_numbers = itertools.count()
+_task: contextvars.ContextVar[int] = contextvars.ContextVar("sgemm", default=-1)  # that of the last block here
+_blocks: dict[int, "_OfContext"] = {}  # by their tasks: copies of a context live on when its block is left
 
 
 class _OfContext:
-    """An accuracy that holds in the present context and in copies of it, until leave()."""
+    """An accuracy that holds in the present context and in copies of it, until leave(). It is that of a task."""
 
     def __init__(self, number: int):
-        self.number = number
+        self.number, self.task, self.is_open = number, _FIRST_TASK + next(_numbers) % _FIRST_TASK, True
+        self.around = _opened(_blocks.get(_task.get()))
         with _lock:
-            _open.append(self)
-            if len(_open) == 1:
-                _ask_for_contexts(True)
-        _blocks.set((*_blocks.get(), self))
+            _blocks[self.task] = self
+            _tell_what_holds()
+        _task.set(self.task)
 
     def is_here(self) -> bool:
-        return self in _blocks.get()
+        block = _blocks.get(_task.get())
+        while block not in (None, self):
+            block = block.around
+        return block is self
 
     def leave(self) -> None:
-        _blocks.set(tuple(block for block in _blocks.get() if block is not self))
+        self.is_open = False
+        if _task.get() == self.task:
+            _task.set(self.around.task if self.around else -1)
         with _lock:
-            _open.remove(self)
-            if not _open:
-                _ask_for_contexts(False)
+            _tell_what_holds()
 
 
-def _ask_for_contexts(asked: bool) -> None:
-    loaded = drop_in.load()
-    loaded.sgemm_drop_in_set_tasks(_task_or_context if asked else _current_task())
-    for number in drop_in.ACCURACIES.values():
-        loaded.sgemm_drop_in_set_task_accuracy(_FIRST_TASK + 1 + number, number if asked else drop_in.UNSET)
+def _opened(block: _OfContext | None) -> _OfContext | None:
+    """The block, or the first around it, that is open."""
+    while block is not None and not block.is_open:
+        block = block.around
+    return block
 
 
-@drop_in.CURRENT_TASK
-def _task_or_context() -> int:
-    task = torch._C._current_graph_task_id()
-    if task < 0:
-        for block in reversed(_blocks.get()):
-            if block in _open:
-                return _FIRST_TASK + 1 + block.number
-    return task
+def _tell_what_holds() -> None:
+    for task, block in tuple(_blocks.items()):
+        holds = _opened(block)
+        drop_in.load().sgemm_drop_in_set_task_accuracy(task, drop_in.UNSET if holds is None else holds.number)
+        if holds is None:
+            del _blocks[task]
+    drop_in.load().sgemm_drop_in_set_tasks(_block_or_task if _blocks else _current_task())
+
+
+class _Tasks:
+    """That of autograd and that of a block, or -1. No step of Python's runs here, in which a signal's handler could
+    raise an error: ctypes would drop that, and take 0 for the answer."""
+
+    asked = functools.partial(torch._C._current_graph_task_id), functools.partial(_task.get)
+    __iter__ = staticmethod(functools.partial(map, functools.partial.__call__, asked))
+
+
+_block_or_task = drop_in.CURRENT_TASK(functools.partial(max, _Tasks()))
 
 
 def _is_in_coroutine(frame: types.FrameType | None) -> bool:
@@ -347,10 +355,13 @@ class _WithAccuracy:
 
     _sgemm_accuracy: str | None
 
+    def __init_subclass__(cls, **_: Any) -> None:
+        """Classes may want arguments here, and know of those that programs derive alone."""
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if self._sgemm_accuracy is None:
             return super().__call__(*arguments, **named)
-        return _call(super().__call__, self._sgemm_accuracy, arguments, named)
+        return _call(self, super().__call__, arguments, named)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         make, arguments, *state = super().__reduce_ex__(protocol)
@@ -372,27 +383,31 @@ def _class_with_accuracy(base: type) -> type:
 
 
 @functools.partial(torch.compiler.disable, recursive=False)
-def _call(call: Any, accuracy: str, arguments: tuple, named: dict) -> Any:
+def _call(of: Any, call: Any, arguments: tuple, named: dict) -> Any:
     _prepare()
-    number = drop_in.number_of(accuracy)
-    depth, made = len(_thread.made), set()
+    number = drop_in.number_of(of._sgemm_accuracy)
     with _entered(number) as entry:
-        try:
-            _thread.made.append(made)
-            output = call(*arguments, **named)
-        finally:
-            del _thread.made[depth:]
-            for outer in _thread.made:
-                outer |= made
+        if torch.is_grad_enabled():
+            entry.outside = _nodes_around(of, arguments, named)
+        output = call(*arguments, **named)
     if any(of(output) for of in _SUSPENDED):
         raise TypeError("a module with an accuracy returns a generator or a coroutine: enter use() in that instead")
     if torch.is_grad_enabled():
-        _mark((tensor.grad_fn for tensor in _tensors(output)), entry.first, number, made)
+        _mark((tensor.grad_fn for tensor in _tensors(output)), entry.outside, number)
     return output
 
 
+def _nodes_around(of: torch.nn.Module, *given: Any) -> set[Any]:
+    """Those that have made what a module is given, or has as an attribute of itself or of modules inside."""
+    attributes = (each.values() for part in of.modules() for each in (vars(part), part._parameters, part._buffers))
+    held = (value for values in attributes for value in values if isinstance(value, torch.Tensor))
+    # A change in place inside gives a view another node, behind one of its base's.
+    both = (each for tensor in (*_tensors(given), *held) for each in (tensor, tensor._base))
+    return {tensor.grad_fn for tensor in both if tensor is not None}
+
+
 def _tensors(output: Any) -> Iterator[torch.Tensor]:
-    """Those in an object: in containers, in what PyTorch knows as a tree, and in attributes."""
+    """Those in an object: in containers, in what PyTorch knows as a tree, in attributes and in slots."""
     pending, seen = [output], {}
     while pending:
         value = pending.pop()
@@ -405,47 +420,47 @@ def _tensors(output: Any) -> Iterator[torch.Tensor]:
             pending.extend(value.values())
         elif isinstance(value, (list, tuple, Set)):
             pending.extend(value)
-        elif not isinstance(value, (type, torch.nn.Module, types.ModuleType, types.FunctionType)):
+        elif not isinstance(value, _WITHOUT_TENSORS):
             pending.extend(leaf for leaf in torch.utils._pytree.tree_leaves(value) if leaf is not value)
             pending.extend(getattr(value, "__dict__", {}).values())
-            slots = (name for of in type(value).__mro__ for name in _listed(getattr(of, "__slots__", ())))
+            attributes = (item for of in type(value).__mro__ for item in vars(of).items())
+            slots = (name for name, of in attributes if isinstance(of, types.MemberDescriptorType))
             pending.extend(getattr(value, name, None) for name in slots)
 
 
-def _listed(names: Any) -> Any:
-    return (names,) if isinstance(names, str) else names
+_WITHOUT_TENSORS = (
+    str, bytes, int, float, types.NoneType, type, torch.nn.Module, types.ModuleType, types.FunctionType,
+)  # fmt: skip
 
 
 @torch.compiler.disable
-def _mark(nodes: Any, first: int, number: int, made: Any = (), hooks: list[Any] | None = None) -> set[Any]:
-    """Has nodes, and those behind them, run with an accuracy if this thread made them since the number `first`, or if
-    they are among `made`. With `hooks` they do so until those are removed. Returns the nodes."""
+def _mark(nodes: Any, outside: set[Any], number: int) -> None:
+    """Has nodes, and those behind them up to those outside, run with an accuracy."""
 
     def begin(_: Any) -> None:
         _OfThread(number)
 
-    def end(gradients: Any, _: Any) -> None:
-        entry = _thread.entries[-1]
-        entry.leave()
+    def end(gradients: Any, of_outputs: Any) -> None:
+        _thread.entries[-1].leave()
         if torch.is_grad_enabled():  # there may be gradients of these gradients
-            new = _mark((gradient.grad_fn for gradient in gradients if gradient is not None), entry.first, number)
-            if hooks is not None:
-                made.update(new)
+            node = torch._C._current_autograd_node()
+            new, given = ({each.grad_fn for each in of if each is not None} for of in (gradients, of_outputs))
+            _mark(new, {node, *given, *(following for following, _ in node.next_functions)}, number)
 
+    for node in _behind(nodes, outside):
+        if "sgemm" not in node.metadata:  # or a module inside has marked it
+            node.register_prehook(begin)
+            node.register_hook(end)
+            node.metadata["sgemm"] = number
+
+
+def _behind(nodes: Any, outside: Any = ()) -> set[Any]:
+    """Nodes, and those that they lead to. Those that add to .grad belong to the parameter, and serve later passes."""
     pending, seen = list(nodes), set()
     while pending:
         node = pending.pop()
-        # Those that add to .grad belong to the parameter, and serve later passes too.
-        if node is None or node in seen or node.name() == "torch::autograd::AccumulateGrad":
-            continue
-        if node._sequence_nr() < first and node not in made:
+        if node is None or node in seen or node in outside or node.name() == "torch::autograd::AccumulateGrad":
             continue
         seen.add(node)
-        if "sgemm" not in node.metadata:  # or a module inside has marked it
-            added = [node.register_prehook(begin), node.register_hook(end)]
-            if hooks is None:
-                node.metadata["sgemm"] = number
-            else:
-                hooks.extend(added)
         pending.extend(following for following, _ in node.next_functions)
     return seen

@@ -8,7 +8,7 @@
 
 static int allocations, events, current;
 
-/* Which stream waited for which, "later<earlier " one after the other. */
+/* Which stream waited for which, "later<earlier ", and which the host waited for, "stream! ", in turn. */
 char fake_cuda_order[256];
 
 /* What a test reads: what was not given back. */
@@ -30,7 +30,8 @@ SUCCEEDS(cuDeviceTotalMem_v2(size_t* bytes, int device), *bytes = 1000 + (size_t
 SUCCEEDS(cuDeviceGetAttribute(int* value, int which, int device), *value = which + device)
 
 SUCCEEDS(cuDevicePrimaryCtxRetain(void** context, int device), *context = device == 0 ? &current : NULL)
-SUCCEEDS(cuCtxSetCurrent(void* context), current = context == &current)
+SUCCEEDS(cuCtxPushCurrent_v2(void* context), current = context == &current)
+SUCCEEDS(cuCtxPopCurrent_v2(void** context), *context = &current)
 SUCCEEDS(cuDevicePrimaryCtxRelease_v2(int device), current = device)
 
 /* The device of all memory; -1: it is the host's. */
@@ -67,10 +68,14 @@ int cuEventRecord(void* event, void* stream) {
   recorded = (uintptr_t)stream;
   return event == &events ? 0 : 1;
 }
-int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+static void note(const char* format, void* stream) {
   char text[64];
-  snprintf(text, sizeof text, "%d<%d ", (int)(uintptr_t)stream, (int)recorded);
+  snprintf(text, sizeof text, format, (int)(uintptr_t)stream, (int)recorded);
   strncat(fake_cuda_order, text, sizeof fake_cuda_order - strlen(fake_cuda_order) - 1);
+}
+SUCCEEDS(cuStreamSynchronize(void* stream), note("%d! ", stream))
+int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  note("%d<%d ", stream);
   return event == &events && flags == 0 ? 0 : 1;
 }
 int cuEventSynchronize(void* event) { return event == &events ? 0 : 1; }

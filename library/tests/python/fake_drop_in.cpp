@@ -4,6 +4,7 @@
 #include <sgemm/drop_in.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <string>
 
@@ -46,6 +47,11 @@ void sgemm_drop_in_set_task_accuracy(int task, int accuracy) {
 int sgemm_drop_in_accuracy() {
   const Accuracy accuracy = accuracies.of_call();
   return accuracy ? static_cast<int>(*accuracy) : SGEMM_DROP_IN_OFF;
+}
+SGEMM_API int fake_accuracy_of_interrupted = 0;
+SGEMM_API void fake_interrupt() {  // while a product is called
+  std::raise(SIGINT);
+  fake_accuracy_of_interrupted = sgemm_drop_in_accuracy();
 }
 void sgemm_drop_in_set_repeatable(int repeatable) { fake_repeatable = repeatable; }
 void sgemm_drop_in_set_log(int level) { fake_log_level = level; }

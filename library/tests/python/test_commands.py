@@ -21,18 +21,12 @@ PACKAGE = Path(sgemm.library.__file__).parents[1]
 
 
 @pytest.fixture
-def drop_in(fake_library, tmp_path, monkeypatch):
-    """A library without a function in the drop-in's place, beside the fake libsgemm."""
-    path = Path(fake_library).with_name(sgemm.library.DROP_IN)
-    if not path.exists():
-        source = tmp_path / "empty.c"
-        source.write_text("int nothing;")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", path, source], check=True)
+def drop_in(fake_library, fake_drop_in_file, monkeypatch):
     monkeypatch.setenv("SGEMM_LIBRARY", fake_library)
     for name in ("LD_PRELOAD", "SGEMM_LOG", "SGEMM_ACCURACY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PACKAGE))
-    return str(path)
+    return fake_drop_in_file
 
 
 def run(*arguments, folder=None, **options) -> subprocess.CompletedProcess:
@@ -220,7 +214,7 @@ def test_a_reader_may_leave(drop_in):
 
 
 def test_info_names_an_old_driver():
-    assert "too old: libsgemm needs one of CUDA 13.0" in info.of_driver((12, 8))
+    assert "CUDA 12.8: a libsgemm that CUDA 13 has built needs 13.0" in info.of_driver((12, 8))
     assert info.of_driver((13, 1)) == "CUDA 13.1"
 
 

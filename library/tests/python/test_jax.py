@@ -6,6 +6,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 if jax.default_backend() != "cpu":
     pytest.skip("JAX would run on a GPU: test_jax_gpu.py is for it", allow_module_level=True)
 
+import types  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import jax.numpy as jnp  # noqa: E402
@@ -71,21 +72,6 @@ def test_products_and_gradients_are_those_of_jnp(fake, shapes):
         expect_equal(jit(gradients(sgemm.jax.matmul))(a, b), gradients(jnp.matmul)(a, b))
 
 
-@pytest.mark.parametrize("transpose_a", [False, True])
-@pytest.mark.parametrize("transpose_b", [False, True])
-def test_gradients_of_transposed_products(transpose_a, transpose_b):
-    a, b = numbers(*((3, 5) if transpose_a else (5, 3))), numbers(*((4, 3) if transpose_b else (3, 4)))
-
-    def product(a, b):
-        return sgemm.jax._product(a, b, transpose_a, transpose_b, 1)
-
-    def expected(a, b):
-        return jnp.matmul(a.T if transpose_a else a, b.T if transpose_b else b)
-
-    np.testing.assert_array_equal(product(a, b), expected(a, b))
-    expect_equal(gradients(product)(a, b), gradients(expected)(a, b))
-
-
 def test_a_batch_is_one_call(fake):
     sgemm.jax.matmul(numbers(2, 5, 3), numbers(3, 4))
     assert (fake.products, fake.m, fake.batch_count) == (1, 10, 1)
@@ -138,6 +124,7 @@ def test_accuracy_of_products_and_gradients(fake, name, number):
         (numbers(2, 5, 3), numbers(3, 3, 4), "fp32", ValueError, "[Ii]ncompatible shapes"),
         (numbers(5, 3).astype("bfloat16"), numbers(3, 4), "fp32", TypeError, "a holds bfloat16, not float32"),
         (numbers(5, 3), numbers(3, 4).astype(int), "fp32", TypeError, "b holds int32, not float32"),
+        (np.ones((5, 3)), numbers(3, 4), "fp32", TypeError, "a holds float64, not float32"),
         (numbers(5, 3), 2.0, "fp32", ValueError, "b is a number"),
     ],
 )
@@ -157,7 +144,7 @@ EINSUMS = [
     ("ij,jk->ik", (5, 3), (3, 4)), ("bij,bjk->bik", (2, 5, 3), (2, 3, 4)), ("ibj,bjk->bik", (5, 2, 3), (2, 3, 4)),
     ("ij,kj->ki", (5, 3), (4, 3)), ("ji,jk->ik", (3, 5), (3, 4)), ("abij,jic->abc", (2, 2, 5, 3), (3, 5, 4)),
     ("i,i->", (5,), (5,)), ("i,j->ij", (5,), (4,)), ("bi,bj->bij", (2, 5), (2, 4)), ("bi,bi->b", (2, 5), (2, 5)),
-    ("abij,abjk->abik", (2, 3, 5, 3), (2, 3, 3, 4)),
+    ("abij,abjk->abik", (2, 3, 5, 3), (2, 3, 3, 4)), ("ji,kj->ik", (3, 5), (4, 3)),
 ]  # fmt: skip
 
 
@@ -203,20 +190,22 @@ def test_what_cublas_is_faster_at_stays_with_xla(fake, monkeypatch):
     assert fake.products == 0
 
 
+def test_plans_are_those_of_the_device_that_is_compiled_for(fake, cuda):
+    others, ours = (types.SimpleNamespace(process_index=i, local_hardware_id=5, platform="gpu") for i in (1, 0))
+    assert sgemm.jax._device(types.SimpleNamespace(device_assignment=(others, ours))) == 5
+    assert sgemm.jax._device(None) is None, "this process has no GPU"
+    sgemm.jax._planner.cache_clear()
+    handles = fake.handles
+    assert all(sgemm.jax._is_faster(4, 4, 4, 1, 1, 0) for _ in range(2))
+    assert fake.handles == handles + 1
+
+
 def test_programs_of_several_devices_stay_with_xla():
-    class Sharded:
-        num_devices = 2
-
-    class Manual:
-        manual_axes = frozenset({"x"})
-
-        class mesh:
-            axis_names = ("x",)
-
-    assert not sgemm.jax._is_undivided(Sharded())
-    assert sgemm.jax._is_undivided(Manual())
-    Manual.mesh.axis_names = ("x", "y")
-    assert not sgemm.jax._is_undivided(Manual())
+    manual = types.SimpleNamespace(manual_axes=frozenset("x"), mesh=types.SimpleNamespace(axis_names=("x",)))
+    assert not sgemm.jax._is_undivided(types.SimpleNamespace(num_devices=2))
+    assert sgemm.jax._is_undivided(manual)
+    manual.mesh.axis_names = ("x", "y")
+    assert not sgemm.jax._is_undivided(manual)
 
 
 def test_disable_gives_products_back(fake):

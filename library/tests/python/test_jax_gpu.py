@@ -42,16 +42,6 @@ def test_products(accuracy):
             expect_accurate(product(a, b), a, b)
 
 
-def test_gradients_and_vmap():
-    a, b = normal(512, 600), normal(600, 700)
-    of_a, of_b = jax.jit(jax.grad(lambda a, b: (sgemm.jax.matmul(a, b) ** 2).sum() / 2, (0, 1)))(a, b)
-    product = sgemm.jax.matmul(a, b)
-    expect_accurate(of_a, product, b.T)
-    expect_accurate(of_b, a.T, product)
-    batch = normal(4, 512, 600)
-    expect_accurate(jax.vmap(sgemm.jax.matmul, (0, None))(batch, b), batch, b)
-
-
 def test_enable_serves_fp32_alone():
     a, b = normal(2048, 2048), normal(2048, 2048)
 

@@ -80,13 +80,7 @@ def test_an_empty_product_calls_nothing(fake):
     assert fake.products == 0
 
 
-def test_an_empty_sum_is_the_librarys_work(fake):
-    out = np.full((5, 4), np.nan, np.float32)
-    sgemm.matmul(GpuArray(numbers(5, 0)), GpuArray(numbers(0, 4)), out=GpuArray(out))
-    np.testing.assert_array_equal(out, 0)
-
-
-def test_dlpack(fake):
+def test_dlpack(fake, cuda):
     a, b = numbers(5, 3), numbers(4, 3)
     out = np.empty((5, 4), np.float32)
     sgemm.matmul(DlpackArray(a), DlpackArray(b.T), out=DlpackArray(out))
@@ -144,11 +138,13 @@ def test_the_product_waits_for_all_streams_and_they_for_it(fake, cuda):
     assert fake.stream == 0
 
 
-def test_dlpack_is_told_the_stream_and_taken_where_the_interface_has_none(fake):
+def test_dlpack_is_told_the_stream_and_taken_where_the_interface_has_none(fake, cuda):
     a, b, out = DlpackArray(numbers(2, 2)), DlpackArray(numbers(2, 2)), GpuArray(numbers(2, 2))
     sgemm.matmul(a, b, out=out, stream=9)
     sgemm.matmul(a, b, out=out)
     assert (a.consumers, b.consumers) == ([9, 1], [9, 1])
+    order = (ctypes.c_char * 256).in_dll(cuda, "fake_cuda_order")
+    assert order.value == b"9! 0! ", "the memory may be another's when the call returns"
 
     class Both(DlpackArray):
         """As JAX has them, whose interface names no stream."""
@@ -240,24 +236,17 @@ def test_threads_have_handles_of_their_own(fake):
         ({"b": GpuArray(numbers(4, 4))}, ValueError, "a has 3 columns and b has 4 rows"),
         ({"out": GpuArray(numbers(4, 5))}, ValueError, r"out has the shape \(4, 5\), but a @ b has \(5, 4\)"),
         ({"out": GpuArray(numbers(5, 4), device=1)}, ValueError, "on devices 0, 0 and 1"),
-        (
-            {name: GpuArray(numbers(3, 3), device=1) for name in ("a", "b", "out")},
-            ValueError,
-            "the arrays are on device 1, but device 0 is current",
-        ),
+        ({name: GpuArray(numbers(3, 3), device=1) for name in ("a", "b", "out")}, ValueError, "device 0 is current"),
         ({"out": None}, TypeError, "arrays of fakes can not be made here: give one as `out`"),
         ({"out": None, "beta": 1}, ValueError, "beta is not 0"),
+        ({"alpha": 1e300}, ValueError, r"alpha is 1e\+300, which is beyond the numbers of FP32"),
         ({"a": GpuArray(numbers(10, 6)[::2, ::2])}, ValueError, r"a has the strides \(12, 2\)"),
         ({"b": GpuArray(numbers(3, 8)[:, ::2])}, ValueError, "b has the strides"),
         ({"out": GpuArray(numbers(5, 8)[:, ::2])}, ValueError, "out has the strides"),
         ({"accuracy": ["fp32"]}, ValueError, "accuracy is .*: give one of fp32, componentwise, normwise, rowwise"),
         ({"accuracy": "fp16"}, ValueError, "accuracy is 'fp16': give one of fp32, componentwise, normwise, rowwise"),
         ({"a": GpuArray(numbers(2, 5, 3)), "b": GpuArray(numbers(3, 3, 4))}, ValueError, "batch of 2 and b of 3"),
-        (
-            {"a": GpuArray(numbers(2, 5, 3)[::-1]), "out": GpuArray(numbers(2, 5, 4))},
-            ValueError,
-            "a has matrices in descending order",
-        ),
+        ({"a": GpuArray(numbers(2, 5, 3)[::-1]), "out": GpuArray(numbers(2, 5, 4))}, ValueError, "in descending order"),
     ],
 )
 def test_wrong_arguments_are_named(fake, change, error, text):
@@ -285,12 +274,6 @@ def test_wrong_descriptions_are_named(fake, change, text):
     with pytest.raises(TypeError, match=text):
         sgemm.matmul(a, GpuArray(numbers(3, 4)), out=GpuArray(numbers(5, 4)))
     assert fake.products == 0
-
-
-def test_empty_descriptions_are_named(fake):
-    a = types.SimpleNamespace(__cuda_array_interface__={})
-    with pytest.raises(TypeError, match="a has a broken __cuda_array_interface__: KeyError"):
-        sgemm.matmul(a, GpuArray(numbers(3, 4)), out=GpuArray(numbers(5, 4)))
 
 
 def test_operands_may_be_read_only(fake):
@@ -329,16 +312,9 @@ def test_a_reset_of_the_device_takes_another_handle(fake):
         sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)), stream=stream)
     assert (fake.products, fake.handles) == (3, 1)
     fake.status = 1  # as in a child that was forked
-    with pytest.raises(sgemm.SgemmError) as caught:
+    with pytest.raises(sgemm.SgemmError, match="SGEMM_STATUS_X: the fake refuses") as caught:
         sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)))
     assert caught.value.status == 1
-
-
-def test_errors_of_the_library(fake):
-    fake.status = 3
-    with pytest.raises(sgemm.SgemmError, match="SGEMM_STATUS_X: the fake refuses") as caught:
-        sgemm.matmul(GpuArray(numbers(2, 2)), GpuArray(numbers(2, 2)), out=GpuArray(numbers(2, 2)))
-    assert caught.value.status == 3
 
 
 def test_programs_of_version_0_3_call_with_pythons_numbers(fake):
@@ -350,11 +326,6 @@ def test_programs_of_version_0_3_call_with_pythons_numbers(fake):
     assert multiply(None, 101, 0, 0, m, n, k, one, *a, *b, one, *c, count) == 0
     found = (fake.m, fake.n, fake.k, fake.a.ld, fake.a.stride, fake.b.ld, fake.b.stride, fake.ldd, fake.stride_of_d)
     assert [*found, fake.batch_count] == numbers
-
-
-def test_the_library_is_found(fake, fake_library):
-    assert sgemm.library_path() == fake_library
-    assert sgemm.version() == VERSION
 
 
 def test_a_library_of_another_version_is_none(fake_library, monkeypatch):

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import ctypes
 import dataclasses
+import functools
 import gc
 import io
 import os
@@ -167,6 +168,9 @@ def test_report(library):
 
 
 def test_use_is_a_context_and_a_decorator():
+    with sgemm.torch.use("normwise"):  # without enable()
+        assert here() == NORMWISE
+    assert here() == CUBLAS
     sgemm.torch.enable("componentwise")
 
     @sgemm.torch.use("rowwise")
@@ -230,14 +234,6 @@ def test_generators_and_coroutines_are_refused():
     for function in (generator, coroutine):
         with pytest.raises(TypeError, match="enter it inside"):
             sgemm.torch.use("fp32")(function)
-
-
-def test_without_enable_the_rest_is_cublas():
-    with sgemm.torch.use("normwise"):
-        assert here() == NORMWISE
-    assert here() == CUBLAS
-    sgemm.torch.enable("rowwise")
-    assert here() == ROWWISE
 
 
 def test_backward_has_the_accuracy_of_its_caller():
@@ -312,7 +308,12 @@ def test_modules_have_accuracies_of_their_own():
 
 def test_hooks_of_a_module_are_inside_of_it():
     sgemm.torch.enable("componentwise")
-    layer = Layer()
+
+    class Registered(Layer):
+        def __init_subclass__(cls, *, name):
+            pass
+
+    layer = types.new_class("Named", (Registered,), {"name": "named"})()
     layer.register_forward_pre_hook(lambda *_: note("hook"))
     sgemm.torch.module(layer, "fp32")
     layer.register_forward_pre_hook(lambda *_: note("hook"))
@@ -334,17 +335,39 @@ def test_backward_passes_that_ended_are_forgotten(library, monkeypatch):
     assert list(entered.values()) == [drop_in.UNSET] * 3
 
 
-def test_a_module_marks_only_its_own_nodes():
+def in_a_thread(function, *arguments):
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def test_a_module_has_the_nodes_between_what_it_is_given_and_returns():
+    """Whichever thread has made them: the numbers of nodes count per thread."""
+
+    class Adds(Layer):
+        def forward(self, y):
+            y.mul_(2)
+            return in_a_thread(super().forward, y) + self.held
+
+    def late():
+        for _ in range(50):
+            x().clone()
+        return Product.apply(x(), x())
+
     sgemm.torch.enable("componentwise")
-    layer = sgemm.torch.module(Layer(), "fp32")
+    layer = sgemm.torch.module(Adds(), "fp32")
+    layer.held, given = in_a_thread(late), in_a_thread(late)
     accumulation = layer.weight.view(9).grad_fn.next_functions[0][0]
-    before = Product.apply(x(), x())
     for _ in range(3):  # parameters live on: nothing may gather at them
         seen.clear()
-        layer(before).sum().backward(retain_graph=True)
-        assert accuracies("backward") == [FP32, COMPONENTWISE]
+        layer(given[:]).sum().backward(retain_graph=True)
+        assert sorted(accuracies("backward")) == [FP32, COMPONENTWISE, COMPONENTWISE]
     assert accumulation.name() == "torch::autograd::AccumulateGrad"
     assert not accumulation.metadata
+    given = Noted.apply(x(), x())
+    result = sgemm.torch.module(torch.nn.Tanh(), "fp32")(Noted.apply(given, x()))
+    [gradient] = in_a_thread(lambda: torch.autograd.grad(result.sum(), given, create_graph=True))
+    assert gradient.requires_grad
+    assert not given.grad_fn.metadata
     with torch.no_grad():
         assert layer(x()).grad_fn is None
 
@@ -352,6 +375,7 @@ def test_a_module_marks_only_its_own_nodes():
 def test_modules_are_copied_and_stored_with_their_accuracy():
     sgemm.torch.enable("componentwise")
     layer = sgemm.torch.module(Layer(), "fp32")
+
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         seen.clear()
         other(x()).sum().backward()
@@ -555,10 +579,24 @@ def test_coroutines_have_accuracies_of_their_own():
     asyncio.run(main())
     assert found == {"fp32": {FP32}, "rowwise": {ROWWISE}, "": {COMPONENTWISE}, "managed": {ROWWISE}}
     assert here() == COMPONENTWISE
-    assert sgemm.torch._open == []
+    assert sgemm.torch._blocks == {}
     with sgemm.torch.use("fp32"):
         asyncio.run(plain())
     assert found[""] == {COMPONENTWISE, FP32}
+
+
+def test_an_interrupt_is_raised_behind_the_product_that_it_comes_in(library):
+    """ctypes would drop it while the drop-in asks for the context."""
+
+    async def interrupted():
+        with sgemm.torch.use("fp32"):
+            library.fake_interrupt()
+
+    sgemm.torch.enable("normwise")
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.new_event_loop().run_until_complete(interrupted())
+    assert ctypes.c_int.in_dll(library, "fake_accuracy_of_interrupted").value == FP32
+    assert here() == NORMWISE
 
 
 # ---- Gradients of modules ----
@@ -597,7 +635,7 @@ def test_gradients_of_gradients_have_the_accuracy_of_the_module():
     sgemm.torch.module(Inside(), "rowwise")(a, b).pow(2).sum().backward()
     assert len(seen) > 4
     assert set(accuracies("forward")) == {ROWWISE}
-    assert sgemm.torch._thread.made == []
+    assert sgemm.torch._thread.entries == []
 
 
 @dataclasses.dataclass
@@ -606,10 +644,10 @@ class Output:
 
 
 class Slots:
-    __slots__ = ("inner",)
+    __slots__ = ("__private", "unset")
 
     def __init__(self, inner):
-        self.inner = inner
+        self.__private = inner
 
 
 @pytest.mark.parametrize(
@@ -619,6 +657,7 @@ class Slots:
         lambda y: {"a": [Output(y)]},
         lambda y: Slots((types.SimpleNamespace(deep=Output(y)),)),
         lambda y: {y},
+        lambda y: functools.partial(torch.add, y),
         lambda y: types.MappingProxyType({1: y}),
         lambda y: torch.distributions.Normal(y, 1.0, validate_args=False),
     ],
@@ -680,6 +719,8 @@ def test_gradients_of_a_packed_layer_are_fp32_wherever_they_are_asked_for(gpu):
     found = of(operand)
     with torch.autocast("cpu", torch.bfloat16):
         found.backward(gradient)
+        rounded = operand.detach().bfloat16()
+        assert torch.equal(of(rounded), of(rounded.float())), "as another layer may have made it there"
     torch.testing.assert_close(operand.grad, gradient @ of.weight)
 
 
@@ -696,9 +737,9 @@ def test_a_packed_layer_is_none_of_its_layers_changes(gpu):
         copy.deepcopy(of)._matrix.mul_(2)
     assert torch.equal(of.weight * 4, layer.weight)
     torch.testing.assert_close(of(operand), expected)
-    for change in (lambda: setattr(of, "weight", torch.ones(3, 4)), lambda: setattr(of, "weight", layer.weight)):
-        with pytest.raises(AttributeError, match="can not be replaced"):
-            change()
+    for change in (("weight", torch.ones(3, 4)), ("weight", layer.weight), ("accuracy", "rowwise")):
+        with pytest.raises(AttributeError, match=f"the {change[0]} of a PackedLinear can not be replaced"):
+            setattr(of, *change)
     assert [name for name, _ in of.named_buffers()] == ["bias"], "no version tells what comes through .data or a graph"
     of._matrix.mul_(2)  # as a load does that is interrupted
     torch.testing.assert_close(of(operand) - of.bias, 2 * (expected - of.bias))
@@ -724,7 +765,10 @@ def test_a_packed_layer_is_stored_copied_and_moved(gpu, monkeypatch):
     of.load_state_dict(other.state_dict())
     assert of._terms.memory is memory, "a captured graph reads it"
     layer.load_state_dict(of.state_dict())
-    for copied in (of, copy.deepcopy(of), pickle.loads(pickle.dumps(of)), layer):
+    with torch.inference_mode():
+        inferred = copy.deepcopy(of), pickle.loads(pickle.dumps(of))
+    for copied in (of, copy.deepcopy(of), pickle.loads(pickle.dumps(of)), *inferred, layer):
+        copied.load_state_dict(other.state_dict())
         torch.testing.assert_close(copied(operand), other(operand))
     with torch.inference_mode():
         made = sgemm.torch.PackedLinear(linear()).load_state_dict(other.state_dict())
@@ -734,6 +778,8 @@ def test_a_packed_layer_is_stored_copied_and_moved(gpu, monkeypatch):
     expected = other(operand)
     with pytest.raises(TypeError, match=r"float16: a PackedLinear is of float32"):
         of.half()
+    torch.testing.assert_close(of(operand), expected)
+    gpu.context += 1  # the device was reset, or the thread took another context
     torch.testing.assert_close(of(operand), expected)
     of.load_state_dict(other.state_dict(), assign=True)
     other.weight.data.zero_()  # the state was copied all the same
@@ -761,6 +807,8 @@ def test_what_would_need_other_terms_is_refused(gpu):
         torch.func.functional_call(of, {"weight": torch.ones(3, 4)}, (operand,))
     unbiased = torch.func.functional_call(of, {"bias": torch.zeros(3)}, (operand,))
     torch.testing.assert_close(unbiased + layer.bias, layer(operand))
+    with pytest.raises(ValueError, match="the bias requires a gradient"):
+        torch.func.functional_call(of, {"bias": torch.zeros(3, requires_grad=True)}, (operand,))
     for transform in (torch.func.vmap, torch.func.jacrev):
         with pytest.raises(RuntimeError, match="functorch"):
             transform(of)(torch.randn(2, 5, 4))
@@ -795,15 +843,15 @@ def test_what_is_no_plain_layer_is_not_packed(gpu):
         def forward(self, x):
             return super().forward(x) + 1
 
-    hooked, patched, watched = linear(), linear(), linear()
-    hooked.register_forward_hook(lambda *_: None)
-    watched.register_full_backward_hook(lambda *_: None)
+    hooked = {kind: linear() for kind in ("forward", "full_backward", "state_dict_pre")}
+    for kind, layer in hooked.items():
+        getattr(layer, f"register_{kind}_hook")(lambda *_: None)
+    patched = linear()
     patched.forward = lambda x: x
     for wrong, text in (
         (Derived(3, 4), "a Derived does more"),
         (torch.nn.Conv1d(3, 4, 1), "a Conv1d does more"),
-        (hooked, "the layer has hooks"),
-        (watched, "the layer has hooks"),
+        *((layer, "the layer has hooks") for layer in hooked.values()),
         (patched, "does more"),
         (linear().half(), "float16"),
     ):
@@ -827,13 +875,13 @@ def test_what_is_no_plain_layer_is_not_packed(gpu):
 def test_layers_inside_are_replaced(gpu):
     shared = linear(4, 4)
     encoder = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
-    model = torch.nn.Sequential(shared, torch.nn.ReLU(), shared, linear(4, 2), encoder.linear1, encoder)
+    model = torch.nn.Sequential(shared, torch.nn.ReLU(), shared, linear(4, 2), encoder.linear1, encoder).eval()
     operand = torch.randn(5, 4)
     expected = model[:4](operand)
     assert sgemm.torch.replace_linears(model, "normwise") is model
     kinds = [type(part).__name__ for part in model]
     assert kinds == ["PackedLinear", "ReLU", "PackedLinear", "Linear", "PackedLinear", "TransformerEncoderLayer"]
-    assert model[0] is model[2]
+    assert model[0] is model[2] and not model[0].training
     assert type(encoder.linear1) is torch.nn.Linear
     torch.testing.assert_close(model[:4](operand), expected)
     assert isinstance(sgemm.torch.replace_linears(linear()), sgemm.torch.PackedLinear)
@@ -862,6 +910,10 @@ def test_matmul_raises_the_version_of_its_result(gpu):
     torch.testing.assert_close(w, a @ b)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         result.sum().backward()
+    version = w._version
+    with pytest.raises(ValueError, match="out overlaps a"):
+        sgemm.matmul(w, b, out=w)
+    assert w._version == version
 
 
 def test_matmul_refuses_gradients(gpu):

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -151,20 +150,13 @@ def test_inf_and_nan_are_as_in_cublas():
     assert computed_by()["libsgemm"] == 1
 
 
-def test_tf32_stays_with_cublas():
-    a, b = normal(2048, 2048), normal(2048, 2048)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    try:
-        torch.mm(a, b)
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = False
-    assert computed_by() == {"libsgemm": 0, "cublas": 1}
-
-
-def test_autocast_stays_with_cublas():
+def test_autocast_and_tf32_stay_with_cublas(monkeypatch):
     with torch.autocast("cuda", torch.bfloat16):
         assert torch.mm(normal(N, N), normal(N, N)).dtype == torch.bfloat16
     assert computed_by()["libsgemm"] == 0
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+    torch.mm(normal(2048, 2048), normal(2048, 2048))
+    assert computed_by() == {"libsgemm": 0, "cublas": 1}
 
 
 def test_deterministic(monkeypatch):
@@ -177,24 +169,6 @@ def test_deterministic(monkeypatch):
         torch.use_deterministic_algorithms(False)
     assert all(result.equal(results[0]) for result in results)
     assert computed_by()["libsgemm"] == 4
-
-
-def test_error_messages_are_pytorchs():
-    def message(function, *operands):
-        with pytest.raises((RuntimeError, TypeError)) as caught:
-            function(*operands)
-        return str(caught.value)
-
-    wrong = [
-        (torch.mm, normal(N, 3), normal(4, N)),
-        (torch.mm, normal(N, N), normal(N, N).double()),
-        (torch.bmm, normal(2, N, N), normal(3, N, N)),
-        (torch.addmm, normal(3, 5), normal(N, N), normal(N, N)),
-        (torch.mm, normal(N, N), torch.randn(N, N)),
-    ]
-    on = [message(*case) for case in wrong]
-    sgemm.torch.disable()
-    assert on == [message(*case) for case in wrong]
 
 
 def mlp():
@@ -241,21 +215,6 @@ def test_cuda_graphs():
 def wide():
     """From this size on, six products of INT8 are faster than three of FP16 on an H100."""
     return normal(4096, 4096, requires_grad=True)
-
-
-def test_backward_has_the_accuracy_of_its_caller():
-    a = wide()
-    with sgemm.torch.use("rowwise"):
-        result = torch.mm(a, a).sum()
-        result.backward()
-    assert kinds() == [INTEGERS] * 3
-    torch.mm(a, a).sum().backward()
-    assert kinds() == [FLOATS] * 3
-    result = torch.mm(a, a).sum()
-    kinds()
-    with sgemm.torch.use("rowwise"):
-        result.backward()
-    assert kinds() == [INTEGERS] * 2
 
 
 def test_backward_passes_of_several_threads_do_not_mix():
@@ -325,22 +284,6 @@ def test_products_and_gradients_of_packed_layers(accuracy, rows):
 
 
 @reads_terms
-def test_nothing_that_is_done_to_the_layer_matters():
-    layer, of = made()
-    x = normal(100, N)
-    expected = of(x)
-    step = torch.cuda.CUDAGraph()
-    with torch.no_grad():
-        with torch.cuda.graph(step):
-            layer.weight.mul_(2)
-        step.replay()
-        layer.weight.data.mul_(2)
-        sgemm.matmul(normal(OUTPUTS, 64), normal(64, N), out=layer.weight)
-    del layer
-    assert torch.equal(of(x), expected)
-
-
-@reads_terms
 def test_graphs_and_streams_of_packed_layers():
     layer, of = made()
     x = normal(100, N)
@@ -361,12 +304,8 @@ def test_graphs_and_streams_of_packed_layers():
         made_there = copy.deepcopy(of)
     found = made_there(x)  # on a stream that did not wait
     assert torch.equal(found, of(x))
-    results = []
-    threads = [threading.Thread(target=lambda: results.append(of(x))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(of, [x] * 4))
     torch.cuda.synchronize()
     assert all(torch.equal(result, found) for result in results)
 

@@ -8,7 +8,7 @@ from .. import library
 from ..driver import Device, Driver, DriverError
 from .products import PRODUCTS, accuracies, plan
 
-# What the runtime of CUDA that libsgemm was built with asks of the driver.
+# What a libsgemm asks of the driver that the toolkit of CUDA 13 has built. Others are not known from each other.
 NEEDED_DRIVER = (13, 0)
 
 
@@ -82,7 +82,7 @@ def of_driver(version: tuple[int, int]) -> str:
     text = f"CUDA {version[0]}.{version[1]}"
     if version < NEEDED_DRIVER:
         needed = ".".join(map(str, NEEDED_DRIVER))
-        text += f", which is too old: libsgemm needs one of CUDA {needed} (580 or newer). cuBLAS gets all calls"
+        text += f": a libsgemm that CUDA 13 has built needs {needed} (580 or newer), and leaves all calls to cuBLAS"
     return text
 
 
