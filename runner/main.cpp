@@ -50,13 +50,9 @@ std::string call_of(const Kernel& kernel, const Protocol& protocol) {
           : "");
 }
 
-/// Runs the plan in the modes that fill a results file.
-ExitStatus run_plan(const Run& run) {
-  const Options& options = run.options;
-  const DeviceQuery& device = run.device;
-  OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
-  const std::filesystem::path path = output.path();
-  std::vector<OutputFile> others;  // their names are held from here on
+/// Holds the names of the files that a run writes beside its results.
+std::vector<OutputFile> other_files(const Options& options, const OutputFile& output) {
+  std::vector<OutputFile> others;
   for (const std::filesystem::path other : {options.trace.page, options.google.out}) {
     const auto is_other = [whole = weakly_canonical(other)](const OutputFile& held) {
       return weakly_canonical(held.path()) == whole;
@@ -68,6 +64,16 @@ ExitStatus run_plan(const Run& run) {
       others.emplace_back(other);
     }
   }
+  return others;
+}
+
+/// Runs the plan in the modes that fill a results file.
+ExitStatus run_plan(const Run& run) {
+  const Options& options = run.options;
+  const DeviceQuery& device = run.device;
+  OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
+  const std::filesystem::path path = output.path();
+  const std::vector<OutputFile> others = other_files(options, output);
   const std::unique_ptr<Runner> runner = make_runner(run);
   const bool executing = is_for_gpus(run.plan) && !runner->gpu_error().empty();
   print_remarks(std::cerr, options, executing, runner->gpu_error());

@@ -4,8 +4,8 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
-#include "judge/witness.hpp"
 #include "problem/operands.hpp"
+#include "timing/sample_witness.hpp"
 #include "timing/turn.hpp"
 
 #include <cuda_runtime_api.h>
@@ -20,7 +20,7 @@ namespace sgemm {
 struct Contender {
   Prepared kernel;
   Owner owner = Owner::kernel;
-  Witness::Standard standard{};  ///< where a witness looks at results
+  Standard standard{};  ///< where a witness looks at results
 };
 
 /// Times launches by events. A sample is, all enqueued on one stream:
@@ -38,7 +38,7 @@ class EventTimer {
 
   /// Rounds of these contenders (sampling.hpp). A witness, if it is not null, renews the operands before each sample.
   /// Throws CaseStopped where it saw a wrong result. `problem` and `witness` outlive the rounds.
-  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness);
+  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, SampleWitness* witness);
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
@@ -56,7 +56,7 @@ class EventTimer {
   void hold(int launches);
   /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
   bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
-                     int launches, Witness* witness);
+                     int launches, SampleWitness* witness);
   /// Enqueues all of a sample that comes before its launches.
   void begin_sample(DeviceProblem& problem, int launches);
 

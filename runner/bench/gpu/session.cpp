@@ -190,9 +190,8 @@ std::unique_ptr<Witness> GpuSession::witness_of(const GpuCase& item) {
                                    stream());
 }
 
-Witness::Standard GpuSession::standard_of(const OperandSet& operands, AccuracyClass accuracy,
-                                          std::optional<double> rel_err) {
-  Witness::Standard standard;
+Standard GpuSession::standard_of(const OperandSet& operands, AccuracyClass accuracy, std::optional<double> rel_err) {
+  Standard standard;
   standard.bound = error_bound(accuracy, operands.shape.k, operands.shape.alpha, roundings_of(operands.data));
   standard.rel_err = rel_err.value_or(standard.rel_err);
   standard.most_rel_err = most_rel_err(accuracy, operands.data, operands.shape.k);

@@ -80,8 +80,8 @@ class GpuSession {
   /// from end to end, where nothing is verified, and of shapes and kinds that can not be renewed.
   std::unique_ptr<Witness> witness_of(const GpuCase& item);
   /// How right a kernel has to be in samples; `rel_err` is what it had when it was verified.
-  static Witness::Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
-                                       std::optional<double> rel_err = std::nullopt);
+  static Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
+                              std::optional<double> rel_err = std::nullopt);
   SamplingOptions sampling(int contenders) const;
 
  private:

@@ -30,7 +30,7 @@ class WitnessOnGpu : public testing::Test {
     DeviceProblem problem(shape, host, true);
     const Stream stream = make_stream();
     const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
-    Witness::Standard standard;
+    Standard standard;
     standard.bound = error_bound(accuracy, shape.k, shape.alpha, roundings_of(data));
     standard.rel_err = 1e-6;
     standard.most_rel_err = most_rel_err(accuracy, data, shape.k);
