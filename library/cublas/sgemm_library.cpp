@@ -105,11 +105,7 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     why = std::string(what) + library.status_string(status);
     return Lease(nullptr, give_back);
   };
-  sgemm_handle_t handle = take(device);
-  // After a reset of the device all handles that there were are refused. They are not taken again.
-  while (handle != nullptr && !succeeds(library.set_stream(handle, call.stream))) {
-    handle = take(device);
-  }
+  sgemm_handle_t handle = take(device, call.stream);
   if (handle == nullptr) {
     if (is_capturing(call.stream)) {
       why = "a graph is captured before libsgemm has a handle";
@@ -137,15 +133,18 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   return lease;
 }
 
-sgemm_handle_t Handles::take(int device) {
+// The others are of a context that is not current, and may be again, or that a reset of the device has destroyed.
+sgemm_handle_t Handles::take(int device, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   auto& handles = free_[device];
-  if (handles.empty()) {
-    return nullptr;
+  for (auto last = handles.end(); last != handles.begin();) {
+    const sgemm_handle_t handle = *--last;
+    if (sgemm_library().set_stream(handle, stream) == SGEMM_STATUS_SUCCESS) {
+      handles.erase(last);
+      return handle;
+    }
   }
-  const sgemm_handle_t handle = handles.back();
-  handles.pop_back();
-  return handle;
+  return nullptr;
 }
 
 void Handles::give_back(int device, sgemm_handle_t handle) {

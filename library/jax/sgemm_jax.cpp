@@ -85,14 +85,11 @@ struct Worker {
 /// Handles that no call uses, by device. They live as long as the process.
 class Workers {
  public:
-  /// One for a stream. Those of before a reset of the device are refused, and not taken again.
+  /// One for a stream. Those of a context that is not current refuse it, and stay.
   sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
-    while (take_idle(device, worker)) {
-      if (library().set_stream(worker.handle, stream) == SGEMM_STATUS_SUCCESS) {
-        return SGEMM_STATUS_SUCCESS;
-      }
+    if (take_idle(device, stream, worker)) {
+      return SGEMM_STATUS_SUCCESS;
     }
-    worker = {};
     const sgemm_status_t status = library().create(&worker.handle);
     return status == SGEMM_STATUS_SUCCESS ? library().set_stream(worker.handle, stream) : status;
   }
@@ -103,15 +100,17 @@ class Workers {
   }
 
  private:
-  bool take_idle(int32_t device, Worker& worker) {
+  bool take_idle(int32_t device, sgemm_stream_t stream, Worker& worker) {
     const std::lock_guard lock(mutex_);
     auto& idle = idle_[device];
-    if (idle.empty()) {
-      return false;
+    for (auto last = idle.end(); last != idle.begin();) {
+      if (library().set_stream((--last)->handle, stream) == SGEMM_STATUS_SUCCESS) {
+        worker = std::move(*last);
+        idle.erase(last);
+        return true;
+      }
     }
-    worker = std::move(idle.back());
-    idle.pop_back();
-    return true;
+    return false;
   }
 
   std::mutex mutex_;

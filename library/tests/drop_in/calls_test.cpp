@@ -419,6 +419,16 @@ TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
   EXPECT_EQ(fake_sgemm()->handles, 1);
 }
 
+/// As with green contexts, and those of PyCUDA.
+TEST_F(CallsTest, EachContextOfADeviceKeepsItsHandle) {
+  for (int call = 0; call < 100; ++call) {
+    fake_sgemm()->context = 100 + call % 2;
+    EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  }
+  expect_computed(100, 0);
+  EXPECT_EQ(fake_sgemm()->handles, 2);
+}
+
 TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
   fake_sgemm()->repeatable_by_environment = 1;
   fake_sgemm()->context = 2;  // of no other test, so that the drop-in makes another handle
@@ -429,6 +439,7 @@ TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
 
 TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
   const auto set = function<decltype(&sgemm_drop_in_set_repeatable)>("sgemm_drop_in_set_repeatable");
+  fake_sgemm()->context = 3;  // so that the drop-in makes another handle
   set(1);
   sgemm();
   EXPECT_EQ(fake_sgemm()->repeatable, 1);
