@@ -137,6 +137,13 @@ void sgemm_context::set_memory_limit(std::size_t bytes) {
   prepare_for_want_of_memory();
 }
 
+void sgemm_context::set_repeatable(bool value) {
+  repeatable = value;
+  if (!value) {
+    pool_->free_kept();
+  }
+}
+
 /// Code that a call has to load waits for all streams, and with a limit these may wait for each other's memory.
 void sgemm_context::prepare_for_want_of_memory() const {
   if (pool_->limit() != ANY_WORKSPACE) {

@@ -41,6 +41,7 @@ struct sgemm_context {
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
   bool repeatable;  ///< the same call has the same bits, or fails
+  void set_repeatable(bool value);
 
   /// What gemm() would do, with an epilogue or without one (null). The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);

@@ -271,6 +271,9 @@ TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
   EXPECT_EQ(blas_calls().products, 0);
   EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(setting(sgemm_get_repeatable, handle), 1);
+  EXPECT_EQ(pool_state().kept_freed, 0);
+  EXPECT_EQ(sgemm_set_repeatable(handle, 0), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(pool_state().kept_freed, 1);
 }
 
 /// Not even C is copied to D.

@@ -100,6 +100,8 @@ void MemoryPool::free(const Block& block, cudaStream_t, bool) {
   }
 }
 
+void MemoryPool::free_kept() { ++test::pool_state().kept_freed; }
+
 void MemoryPool::trim() { test::capture_state().forbids(); }
 
 std::size_t MemoryPool::limit() const { return pool_->limit; }

@@ -46,6 +46,7 @@ struct PoolState {
   bool full = false;
   int allocations = 0;
   int live = 0;
+  int kept_freed = 0;  ///< how often the memory that stays was to be freed
 };
 PoolState& pool_state();
 

@@ -192,8 +192,8 @@ SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* v
  *   - Memory that a call has worked in stays with the handle, for calls that need no more, so that the same call finds
  *     room again.
  *   - What operands hold makes no call cuBLAS's.
- * 0: there are the exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to
- * 0. Other numbers are INVALID_VALUE. */
+ * 0: there are the exceptions above, and memory that stayed goes back to the pool. A new handle has 1 if the
+ * environment variable SGEMM_REPEATABLE is set, and not to 0. Other numbers are INVALID_VALUE. */
 SGEMM_API sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable);
 SGEMM_API sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value);
 
