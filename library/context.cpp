@@ -329,13 +329,20 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
   bool slow = false;
   if (passes > 0) {
     const GemmProblem& p = batch.first;
-    const double of_call = static_cast<double>(passes) / std::max(shape.calls, 1);
+    const double of_call = static_cast<double>(passes) / static_cast<double>(std::max<std::int64_t>(shape.calls, 1));
     slow = shape.choice.algorithm_us + recomputed_microseconds({p.m, p.n, p.k, all_multiprocessors_}, of_call) >
            shape.choice.cublas_us;
     shape.seen += passes;
     shape.calls = 0;
   }
-  return shape.detour.next(slow) && (fallback == SGEMM_FALLBACK_NONE || cublas_is_ready());
+  if (!shape.detour.next(slow)) {
+    return false;
+  }
+  try {
+    return fallback == SGEMM_FALLBACK_NONE || cublas_is_ready();
+  } catch (const StatusError&) {  // there is no room for a handle of cuBLAS
+    return false;
+  }
 }
 
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {

@@ -67,7 +67,7 @@ struct sgemm_context {
     sgemm::Detour detour;
     unsigned* recomputed = nullptr;  ///< where the GPU notes its passes without tensor cores
     unsigned seen = 0;               ///< of them, by the host
-    int calls = 0;                   ///< of the library since then
+    std::int64_t calls = 0;          ///< of the library since then
   };
 
   Known& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);
