@@ -14,6 +14,9 @@
 namespace drop_in {
 namespace {
 
+// Programs with more of them have the others on one line for each that computes them.
+constexpr size_t kMostLines = 4096;
+
 char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
 std::string epilogue_name(const Call& call) {
@@ -62,8 +65,13 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
     return;
   }
   const std::lock_guard lock(log_->mutex_);
-  entry_ = &log_->entries_[line_of(call, decision.by, decision.why)];
-  entry_->prediction = decision.prediction;
+  LogLine line = line_of(call, decision.by, decision.why);
+  const bool has_line = log_->entries_.size() < kMostLines || log_->entries_.contains(line);
+  if (!has_line) {
+    line = {"others", "", 0, 0, 0, 0, decision.by, "there are too many lines"};
+  }
+  entry_ = &log_->entries_[line];
+  entry_->prediction = has_line ? decision.prediction : Prediction{};
   if (!log_->timed_) {
     return;
   }

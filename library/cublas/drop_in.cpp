@@ -145,11 +145,7 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
-  const Question question(device, call.multiprocessors, call.pointer_mode, call.accuracy, call.transa, call.transb,
-                          call.m, call.n, call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, call.by_address,
-                          call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
-                          call.epilogue && call.epilogue->bias != nullptr,
-                          call.epilogue && call.epilogue->aux != nullptr);
+  const std::pair question(device, call.question());
   const std::lock_guard lock(decisions_mutex_);
   if (const auto known = decisions_.find(question); known != decisions_.end()) {
     return known->second;
