@@ -268,8 +268,7 @@ bool MemoryPool::Pool::has_stream() {
 cudaEvent_t MemoryPool::Pool::make_event() {
   const std::lock_guard lock(mutex_);
   cudaEvent_t event = nullptr;
-  const bool made = has_stream() && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess;
-  return made ? event : nullptr;
+  return has_stream() && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event : nullptr;
 }
 
 void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {

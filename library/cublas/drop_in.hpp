@@ -43,10 +43,10 @@ class DropIn {
       }
     }
     if ((!call.refused() || call.is_fp32) && is_for_library_alone(call)) {
-      const CallLog::Measured measured(log(), call, {false, "none", why, 0, {}});
+      const CallLog::Measured measured(log(), call, {"none", why, 0, {}});
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
+    const CallLog::Measured measured(log(), call, {"cublas", why, 0, {}});
     const Entrance entrance;
     return cublas();
   }

@@ -72,7 +72,6 @@ struct LtProduct {
   cublasLtMatrixLayout_t c_layout;
   void* d;
   cublasLtMatrixLayout_t d_layout;
-  cudaStream_t stream;
 };
 
 /// The epilogues that the library has.
@@ -226,7 +225,7 @@ DROP_IN_EXPORTED("libcublasLt", cublasLtMatmul)
   call.stream = stream;
   call.workspace = workspace;
   call.workspace_bytes = workspaceSizeInBytes;
-  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, stream}, call);
+  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc}, call);
   return DropIn::instance().run(call, [&] {
     return real(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,
                 workspaceSizeInBytes, stream);

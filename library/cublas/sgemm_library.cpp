@@ -81,19 +81,10 @@ void SgemmLibrary::find_functions(void* library) {
     error_ = "libsgemm is of version " + dotted(version) + ", and the drop-in of " + dotted(SGEMM_VERSION);
     return;
   }
-  find(create, "sgemm_create");
-  find(set_stream, "sgemm_set_stream");
-  find(set_accuracy, "sgemm_set_accuracy");
-  find(set_pointer_mode, "sgemm_set_pointer_mode");
-  find(set_fallback, "sgemm_set_fallback");
-  find(set_workspace, "sgemm_set_workspace");
-  find(get_repeatable, "sgemm_get_repeatable");
-  find(set_repeatable, "sgemm_set_repeatable");
-  find(get_multiprocessors, "sgemm_get_multiprocessors");
-  find(set_multiprocessors, "sgemm_set_multiprocessors");
-  find(run, "sgemm_run");
-  find(plan, "sgemm_plan");
-  find(status_string, "sgemm_status_string");
+#define FIND(name) find(name, "sgemm_" #name)
+  FIND(create), FIND(set_stream), FIND(set_accuracy), FIND(set_pointer_mode), FIND(set_fallback), FIND(set_workspace),
+      FIND(get_repeatable), FIND(set_repeatable), FIND(get_multiprocessors), FIND(set_multiprocessors), FIND(run),
+      FIND(plan), FIND(status_string);
 }
 
 Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
