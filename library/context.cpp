@@ -320,10 +320,10 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
   }
   if (shape.recomputed == nullptr) {
     shape.recomputed = word_for_recomputed(context_);
-    shape.seen = shape.recomputed == nullptr ? 0 : *shape.recomputed;
-  }
-  if (shape.recomputed == nullptr) {
-    return false;
+    if (shape.recomputed == nullptr) {
+      return false;
+    }
+    shape.seen = *shape.recomputed;
   }
   const unsigned passes = *static_cast<volatile unsigned*>(shape.recomputed) - shape.seen;
   bool slow = false;

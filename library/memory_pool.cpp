@@ -139,19 +139,15 @@ MemoryPool::Pool::Pool(int device, std::size_t limit) : limit_(limit) {
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = device;
-#if CUDART_VERSION >= 12020
   if (limit_ <= total) {  // of all that handles use at the same time
     constexpr std::size_t GRANULARITY = 2 * MIB;
     properties.maxSize = (limit_ + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
   }
-#endif
   if (limit_ == 0) {
     return;
   }
   if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
-#if CUDART_VERSION >= 12020
     properties.maxSize = 0;  // which an older driver does not know
-#endif
     if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
       pool_ = nullptr;
       return;
