@@ -137,6 +137,13 @@ void sgemm_context::set_memory_limit(std::size_t bytes) {
   prepare_for_want_of_memory();
 }
 
+void sgemm_context::set_repeatable(bool value) {
+  repeatable = value;
+  if (!value) {
+    pool_->free_kept();
+  }
+}
+
 /// Code that a call has to load waits for all streams, and with a limit these may wait for each other's memory.
 void sgemm_context::prepare_for_want_of_memory() const {
   if (pool_->limit() != ANY_WORKSPACE) {
@@ -313,22 +320,29 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
   }
   if (shape.recomputed == nullptr) {
     shape.recomputed = word_for_recomputed(context_);
-    shape.seen = shape.recomputed == nullptr ? 0 : *shape.recomputed;
-  }
-  if (shape.recomputed == nullptr) {
-    return false;
+    if (shape.recomputed == nullptr) {
+      return false;
+    }
+    shape.seen = *shape.recomputed;
   }
   const unsigned passes = *static_cast<volatile unsigned*>(shape.recomputed) - shape.seen;
   bool slow = false;
   if (passes > 0) {
     const GemmProblem& p = batch.first;
-    const double of_call = static_cast<double>(passes) / std::max(shape.calls, 1);
+    const double of_call = static_cast<double>(passes) / static_cast<double>(std::max<std::int64_t>(shape.calls, 1));
     slow = shape.choice.algorithm_us + recomputed_microseconds({p.m, p.n, p.k, all_multiprocessors_}, of_call) >
            shape.choice.cublas_us;
     shape.seen += passes;
     shape.calls = 0;
   }
-  return shape.detour.next(slow) && (fallback == SGEMM_FALLBACK_NONE || cublas_is_ready());
+  if (!shape.detour.next(slow)) {
+    return false;
+  }
+  try {
+    return fallback == SGEMM_FALLBACK_NONE || cublas_is_ready();
+  } catch (const StatusError&) {  // there is no room for a handle of cuBLAS
+    return false;
+  }
 }
 
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {

@@ -41,6 +41,7 @@ struct sgemm_context {
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   sgemm_fallback_t fallback = SGEMM_FALLBACK_CUBLAS;
   bool repeatable;  ///< the same call has the same bits, or fails
+  void set_repeatable(bool value);
 
   /// What gemm() would do, with an epilogue or without one (null). The reference holds until the next call.
   const sgemm::Choice& choice(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue = nullptr);
@@ -66,7 +67,7 @@ struct sgemm_context {
     sgemm::Detour detour;
     unsigned* recomputed = nullptr;  ///< where the GPU notes its passes without tensor cores
     unsigned seen = 0;               ///< of them, by the host
-    int calls = 0;                   ///< of the library since then
+    std::int64_t calls = 0;          ///< of the library since then
   };
 
   Known& known(const sgemm::GemmBatch& batch, const sgemm::GemmEpilogue* epilogue);

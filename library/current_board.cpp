@@ -39,6 +39,13 @@ Board current_board() {
   return board;
 }
 
+/// What the name of its file has of a key. A part of a GPU (MIG) has it in its name.
+CalibrationKey start_of_key() {
+  return {{"device", device_name()}, {"multiprocessors", std::to_string(attribute(cudaDevAttrMultiProcessorCount))}};
+}
+
+FoundCalibration calibration_of_device() { return find_calibration(calibration_path(start_of_key()), current_key); }
+
 }  // namespace
 
 CalibrationKey current_key() {
@@ -48,17 +55,16 @@ CalibrationKey current_key() {
   int driver = 0;
   cudaDriverGetVersion(&driver);
   const auto number = [](auto value) { return std::to_string(value); };
-  // A part of a GPU (MIG) has it in its name.
-  return {{"device", device_name()},
-          {"multiprocessors", number(attribute(cudaDevAttrMultiProcessorCount))},
-          {"clock_khz", number(attribute(cudaDevAttrClockRate))},
-          {"memory_clock_khz", number(attribute(cudaDevAttrMemoryClockRate))},
-          {"memory_bus_bits", number(attribute(cudaDevAttrGlobalMemoryBusWidth))},
-          {"memory_mib", number(total >> 20U)},
-          {"l2_bytes", number(attribute(cudaDevAttrL2CacheSize))},
-          {"driver", number(driver)},
-          {"cublas", number(Blas::version())},
-          {"libsgemm", number(SGEMM_VERSION)}};
+  CalibrationKey key = start_of_key();
+  key.insert(key.end(), {{"clock_khz", number(attribute(cudaDevAttrClockRate))},
+                         {"memory_clock_khz", number(attribute(cudaDevAttrMemoryClockRate))},
+                         {"memory_bus_bits", number(attribute(cudaDevAttrGlobalMemoryBusWidth))},
+                         {"memory_mib", number(total >> 20U)},
+                         {"l2_bytes", number(attribute(cudaDevAttrL2CacheSize))},
+                         {"driver", number(driver)},
+                         {"cublas", number(Blas::version())},
+                         {"libsgemm", number(SGEMM_VERSION)}});
+  return key;
 }
 
 const BoardModel& board_model() {
@@ -67,12 +73,12 @@ const BoardModel& board_model() {
   const std::lock_guard lock(mutex);
   const auto [model, is_new] = models->try_emplace(device_number());
   if (is_new) {
-    FoundCalibration found = find_calibration(current_key());
+    FoundCalibration found = calibration_of_device();
     model->second = found.calibration ? std::move(found.calibration->board) : model_of(current_board());
   }
   return model->second;
 }
 
-std::string calibration_text() { return describe(find_calibration(current_key())); }
+std::string calibration_text() { return describe(calibration_of_device()); }
 
 }  // namespace sgemm

@@ -42,8 +42,9 @@ std::size_t memory_limit() {
   }
   const std::optional<std::size_t> bytes = bytes_of(text);
   if (!bytes) {
-    std::fprintf(stderr, "libsgemm: SGEMM_MEMORY=%s is no number of bytes such as 512M or 2G; there is no limit\n",
-                 text);
+    static const int told = std::fprintf(
+        stderr, "libsgemm: SGEMM_MEMORY=%s is no number of bytes such as 512M or 2G; there is no limit\n", text);
+    static_cast<void>(told);
   }
   return bytes.value_or(NONE);
 }

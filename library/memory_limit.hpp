@@ -12,7 +12,7 @@ namespace sgemm {
 std::optional<std::size_t> bytes_of(const std::string& text);
 
 /// What the variable SGEMM_MEMORY allows the handles of a device. Without it there is no limit. A wrong value is named
-/// on standard error, and sets none.
+/// on standard error, once in a process, and sets none.
 std::size_t memory_limit();
 
 }  // namespace sgemm

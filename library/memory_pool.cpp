@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -52,6 +53,14 @@ Capture capture_of(cudaStream_t stream) {
   return capture;
 }
 
+/// The number of this thread, whose own stream has one name in all threads, or 0 for other streams.
+/// cudaStreamGetId() breaks the capture.
+int thread_of(cudaStream_t stream) {
+  static std::atomic<int> threads{0};
+  thread_local const int number = ++threads;
+  return stream == cudaStreamPerThread ? number : 0;
+}
+
 /// Graphs call back into the library when they are destroyed, so that it has to stay loaded.
 void stay_loaded() {
   Dl_info info{};
@@ -72,6 +81,8 @@ struct MemoryPool::Pool {
 
   Block allocate(std::size_t bytes, cudaStream_t stream);
   void free(void* memory, cudaStream_t stream) { cudaFreeAsync(memory, stream); }
+  /// An event that memory is freed behind, on whatever device then. Null: there is none.
+  cudaEvent_t make_event();
   void free_behind(cudaEvent_t event, void* memory);
   void trim();
   std::size_t limit() const { return limit_; }
@@ -82,7 +93,7 @@ struct MemoryPool::Pool {
     void* data = nullptr;
     std::size_t bytes = 0;
   };
-  using GraphStream = std::pair<unsigned long long, cudaStream_t>;  ///< number of the capture, and stream
+  using GraphStream = std::tuple<unsigned long long, cudaStream_t, int>;  ///< capture, stream, and its thread
   /// What a graph has, until it is destroyed.
   struct Holding {
     Pool* pool;
@@ -128,19 +139,15 @@ MemoryPool::Pool::Pool(int device, std::size_t limit) : limit_(limit) {
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
   properties.location.id = device;
-#if CUDART_VERSION >= 12020
   if (limit_ <= total) {  // of all that handles use at the same time
     constexpr std::size_t GRANULARITY = 2 * MIB;
     properties.maxSize = (limit_ + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
   }
-#endif
   if (limit_ == 0) {
     return;
   }
   if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
-#if CUDART_VERSION >= 12020
     properties.maxSize = 0;  // which an older driver does not know
-#endif
     if (cudaMemPoolCreate(&pool_, &properties) != cudaSuccess) {
       pool_ = nullptr;
       return;
@@ -254,9 +261,14 @@ bool MemoryPool::Pool::has_stream() {
   return stream_ != nullptr || cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess;
 }
 
-void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
+cudaEvent_t MemoryPool::Pool::make_event() {
   const std::lock_guard lock(mutex_);
-  if (has_stream() && cudaStreamWaitEvent(stream_, event, 0) == cudaSuccess) {
+  cudaEvent_t event = nullptr;
+  return has_stream() && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event : nullptr;
+}
+
+void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
+  if (cudaStreamWaitEvent(stream_, event, 0) == cudaSuccess) {
     free(memory, stream_);
   }
 }
@@ -264,7 +276,7 @@ void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
 /// Memory for a captured stream. An allocation that is captured itself would make the graph one of those that can
 /// neither be cloned nor be a part of another one.
 void* MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream) {
-  const GraphStream place{capture.id, stream};
+  const GraphStream place{capture.id, stream, thread_of(stream)};
   {
     const std::lock_guard lock(graphs_mutex_);
     if (const auto found = graphs_.find(place); found != graphs_.end() && found->second.bytes >= bytes) {
@@ -346,12 +358,17 @@ void MemoryPool::Pool::trim() {
 MemoryPool::MemoryPool(std::size_t limit, std::uint64_t context) : pool_(Pool::for_handle(limit, context)) {}
 
 MemoryPool::~MemoryPool() {
-  if (done_with_kept_ != nullptr) {
-    pool_->free_behind(done_with_kept_, kept_.data);
-    cudaEventDestroy(done_with_kept_);
-  }
+  free_kept();
   if (pool_ != nullptr) {
     pool_->leave();
+  }
+}
+
+void MemoryPool::free_kept() {
+  if (done_with_kept_ != nullptr) {
+    pool_->free_behind(done_with_kept_, kept_.data);
+    cudaEventDestroy(std::exchange(done_with_kept_, nullptr));
+    kept_ = {};
   }
 }
 
@@ -377,8 +394,10 @@ void MemoryPool::free(const Block& block, cudaStream_t stream, bool stays) {
   const bool is_kept = block.data == kept_.data;
   const bool can_stay =
       is_kept || (stays && (kept_.data == nullptr || (block.bytes > kept_.bytes && may_use_kept(stream))));
-  if (can_stay && (done_with_kept_ != nullptr ||
-                   cudaEventCreateWithFlags(&done_with_kept_, cudaEventDisableTiming) == cudaSuccess)) {
+  if (can_stay && done_with_kept_ == nullptr) {
+    done_with_kept_ = pool_->make_event();
+  }
+  if (can_stay && done_with_kept_ != nullptr) {
     if (!is_kept && kept_.data != nullptr) {
       pool_->free(kept_.data, stream);
     }

@@ -34,6 +34,8 @@ class MemoryPool {
   /// Frees it behind the work that is on `stream` now, unless a graph has it. If it `stays`, the handle has it from now
   /// on, for calls that need no more: others can take the memory of a pool, but not this.
   void free(const Block& block, cudaStream_t stream, bool stays);
+  /// The handle has none from now on: what work still uses is freed behind that work. Any device may be current.
+  void free_kept();
   /// Gives memory that is not in use back to the system.
   void trim();
   /// The most bytes that an allocation may have.

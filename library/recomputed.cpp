@@ -9,7 +9,7 @@
 namespace sgemm {
 namespace {
 
-constexpr unsigned WORDS = 4096;
+constexpr unsigned WORDS = 65536;  // for the shapes of 16 handles, of which each remembers 4096
 
 unsigned* allocate() {
   void* words = nullptr;

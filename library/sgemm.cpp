@@ -294,9 +294,9 @@ sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value
 }
 
 sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
-  return with(handle, [&] {
+  return with_cuda(handle, [&] {
     require(repeatable == 0 || repeatable == 1);
-    handle->repeatable = repeatable == 1;
+    handle->set_repeatable(repeatable == 1);
   });
 }
 

@@ -244,8 +244,8 @@ void require_writable(const std::string& path) {
   unlink(beside.c_str());
 }
 
-FoundCalibration find_calibration(const CalibrationKey& key) {
-  FoundCalibration found{calibration_path(key), std::nullopt, ""};
+FoundCalibration find_calibration(const std::string& path, CalibrationKey (*key)()) {
+  FoundCalibration found{path, std::nullopt, ""};
   if (found.path.empty()) {
     found.why_not = "SGEMM_CALIBRATION is 0, or there is no folder for caches";
     return found;
@@ -259,8 +259,8 @@ FoundCalibration find_calibration(const CalibrationKey& key) {
     std::stringstream text;
     text << file.rdbuf();  // of a folder it is nothing, where an iterator throws
     Calibration calibration = calibration_of(content(text));
-    if (calibration.key != key) {
-      found.why_not = "it is of " + differences(calibration.key, key);
+    if (const CalibrationKey own = key(); calibration.key != own) {
+      found.why_not = "it is of " + differences(calibration.key, own);
       return found;
     }
     found.calibration = std::move(calibration);

@@ -35,8 +35,9 @@ std::string text_of(const Calibration& calibration);
 /// Throws CalibrationError for a text that is no whole calibration, or has numbers that no board has.
 Calibration calibration_of(const std::string& text);
 
-/// The file for a key: the one that SGEMM_CALIBRATION names, or else sgemm/<device>-<multiprocessors>.txt in the user's
-/// folder for caches. Empty: SGEMM_CALIBRATION is 0, or there is no such folder.
+/// The file for a key, of which the first two are enough: the one that SGEMM_CALIBRATION names, or else
+/// sgemm/<device>-<multiprocessors>.txt in the user's folder for caches. Empty: SGEMM_CALIBRATION is 0, or there is no
+/// such folder.
 std::string calibration_path(const CalibrationKey& key);
 
 /// Puts a file in its place as a whole, and makes the folder that it is in. Throws CalibrationError.
@@ -44,13 +45,14 @@ void write_whole(const std::string& path, const std::string& text);
 /// Throws CalibrationError where write_whole() would.
 void require_writable(const std::string& path);
 
-/// The file for a key, and what it says, or why it is not used.
+/// A file, and what it says, or why it is not used.
 struct FoundCalibration {
   std::string path;
   std::optional<Calibration> calibration;
   std::string why_not;
 };
-FoundCalibration find_calibration(const CalibrationKey& key);
+/// The key is asked for where there is a calibration: to know the version of cuBLAS, it is loaded.
+FoundCalibration find_calibration(const std::string& path, CalibrationKey (*key)());
 
 /// For people: which file, and of when, or why there is none.
 std::string describe(const FoundCalibration& found);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace drop_in {
 
@@ -50,6 +51,12 @@ struct Call {
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 
+  /// What a plan for it depends on, besides the device.
+  auto question() const {
+    const sgemm_epilogue_t e = epilogue.value_or(sgemm_epilogue_t{});
+    return std::tuple(multiprocessors, pointer_mode, accuracy, transa, transb, m, n, k, a.ld, b.ld, c.ld, batch_count,
+                      by_address, epilogue.has_value(), e.activation, e.bias != nullptr, e.aux != nullptr);
+  }
   bool refused() const { return *refusal != '\0'; }
   /// As programs write it: cuBLAS's header has the second version of some functions under the name of the first.
   std::string name() const {

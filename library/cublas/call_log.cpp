@@ -14,6 +14,9 @@
 namespace drop_in {
 namespace {
 
+// Programs with more of them have the others on one line for each that computes them.
+constexpr size_t kMostLines = 4096;
+
 char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
 std::string epilogue_name(const Call& call) {
@@ -27,14 +30,8 @@ std::string epilogue_name(const Call& call) {
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {
-  return {call.name() + epilogue_name(call),
-          {letter(call.transa), letter(call.transb)},
-          call.m,
-          call.n,
-          call.k,
-          call.batch_count,
-          by,
-          why};
+  const std::string ops{letter(call.transa), letter(call.transb)};
+  return {call.name() + epilogue_name(call), ops, call.m, call.n, call.k, call.batch_count, by, why};
 }
 
 void take_sample(CallLog::Entry& entry, CallLog::Timer& timer) {
@@ -62,8 +59,13 @@ CallLog::Measured::Measured(CallLog* log, const Call& call, const Decision& deci
     return;
   }
   const std::lock_guard lock(log_->mutex_);
-  entry_ = &log_->entries_[line_of(call, decision.by, decision.why)];
-  entry_->prediction = decision.prediction;
+  LogLine line = line_of(call, decision.by, decision.why);
+  const bool has_line = log_->entries_.size() < kMostLines || log_->entries_.contains(line);
+  if (!has_line) {
+    line = {"others", "", 0, 0, 0, 0, decision.by, "there are too many lines"};
+  }
+  entry_ = &log_->entries_[line];
+  entry_->prediction = has_line ? decision.prediction : Prediction{};
   if (!log_->timed_) {
     return;
   }
@@ -147,13 +149,10 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
                "function", "ops", "m", "n", "k", "batch", "by", "why");
   for (const Line* const noted : sorted) {
-    const LogLine* const line = &noted->first;
-    const Entry* const entry = &noted->second;
-    std::fprintf(file, "%8llu %6llu %11.1f %11.3f  %-28s %-3s %8lld %8lld %8lld %6lld  %-24s %s\n",
-                 static_cast<unsigned long long>(entry->calls), static_cast<unsigned long long>(entry->timed_calls),
-                 mean_us(*entry), total_ms(*entry), line->function.c_str(), line->ops.c_str(),
-                 static_cast<long long>(line->m), static_cast<long long>(line->n), static_cast<long long>(line->k),
-                 static_cast<long long>(line->batch_count), line->by.c_str(), line->why.c_str());
+    const auto& [line, entry] = *noted;
+    std::fprintf(file, "%8lu %6lu %11.1f %11.3f  %-28s %-3s %8ld %8ld %8ld %6ld  %-24s %s\n", entry.calls,
+                 entry.timed_calls, mean_us(entry), total_ms(entry), line.function.c_str(), line.ops.c_str(), line.m,
+                 line.n, line.k, line.batch_count, line.by.c_str(), line.why.c_str());
   }
   if (file != stderr) {
     const bool written = std::ferror(file) == 0;

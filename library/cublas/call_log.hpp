@@ -22,7 +22,6 @@ struct Prediction {
 
 /// Who computes a product, and why, in words for the log.
 struct Decision {
-  bool by_library = false;
   std::string by;  // "cublas" or a chapter
   std::string why;
   size_t workspace_bytes = 0;  // that the chapter works in

@@ -19,9 +19,9 @@ constexpr size_t kMaxDecisions = 4096;
 Decision decide(const sgemm_plan_t& plan) {
   const std::string kernel = plan.kernel;
   if (kernel == "cublas" || kernel == "none") {
-    return {false, "cublas", plan.reason, 0, {}};
+    return {"cublas", plan.reason, 0, {}};
   }
-  return {true, kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
+  return {kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
 }
 
 sgemm_operand_t operand_of(sgemm_op_t op, const Matrix<const float>& matrix) {
@@ -119,7 +119,7 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
   }
   const Decision decided = decision(*device, call, handle.get());
   why = decided.why;
-  if (!decided.by_library) {
+  if (decided.by == "cublas") {
     return std::nullopt;
   }
   CallLog::Measured measured(log(), call, decided);
@@ -145,11 +145,7 @@ std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string&
 }
 
 Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
-  const Question question(device, call.multiprocessors, call.pointer_mode, call.accuracy, call.transa, call.transb,
-                          call.m, call.n, call.k, call.a.ld, call.b.ld, call.c.ld, call.batch_count, call.by_address,
-                          call.epilogue ? std::optional(call.epilogue->activation) : std::nullopt,
-                          call.epilogue && call.epilogue->bias != nullptr,
-                          call.epilogue && call.epilogue->aux != nullptr);
+  const std::pair question(device, call.question());
   const std::lock_guard lock(decisions_mutex_);
   if (const auto known = decisions_.find(question); known != decisions_.end()) {
     return known->second;
@@ -158,7 +154,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
   const sgemm_product_t product = product_of(call);
   const sgemm_status_t status = sgemm_library().plan(handle, &product, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
-    return {false, "cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
+    return {"cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
   if (decisions_.size() == kMaxDecisions) {
     decisions_.clear();

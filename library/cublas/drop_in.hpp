@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "accuracies.hpp"
 #include "call.hpp"
@@ -42,10 +43,10 @@ class DropIn {
       }
     }
     if ((!call.refused() || call.is_fp32) && is_for_library_alone(call)) {
-      const CallLog::Measured measured(log(), call, {false, "none", why, 0, {}});
+      const CallLog::Measured measured(log(), call, {"none", why, 0, {}});
       return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    const CallLog::Measured measured(log(), call, {false, "cublas", why, 0, {}});
+    const CallLog::Measured measured(log(), call, {"cublas", why, 0, {}});
     const Entrance entrance;
     return cublas();
   }
@@ -84,21 +85,6 @@ class DropIn {
     Entrance& operator=(const Entrance&) = delete;
   };
 
-  /// What a decision depends on.
-  struct Question {
-    int device;
-    int multiprocessors;
-    sgemm_pointer_mode_t pointer_mode;
-    sgemm_accuracy_t accuracy;
-    sgemm_op_t transa, transb;
-    int64_t m, n, k, lda, ldb, ldc, batch_count;
-    bool by_address;
-    std::optional<sgemm_activation_t> activation;  // of an epilogue
-    bool has_bias, has_aux;
-
-    auto operator<=>(const Question&) const = default;
-  };
-
   /// Enqueues the call through the library. Nothing: the call came to nothing, cuBLAS has to do it, and `why` says why.
   /// A failure: C may be written in part, so that cuBLAS can not begin again. Nothing is thrown.
   std::optional<cublasStatus_t> status_of_library(const Call& call, std::string& why) noexcept;
@@ -122,7 +108,7 @@ class DropIn {
   std::atomic<bool> notes_calls_;
   CallLog log_;
   std::mutex decisions_mutex_;
-  std::map<Question, Decision> decisions_;
+  std::map<std::pair<int, decltype(Call().question())>, Decision> decisions_;
 };
 
 }  // namespace drop_in

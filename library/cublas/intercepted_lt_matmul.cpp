@@ -20,6 +20,9 @@ constexpr const char* kCublasLt = DROP_IN_SONAME("libcublasLt");
 constexpr auto kBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);  // CUBLASLT_MATRIX_LAYOUT_BATCH_MODE
 constexpr uint32_t kStridedBatch = 0;                                         // CUBLASLT_BATCH_MODE_STRIDED
 constexpr auto kEmulation = static_cast<cublasLtMatmulDescAttributes_t>(38);  // ..._DESC_EMULATION_DESCRIPTOR
+// And those that headers of CUDA 13 have no more.
+constexpr auto kInCounters = static_cast<cublasLtMatmulDescAttributes_t>(29);   // ..._ATOMIC_SYNC_IN_COUNTERS_POINTER
+constexpr auto kOutCounters = static_cast<cublasLtMatmulDescAttributes_t>(30);  // ..._ATOMIC_SYNC_OUT_COUNTERS_POINTER
 
 /// An attribute of the description of a product or of a matrix, or `missing` where this cuBLASLt does not know it.
 template <class Described, class Which, class Value>
@@ -69,7 +72,6 @@ struct LtProduct {
   cublasLtMatrixLayout_t c_layout;
   void* d;
   cublasLtMatrixLayout_t d_layout;
-  cudaStream_t stream;
 };
 
 /// The epilogues that the library has.
@@ -128,14 +130,14 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
   return "";
 }
 
-/// Scales of the matrices, a wish for the largest element, or a description of emulation.
+/// Scales of the matrices, a wish for the largest element, a description of emulation, or counters of other work.
 bool has_additions(cublasLtMatmulDesc_t description) {
-  constexpr cublasLtMatmulDescAttributes_t kPointers[] = {
-      CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
-      CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,  kEmulation};
-  return std::any_of(std::begin(kPointers), std::end(kPointers), [&](cublasLtMatmulDescAttributes_t pointer) {
-    return attribute(description, pointer, static_cast<const void*>(nullptr)) != nullptr;
-  });
+  const auto has = [&](auto... pointers) {
+    return ((attribute(description, pointers, static_cast<const void*>(nullptr)) != nullptr) || ...);
+  };
+  return has(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+             CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
+             CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, kEmulation, kInCounters, kOutCounters);
 }
 
 /// Fills the call in. Returns why the library can not do it, or an empty text.
@@ -223,7 +225,7 @@ DROP_IN_EXPORTED("libcublasLt", cublasLtMatmul)
   call.stream = stream;
   call.workspace = workspace;
   call.workspace_bytes = workspaceSizeInBytes;
-  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, stream}, call);
+  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc}, call);
   return DropIn::instance().run(call, [&] {
     return real(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,
                 workspaceSizeInBytes, stream);

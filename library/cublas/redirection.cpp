@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace drop_in {
@@ -152,23 +153,19 @@ class Dynamic {
   std::map<unsigned, const char*> versions_;  // by the number that symbols have
 };
 
-struct Search {
-  const std::string& object;
-  std::vector<Slot> slots;
-};
-
 std::vector<Slot> slots_of(const std::string& object) {
+  using Search = std::pair<const std::string&, std::vector<Slot>>;
   Search search{object, {}};
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* argument) {
-        auto& wanted = *static_cast<Search*>(argument);
-        if (file_name(info->dlpi_name) == wanted.object) {
-          Dynamic(*info).find_slots(wanted.slots);
+        auto& [wanted, slots] = *static_cast<Search*>(argument);
+        if (file_name(info->dlpi_name) == wanted) {
+          Dynamic(*info).find_slots(slots);
         }
         return 0;
       },
       &search);
-  return search.slots;
+  return search.second;
 }
 
 /// The drop-in itself. It is loaded for good from then on.

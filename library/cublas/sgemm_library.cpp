@@ -81,19 +81,10 @@ void SgemmLibrary::find_functions(void* library) {
     error_ = "libsgemm is of version " + dotted(version) + ", and the drop-in of " + dotted(SGEMM_VERSION);
     return;
   }
-  find(create, "sgemm_create");
-  find(set_stream, "sgemm_set_stream");
-  find(set_accuracy, "sgemm_set_accuracy");
-  find(set_pointer_mode, "sgemm_set_pointer_mode");
-  find(set_fallback, "sgemm_set_fallback");
-  find(set_workspace, "sgemm_set_workspace");
-  find(get_repeatable, "sgemm_get_repeatable");
-  find(set_repeatable, "sgemm_set_repeatable");
-  find(get_multiprocessors, "sgemm_get_multiprocessors");
-  find(set_multiprocessors, "sgemm_set_multiprocessors");
-  find(run, "sgemm_run");
-  find(plan, "sgemm_plan");
-  find(status_string, "sgemm_status_string");
+#define FIND(name) find(name, "sgemm_" #name)
+  FIND(create), FIND(set_stream), FIND(set_accuracy), FIND(set_pointer_mode), FIND(set_fallback), FIND(set_workspace),
+      FIND(get_repeatable), FIND(set_repeatable), FIND(get_multiprocessors), FIND(set_multiprocessors), FIND(run),
+      FIND(plan), FIND(status_string);
 }
 
 Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
@@ -105,11 +96,7 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     why = std::string(what) + library.status_string(status);
     return Lease(nullptr, give_back);
   };
-  sgemm_handle_t handle = take(device);
-  // After a reset of the device all handles that there were are refused. They are not taken again.
-  while (handle != nullptr && !succeeds(library.set_stream(handle, call.stream))) {
-    handle = take(device);
-  }
+  sgemm_handle_t handle = take(device, call.stream);
   if (handle == nullptr) {
     if (is_capturing(call.stream)) {
       why = "a graph is captured before libsgemm has a handle";
@@ -137,15 +124,18 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
   return lease;
 }
 
-sgemm_handle_t Handles::take(int device) {
+// The others are of a context that is not current, and may be again, or that a reset of the device has destroyed.
+sgemm_handle_t Handles::take(int device, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   auto& handles = free_[device];
-  if (handles.empty()) {
-    return nullptr;
+  for (auto last = handles.end(); last != handles.begin();) {
+    const sgemm_handle_t handle = *--last;
+    if (sgemm_library().set_stream(handle, stream) == SGEMM_STATUS_SUCCESS) {
+      handles.erase(last);
+      return handle;
+    }
   }
-  const sgemm_handle_t handle = handles.back();
-  handles.pop_back();
-  return handle;
+  return nullptr;
 }
 
 void Handles::give_back(int device, sgemm_handle_t handle) {

@@ -64,7 +64,8 @@ class Handles {
   void set_repeatable(int repeatable) { repeatable_ = repeatable; }
 
  private:
-  sgemm_handle_t take(int device);
+  /// The last one given back that takes the stream, or null.
+  sgemm_handle_t take(int device, cudaStream_t stream);
   void give_back(int device, sgemm_handle_t handle);
 
   static constexpr int kNeverSet = -1;

@@ -19,14 +19,12 @@ namespace {
 namespace ffi = xla::ffi;
 using Floats = ffi::Buffer<ffi::F32>;
 
+/// Of the library, without their "sgemm_".
+#define FUNCTIONS(F) F(create) F(set_stream) F(set_accuracy) F(set_workspace) F(run) F(plan) F(status_string)
+
 struct Library {
-  decltype(&sgemm_create) create = nullptr;
-  decltype(&sgemm_set_stream) set_stream = nullptr;
-  decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
-  decltype(&sgemm_set_workspace) set_workspace = nullptr;
-  decltype(&sgemm_run) run = nullptr;
-  decltype(&sgemm_plan) plan = nullptr;
-  decltype(&sgemm_status_string) status_string = nullptr;
+#define DECLARE(name) decltype(&sgemm_##name) name = nullptr;
+  FUNCTIONS(DECLARE)
 };
 
 Library& library() {
@@ -39,7 +37,7 @@ struct Product {
   sgemm_accuracy_t accuracy;
   sgemm_op_t transa, transb;
   int64_t m, n, k;
-  int64_t stride_a, stride_b, stride_c, count;
+  int64_t stride_a = 0, stride_b = 0, stride_c = 0, count = 1;
 
   int64_t lda() const { return std::max<int64_t>(1, transa == SGEMM_OP_N ? k : m); }  // k may be 0
   int64_t ldb() const { return std::max<int64_t>(1, transb == SGEMM_OP_N ? n : k); }
@@ -85,14 +83,11 @@ struct Worker {
 /// Handles that no call uses, by device. They live as long as the process.
 class Workers {
  public:
-  /// One for a stream. Those of before a reset of the device are refused, and not taken again.
+  /// One for a stream. Those of a context that is not current refuse it, and stay.
   sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
-    while (take_idle(device, worker)) {
-      if (library().set_stream(worker.handle, stream) == SGEMM_STATUS_SUCCESS) {
-        return SGEMM_STATUS_SUCCESS;
-      }
+    if (take_idle(device, stream, worker)) {
+      return SGEMM_STATUS_SUCCESS;
     }
-    worker = {};
     const sgemm_status_t status = library().create(&worker.handle);
     return status == SGEMM_STATUS_SUCCESS ? library().set_stream(worker.handle, stream) : status;
   }
@@ -103,15 +98,17 @@ class Workers {
   }
 
  private:
-  bool take_idle(int32_t device, Worker& worker) {
+  bool take_idle(int32_t device, sgemm_stream_t stream, Worker& worker) {
     const std::lock_guard lock(mutex_);
     auto& idle = idle_[device];
-    if (idle.empty()) {
-      return false;
+    for (auto last = idle.end(); last != idle.begin();) {
+      if (library().set_stream((--last)->handle, stream) == SGEMM_STATUS_SUCCESS) {
+        worker = std::move(*last);
+        idle.erase(last);
+        return true;
+      }
     }
-    worker = std::move(idle.back());
-    idle.pop_back();
-    return true;
+    return false;
   }
 
   std::mutex mutex_;
@@ -183,11 +180,7 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
                   transpose_b ? SGEMM_OP_T : SGEMM_OP_N,
                   sizes_c[rank - 2],
                   sizes_c[rank - 1],
-                  sizes_a[transpose_a ? rank - 2 : rank - 1],
-                  0,
-                  0,
-                  0,
-                  1};
+                  sizes_a[transpose_a ? rank - 2 : rank - 1]};
   if (c.element_count() == 0) {
     return ffi::Error::Success();
   }
@@ -239,6 +232,16 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
   return status == SGEMM_STATUS_SUCCESS ? ffi::Error::Success() : error_of(library().status_string(status));
 }
 
+auto operands() {
+  return ffi::Ffi::Bind()
+      .Arg<Floats>()
+      .Arg<Floats>()
+      .Ret<Floats>()
+      .Attr<bool>("transpose_a")
+      .Attr<bool>("transpose_b")
+      .Attr<int32_t>("accuracy");
+}
+
 #ifdef SGEMM_JAX_ON_HOST
 // The tests, which have no GPU.
 ffi::Error dot_on_host(Floats a, Floats b, ffi::Result<Floats> c, bool transpose_a, bool transpose_b,
@@ -246,8 +249,8 @@ ffi::Error dot_on_host(Floats a, Floats b, ffi::Result<Floats> c, bool transpose
   return dot(nullptr, 0, a, b, *c, transpose_a, transpose_b, accuracy, [](size_t) { return nullptr; });
 }
 #else
-ffi::Error dot_on_stream(sgemm_stream_t stream, int32_t device, ffi::ScratchAllocator scratch, Floats a, Floats b,
-                         ffi::Result<Floats> c, bool transpose_a, bool transpose_b, int32_t accuracy) {
+ffi::Error dot_on_stream(Floats a, Floats b, ffi::Result<Floats> c, bool transpose_a, bool transpose_b,
+                         int32_t accuracy, sgemm_stream_t stream, int32_t device, ffi::ScratchAllocator scratch) {
   return dot(stream, device, a, b, *c, transpose_a, transpose_b, accuracy,
              [&](size_t bytes) { return scratch.Allocate(bytes, SGEMM_WORKSPACE_ALIGNMENT).value_or(nullptr); });
 }
@@ -271,13 +274,8 @@ extern "C" SGEMM_API const char* sgemm_jax_load(const char* path) {
       problem = std::string(path) + " has no " + name;
     }
   };
-  find(found.create, "sgemm_create");
-  find(found.set_stream, "sgemm_set_stream");
-  find(found.set_accuracy, "sgemm_set_accuracy");
-  find(found.set_workspace, "sgemm_set_workspace");
-  find(found.run, "sgemm_run");
-  find(found.plan, "sgemm_plan");
-  find(found.status_string, "sgemm_status_string");
+#define FIND(name) find(found.name, "sgemm_" #name);
+  FUNCTIONS(FIND)
   if (problem.empty()) {
     library() = found;
   }
@@ -287,24 +285,9 @@ extern "C" SGEMM_API const char* sgemm_jax_load(const char* path) {
 extern "C" SGEMM_API XLA_FFI_Error* sgemm_jax_dot(XLA_FFI_CallFrame* frame);
 
 #ifdef SGEMM_JAX_ON_HOST
-XLA_FFI_DEFINE_HANDLER_SYMBOL(sgemm_jax_dot, dot_on_host,
-                              ffi::Ffi::Bind()
-                                  .Arg<Floats>()
-                                  .Arg<Floats>()
-                                  .Ret<Floats>()
-                                  .Attr<bool>("transpose_a")
-                                  .Attr<bool>("transpose_b")
-                                  .Attr<int32_t>("accuracy"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(sgemm_jax_dot, dot_on_host, operands());
 #else
-XLA_FFI_DEFINE_HANDLER_SYMBOL(sgemm_jax_dot, dot_on_stream,
-                              ffi::Ffi::Bind()
-                                  .Ctx<ffi::PlatformStream<sgemm_stream_t>>()
-                                  .Ctx<ffi::DeviceOrdinal>()
-                                  .Ctx<ffi::ScratchAllocator>()
-                                  .Arg<Floats>()
-                                  .Arg<Floats>()
-                                  .Ret<Floats>()
-                                  .Attr<bool>("transpose_a")
-                                  .Attr<bool>("transpose_b")
-                                  .Attr<int32_t>("accuracy"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(
+    sgemm_jax_dot, dot_on_stream,
+    operands().Ctx<ffi::PlatformStream<sgemm_stream_t>>().Ctx<ffi::DeviceOrdinal>().Ctx<ffi::ScratchAllocator>());
 #endif

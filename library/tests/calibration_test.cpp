@@ -162,11 +162,14 @@ class CalibrationTest : public TemporaryFolderTest {
     unsetenv("SGEMM_CALIBRATION");
     TemporaryFolderTest::TearDown();
   }
+  static FoundCalibration found() {
+    return find_calibration(calibration_path(KEY), [] { return KEY; });
+  }
   std::string why_not(const std::string& text) {
     write_whole(path_, text);
-    const FoundCalibration found = find_calibration(KEY);
-    EXPECT_EQ(found.calibration.has_value(), found.why_not.empty());
-    return found.why_not;
+    const FoundCalibration now = found();
+    EXPECT_EQ(now.calibration.has_value(), now.why_not.empty());
+    return now.why_not;
   }
 
   std::string path_;
@@ -175,13 +178,13 @@ class CalibrationTest : public TemporaryFolderTest {
 
 TEST_F(CalibrationTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(calibration_path(KEY), path_);
-  EXPECT_NE(find_calibration(KEY).why_not.find("there is none"), std::string::npos);
+  EXPECT_NE(found().why_not.find("there is none"), std::string::npos);
   require_writable(path_);
   write_whole(path_, text_);
-  const FoundCalibration found = find_calibration(KEY);
-  ASSERT_TRUE(found.calibration) << found.why_not;
-  EXPECT_EQ(text_of(*found.calibration), text_);
-  const BoardModel& board = found.calibration->board;
+  const FoundCalibration read = found();
+  ASSERT_TRUE(read.calibration) << read.why_not;
+  EXPECT_EQ(text_of(*read.calibration), text_);
+  const BoardModel& board = read.calibration->board;
   EXPECT_EQ(board[Method::fp16x3].throttled, 900);
   EXPECT_FALSE(board.knows(Method::reproducible)) << "it was not measured";
   EXPECT_EQ(board.cublas.flops, 2.5e5);
@@ -251,11 +254,23 @@ TEST_F(CalibrationTest, TheEnvironmentNamesAFileOrForbidsIt) {
   const std::string elsewhere = (folder_ / "mine").string();
   setenv("SGEMM_CALIBRATION", elsewhere.c_str(), 1);
   write_whole(elsewhere, text_);
-  EXPECT_EQ(find_calibration(KEY).path, elsewhere);
-  EXPECT_TRUE(find_calibration(KEY).calibration);
+  EXPECT_EQ(found().path, elsewhere);
+  EXPECT_TRUE(found().calibration);
   setenv("SGEMM_CALIBRATION", "0", 1);
-  EXPECT_FALSE(find_calibration(KEY).calibration);
-  EXPECT_NE(find_calibration(KEY).why_not.find("SGEMM_CALIBRATION is 0"), std::string::npos);
+  EXPECT_FALSE(found().calibration);
+  EXPECT_NE(found().why_not.find("SGEMM_CALIBRATION is 0"), std::string::npos);
+}
+
+/// Its key has cuBLAS's version, for which cuBLAS is loaded.
+TEST_F(CalibrationTest, WithoutAFileNobodyAsksForTheKey) {
+  const auto never = [] {
+    ADD_FAILURE();
+    return KEY;
+  };
+  EXPECT_FALSE(find_calibration(path_, never).calibration);
+  EXPECT_FALSE(find_calibration("", never).calibration);
+  write_whole(path_, "nothing");
+  EXPECT_FALSE(find_calibration(path_, never).calibration);
 }
 
 TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
@@ -264,12 +279,12 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   EXPECT_THROW(write_whole(path, text_), CalibrationError);
   EXPECT_THROW(require_writable(path), CalibrationError);
   setenv("XDG_CACHE_HOME", "/dev/null", 1);
-  EXPECT_FALSE(find_calibration(KEY).calibration);
+  EXPECT_FALSE(found().calibration);
 }
 
 TEST_F(CalibrationTest, AFolderInItsPlaceIsNoFile) {
   setenv("SGEMM_CALIBRATION", folder_.c_str(), 1);
-  EXPECT_NE(find_calibration(KEY).why_not.find("it does not begin with"), std::string::npos);
+  EXPECT_NE(found().why_not.find("it does not begin with"), std::string::npos);
 }
 
 /// Whoever reads finds one of both files, at any time.
@@ -298,7 +313,7 @@ TEST_F(CalibrationTest, WritersLeaveOneWholeFile) {
 
 TEST_F(CalibrationTest, ItIsDescribed) {
   write_whole(path_, text_);
-  EXPECT_EQ(describe(find_calibration(KEY)), path_ + ", of 2026-01-02T03:04:05Z");
+  EXPECT_EQ(describe(found()), path_ + ", of 2026-01-02T03:04:05Z");
   EXPECT_EQ(describe({"/a/file", std::nullopt, "because"}), "/a/file: not used, because");
 }
 

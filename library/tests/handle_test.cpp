@@ -271,6 +271,9 @@ TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
   EXPECT_EQ(blas_calls().products, 0);
   EXPECT_EQ(sgemm_set_repeatable(handle, 2), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(setting(sgemm_get_repeatable, handle), 1);
+  EXPECT_EQ(pool_state().kept_freed, 0);
+  EXPECT_EQ(sgemm_set_repeatable(handle, 0), SGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(pool_state().kept_freed, 1);
 }
 
 /// Not even C is copied to D.
@@ -315,16 +318,19 @@ TEST_F(LengthyHandleTest, SgemmRepeatableOrNoCublasAllowsNoDetours) {
   setenv("SGEMM_REPEATABLE", "1", 1);
   const Handle repeats;
   unsetenv("SGEMM_REPEATABLE");
-  const Handle handle;
   GemmOperands operands(chapter_12_product());
   operands.op_a(0, 5, 7) = INF;
   operands.upload();
   for (int call = 0; call < 2; ++call) {
     EXPECT_EQ(operands.call(repeats), SGEMM_STATUS_SUCCESS);
   }
-  blas_calls().missing = true;
-  for (int call = 0; call < 2; ++call) {
-    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  for (bool BlasCalls::*const hindrance : {&BlasCalls::missing, &BlasCalls::no_room}) {
+    blas_calls().*hindrance = true;
+    const Handle handle;
+    for (int call = 0; call < 2; ++call) {
+      EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+    }
+    blas_calls().*hindrance = false;
   }
   EXPECT_EQ(blas_calls().products, 0);
 }

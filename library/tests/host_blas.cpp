@@ -30,6 +30,9 @@ Blas::~Blas() { test::capture_state().forbids(); }
 bool Blas::make_ready(cudaStream_t) {
   if (handle_ == nullptr && !test::blas_calls().captured && !test::blas_calls().missing) {
     test::capture_state().forbids();
+    if (test::blas_calls().no_room) {
+      throw StatusError(SGEMM_STATUS_ALLOC_FAILED);
+    }
     ++test::blas_calls().handles;
     handle_ = std::make_unique<Handle>();
   }
@@ -99,6 +102,8 @@ void MemoryPool::free(const Block& block, cudaStream_t, bool) {
     cudaFree(block.data);
   }
 }
+
+void MemoryPool::free_kept() { ++test::pool_state().kept_freed; }
 
 void MemoryPool::trim() { test::capture_state().forbids(); }
 

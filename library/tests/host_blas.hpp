@@ -21,6 +21,7 @@ struct BlasCalls {
   std::size_t workspace_bytes = 0;
   bool refuses = false;   ///< products, as cuBLAS may
   bool missing = false;   ///< as where there is no cuBLAS
+  bool no_room = false;   ///< for a handle
   bool captured = false;  ///< the stream, so that no handle can be made
   int multiprocessors = 0;
 };
@@ -46,6 +47,7 @@ struct PoolState {
   bool full = false;
   int allocations = 0;
   int live = 0;
+  int kept_freed = 0;  ///< how often the memory that stays was to be freed
 };
 PoolState& pool_state();
 

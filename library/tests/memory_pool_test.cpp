@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -232,6 +233,21 @@ TEST_F(MemoryPoolTest, MemoryStaysForTheNextCall) {
   EXPECT_EQ(of_device().in_use, 0U);
 }
 
+/// Once the handle is no longer repeatable. Another device may be current, whose streams are not the pool's.
+TEST_F(MemoryPoolTest, MemoryThatStaysIsFreedBehindItsWork) {
+  MemoryPool pool(ANY, CONTEXT);
+  pool.free_kept();
+  memory_of_call(pool, GIB, STREAM, true);
+  const int device = std::exchange(cuda.device, cuda.device + 1000);
+  cuda.busy = STREAM;
+  pool.free_kept();
+  EXPECT_EQ(of_device().in_use, 0U);
+  EXPECT_EQ(cuda.waits, 1) << "by the pool's stream";
+  EXPECT_EQ(cuda.device_of_stream, device);
+  pool.free_kept();
+  EXPECT_EQ(cuda.error, cudaSuccess) << "it is freed once";
+}
+
 TEST_F(MemoryPoolTest, WithAnOlderDriverItLimitsEachCall) {
   cuda.knows_limits = false;
   MemoryPool pool(GIB, CONTEXT);
@@ -250,6 +266,7 @@ TEST_F(MemoryPoolTest, AWrongSgemmMemoryIsNamed) {
   setenv("SGEMM_MEMORY", "much", 1);
   testing::internal::CaptureStderr();
   EXPECT_EQ(memory_limit(), ANY);
+  EXPECT_EQ(memory_limit(), ANY) << "of another handle";
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "libsgemm: SGEMM_MEMORY=much is no number of bytes such as 512M or 2G; there is no limit\n");
 }
@@ -273,6 +290,17 @@ TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
   cuda.destroy_graph();
   works(pool, 1);
   EXPECT_EQ(of_device().in_use, 0U);
+}
+
+/// A thread's own stream has one name in all threads.
+TEST_F(MemoryPoolTest, StreamsOfThreadsHaveMemoryOfTheirOwn) {
+  MemoryPool pool(ANY, CONTEXT);
+  cuda.captured = {cudaStreamPerThread};
+  const auto allocate = [&] { return memory_of_call(pool, GIB, cudaStreamPerThread); };
+  void* const memory = allocate();
+  EXPECT_EQ(allocate(), memory);
+  std::thread([&] { EXPECT_NE(allocate(), memory) << "work of two threads may overlap"; }).join();
+  cuda.destroy_graph();
 }
 
 TEST_F(MemoryPoolTest, ACaptureHasMemoryOfItsOwn) {

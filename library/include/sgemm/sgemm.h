@@ -129,8 +129,8 @@ SGEMM_API int sgemm_version(void);
 /* The version of the cuBLAS that the library calls, in the same form, and its file. Both outlive all handles. 0 and "":
  * none was found. It is that of CUDA 12 or 13, and the first of these: the file that the environment variable
  * SGEMM_CUBLAS names, and no other then; one that the process has loaded; the one that the loader finds; that of the
- * toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. It is looked for once, by these functions or by sgemm_create().
- */
+ * toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. It is looked for once: by these functions, by the first
+ * call or plan that is cuBLAS's, and where there is a calibration, which holds for one version of it. */
 SGEMM_API int sgemm_cublas_version(void);
 SGEMM_API const char* sgemm_cublas_path(void);
 
@@ -192,8 +192,8 @@ SGEMM_API sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* v
  *   - Memory that a call has worked in stays with the handle, for calls that need no more, so that the same call finds
  *     room again.
  *   - What operands hold makes no call cuBLAS's.
- * 0: there are the exceptions above. A new handle has 1 if the environment variable SGEMM_REPEATABLE is set, and not to
- * 0. Other numbers are INVALID_VALUE. */
+ * 0: there are the exceptions above, and memory that stayed goes back to the pool. A new handle has 1 if the
+ * environment variable SGEMM_REPEATABLE is set, and not to 0. Other numbers are INVALID_VALUE. */
 SGEMM_API sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable);
 SGEMM_API sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value);
 

@@ -419,6 +419,16 @@ TEST_F(CallsTest, AHandleOfBeforeAResetIsNotTakenAgain) {
   EXPECT_EQ(fake_sgemm()->handles, 1);
 }
 
+/// As with green contexts, and those of PyCUDA.
+TEST_F(CallsTest, EachContextOfADeviceKeepsItsHandle) {
+  for (int call = 0; call < 100; ++call) {
+    fake_sgemm()->context = 100 + call % 2;
+    EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
+  }
+  expect_computed(100, 0);
+  EXPECT_EQ(fake_sgemm()->handles, 2);
+}
+
 TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
   fake_sgemm()->repeatable_by_environment = 1;
   fake_sgemm()->context = 2;  // of no other test, so that the drop-in makes another handle
@@ -429,6 +439,7 @@ TEST_F(CallsTest, WithoutRoomARepeatableCallFails) {
 
 TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
   const auto set = function<decltype(&sgemm_drop_in_set_repeatable)>("sgemm_drop_in_set_repeatable");
+  fake_sgemm()->context = 3;  // so that the drop-in makes another handle
   set(1);
   sgemm();
   EXPECT_EQ(fake_sgemm()->repeatable, 1);
@@ -455,6 +466,31 @@ TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
   cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, b_.data(), k_ + 2, &beta_,
               c_.data(), kLd + 1);
   EXPECT_EQ(fake_sgemm()->plans, 4);
+}
+
+/// Calls of all shapes are counted, although there is no line for each.
+TEST_F(CallsTest, TheTableHasSoManyLines) {
+  constexpr int kMost = 4096;
+  const auto set_log = function<decltype(&sgemm_drop_in_set_log)>("sgemm_drop_in_set_log");
+  set_log(1);
+  std::vector<float> c(kMost + 200);
+  const auto call = [&](int n) {
+    cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, n, 1, &alpha_, a_.data(), 1, c.data(), 1, &beta_, c.data(), 1);
+  };
+  for (int n = 1; n <= kMost + 100; ++n) {
+    call(n);
+  }
+  call(1);
+  fake_sgemm()->kernel = "cublas";
+  call(kMost + 101);
+  set_log(0);
+  const auto table = function<decltype(&sgemm_drop_in_table)>("sgemm_drop_in_table");
+  std::string text(table(nullptr, 0), '\0');
+  table(text.data(), text.size() + 1);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), kMost + 2);
+  EXPECT_NE(text.find("\n100\t0\t0\t0\t0\tothers\t\t0\t0\t0\t0\t11_bf16x6\t"), std::string::npos);
+  EXPECT_NE(text.find("\n1\t0\t0\t0\t0\tothers\t\t0\t0\t0\t0\tcublas\t"), std::string::npos);
+  EXPECT_NE(text.find("2\t0\t0\t10\t20\tcublasSgemm\tNN\t1\t1\t1\t1\t11_bf16x6\t"), std::string::npos);
 }
 
 TEST_F(CallsTest, CallsOfCublasReachCublas) {
@@ -695,6 +731,10 @@ TEST_F(LtMatmulTest, WhatTheLibraryDoesNotHaveIsCublasWork) {
       {"a scale", [&] { set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &alpha_); }},
       {"CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR",
        [&] { set(static_cast<cublasLtMatmulDescAttributes_t>(38), &alpha_); }},
+      {"CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_IN_COUNTERS_POINTER",
+       [&] { set(static_cast<cublasLtMatmulDescAttributes_t>(29), &alpha_); }},
+      {"CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_OUT_COUNTERS_POINTER",
+       [&] { set(static_cast<cublasLtMatmulDescAttributes_t>(30), &alpha_); }},
       {"CUBLASLT_MATRIX_LAYOUT_BATCH_MODE",
        [&] { set(b_layout_, static_cast<cublasLtMatrixLayoutAttribute_t>(8), uint32_t{1}); }},
   };

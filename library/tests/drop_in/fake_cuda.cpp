@@ -218,6 +218,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = reinterpret_cast<cudaStream_t>(1024);
+  fake_cuda()->device_of_stream = fake_cuda()->device;
   return unsafe();
 }
 

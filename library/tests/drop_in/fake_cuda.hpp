@@ -46,8 +46,9 @@ struct FakeCuda {
   cudaStream_t busy = nullptr;  ///< a stream whose work does not end
   int waits = 0;                ///< of other streams for it
   int refused_allocations = 0;
-  int memory_nodes = 0;  ///< allocations that were captured
-  int questions = 0;     ///< for the memory that is free
+  int memory_nodes = 0;       ///< allocations that were captured
+  int questions = 0;          ///< for the memory that is free
+  int device_of_stream = -1;  ///< that was made last
 
   // The graph that streams are captured into, and what it holds.
   unsigned long long capture = 1;

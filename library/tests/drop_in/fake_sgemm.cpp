@@ -102,6 +102,9 @@ sgemm_status_t sgemm_create(sgemm_handle_t* handle) {
 }
 
 sgemm_status_t sgemm_destroy(sgemm_handle_t handle) {
+  if (handle->context != fake_sgemm()->context) {
+    return SGEMM_STATUS_NOT_INITIALIZED;
+  }
   --fake_sgemm()->handles;
   live_handles.erase(handle);
   delete handle;

@@ -27,7 +27,7 @@ struct FakeSgemm : FakeSettings {
   double cublas_us = 20;
   size_t workspace_bytes = 2'500'000;
   int device = 0;
-  int context = 0;                    ///< another one after a reset of the device: handles of before are refused
+  int context = 0;                    ///< the current one: handles of another, as of before a reset, are refused
   int repeatable_by_environment = 0;  ///< what a handle says that was told nothing else
   int fails_in_batches = 0;           ///< after their first product
   int products_without_memory = 0;    ///< of the next ones. They are for cuBLAS to compute.

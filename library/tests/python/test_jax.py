@@ -222,9 +222,10 @@ def test_disable_gives_products_back(fake):
         assert fake.products == calls + 1
 
 
-def test_handles_of_before_a_reset_of_the_device_are_not_taken_again(fake):
+def test_each_context_keeps_its_handle(fake):
     a, b = numbers(4, 4), numbers(4, 4)
-    for context in (0, 1, 1):
+    handles = fake.handles
+    for context in (71, 72) * 3:
         fake.context = context
         np.testing.assert_array_equal(sgemm.jax.matmul(a, b), a @ b)
-    assert fake.products == 3
+    assert (fake.products, fake.handles - handles) == (6, 2)
