@@ -338,11 +338,7 @@ FileVerdict judge(const JudgeRun& run, const FileTerm& term) {
   FileVerdict verdict;
   try {
     const UserFile file = read_user_file(term, user.launch, Target::for_gpu, user.compile);
-    try {
-      device_wrapper_of(file);
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}; --kernel {} times it for its owner", error.what(), name));
-    }
+    device_wrapper_of(file);  // throws where it launches by host code
     verdict = FileTrials(run, name, file).run();
     verdict.hash = file.hash;
   } catch (const UsageError& error) {

@@ -106,7 +106,7 @@ def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
     for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
         assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
         assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
-        assert f"--kernel {cheat.path} times it for its owner" in verdict["reason"]
+        assert f"--kernel {cheat.path} alone times it for its owner" in verdict["reason"]
         assert verdict["cases"] == []
 
 
