@@ -1,5 +1,7 @@
 #include "base/kept_program.hpp"
 
+#include "base/confinement.hpp"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +17,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <system_error>
 
@@ -111,7 +114,27 @@ bool reap(pid_t child, bool& ended, int& state) {
   return one == 0;
 }
 
+/// Above errors: of those that kept a program from being confined.
+constexpr int NOT_CONFINED = 1 << 16;
+
 void tell(int socket, int number) { send(socket, &number, sizeof(number), MSG_NOSIGNAL); }
+
+/// Starts the program in a process that confines it, which tells whether it started and how it ended. Returns that
+/// process.
+pid_t spawn_confined(const ProgramStart& start, const sigset_t& mask, int socket) {
+  int error = 0;
+  pid_t program = 0;
+  const pid_t child = fork_confined(start.confined_to, error);
+  if (child != 0) {
+    return child;
+  }
+  error = error != 0 ? NOT_CONFINED + error : spawn(start, mask, program);
+  tell(socket, error);
+  if (error == 0) {
+    tell(socket, wait_confined(program));
+  }
+  _exit(0);
+}
 
 /// The keeper. Orphans of its descendants become its children, one after the other, until none is left.
 [[noreturn]] void keep(const ProgramStart& start, int socket) {
@@ -125,9 +148,14 @@ void tell(int socket, int number) { send(socket, &number, sizeof(number), MSG_NO
   sigaction(SIGCHLD, &action, nullptr);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_t child = 0;
-  const int error = spawn(start, before, child);
-  tell(socket, error);
-  if (error != 0) {
+  if (start.confined_to.empty()) {
+    const int error = spawn(start, before, child);
+    tell(socket, error);
+    if (error != 0) {
+      _exit(0);
+    }
+  } else if ((child = spawn_confined(start, before, socket)) < 0) {
+    tell(socket, NOT_CONFINED + errno);
     _exit(0);
   }
   close_all_but(socket);
@@ -203,6 +231,9 @@ KeptProgram::KeptProgram(const ProgramStart& start) {
   if (keeper_ < 0 || error != 0) {
     keeper_ = std::max(keeper_, 0);
     end();
+    if (error >= NOT_CONFINED) {
+      throw CanNotConfine(std::strerror(error - NOT_CONFINED));
+    }
     throw std::system_error(error, std::generic_category(), start.program);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,13 @@ struct ProgramStart {
   std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
   std::vector<std::pair<int, int>> descriptors;    ///< of this process, and the numbers that they have there
   std::vector<std::filesystem::path> left_behind;  ///< files and folders to remove where it does not end by itself
+  std::filesystem::path confined_to;               ///< where it is not empty: fork_confined()
+};
+
+/// Thrown where a program is not started, because nothing would have confined it.
+class CanNotConfine : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 /// A program with a keeper: a process that waits for the program's end, or for that of this process, and then ends all
@@ -30,7 +38,7 @@ class KeptProgram {
  public:
   /// No program.
   KeptProgram() = default;
-  /// Throws std::system_error where it does not start.
+  /// Throws std::system_error where it does not start, CanNotConfine where the system does not let it be confined.
   explicit KeptProgram(const ProgramStart& start);
   KeptProgram(KeptProgram&& other) noexcept { *this = std::move(other); }
   KeptProgram& operator=(KeptProgram&& other) noexcept;

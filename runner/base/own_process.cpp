@@ -39,7 +39,7 @@ void tell_of_exit(int status, void*) {
 
 }  // namespace
 
-OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* variable, bool silent) {
+OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* variable, Trust trust) {
   std::array<int, 2> connection{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
     throw std::system_error(errno, std::generic_category(), "socketpair");
@@ -48,13 +48,22 @@ OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* va
   const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
   close(connection[1]);
   connection_ = LineConnection(connection[0]);
-  const int nobody = silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+  const int nobody = trust != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+  ProgramStart start{"/proc/self/exe",
+                     arguments,
+                     {fmt::format("{}={}", variable, CONNECTION)},
+                     {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                     {},
+                     {}};
   try {
-    program_ = KeptProgram({"/proc/self/exe",
-                            arguments,
-                            {fmt::format("{}={}", variable, CONNECTION)},
-                            {{silent ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
-                            {}});
+    if (trust == Trust::confined) {
+      folder_ = std::make_unique<TemporaryFolder>();
+      start.confined_to = folder_->path();
+      start.left_behind = {folder_->path()};
+      start.variables.push_back(fmt::format("TMPDIR={}", folder_->path().string()));
+      start.descriptors.emplace_back(nobody, STDERR_FILENO);
+    }
+    program_ = KeptProgram(start);
   } catch (...) {
     close(theirs);
     close(nobody);

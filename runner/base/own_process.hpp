@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/kept_program.hpp"
+#include "base/program.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,18 +36,22 @@ class LineConnection {
 };
 
 /// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
-/// but its standard error, which its standard output goes to as well, unless it is `silent`: what kernels print is no
-/// result.
+/// but its standard error, which its standard output goes to as well: what kernels print is no result.
 class OwnProcess {
  public:
+  /// `silent` ones have no standard output, `confined` ones no standard error either, and fork_confined() confines
+  /// them.
+  enum class Trust { full, silent, confined };
+
   /// No process.
   OwnProcess() = default;
-  /// `variable` of the environment tells the process that it is one. Throws std::system_error where it does not start.
-  OwnProcess(const std::vector<std::string>& arguments, const char* variable, bool silent);
+  /// `variable` of the environment tells the process that it is one. Throws what KeptProgram throws.
+  OwnProcess(const std::vector<std::string>& arguments, const char* variable, Trust trust);
   ~OwnProcess() { end(); }
   OwnProcess(const OwnProcess&) = delete;
   /// Ends the process before, once the other one runs.
   OwnProcess& operator=(OwnProcess&& other) noexcept {
+    std::swap(folder_, other.folder_);
     std::swap(program_, other.program_);
     std::swap(connection_, other.connection_);
     return *this;
@@ -59,6 +65,7 @@ class OwnProcess {
   int end();
 
  private:
+  std::unique_ptr<TemporaryFolder> folder_;  ///< of a confined one, which sees another in its place
   KeptProgram program_;
   LineConnection connection_;
 };

@@ -68,7 +68,8 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
                            words,
                            limits.variables,
                            {{pipe[1], STDOUT_FILENO}, {pipe[1], STDERR_FILENO}},
-                           limits.left_behind});
+                           limits.left_behind,
+                           {}});
   } catch (...) {
     close(pipe[0]);
     close(pipe[1]);

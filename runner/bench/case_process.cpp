@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <regex>
@@ -36,6 +37,9 @@ constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 /// A process has at least so long for reading all files of users, which is no case.
 constexpr double SECONDS_TO_START = 60.0;
 
+/// Bytes that no record has: a stranger's process may send without end.
+constexpr std::size_t LONGEST_MESSAGE = std::size_t{1} << 26U;
+
 /// The reason of cases that a stop has ended.
 constexpr const char* INTERRUPTED = "interrupted";
 
@@ -48,21 +52,24 @@ constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names 
 }  // namespace
 
 CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
-                         bool silent, StopToken stop)
+                         OwnProcess::Trust trust, StopToken stop)
     : arguments_(std::move(arguments)),
       seconds_per_case_(seconds_per_case),
       checkable_(checkable),
-      silent_(silent),
+      trust_(trust),
       stop_(stop) {
   start();
 }
 
 void CaseProcess::start() {
-  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, silent_);
+  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
   try {
     const Json hello =
         receive(seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt);
     hello.at("gpu_error").get_to(gpu_error_);
+    if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
+      throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
+    }
     gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"), hello.at("resolution_us")};
   } catch (const CaseStopped& stopped) {
     throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
@@ -79,6 +86,11 @@ Json CaseProcess::receive(std::optional<double> seconds, bool checkable) {
     if (!process_.connection().receive()) {
       const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
       throw CaseStopped(stopped ? Outcome::skipped : Outcome::failed, stopped ? INTERRUPTED : how);
+    }
+    if (process_.connection().pending() > LONGEST_MESSAGE) {
+      process_.signal(SIGKILL);
+      process_.end();
+      throw CaseStopped(Outcome::failed, "its process sends what is no record");
     }
     const Clock::time_point now = Clock::now();
     if (stop_.requested() && !stopped) {
@@ -141,6 +153,8 @@ Record CaseProcess::run_as(const Case& item, std::size_t reading, const Observer
     record.stop(stopped.outcome(), undefined.empty() ? why
                                                      : fmt::format("it calls {}, which is declared and not defined{}",
                                                                    undefined, NOWHERE_DEFINED));
+  } catch (const CanNotConfine& error) {
+    record.stop(Outcome::skipped, error.what());  // which is no fault of the file
   } catch (const std::exception& error) {
     record.stop(Outcome::failed, error.what());
     process_.end();

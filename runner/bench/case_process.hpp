@@ -22,9 +22,9 @@ class CaseProcess final : public Runner {
  public:
   /// `arguments` are this program's own. A case may take so many seconds; nothing for as long as it likes. Once `stop`
   /// is requested, the case under way has a moment to end by itself. `checkable` says whether --check, which was not
-  /// asked for, could tell more of a file's kernel that crashes. What kernels of a `silent` process print is lost.
-  CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable, bool silent,
-              StopToken stop);
+  /// asked for, could tell more of a file's kernel that crashes.
+  CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
+              OwnProcess::Trust trust, StopToken stop);
 
   Record run(const Case& item, const Observer& observer) override;
   const std::string& gpu_error() const override { return gpu_error_; }
@@ -44,7 +44,7 @@ class CaseProcess final : public Runner {
   const std::vector<std::string> arguments_;
   const std::optional<double> seconds_per_case_;
   const bool checkable_;
-  const bool silent_;
+  const OwnProcess::Trust trust_;
   const StopToken stop_;
   OwnProcess process_;
   std::string gpu_error_;

@@ -171,7 +171,11 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
     seconds = 2.0 * time_for_replies(*seconds).count();
   }
   const bool checkable = !device && !options.protocol.check && can_compile_checks();
-  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, run.silent, StopToken(interrupted));
+  // On a GPU a stranger's file is device code alone; the executor runs all of it.
+  const OwnProcess::Trust trust = !run.judged ? OwnProcess::Trust::full
+                                  : device    ? OwnProcess::Trust::silent
+                                              : OwnProcess::Trust::confined;
+  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, trust, StopToken(interrupted));
 }
 
 }  // namespace sgemm

@@ -78,7 +78,7 @@ struct Run {
   BenchMaker several_gpus;
   bool ranks_are_processes = false;  ///< that mpirun or srun started
   const Kernel* added = nullptr;     ///< a baseline that nobody named: a run with its times alone has measured nothing
-  bool silent = false;               ///< what kernels of files print could pass for the judge's words
+  bool judged = false;               ///< files are strangers': what they print could pass for the judge's words
 };
 
 /// The runner of a run's cases in this process.

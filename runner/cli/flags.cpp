@@ -41,6 +41,14 @@ std::string gpu_ids() {
 using Modes = std::vector<Mode>;
 using Text = const std::string&;
 
+std::string parse_secret(Text text) {
+  try {
+    return Secret::parse(text).text();
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--secret: {}", error.what()));
+  }
+}
+
 // The first mode is the one that is recommended where a flag lacks its mode.
 const Modes ALL;
 const Modes RUN_KERNELS{Mode::measure, Mode::sustain, Mode::accuracy, Mode::count, Mode::profile};
@@ -79,7 +87,7 @@ FlagGroup what_to_measure(Options& options) {
                   "--seed", text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
             }},
            {"--secret", "HEX", "of the operands of samples, to repeat a case [drawn for each case]", TIMED,
-            [&](Text text) { protocol.secret = Secret::parse(text).text(); }}}};
+            [&](Text text) { protocol.secret = parse_secret(text); }}}};
 }
 
 FlagGroup of_files(Options& options) {

@@ -8,6 +8,7 @@
 #include "user/user_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -165,7 +167,9 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
     for (const Flag& flag : group.flags) {
       const std::vector<Mode>& modes = flag.modes;
       if (app.count(flag.name) > 0 && !modes.empty() && std::ranges::find(modes, mode) == modes.end()) {
-        throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", flag.name, flag_of(modes.front()))
+        std::vector<std::string_view> flags;
+        std::ranges::transform(modes, std::back_inserter(flags), flag_of);
+        throw UsageError(mode == Mode::measure ? fmt::format("{} needs {}", flag.name, fmt::join(flags, " or "))
                                                : fmt::format("{} has no effect with {}", flag.name, flag_of(mode)));
       }
     }

@@ -63,7 +63,13 @@ bool is_writable_folder(const fs::path& folder) {
   return !error && access(folder.c_str(), W_OK) == 0;
 }
 
+/// Names a folder that need not be writable.
+constexpr const char* CACHE_VARIABLE = "SGEMM_COMPILED_FILES";
+
 fs::path cache_folder() {
+  if (const char* const shared = std::getenv(CACHE_VARIABLE)) {
+    return shared;
+  }
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
   const fs::path below_home = home == nullptr ? fs::path() : fs::path(home) / ".cache";
@@ -348,6 +354,8 @@ simt::Source read_code(const std::string& path, const std::string& text, Target 
     throw;
   }
 }
+
+void share_cache() { setenv(CACHE_VARIABLE, cache_folder().c_str(), 1); }
 
 void require_compiler(Target target) { compiler_for(target); }
 

@@ -29,4 +29,7 @@ void require_compiler(Target target);
 /// needs what the target lacks, and where there is no compiler; CaseStopped where the run is interrupted.
 CompiledFile compile(const UserFile& file, Target target, const CompileOptions& options);
 
+/// Processes that this one starts have its cache: those that can write nowhere find there what this one has compiled.
+void share_cache();
+
 }  // namespace sgemm

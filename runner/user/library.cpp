@@ -1,5 +1,6 @@
 #include "user/library.hpp"
 
+#include "base/program.hpp"
 #include "problem/batch.hpp"
 
 #include <cxxabi.h>
@@ -7,9 +8,11 @@
 
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -30,17 +33,23 @@ std::size_t checked_bytes(long long bytes) {
 }
 
 std::string undefined_function(const std::filesystem::path& path) {
-  constexpr std::string_view BEFORE = "undefined symbol: ";
-  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) {
-    return "";
+  std::istringstream lines;
+  try {
+    lines.str(run_program({"nm", "-D", "-p", "--undefined-only", "--", path.string()}).output);
+  } catch (const std::system_error&) {
+    return "";  // binutils are missing, which lie beside every compiler
   }
-  const std::string error = dlerror();
-  const std::size_t at = error.find(BEFORE);
-  const std::string symbol = at == std::string::npos ? "" : error.substr(at + BEFORE.size());
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return name != nullptr ? name.get() : symbol;
+  for (std::string type, symbol; lines >> type >> symbol;) {
+    const bool of_libraries = symbol.find('@') != std::string::npos;  // by which it was linked: they have it
+    if (type != "U" || of_libraries || dlsym(RTLD_DEFAULT, symbol.c_str()) != nullptr) {
+      continue;
+    }
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> name(
+        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+    return name != nullptr ? name.get() : symbol;
+  }
+  return "";
 }
 
 UserLibrary::UserLibrary(const std::filesystem::path& path) {

@@ -55,7 +55,7 @@ class UserLibrary final : public UserCode {
 };
 
 /// The first function that a file's library calls and nothing defines, as a person writes it; empty where there is
-/// none.
+/// none. The library is read, and not loaded: that would run code of the file here.
 std::string undefined_function(const std::filesystem::path& path);
 
 /// Loads the code for GPUs of a user's file, a cubin, for the current device. Nothing of the file's host code is in it.

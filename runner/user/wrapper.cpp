@@ -473,8 +473,8 @@ std::string device_wrapper_of(const UserFile& file) {
   const PlanKernels plans(file);
   if (!plans.any()) {
     throw UsageError(
-        fmt::format("{} launches by host code of its own ({}), and the code for GPUs is taken alone: give it a line "
-                    "'// launch: kernel<<<grid, block>>>(M, N, K, ...)'",
+        fmt::format("{0} launches by host code of its own ({1}), and the code for GPUs is taken alone: give it a line "
+                    "'// launch: kernel<<<grid, block>>>(M, N, K, ...)'; --kernel {0} alone times it for its owner",
                     file.path, file.launch.statement.text));
   }
   return plans.with(file.launch.requirement, file.launch.workspace);

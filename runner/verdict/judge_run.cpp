@@ -1,6 +1,7 @@
 
 #include "base/build_info.hpp"
 #include "base/interrupt.hpp"
+#include "base/outcome.hpp"
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
@@ -76,7 +77,9 @@ class FileTrials {
 
   FileVerdict run() {
     find_grain();
-    check();
+    if (right_so_far()) {
+      check();
+    }
     if (right_so_far()) {
       try_operands();
     }
@@ -139,9 +142,12 @@ class FileTrials {
   /// Where GPU kernels run, for the purposes that are for both.
   Words place() const { return run_.on_gpu() ? Words{} : Words{"--device", "cpu"}; }
 
+  /// Nor does a file that can not be run, where checks are not the cause, come further in another trial.
   bool right_so_far() const {
-    const Decision decision = verdict_of(findings_).decision;
-    return decision != Decision::refused && !interrupted();
+    const bool ran = std::ranges::all_of(findings_.trials, [](const FileTrial& trial) {
+      return trial.failure.empty() || trial.purpose == Purpose::check;
+    });
+    return ran && verdict_of(findings_).decision != Decision::refused && !interrupted();
   }
 
   /// Of a file that does not take all sizes: by trying, from what is hardest to foresee to the roundest sizes.
@@ -447,7 +453,7 @@ std::vector<std::string> judged_files(std::string_view expression) {
 }
 
 Json verdicts_document(const Options& options, const DeviceQuery& device, const std::vector<Size>& asked,
-                       const Secret& secret, const std::vector<FileVerdict>& verdicts) {
+                       const std::optional<Secret>& secret, const std::vector<FileVerdict>& verdicts) {
   Json context = describe_environment(options.argv, options.protocol, device, {});
   context.erase("schema_version");  // of results
   context.erase("protocol");        // each trial has its own
@@ -455,7 +461,9 @@ Json verdicts_document(const Options& options, const DeviceQuery& device, const 
   json["verdicts_version"] = VERDICTS_VERSION;
   json["context"] = std::move(context);
   json["sizes"] = words(asked, ",");
-  json["secret"] = secret.text();
+  if (secret) {
+    json["secret"] = secret->text();
+  }
   json["interrupted"] = interrupted();
   json["verdicts"] = Json::array();
   for (const FileVerdict& verdict : verdicts) {
@@ -468,6 +476,7 @@ ExitStatus run_judge(const Options& options) {
   const std::vector<std::string> files = judged_files(options.kernels);
   const DeviceQuery device = device_of(options);
   require_compiler(device.device ? Target::for_gpu : Target::for_executor);
+  share_cache();
   const bool to_stdout = options.json == "-";
   std::optional<OutputFile> file;
   if (options.json && !to_stdout) {
@@ -489,25 +498,30 @@ ExitStatus run_judge(const Options& options) {
     }
   }
   std::vector<FileVerdict> verdicts;
-  const auto document = [&] {
-    return dump_json(verdicts_document(options, device, run.asked, run.secret, verdicts), 1) + "\n";
+  const auto document = [&](const std::optional<Secret>& told) {
+    return dump_json(verdicts_document(options, device, run.asked, told, verdicts), 1) + "\n";
   };
-  for (const std::string& each : files) {
+  const auto judge_all_of = [&](const std::string& each) {
     for (const FileTerm& term :
          single_functions(parse_file_term(each), options.user.launch, Target::for_gpu, options.user.compile)) {
-      if (interrupted()) {
-        break;
-      }
       verdicts.push_back(judge(run, term));
       run.progress("");
       print(out, verdicts.back());
       if (file) {
-        file->write(document());
+        file->write(document({}));  // whoever reads it now must not know what the next file is tried with
       }
+      StopToken(interrupted).check();
     }
+  };
+  try {
+    std::ranges::for_each(files, judge_all_of);
+  } catch (const CaseStopped&) {  // the run is interrupted, and so may be a compiler
+  }
+  if (file) {
+    file->write(document(run.secret));
   }
   if (to_stdout) {
-    std::cout << document();
+    std::cout << document(run.secret);
   }
   return status_of(verdicts);
 }

@@ -1,5 +1,7 @@
 #include "verdict/verdict.hpp"
 
+#include "base/kept_program.hpp"
+#include "base/usage_error.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
@@ -61,6 +63,13 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   return records;
 }
 
+/// Of a compiler's messages.
+std::string first_error(const std::string& messages) {
+  const std::size_t at = messages.find("error: ");
+  const std::size_t begin = at == std::string::npos ? at : messages.rfind('\n', at) + 1;
+  return at == std::string::npos ? "" : messages.substr(begin, messages.find('\n', at) - begin);
+}
+
 }  // namespace
 
 std::string_view to_string(Purpose purpose) {
@@ -74,6 +83,12 @@ FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool
   const auto begin = std::chrono::steady_clock::now();
   try {
     trial.records = records_of(purpose, words, until_supported, observer);
+  } catch (const CanNotConfine& error) {
+    trial.failure = fmt::format("this system does not let the judge confine the file's host code (user namespaces): {}",
+                                error.what());
+  } catch (const UsageError& error) {
+    const std::string first = first_error(error.details());
+    trial.failure = first.empty() ? error.what() : fmt::format("{}: {}", error.what(), first);
   } catch (const std::exception& error) {
     trial.failure = error.what();
   }

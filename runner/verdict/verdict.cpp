@@ -118,6 +118,17 @@ void decide(const Findings& findings, FileVerdict& verdict) {
   end(verdict, Decision::undecided, Outcome::skipped, reason);
 }
 
+/// Trials that there were not, unless the verdict's reason tells it.
+void note_failures(FileVerdict& verdict) {
+  for (const FileTrial& trial : verdict.trials) {
+    if (!trial.failure.empty() && trial.failure != verdict.reason) {
+      const bool check = trial.purpose == Purpose::check;
+      const std::string what = check ? "not checked" : fmt::format("no trial of {}", to_string(trial.purpose));
+      verdict.notes.push_back(fmt::format("{}: {}", what, trial.failure));
+    }
+  }
+}
+
 /// Kinds of operands on which a kernel is not what FP32 is.
 void note_weaknesses(FileVerdict& verdict) {
   std::vector<std::string_view> kinds;
@@ -263,11 +274,9 @@ FileVerdict verdict_of(const Findings& findings) {
       const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
       verdict.cases.push_back({trial.purpose, hidden, record});
     }
-    if (!trial.failure.empty()) {
-      verdict.notes.push_back(fmt::format("no trial of {}: {}", to_string(trial.purpose), trial.failure));
-    }
   }
   decide(findings, verdict);
+  note_failures(verdict);
   note_weaknesses(verdict);
   if (verdict.decision == Decision::accepted) {
     verdict.ratio = ratio_of(verdict.timed());

@@ -102,9 +102,9 @@ nlohmann::ordered_json to_json(const FileVerdict& verdict);
 /// in alphabetical order. Throws UsageError for a file or folder that is not there, and for a folder without any.
 std::vector<std::string> judged_files(std::string_view expression);
 
-/// The file of verdicts that --json writes (verdicts.schema.json).
+/// The file of verdicts that --json writes (verdicts.schema.json), without a secret while the run is under way.
 nlohmann::ordered_json verdicts_document(const Options& options, const DeviceQuery& device,
-                                         const std::vector<Size>& asked, const Secret& secret,
+                                         const std::vector<Size>& asked, const std::optional<Secret>& secret,
                                          const std::vector<FileVerdict>& verdicts);
 
 /// Runs the program with --judge: tries each file, prints a verdict for each and, with --json, writes them all.

@@ -11,10 +11,9 @@ AGAIN = ("SHA-256", "runs it again")
 
 
 def again(document: dict, verdict: dict) -> str:
-    """The command that judges a file once more, with the same hidden cases."""
-    return shlex.join(
-        ["runner", "--judge", verdict["file"], "--sizes", document["sizes"], "--secret", document["secret"]]
-    )
+    """The command that judges a file once more, with the same hidden cases where they are told."""
+    secret = ["--secret", document["secret"]] if "secret" in document else []  # else the run is not over
+    return shlex.join(["runner", "--judge", verdict["file"], "--sizes", document["sizes"], *secret])
 
 
 def speed_text(speed: dict) -> str:

@@ -109,15 +109,19 @@ def count_of_cases(path: Path) -> int:
     return len(json.loads(text)["benchmarks"]) if text else -1
 
 
-def processor_seconds(session: int) -> float:
-    """What the processes of a session have taken, those left out that have ended."""
-    ticks = 0
+def processor_seconds(first: int) -> float:
+    """What a process and those that it has started have taken, those left out that have ended."""
+    found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()  # from the state on: man proc
-            if int(fields[3]) == session:
-                ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+            found[int(path.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+
+    def ticks(process: int) -> int:
+        own = found[process][1] if process in found else 0
+        return own + sum(ticks(each) for each, (parent, _) in found.items() if parent == process)
+
+    return ticks(first) / os.sysconf("SC_CLK_TCK")
 
 
 def catches(process: int, number: signal.Signals) -> bool:

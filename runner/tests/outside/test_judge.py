@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -104,6 +106,7 @@ def test_files_that_launch_by_host_code_are_refused_before_they_are_compiled():
     for cheat, verdict in zip(BY_HOST_CODE, judged, strict=True):
         assert (verdict["verdict"], cheat.verdicts) == ("refused", ["refused"])
         assert "launches by host code of its own" in verdict["reason"], verdict["reason"]
+        assert f"--kernel {cheat.path} alone times it for its owner" in verdict["reason"]
         assert verdict["cases"] == []
 
 
@@ -156,6 +159,115 @@ def test_what_kernels_print_is_not_shown():
     assert "accepted" not in done.stdout
 
 
+HARMFUL = r"""
+#ifndef __CUDACC_VER_BUILD__
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+static int harm = 0;
+
+static void attack_judge(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/cmdline", std::ios::binary);
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  if (words.find("--judge") == std::string::npos || words.find("FOLDER") == std::string::npos) return;
+  harm |= open(("/proc/" + process + "/mem").c_str(), O_RDWR) >= 0 ? 2 : 0;
+  // The first process of those that are confined has the judge's words, and its mercy is no harm.
+  harm |= process != "1" && kill(std::stoi(process), KILL) == 0 ? 4 : 0;
+}
+
+static struct Harmful {
+  Harmful() {
+    harm |= open("FOLDER/beside", O_CREAT | O_WRONLY, 0600) >= 0 ? 1 : 0;
+    harm |= kill(-1, 0) == 0 ? 8 : 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name[0] >= '1' && name[0] <= '9') attack_judge(name);
+    }
+    sockaddr_un address{AF_UNIX, "FOLDER/door"};
+    const int connection = socket(AF_UNIX, SOCK_STREAM, 0);
+    harm |= connect(connection, (sockaddr*)&address, sizeof(address)) == 0 ? 16 : 0;
+    fprintf(stderr, "accepted\n");
+    if (harm != 0) _exit(harm);
+  }
+} harmful;
+
+static void in_the_kernel() { system("touch FOLDER/by_the_kernel"); }
+#else
+static __device__ void in_the_kernel() {}
+#endif
+"""
+
+
+def harmful(kill: str = "SIGKILL") -> Path:
+    """A right kernel, unless what its host code tries has an effect."""
+    folder = Path("strange").absolute()
+    text = HARMFUL.replace("FOLDER", str(folder)).replace("KILL", kill)
+    text += RIGHT.replace("float sum", "if (row + column == 0) in_the_kernel(); float sum")
+    return written(folder / "harmful.cu", text)
+
+
+def test_host_code_of_a_strangers_file_has_no_effect():
+    file = harmful()
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(file.parent / "door"))
+        door.listen()
+        done = judge(file, "--json", "verdicts.json")
+    [verdict] = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["verdicts"]
+    assert (verdict["verdict"], verdict["outcome"]) == ("undecided", "executed"), verdict["reason"]
+    assert (done.returncode, done.stderr) == (3, "")
+    assert verdict["notes"] == []
+    assert sorted(path.name for path in file.parent.iterdir()) == ["door", "harmful.cu"]
+    assert list(Path().glob("sgemm-*")) == []  # no folder is left behind
+
+
+def test_where_nothing_can_be_confined_no_host_code_runs():
+    command = f"echo 0 > /proc/sys/user/max_user_namespaces && exec {RUNNER} --judge {harmful('0')} --device cpu"
+    if subprocess.run(["unshare", "-Ur", "sh", "-c", command.partition(" && ")[0]], check=False).returncode != 0:
+        pytest.skip("this system does not let a test forbid user namespaces")
+    words = ["unshare", "-Ur", "sh", "-c", f"{command} --json verdicts.json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=False)
+    [verdict] = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["verdicts"]
+    assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
+    why = "this system does not let the judge confine the file's host code (user namespaces)"
+    assert why in verdict["reason"]
+    assert verdict["cases"] == []
+    assert " ".join(done.stdout.split()).count(why) == 1
+    assert [path.name for path in Path("strange").iterdir()] == ["harmful.cu"]
+
+
+def test_the_runner_itself_loads_no_file_of_a_stranger():
+    folder = Path("strange").absolute()
+    # The case's process ends with its parent, and the runner does not.
+    code = f"""
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <fstream>
+struct Ends {{
+  Ends() {{
+    int with_parent = 0;
+    prctl(PR_GET_PDEATHSIG, &with_parent);
+    if (with_parent != 0) _exit(127);
+    std::ofstream("{folder}/in_the_runner") << 1;
+  }}
+}} ends;
+"""
+    file = written(folder / "ends.cu", code + RIGHT)
+    status, [verdict] = verdicts(file)
+    assert (status, verdict["outcome"]) == (4, "failed")
+    words = [RUNNER, "--kernel", file, "--device", "cpu", "--sizes", "20"]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 1
+    assert [path.name for path in folder.iterdir()] == ["ends.cu"]
+
+
 def test_a_folder_has_a_verdict_for_each_file():
     written("many/b.cu", RIGHT)
     written("many/a.cu", RIGHT.replace("k < K", "k < K - 1"))
@@ -175,7 +287,10 @@ def test_a_folder_has_a_verdict_for_each_file():
     assert [line.split()[0] for line in done.stdout.splitlines() if line[0] != " "] == [
         word for word, _ in found.values()
     ]
-    assert "does not compile" in document["verdicts"][2]["reason"]
+    broken = document["verdicts"][2]
+    assert re.match(r"many/broken.cu does not compile for the CPU: many/broken.cu:2:\d+: error: ", broken["reason"])
+    assert (broken["notes"], broken["cases"]) == ([], [])
+    assert " ".join(done.stdout.split()).count("does not compile") == 1
 
 
 @pytest.mark.parametrize(
@@ -183,7 +298,7 @@ def test_a_folder_has_a_verdict_for_each_file():
     [
         (["no/such.cu"], "--judge: there is no file or folder 'no/such.cu'"),
         (["mine.cu", "--sizes", "0"], "0 is not between 1 and"),
-        (["mine.cu", "--secret", "x"], "a secret has 32 hexadecimal digits"),
+        (["mine.cu", "--secret", "x"], "--secret: a secret has 32 hexadecimal digits"),
         (["mine.cu", "--json", "no/such/folder.json"], "no/such/folder.json"),
     ],
 )
@@ -194,6 +309,20 @@ def test_bad_usage_is_told_in_a_line(arguments, message):
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_the_secret_is_told_when_the_run_is_over():
+    written("many/a.cu", "int x;\n")
+    written("many/b.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
+    command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "verdicts.json"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        wait_until(lambda: Path("verdicts.json").exists() and Path("verdicts.json").stat().st_size > 0, process)
+        document = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
+        process.send_signal(signal.SIGINT)
+    assert [verdict["file"] for verdict in document["verdicts"]] == ["many/a.cu"]
+    assert "secret" not in document
+    assert schema_errors(SCHEMA, document) == []
+    assert "secret" in json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
 
 
 def test_an_interrupted_run_says_so():
