@@ -29,6 +29,8 @@ class LineConnection {
   bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50));
   /// The first line that has arrived and was not taken yet, or nothing.
   std::optional<std::string> take();
+  /// Bytes that have arrived and were not taken.
+  std::size_t pending() const { return received_.size(); }
 
  private:
   int socket_;
