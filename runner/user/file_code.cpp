@@ -219,14 +219,20 @@ std::string Code::kernels_elsewhere() const {
   return kernel == functions_.end() ? "" : fmt::format("; {}, which it includes, has kernels", kernel->file);
 }
 
-std::string Code::configuration_of(const simt::Function& kernel) const {
+/// The grid and the block, which may be known, of a kernel that computes an element a thread, or with question marks
+/// those of another.
+std::string Code::configuration_of(const simt::Function& kernel, const std::string& block) const {
   const std::string body = body_of(kernel);
   const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
+  static const std::regex SIDES(R"(dim3\s*[({](.*)[)}])");
+  const Words in_brackets = all_matches(block, SIDES);
+  const Words own = block.empty() ? Words() : simt::split_arguments(in_brackets.empty() ? block : in_brackets.front());
   if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
-    return "ceil_div(M * N, 256), 256";
+    return fmt::format("ceil_div(M * N, {0}), {0}", own.size() == 1 ? own.front() : "256");
   }
+  const std::string unknown = "?grid, " + (block.empty() ? "?block" : block);
   if (asks_for(";") && !asks_for(R"(threadIdx\s*\.\s*y)")) {
-    return "?grid, ?block";
+    return unknown;
   }
   Words sides;
   bool rows_along_x = false;  // int row = blockIdx.x * 16 + threadIdx.x; if (row < M ...)
@@ -236,19 +242,28 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
     const auto is_m = [](const std::string& name) { return meaning_of(name, Names::sizes) == "M"; };
     rows_along_x |= is_m(variable) || std::ranges::any_of(bounds, is_m);
   }
+  const auto number_of = [&](const std::string& pattern) {
+    const Words found = all_matches(body, std::regex(pattern));
+    const std::string name = found.empty() ? "?" : found.front();
+    return std::isdigit(name.front()) != 0 || constants_.contains(name) ? name : "";
+  };
   for (const char* const axis : {"x", "y"}) {
-    std::smatch side;
-    const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{}\s*\*\s*(\w+))", axis));
-    const std::string name = std::regex_search(body, side, tile) ? side.str(1) : "?";
-    sides.push_back(std::isdigit(name.front()) != 0 || constants_.contains(name) ? name : "");
+    sides.push_back(number_of(fmt::format(R"(blockIdx\s*\.\s*{}\s*\*\s*(\w+))", axis)));
   }
   if (asks_for("blockIdx") && !asks_for(R"(blockDim\s*\.\s*y)") && kernel.template_parameters.size() != 1 &&
       sides == Words{"", ""}) {
-    return "?grid, ?block";
+    return unknown;
   }
-  std::ranges::replace(sides, std::string(), std::string("32"));
-  return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), dim3({0}, {1})", sides[0], sides[1],
-                     rows_along_x ? "M" : "N", rows_along_x ? "N" : "M");
+  const std::string tile = number_of(R"(__shared__[^;]*?\[\s*(\w+)\s*\]\s*\[\s*\1\s*(?:\+\s*1\s*)?\])");
+  for (std::size_t axis = 0; axis < sides.size(); ++axis) {
+    sides[axis] = !sides[axis].empty() ? sides[axis]
+                  : own.size() > axis  ? own[axis]
+                  : !own.empty()       ? "1"
+                  : !tile.empty()      ? tile
+                                       : "32";
+  }
+  return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), {4}", sides[0], sides[1], rows_along_x ? "M" : "N",
+                     rows_along_x ? "N" : "M", block.empty() ? fmt::format("dim3({}, {})", sides[0], sides[1]) : block);
 }
 
 /// The kernel of a function's first launch, or null.
@@ -328,9 +343,12 @@ Extents Code::extents_of(const simt::Function& function) const {
           distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
 }
 
-Words Code::own_launch(const simt::Function& kernel) const {
+/// The kernel with its template arguments, the grid, the block and what else the file's own launch of it configures, in
+/// words of a launch line, and empty where they depend on more than the problem's extents. The kernel is passed
+/// `values`.
+Words Code::own_launch(const simt::Function& kernel, const Words& values) const {
   const std::regex launch(
-      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", shortened(base_name(kernel.name))));
+      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     std::smatch match;
@@ -350,18 +368,50 @@ Words Code::own_launch(const simt::Function& kernel) const {
       part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
     }
     static const std::regex OF_C(R"(\b[MN]\b)");
-    return contains(parts, "") || parts.size() < 3 || !std::regex_search(parts[1], OF_C) ? Words() : parts;
+    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
+    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
+    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
+    return parts;
   }
   return {};
+    std::map<std::string, std::set<std::string>> passed;  // and the extents that it is passed for
+    const Words arguments = simt::split_arguments(match.str(3));
+    for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
+      if (values[i] == "M" || values[i] == "N" || values[i] == "K") {
+        passed[arguments[i]].insert(values[i]);
+      }
+    }
+    std::erase_if(passed, [](const auto& one) { return one.second.size() > 1; });
+    for (const auto& [argument, extent] : passed) {
+      extents[argument] = *extent.begin();
+    }
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
+    parts.resize(std::max(parts.size(), std::size_t{3}));
+    for (const auto& [argument, extent] : passed) {  // or a number, as macros are
+      const std::regex number(std::regex_match(argument, std::regex(R"(\d+)")) ? "\\b" + argument + "\\b" : "(?!)");
+      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, *extent.begin());
+    }
   simt::Function instance = in_single_precision(with_plain_types(function));
   std::vector<simt::Parameter>& parameters = instance.parameters;
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
     const std::string meaning = meaning_of(parameter.name, Names::sizes);
     return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
+std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
+  Words own = own_launch(kernel, values);
+  if (own.empty()) {
+    return {"", configuration_of(kernel, "")};
+  }
+  if (own[1].empty() || own[2].empty()) {
+    own[0] = own[2].empty() ? "" : own[0];  // its template arguments go with its block
+    own[1] = configuration_of(kernel, own[2]);
+    own.erase(own.begin() + 2);
+  }
+  return {own[0], fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "))};
+}
+
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
                               : !type_of(parameter) || type_of(parameter) == Type::order;
   };
@@ -423,11 +473,9 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     const auto known = extents.find(word);
     const std::string extent = known != extents.end() ? known->second : meaning_of(word, Names::sizes);
     const bool is_member = match.prefix().str().ends_with('.');
-    std::string value = is_member || KNOWN.contains(word) || constants_.contains(word) ||
-                                std::ranges::find(functions_, word, &simt::Function::name) != functions_.end()
-                            ? word
-                        : extent.size() == 1 ? extent
-                                             : "";
+    const bool is_own = is_member || KNOWN.contains(word) || constants_.contains(word) ||
+                        std::ranges::find(functions_, word, &simt::Function::name) != functions_.end();
+    std::string value = (known == extents.end() || is_member) && is_own ? word : extent.size() == 1 ? extent : "";
     if (value.empty() && depth > 0) {
       value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
     }

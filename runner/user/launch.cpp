@@ -87,12 +87,10 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (!kernel.is_kernel) {
     return {fmt::format("{}({})", name, fmt::join(reading.values, ", ")), reading};
   }
-  std::string configuration = code.configuration_of(kernel);
-  if (const Words own = code.own_launch(kernel); !own.empty()) {
-    name = own.front();
-    configuration = fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "));
-  }
-  return {fmt::format("{}<<<{}>>>({})", name, configuration, fmt::join(reading.values, ", ")), reading};
+  const auto [own_name, configuration] = code.launch_of(kernel, reading.values);
+  return {
+      fmt::format("{}<<<{}>>>({})", own_name.empty() ? name : own_name, configuration, fmt::join(reading.values, ", ")),
+      reading};
 }
 
 /// Why there is no launch, with the functions of the file and a line to start from.
