@@ -119,7 +119,7 @@ std::string local_of(const std::string& name, const std::string& body) {
         return at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
       }
       if (assigned) {
-        static const std::regex PLAIN(R"([\w.]+)");
+        static const std::regex PLAIN(R"([\w.]+|dim3.*)");
         return std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
       }
     }

@@ -102,7 +102,7 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
     // A kernel, or else what launches one of another file.
-    const bool could_be = function.is_kernel || code.launches(function);
+    const bool could_be = function.is_kernel || (!function.is_method && code.launches(function));
     if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
                                               std::pair(function.is_kernel, function.parameters.size()))) {
       kernel = &function;
@@ -203,7 +203,8 @@ std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::s
 std::vector<Callable> callable_functions(const simt::Source& source, const Code& code, const std::string& chosen) {
   std::vector<Callable> callable;
   for (const simt::Function& function : source.functions) {
-    if (function.is_kernel || !is_called(function, chosen) || (chosen.empty() && !code.launches(function))) {
+    if (function.is_kernel || function.is_method || !is_called(function, chosen) ||
+        (chosen.empty() && !code.launches(function))) {
       continue;
     }
     simt::Function instance = code.instance_of(function);
