@@ -312,9 +312,16 @@ Extents Code::extents_of(const simt::Function& function) const {
   const std::string body = body_of(function);
   std::map<std::string, std::string> names;  // "A0" for the first extent of A that is no batch
   const bool batched = std::regex_search(body, THREE);
+  const auto is_of = [&](const char* extents) {
+    const Words of = all_matches(body, std::regex(R"((\w+)\s*\.\s*)" + std::string(extents)));
+    return std::ranges::any_of(of, [](const std::string& word) { return meaning_of(word, Names::matrices) == "B"; });
+  };
+  const bool shared_b = batched && is_of(R"((?:size\s*\(\s*1|dim\s*\(\s*\)\s*[!=]=\s*2))") &&
+                        !is_of(R"((?:size\s*\(\s*2|dim\s*\(\s*\)\s*[!=]=\s*3))");
   for (std::sregex_iterator at(body.begin(), body.end(), EXTENT), end; at != end; ++at) {
-    const int axis = at->str(3).front() - '0' - (batched ? 1 : 0);
-    names[meaning_of(at->str(2), Names::matrices) + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
+    const std::string matrix = meaning_of(at->str(2), Names::matrices);
+    const int axis = at->str(3).front() - '0' - (batched && !(shared_b && matrix == "B") ? 1 : 0);
+    names[matrix + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
   }
   Words arguments;
   const simt::Function* const kernel = function.is_kernel ? &function : launched_by(function, arguments);
@@ -338,7 +345,7 @@ Extents Code::extents_of(const simt::Function& function) const {
     distances.insert(largest);
   }
   distances.erase(0);
-  return {batched, names["A0"] == "K" && names["A1"] == "M",
+  return {batched, shared_b, names["A0"] == "K" && names["A1"] == "M",
           names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K"),
           distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
 }
@@ -364,16 +371,6 @@ Words Code::own_launch(const simt::Function& kernel, const Words& values) const 
         extents[function.parameters[i].name] = readings.all.front().values[i];
       }
     }
-    for (std::string& part : parts) {
-      part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
-    }
-    static const std::regex OF_C(R"(\b[MN]\b)");
-    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
-    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
-    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
-    return parts;
-  }
-  return {};
     std::map<std::string, std::set<std::string>> passed;  // and the extents that it is passed for
     const Words arguments = simt::split_arguments(match.str(3));
     for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
@@ -385,20 +382,23 @@ Words Code::own_launch(const simt::Function& kernel, const Words& values) const 
     for (const auto& [argument, extent] : passed) {
       extents[argument] = *extent.begin();
     }
-}
-
-simt::Function Code::instance_of(const simt::Function& function) const {
+    for (std::string& part : parts) {
+      part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
+    }
     parts.resize(std::max(parts.size(), std::size_t{3}));
     for (const auto& [argument, extent] : passed) {  // or a number, as macros are
       const std::regex number(std::regex_match(argument, std::regex(R"(\d+)")) ? "\\b" + argument + "\\b" : "(?!)");
       parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, *extent.begin());
     }
-  simt::Function instance = in_single_precision(with_plain_types(function));
-  std::vector<simt::Parameter>& parameters = instance.parameters;
-  const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
-  const auto says_nothing = [&](const simt::Parameter& parameter) {
-    const std::string meaning = meaning_of(parameter.name, Names::sizes);
-    return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
+    static const std::regex OF_C(R"(\b[MN]\b)");
+    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
+    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
+    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
+    return parts;
+  }
+  return {};
+}
+
 std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
   Words own = own_launch(kernel, values);
   if (own.empty()) {
@@ -412,6 +412,13 @@ std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel
   return {own[0], fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "))};
 }
 
+simt::Function Code::instance_of(const simt::Function& function) const {
+  simt::Function instance = in_single_precision(with_plain_types(function));
+  std::vector<simt::Parameter>& parameters = instance.parameters;
+  const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
+  const auto says_nothing = [&](const simt::Parameter& parameter) {
+    const std::string meaning = meaning_of(parameter.name, Names::sizes);
+    return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
                               : !type_of(parameter) || type_of(parameter) == Type::order;
   };
