@@ -224,9 +224,8 @@ std::string Code::kernels_elsewhere() const {
 std::string Code::configuration_of(const simt::Function& kernel, const std::string& block) const {
   const std::string body = body_of(kernel);
   const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
-  static const std::regex SIDES(R"(dim3\s*[({](.*)[)}])");
-  const Words in_brackets = all_matches(block, SIDES);
-  const Words own = block.empty() ? Words() : simt::split_arguments(in_brackets.empty() ? block : in_brackets.front());
+  static const std::regex SIDES(R"(^.*dim3\s*[({](.*)[)}].*$)");
+  Words own = block.empty() ? Words() : simt::split_arguments(std::regex_replace(block, SIDES, "$1"));
   if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
     return fmt::format("ceil_div(M * N, {0}), {0}", own.size() == 1 ? own.front() : "256");
   }
@@ -255,12 +254,9 @@ std::string Code::configuration_of(const simt::Function& kernel, const std::stri
     return unknown;
   }
   const std::string tile = number_of(R"(__shared__[^;]*?\[\s*(\w+)\s*\]\s*\[\s*\1\s*(?:\+\s*1\s*)?\])");
+  own.resize(2, !own.empty() ? "1" : tile.empty() ? "32" : tile);
   for (std::size_t axis = 0; axis < sides.size(); ++axis) {
-    sides[axis] = !sides[axis].empty() ? sides[axis]
-                  : own.size() > axis  ? own[axis]
-                  : !own.empty()       ? "1"
-                  : !tile.empty()      ? tile
-                                       : "32";
+    sides[axis] = sides[axis].empty() ? own[axis] : sides[axis];
   }
   return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), {4}", sides[0], sides[1], rows_along_x ? "M" : "N",
                      rows_along_x ? "N" : "M", block.empty() ? fmt::format("dim3({}, {})", sides[0], sides[1]) : block);
@@ -350,10 +346,7 @@ Extents Code::extents_of(const simt::Function& function) const {
           distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
 }
 
-/// The kernel with its template arguments, the grid, the block and what else the file's own launch of it configures, in
-/// words of a launch line, and empty where they depend on more than the problem's extents. The kernel is passed
-/// `values`.
-Words Code::own_launch(const simt::Function& kernel, const Words& values) const {
+std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
   const std::regex launch(
       fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
   for (const simt::Function& function : functions_) {
@@ -371,45 +364,37 @@ Words Code::own_launch(const simt::Function& kernel, const Words& values) const 
         extents[function.parameters[i].name] = readings.all.front().values[i];
       }
     }
-    std::map<std::string, std::set<std::string>> passed;  // and the extents that it is passed for
+    std::map<std::string, std::set<std::string>> passed;  // and what for
     const Words arguments = simt::split_arguments(match.str(3));
     for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
-      if (values[i] == "M" || values[i] == "N" || values[i] == "K") {
-        passed[arguments[i]].insert(values[i]);
-      }
+      passed[arguments[i]].insert(values[i]);
     }
-    std::erase_if(passed, [](const auto& one) { return one.second.size() > 1; });
-    for (const auto& [argument, extent] : passed) {
-      extents[argument] = *extent.begin();
+    for (const auto& [argument, meanings] : passed) {
+      if (meanings.size() == 1 && meanings.begin()->size() == 1) {
+        extents[argument] = *meanings.begin();
+      }
     }
     for (std::string& part : parts) {
       part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
     }
     parts.resize(std::max(parts.size(), std::size_t{3}));
-    for (const auto& [argument, extent] : passed) {  // or a number, as macros are
-      const std::regex number(std::regex_match(argument, std::regex(R"(\d+)")) ? "\\b" + argument + "\\b" : "(?!)");
-      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, *extent.begin());
+    for (const auto& [argument, extent] : extents) {  // a number, as macros are
+      const bool is_number = !argument.empty() && argument.find_first_not_of("0123456789") == std::string::npos;
+      const std::regex number(is_number ? "\\b" + argument + "\\b" : "(?!)");
+      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
     }
     static const std::regex OF_C(R"(\b[MN]\b)");
     parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
     std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
     std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
-    return parts;
+    if (parts[1].empty() || parts[2].empty()) {
+      parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
+      parts[1] = configuration_of(kernel, parts[2]);
+      parts.erase(parts.begin() + 2);
+    }
+    return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", "))};
   }
-  return {};
-}
-
-std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
-  Words own = own_launch(kernel, values);
-  if (own.empty()) {
-    return {"", configuration_of(kernel, "")};
-  }
-  if (own[1].empty() || own[2].empty()) {
-    own[0] = own[2].empty() ? "" : own[0];  // its template arguments go with its block
-    own[1] = configuration_of(kernel, own[2]);
-    own.erase(own.begin() + 2);
-  }
-  return {own[0], fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "))};
+  return {"", configuration_of(kernel, "")};
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
@@ -429,7 +414,8 @@ simt::Function Code::instance_of(const simt::Function& function) const {
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {
-  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(\w[\w *]*);|\btypedef\s+(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
+  static const std::regex ALIAS(
+      R"(\busing\s+(\w+)\s*=\s*(?:std\s*::\s*)?(\w[\w *]*);|\btypedef\s+(?:std\s*::\s*)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
     const std::string name = at->str(1) + at->str(4);

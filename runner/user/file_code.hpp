@@ -56,7 +56,6 @@ class Code {
   simt::Function with_plain_types(simt::Function function) const;
   std::string in_words_of_problem(const std::string& expression, const std::string& body,
                                   const std::map<std::string, std::string>& extents, int depth) const;
-  Words own_launch(const simt::Function& kernel, const Words& values) const;
   std::string configuration_of(const simt::Function& kernel, const std::string& block) const;
   const simt::Function* launched_by(const simt::Function& function, Words& arguments) const;
   std::string body_of(const simt::Function& function) const;

@@ -102,7 +102,8 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
     // A kernel, or else what launches one of another file.
-    const bool could_be = function.is_kernel || (!function.is_method && code.launches(function));
+    const bool could_be =
+        function.is_kernel || (!function.is_method && function.name != "main" && code.launches(function));
     if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
                                               std::pair(function.is_kernel, function.parameters.size()))) {
       kernel = &function;
@@ -203,7 +204,7 @@ std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::s
 std::vector<Callable> callable_functions(const simt::Source& source, const Code& code, const std::string& chosen) {
   std::vector<Callable> callable;
   for (const simt::Function& function : source.functions) {
-    if (function.is_kernel || function.is_method || !is_called(function, chosen) ||
+    if (function.is_kernel || function.is_method || function.is_device || !is_called(function, chosen) ||
         (chosen.empty() && !code.launches(function))) {
       continue;
     }
@@ -257,8 +258,9 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
                 type + ", and --data integers has operands that need no rounding"
           : "";
-  const auto launches = std::ranges::find_if(
-      source.functions, [&](const simt::Function& function) { return !function.is_kernel && code.launches(function); });
+  const auto launches = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
+    return !function.is_kernel && function.name != "main" && code.launches(function);
+  });
   if (kernels == 0 && launches != source.functions.end()) {
     return "it is not known how to call its function " + launches->name;
   }

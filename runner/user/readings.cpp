@@ -229,13 +229,11 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
   if (names.size() == 3 && !square_tiles) {
     return {{{"M", "N", "K"}, {"M", "K", "N"}}, false};
   }
-  bool distances = true;  // of rows
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    distances = distances && (!values[i].empty() || lower[i].size() == 1 || lower[i].starts_with("ld"));
-  }
-  distances = distances || std::ranges::all_of(values, &std::string::empty);
-  return names.size() == 6 && distances && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false}
-                                                         : Choices{};
+  const bool distances = std::ranges::all_of(lower, [](const std::string& name) {  // of rows
+    return !meaning_of(name, Names::sizes).empty() || name.size() == 1 || name.starts_with("ld");
+  });
+  const bool six = names.size() == 6 && (distances || std::ranges::all_of(values, &std::string::empty));
+  return six && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
 }
 
 Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {

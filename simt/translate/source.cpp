@@ -158,6 +158,7 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
   }
   for (std::size_t i = 0; i < head.size(); ++i) {
     function.is_kernel = function.is_kernel || head[i].text == "__global__";
+    function.is_device = (function.is_device || head[i].text == "__device__") && head[i].text != "__host__";
     if (head[i].text == "=" || head[i].text == "operator") {
       return std::nullopt;
     }
@@ -279,7 +280,6 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
 /// With the static functions of classes, which are called as those of namespaces are.
 std::vector<Item> items_and_static_functions(Tokens code) {
   std::vector<Item> items = items_of(code);
-  std::vector<std::string> statics;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Tokens item = items[i].tokens;
     const auto brace = std::ranges::find(item, std::string_view("{"), &Token::text);
@@ -291,15 +291,13 @@ std::vector<Item> items_and_static_functions(Tokens code) {
          items_of(item.subspan(open + 1, closing(item, open) - open - 1), {std::string(items[i].name)})) {
       const auto is_static = std::ranges::find(member.tokens, std::string_view("static"), &Token::text);
       if (member.function && is_static != member.tokens.end()) {
-        statics.push_back("::" + member.function->name);
+        for (Item& other : items) {  // that is defined outside of it
+          if (other.function && ("::" + other.function->name).ends_with("::" + member.function->name)) {
+            other.function->is_method = false;
+          }
+        }
         items.push_back(std::move(member));
       }
-    }
-  }
-  for (Item& item : items) {
-    if (item.function && item.function->is_method) {
-      item.function->is_method = std::ranges::none_of(
-          statics, [&](const std::string& name) { return ("::" + item.function->name).ends_with(name); });
     }
   }
   return items;

@@ -1654,4 +1654,20 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "torch::from_blob(C, {batch, M, N}).copy_(forward(torch::from_blob(A, {batch, M, K}), "
         "torch::from_blob(B, {K, N})));",
     ),
+    right(
+        "aliases_of_types_of_std",
+        "#include <cstdint>\nusing u32 = std::uint32_t;\ntypedef std::size_t count;\n"
+        + launching().replace("int M, int N, int K", "u32 M, count N, u32 K"),
+    ),
+    refused(
+        "a_main_that_computes_nothing_by_itself",
+        "void other(float*);\nint main(int argc, char** argv) { other<<<1, 1>>>(nullptr); }\n",
+        "there is no kernel in it",
+    ),
+    refused(
+        "a_helper_of_the_device",
+        "__device__ float product(const float* A, const float* B, float* C, int M, int N, int K) { return A[0]; }\n"
+        + launching().split("void run")[0],
+        "not known how to launch its kernel\n",
+    ),
 ]
