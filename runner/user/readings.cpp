@@ -408,10 +408,9 @@ void add_other_orders(std::vector<Reading>& all, bool any_sum) {
 
 /// What a function can not do that has no more sizes and factors than these.
 std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents) {
-  const std::string& side = extents.side;
   Words conditions(extents.shared_b ? 1 : 0, "batch == 1");
-  if (!side.empty()) {
-    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", side));
+  if (!extents.side.empty()) {
+    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", extents.side));
   }
   if (sizes.size() == 1) {
     conditions.emplace_back("M == N && N == K");

@@ -261,8 +261,7 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member
           const std::string& name = item.function->name;    // who uses a class uses what is defined outside of it
           const std::string user = item.function->is_method ? name.substr(0, name.rfind("::")) : name;
-          const std::string base = user.substr(user.rfind(':') + 1);
-          item.name = std::ranges::find(head, std::string_view(base), &Token::text)->text;
+          item.name = std::ranges::find(head, std::string_view(user).substr(user.rfind(':') + 1), &Token::text)->text;
         }
       }
       item.tokens = tokens.subspan(begin, i + 1 - begin);
