@@ -119,7 +119,7 @@ std::string local_of(const std::string& name, const std::string& body) {
         return at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
       }
       if (assigned) {
-        static const std::regex PLAIN(R"([\w.]+)");
+        static const std::regex PLAIN(R"([\w.]+|dim3.*)");
         return std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
       }
     }
@@ -219,14 +219,19 @@ std::string Code::kernels_elsewhere() const {
   return kernel == functions_.end() ? "" : fmt::format("; {}, which it includes, has kernels", kernel->file);
 }
 
-std::string Code::configuration_of(const simt::Function& kernel) const {
+/// The grid and the block, which may be known, of a kernel that computes an element a thread, or with question marks
+/// those of another.
+std::string Code::configuration_of(const simt::Function& kernel, const std::string& block) const {
   const std::string body = body_of(kernel);
   const auto asks_for = [&](const std::string& pattern) { return std::regex_search(body, std::regex(pattern)); };
+  static const std::regex SIDES(R"(^.*dim3\s*[({](.*)[)}].*$)");
+  Words own = block.empty() ? Words() : simt::split_arguments(std::regex_replace(block, SIDES, "$1"));
   if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
-    return "ceil_div(M * N, 256), 256";
+    return fmt::format("ceil_div(M * N, {0}), {0}", own.size() == 1 ? own.front() : "256");
   }
+  const std::string unknown = "?grid, " + (block.empty() ? "?block" : block);
   if (asks_for(";") && !asks_for(R"(threadIdx\s*\.\s*y)")) {
-    return "?grid, ?block";
+    return unknown;
   }
   Words sides;
   bool rows_along_x = false;  // int row = blockIdx.x * 16 + threadIdx.x; if (row < M ...)
@@ -236,19 +241,25 @@ std::string Code::configuration_of(const simt::Function& kernel) const {
     const auto is_m = [](const std::string& name) { return meaning_of(name, Names::sizes) == "M"; };
     rows_along_x |= is_m(variable) || std::ranges::any_of(bounds, is_m);
   }
+  const auto number_of = [&](const std::string& pattern) {
+    const Words found = all_matches(body, std::regex(pattern));
+    const std::string name = found.empty() ? "?" : found.front();
+    return std::isdigit(name.front()) != 0 || constants_.contains(name) ? name : "";
+  };
   for (const char* const axis : {"x", "y"}) {
-    std::smatch side;
-    const std::regex tile(fmt::format(R"(blockIdx\s*\.\s*{}\s*\*\s*(\w+))", axis));
-    const std::string name = std::regex_search(body, side, tile) ? side.str(1) : "?";
-    sides.push_back(std::isdigit(name.front()) != 0 || constants_.contains(name) ? name : "");
+    sides.push_back(number_of(fmt::format(R"(blockIdx\s*\.\s*{}\s*\*\s*(\w+))", axis)));
   }
   if (asks_for("blockIdx") && !asks_for(R"(blockDim\s*\.\s*y)") && kernel.template_parameters.size() != 1 &&
       sides == Words{"", ""}) {
-    return "?grid, ?block";
+    return unknown;
   }
-  std::ranges::replace(sides, std::string(), std::string("32"));
-  return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), dim3({0}, {1})", sides[0], sides[1],
-                     rows_along_x ? "M" : "N", rows_along_x ? "N" : "M");
+  const std::string tile = number_of(R"(__shared__[^;]*?\[\s*(\w+)\s*\]\s*\[\s*\1\s*(?:\+\s*1\s*)?\])");
+  own.resize(2, !own.empty() ? "1" : tile.empty() ? "32" : tile);
+  for (std::size_t axis = 0; axis < sides.size(); ++axis) {
+    sides[axis] = sides[axis].empty() ? own[axis] : sides[axis];
+  }
+  return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), {4}", sides[0], sides[1], rows_along_x ? "M" : "N",
+                     rows_along_x ? "N" : "M", block.empty() ? fmt::format("dim3({}, {})", sides[0], sides[1]) : block);
 }
 
 /// The kernel of a function's first launch, or null.
@@ -297,9 +308,16 @@ Extents Code::extents_of(const simt::Function& function) const {
   const std::string body = body_of(function);
   std::map<std::string, std::string> names;  // "A0" for the first extent of A that is no batch
   const bool batched = std::regex_search(body, THREE);
+  const auto is_of = [&](const char* extents) {
+    const Words of = all_matches(body, std::regex(R"((\w+)\s*\.\s*)" + std::string(extents)));
+    return std::ranges::any_of(of, [](const std::string& word) { return meaning_of(word, Names::matrices) == "B"; });
+  };
+  const bool shared_b = batched && is_of(R"((?:size\s*\(\s*1|dim\s*\(\s*\)\s*[!=]=\s*2))") &&
+                        !is_of(R"((?:size\s*\(\s*2|dim\s*\(\s*\)\s*[!=]=\s*3))");
   for (std::sregex_iterator at(body.begin(), body.end(), EXTENT), end; at != end; ++at) {
-    const int axis = at->str(3).front() - '0' - (batched ? 1 : 0);
-    names[meaning_of(at->str(2), Names::matrices) + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
+    const std::string matrix = meaning_of(at->str(2), Names::matrices);
+    const int axis = at->str(3).front() - '0' - (batched && !(shared_b && matrix == "B") ? 1 : 0);
+    names[matrix + std::to_string(axis)] = meaning_of(at->str(1), Names::sizes);
   }
   Words arguments;
   const simt::Function* const kernel = function.is_kernel ? &function : launched_by(function, arguments);
@@ -323,14 +341,14 @@ Extents Code::extents_of(const simt::Function& function) const {
     distances.insert(largest);
   }
   distances.erase(0);
-  return {batched, names["A0"] == "K" && names["A1"] == "M",
+  return {batched, shared_b, names["A0"] == "K" && names["A1"] == "M",
           names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K"),
           distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
 }
 
-Words Code::own_launch(const simt::Function& kernel) const {
+std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
   const std::regex launch(
-      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>)", shortened(base_name(kernel.name))));
+      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     std::smatch match;
@@ -346,13 +364,37 @@ Words Code::own_launch(const simt::Function& kernel) const {
         extents[function.parameters[i].name] = readings.all.front().values[i];
       }
     }
+    std::map<std::string, std::set<std::string>> passed;  // and what for
+    const Words arguments = simt::split_arguments(match.str(3));
+    for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
+      passed[arguments[i]].insert(values[i]);
+    }
+    for (const auto& [argument, meanings] : passed) {
+      if (meanings.size() == 1 && meanings.begin()->size() == 1) {
+        extents[argument] = *meanings.begin();
+      }
+    }
     for (std::string& part : parts) {
       part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
     }
+    parts.resize(std::max(parts.size(), std::size_t{3}));
+    for (const auto& [argument, extent] : extents) {  // a number, as macros are
+      const bool is_number = !argument.empty() && argument.find_first_not_of("0123456789") == std::string::npos;
+      const std::regex number(is_number ? "\\b" + argument + "\\b" : "(?!)");
+      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
+    }
     static const std::regex OF_C(R"(\b[MN]\b)");
-    return contains(parts, "") || parts.size() < 3 || !std::regex_search(parts[1], OF_C) ? Words() : parts;
+    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
+    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
+    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
+    if (parts[1].empty() || parts[2].empty()) {
+      parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
+      parts[1] = configuration_of(kernel, parts[2]);
+      parts.erase(parts.begin() + 2);
+    }
+    return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", "))};
   }
-  return {};
+  return {"", configuration_of(kernel, "")};
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
@@ -372,7 +414,8 @@ simt::Function Code::instance_of(const simt::Function& function) const {
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {
-  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(\w[\w *]*);|\btypedef\s+(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
+  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *]*);|)"
+                                R"(\btypedef\s+(?:std::)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
     const std::string name = at->str(1) + at->str(4);
@@ -423,11 +466,9 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     const auto known = extents.find(word);
     const std::string extent = known != extents.end() ? known->second : meaning_of(word, Names::sizes);
     const bool is_member = match.prefix().str().ends_with('.');
-    std::string value = is_member || KNOWN.contains(word) || constants_.contains(word) ||
-                                std::ranges::find(functions_, word, &simt::Function::name) != functions_.end()
-                            ? word
-                        : extent.size() == 1 ? extent
-                                             : "";
+    const bool is_own = is_member || KNOWN.contains(word) || constants_.contains(word) ||
+                        std::ranges::find(functions_, word, &simt::Function::name) != functions_.end();
+    std::string value = (known == extents.end() || is_member) && is_own ? word : extent.size() == 1 ? extent : "";
     if (value.empty() && depth > 0) {
       value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
     }

@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace sgemm {
 
@@ -34,9 +35,6 @@ class Code {
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
   std::string kernels_elsewhere() const;
 
-  /// The grid and the block of a kernel that computes an element a thread, or with question marks those of another.
-  std::string configuration_of(const simt::Function& kernel) const;
-
   /// The parameter over which the function's product is summed: the only one that bounds a loop of the kernel that it
   /// launches, or the only one that its grid does not depend on. Empty where that does not tell.
   std::string summed_extent(const simt::Function& function) const;
@@ -45,9 +43,10 @@ class Code {
   /// and the distance of rows of a kernel without sizes, where it has one only ("a[row * 256 + k]").
   Extents extents_of(const simt::Function& function) const;
 
-  /// The kernel with its template arguments and its configuration, as the file's own launch of it has them, in words of
-  /// a launch line; nothing where the file has no such launch, or one that depends on more than the problem's extents.
-  Words own_launch(const simt::Function& kernel) const;
+  /// The kernel with its template arguments as the file's own launch of it has them, empty where that does not tell,
+  /// and the configuration of a launch that passes it these values: the file's own in words of a launch line, as far as
+  /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread.
+  std::pair<std::string, std::string> launch_of(const simt::Function& kernel, const Words& values) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
   /// a template over, where that is all that it is a template over.
@@ -57,6 +56,7 @@ class Code {
   simt::Function with_plain_types(simt::Function function) const;
   std::string in_words_of_problem(const std::string& expression, const std::string& body,
                                   const std::map<std::string, std::string>& extents, int depth) const;
+  std::string configuration_of(const simt::Function& kernel, const std::string& block) const;
   const simt::Function* launched_by(const simt::Function& function, Words& arguments) const;
   std::string body_of(const simt::Function& function) const;
 

@@ -87,12 +87,10 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
   if (!kernel.is_kernel) {
     return {fmt::format("{}({})", name, fmt::join(reading.values, ", ")), reading};
   }
-  std::string configuration = code.configuration_of(kernel);
-  if (const Words own = code.own_launch(kernel); !own.empty()) {
-    name = own.front();
-    configuration = fmt::format("{}", fmt::join(own.begin() + 1, own.end(), ", "));
-  }
-  return {fmt::format("{}<<<{}>>>({})", name, configuration, fmt::join(reading.values, ", ")), reading};
+  const auto [own_name, configuration] = code.launch_of(kernel, reading.values);
+  return {
+      fmt::format("{}<<<{}>>>({})", own_name.empty() ? name : own_name, configuration, fmt::join(reading.values, ", ")),
+      reading};
 }
 
 /// Why there is no launch, with the functions of the file and a line to start from.
@@ -104,7 +102,8 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     details += fmt::format("  {}:{}: {}{}\n", path, function.line, function.is_kernel ? "__global__ " : "",
                            function.signature());
     // A kernel, or else what launches one of another file.
-    const bool could_be = function.is_kernel || code.launches(function);
+    const bool could_be =
+        function.is_kernel || (!function.is_method && function.name != "main" && code.launches(function));
     if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
                                               std::pair(function.is_kernel, function.parameters.size()))) {
       kernel = &function;
@@ -205,7 +204,8 @@ std::vector<simt::Comment> launch_lines(const simt::Source& source, const std::s
 std::vector<Callable> callable_functions(const simt::Source& source, const Code& code, const std::string& chosen) {
   std::vector<Callable> callable;
   for (const simt::Function& function : source.functions) {
-    if (function.is_kernel || !is_called(function, chosen) || (chosen.empty() && !code.launches(function))) {
+    if (function.is_kernel || function.is_method || function.is_device || !is_called(function, chosen) ||
+        (chosen.empty() && !code.launches(function))) {
       continue;
     }
     simt::Function instance = code.instance_of(function);
@@ -258,8 +258,9 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
                 type + ", and --data integers has operands that need no rounding"
           : "";
-  const auto launches = std::ranges::find_if(
-      source.functions, [&](const simt::Function& function) { return !function.is_kernel && code.launches(function); });
+  const auto launches = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
+    return !function.is_kernel && function.name != "main" && code.launches(function);
+  });
   if (kernels == 0 && launches != source.functions.end()) {
     return "it is not known how to call its function " + launches->name;
   }

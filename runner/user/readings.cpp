@@ -163,6 +163,26 @@ struct Choices {
   static Choices of(Words only) { return {{std::move(only)}, true}; }
 };
 
+/// What distances of rows and of products are in elements and in bytes. Returns whether it is certain.
+bool put_distances(Words& values, const Words& names, const std::vector<simt::Parameter>& parameters) {
+  const Words lower = each(names, in_lower_case);
+  bool certain = true;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
+    if (has(lower[i], "pitch") && values[i].starts_with("ld") && has(type, "size_t")) {
+      // In bytes, as of cudaMallocPitch().
+      values[i] += " * sizeof(float)";
+      certain = false;
+    }
+    if (contains(values, "batch") && has(lower[i], "stride") && values[i].starts_with("ld")) {  // between products
+      const bool padded = std::ranges::count(values, values[i]) > 1;
+      certain = certain && (padded || has(type, "long") || has(type, "64") || has(type, "size_t"));
+      values[i] = (values[i] == "ldb" ? "K * " : "M * ") + (padded ? values[i] : values[i] == "lda" ? "K" : "N");
+    }
+  }
+  return certain;
+}
+
 Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
                  const std::vector<simt::Parameter>& parameters) {
   Words values = each(names, [](const std::string& name) { return meaning_of(name, Names::sizes); });
@@ -198,20 +218,7 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
     std::ranges::replace(values, std::string("batch"), std::string("M"));
   }
   const Words by_rows = values;
-  bool certain = true;
-  for (std::size_t i = 0; i < lower.size(); ++i) {
-    const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
-    if (has(lower[i], "pitch") && values[i].starts_with("ld") && has(type, "size_t")) {
-      // In bytes, as of cudaMallocPitch().
-      values[i] += " * sizeof(float)";
-      certain = false;
-    }
-    if (contains(values, "batch") && has(lower[i], "stride") && values[i].starts_with("ld")) {  // between products
-      const bool padded = std::ranges::count(values, values[i]) > 1;
-      certain = certain && (padded || has(type, "long") || has(type, "64") || has(type, "size_t"));
-      values[i] = (values[i] == "ldb" ? "K * " : "M * ") + (padded ? values[i] : values[i] == "lda" ? "K" : "N");
-    }
-  }
+  const bool certain = put_distances(values, names, parameters);
   if (!contains(values, "") && !twice) {
     const bool complete = contains(values, "N") && contains(values, "K") && (is_kernel || contains(values, "M"));
     return !complete && !names.empty() ? Choices{}
@@ -222,10 +229,14 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
   if (names.size() == 3 && !square_tiles) {
     return {{{"M", "N", "K"}, {"M", "K", "N"}}, false};
   }
-  return names.size() == 6 && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
+  const bool distances = std::ranges::all_of(lower, [](const std::string& name) {  // of rows
+    return !meaning_of(name, Names::sizes).empty() || name.size() == 1 || name.starts_with("ld");
+  });
+  const bool six = names.size() == 6 && (distances || std::ranges::all_of(values, &std::string::empty));
+  return six && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
 }
 
-Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
+Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {
   const auto named_as = [&](Names names) {
     return each(parameters, [&](const simt::Parameter& parameter) { return meaning_of(parameter.name, names); });
   };
@@ -242,17 +253,6 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
     }
   }
   const bool with_bias = values.size() == 4 && contains(values, "nullptr");  // which a product has none of
-  if (const auto own = std::ranges::find(values, "workspace"); values.size() == 4 && own != values.end()) {
-    const auto at = own - values.begin();
-    std::vector<simt::Parameter> others = parameters;
-    others.erase(others.begin() + at);
-    Choices choices = matrices_of(others);
-    for (Words& choice : choices.all) {
-      choice.insert(choice.begin() + at, "(float*)workspace");
-    }
-    choices.certain = false;
-    return choices;
-  }
   if (values.size() != 3 && !with_bias) {
     return {};
   }
@@ -295,6 +295,24 @@ Choices matrices_of(const std::vector<simt::Parameter>& parameters) {
   return {{{"A", "B", "C"}, {"C", "A", "B"}}, false};
 }
 
+/// Of matrices and perhaps a workspace.
+Choices matrices_of(std::vector<simt::Parameter> parameters) {
+  const auto own = std::ranges::find_if(parameters, [](const simt::Parameter& parameter) {
+    return meaning_of(parameter.name, Names::matrices) == "workspace";
+  });
+  if (parameters.size() != 4 || own == parameters.end()) {
+    return matrices_alone_of(parameters);
+  }
+  const auto at = own - parameters.begin();
+  parameters.erase(own);
+  Choices choices = matrices_alone_of(parameters);
+  for (Words& choice : choices.all) {
+    choice.insert(choice.begin() + at, "(float*)workspace");
+  }
+  choices.certain = false;
+  return choices;
+}
+
 Choices factors_of(const Words& names) {
   Words values = each(names, in_lower_case);
   std::ranges::replace_if(
@@ -313,8 +331,9 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
   if (is_tensor(parameter)) {
     const bool by_reference = parameter.type.ends_with("Tensor &") && !has(parameter.type, "const");
     const bool turned = name == "A" ? extents.a_transposed : name == "B" && extents.b_transposed;
-    return fmt::format("torch::from_blob({}, {{{}{}, {}}}){}", name, extents.batched ? "batch, " : "",
-                       turned ? columns : rows, turned ? rows : columns, by_reference ? ".detach_()" : "");
+    return fmt::format("torch::from_blob({}, {{{}{}, {}}}){}", name,
+                       extents.batched && !(extents.shared_b && name == "B") ? "batch, " : "", turned ? columns : rows,
+                       turned ? rows : columns, by_reference ? ".detach_()" : "");
   }
   if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
     std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
@@ -362,7 +381,7 @@ bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
 
 /// The same call with each of these pairs of names swapped.
 Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
-  static const std::regex LAST_NAME(R"(\w+(?=\)?$))");  // of "M" and of "&(const int&)int(M)"
+  static const std::regex LAST_NAME(R"((\w+ \* )?\w+(?=\)?$))");  // of "M", "M * lda" and "&(const int&)int(M)"
   for (std::string& value : reading.values) {
     std::smatch match;
     const std::string name = std::regex_search(value, match, LAST_NAME) ? match.str() : "";
@@ -379,18 +398,19 @@ Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, s
 /// Readings of a call for matrices in other orders.
 void add_other_orders(std::vector<Reading>& all, bool any_sum) {
   const Reading first = all.front();
-  all.push_back(with_swapped(first, {{"M", "N"}}));                              // C is N x M
-  all.push_back(with_swapped(first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}}));  // columns: C^T = B^T A^T
+  all.push_back(with_swapped(first, {{"M", "N"}}));  // C is N x M
+  all.push_back(with_swapped(                        // columns: C^T = B^T A^T
+      first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}, {"M * lda", "K * ldb"}, {"M * K", "K * N"}}));
   if (any_sum) {
     all.push_back(with_swapped(first, {{"N", "K"}}));
   }
 }
 
 /// What a function can not do that has no more sizes and factors than these.
-std::string requirement_without(const Words& sizes, const Words& factors, const std::string& side) {
-  Words conditions;
-  if (!side.empty()) {
-    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", side));
+std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents) {
+  Words conditions(extents.shared_b ? 1 : 0, "batch == 1");
+  if (!extents.side.empty()) {
+    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", extents.side));
   }
   if (sizes.size() == 1) {
     conditions.emplace_back("M == N && N == K");
@@ -453,12 +473,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
                              ? plain_order(parameter)
                              : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
                 }),
-           requirement_without(sizes, of_factors.all.front(), extents.side), ops == "nn" ? "" : ops, extents.side});
+           requirement_without(sizes, of_factors.all.front(), extents), ops == "nn" ? "" : ops, extents.side});
     }
   }
-  const auto is_stride = [](const std::string& value) { return has(value, " * "); };
-  if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents &&
-      std::ranges::none_of(readings.all.front().values, is_stride)) {
+  if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents) {
     add_other_orders(readings.all, summed.empty());
   }
   return readings;

@@ -57,6 +57,7 @@ struct Readings {
 /// What a function's text says of its matrices besides its parameters: of tensors, and of those of a constant size.
 struct Extents {
   bool batched = false;
+  bool shared_b = false;      ///< by all products of a batch
   bool a_transposed = false;  ///< A is K x M
   bool b_transposed = false;  ///< B is N x K
   std::string side;           ///< of square matrices, where no parameter has it; or empty

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +63,15 @@ TEST(Source, NamesMembersWithTheirClasses) {
   EXPECT_EQ(signatures("struct S { static void f(int M); };\n"
                        "void S::f(int M) {}\n"
                        "namespace a { std::vector<int> S::T::g() { return {}; } }\n"
-                       "::std::string h() { return {}; }\n"),
-            (Texts{"S::f(int M)", "a::S::T::g()", "h()"}));
+                       "::std::string h() { return {}; }\n"
+                       "template <class T> void V<T, 2>::k(T x) {}\n"),
+            (Texts{"S::f(int M)", "a::S::T::g()", "h()", "V::k(T x)"}));
+  const Source found = read_source(
+      "namespace a { namespace b { void f(); } struct S { static void f(); void g(); }; }\n"
+      "void a::b::f() {}\nvoid a::S::g() {}\nstruct T { static void f(); };\nvoid T::f() {}\n");
+  std::vector<bool> methods;
+  std::ranges::transform(found.functions, std::back_inserter(methods), &Function::is_method);
+  EXPECT_EQ(methods, (std::vector<bool>{false, true, false}));
 }
 
 TEST(Source, IsNotMisledByCommentsLiteralsAndThePreprocessor) {

@@ -127,8 +127,26 @@ bool is_attribute(std::string_view word) {
   return std::ranges::find(ATTRIBUTES, word) != ATTRIBUTES.end();
 }
 
+/// The parts of the name that ends at `last`: "Gemm", "run" of "Gemm<T>::run".
+std::vector<std::string_view> path_of(Tokens head, std::size_t last) {
+  std::vector<std::string_view> path{head[last].text};
+  while (last > 2 && head[last - 1].text == "::") {
+    last -= 2;
+    for (int depth = head[last].depth(true); depth < 0 && last > 0; depth += head[last].depth(true)) {
+      --last;
+    }
+    last -= head[last].text == "<" && last > 0 ? 1 : 0;
+    if (!is_word(head[last])) {
+      break;
+    }
+    path.insert(path.begin(), head[last].text);
+  }
+  return path;
+}
+
 /// The function whose head these tokens are, up to its brace, or nothing.
-std::optional<Function> function_of(Tokens head, const std::vector<std::string>& namespaces) {
+std::optional<Function> function_of(Tokens head, const std::vector<std::string>& namespaces,
+                                    const std::set<std::string_view>& all_namespaces) {
   Function function;
   while (head.size() > 1 && head[0].text == "template" && head[1].text == "<") {
     const std::size_t close = closing(head, 1);
@@ -140,6 +158,7 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
   }
   for (std::size_t i = 0; i < head.size(); ++i) {
     function.is_kernel = function.is_kernel || head[i].text == "__global__";
+    function.is_device = (function.is_device || head[i].text == "__device__") && head[i].text != "__host__";
     if (head[i].text == "=" || head[i].text == "operator") {
       return std::nullopt;
     }
@@ -159,13 +178,9 @@ std::optional<Function> function_of(Tokens head, const std::vector<std::string>&
       return std::nullopt;
     }
     std::vector<std::string_view> path(namespaces.begin(), namespaces.end());
-    std::size_t first = i - 1;
-    while (first > 2 && head[first - 1].text == "::" && is_word(head[first - 2])) {
-      first -= 2;  // a member that is defined outside of its class
-    }
-    for (; first < i; first += 2) {
-      path.push_back(head[first].text);
-    }
+    const std::vector<std::string_view> own = path_of(head, i - 1);
+    path.insert(path.end(), own.begin(), own.end());
+    function.is_method = !function.is_kernel && own.size() > 1 && !all_namespaces.contains(own[own.size() - 2]);
     function.name = joined(path, "::");
     function.file = name.file;
     function.line = static_cast<int>(name.line);
@@ -204,6 +219,7 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
   constexpr std::array NO_FUNCTIONS{"typedef", "using", "static_assert"};
   std::vector<Item> items;
   std::vector<bool> scopes;  ///< that are open, and whether they have a name
+  std::set<std::string_view> all_namespaces;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Tokens head = tokens.subspan(begin, i - begin);
@@ -219,6 +235,7 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
     } else if (opens && word != head.end()) {
       std::vector<std::string_view> name;
       std::ranges::transform(word + 1, head.end(), std::back_inserter(name), &Token::text);
+      all_namespaces.insert(name.begin(), name.end());
       scopes.push_back(!name.empty());
       if (!name.empty()) {
         namespaces.push_back(joined(name, ""));
@@ -240,10 +257,11 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
       } else if (opens && head.size() > 1 && is_word(head[0]) && !is_attribute(head[0].text) && head[1].text == "(") {
         item.name = head[0].text;  // a macro that nobody has declared, such as PYBIND11_MODULE
       } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
-        item.function = function_of(head, namespaces);
+        item.function = function_of(head, namespaces, all_namespaces);
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member
-          const std::string base = item.function->name.substr(item.function->name.rfind(':') + 1);
-          item.name = std::ranges::find(head, std::string_view(base), &Token::text)->text;
+          const std::string& name = item.function->name;    // who uses a class uses what is defined outside of it
+          const std::string user = item.function->is_method ? name.substr(0, name.rfind("::")) : name;
+          item.name = std::ranges::find(head, std::string_view(user).substr(user.rfind(':') + 1), &Token::text)->text;
         }
       }
       item.tokens = tokens.subspan(begin, i + 1 - begin);
@@ -272,6 +290,11 @@ std::vector<Item> items_and_static_functions(Tokens code) {
          items_of(item.subspan(open + 1, closing(item, open) - open - 1), {std::string(items[i].name)})) {
       const auto is_static = std::ranges::find(member.tokens, std::string_view("static"), &Token::text);
       if (member.function && is_static != member.tokens.end()) {
+        for (Item& other : items) {  // that is defined outside of it
+          if (other.function && ("::" + other.function->name).ends_with("::" + member.function->name)) {
+            other.function->is_method = false;
+          }
+        }
         items.push_back(std::move(member));
       }
     }

@@ -752,6 +752,57 @@ def in_turn(wait: str, launch: str = IN_TURN_LAUNCH) -> str:
     return IN_TURN.replace("WAIT", wait).replace("LAUNCH", launch)
 
 
+IN_TILES = """
+#define T 16
+__global__ void mm(const float* A, const float* B, float* C, int n) {
+  __shared__ float As[T][T], Bs[T][T + 1];
+  int x = threadIdx.x, y = threadIdx.y, r = blockIdx.y * blockDim.y + y, c = blockIdx.x * blockDim.x + x;
+  float s = 0;
+  for (int k = 0; k < n; k += T) {
+    As[y][x] = A[r * n + k + x], Bs[y][x] = B[(k + y) * n + c];
+    __syncthreads();
+    for (int i = 0; i < T; ++i) s += As[y][i] * Bs[i][x];
+    __syncthreads();
+  }
+  C[r * n + c] = s;
+}
+"""
+
+
+def from_main(sides: str, argument: str = "SIDE") -> str:
+    return IN_TILES + (
+        f"float *a, *b, *c;\nint main() {{ const int SIDE = 1000; int rest = 0; dim3 grid({sides}), block(T, T); "
+        f"mm<<<grid, block>>>(a, b, c, {argument}); }}\n"
+    )
+
+
+OUT_OF_CLASS = (
+    "struct Product { void run(const float*, const float*, float*, int, int, int); };\n"
+    + launching().replace("void run", "void Product::run")
+)
+OF_A_TEMPLATE = (
+    OUT_OF_CLASS.replace("struct", "template <typename T> struct")
+    .replace("void Product::", "template <typename T>\nvoid Product<T>::")
+    .replace("*, float*, int", "*, T*, int")
+    .replace("float* C, int M, int N, int K) {\n  mm", "T* C, int M, int N, int K) {\n  mm")
+)
+COLUMNS_AND_STRIDES = """
+__global__ void mm(int M, int N, int K, float alpha, const float* A, int lda, long sa, const float* B, int ldb, long sb,
+                   float beta, float* C, int ldc, long sc) {
+  int r = blockIdx.x * 16 + threadIdx.x, c = blockIdx.y * 16 + threadIdx.y, b = blockIdx.z;
+  if (r >= M || c >= N) return;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[b * sa + r + k * lda] * B[b * sb + k + c * ldb];
+  C[b * sc + r + c * ldc] = alpha * s + beta * C[b * sc + r + c * ldc];
+}
+void batched(int m, int n, int k, float alpha, const float* A, int lda, long strideA, const float* B, int ldb,
+             long strideB, float beta, float* C, int ldc, long strideC, int batchCount) {
+  mm<<<dim3((m + 15) / 16, (n + 15) / 16, batchCount), dim3(16, 16)>>>(m, n, k, alpha, A, lda, strideA, B, ldb, strideB,
+                                                                     beta, C, ldc, strideC);
+}
+"""
+
+
 CASES = [
     # ---- What stands beside the kernel ----
     right("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS),
@@ -1623,5 +1674,64 @@ __global__ void mm(float* a, float* b, float* c, int width) {
             "  cudaMemcpy(C, d, 4 * M * N, cudaMemcpyHostToDevice);\n  cudaFree(d);\n  mm",
         ),
         "cudaMemcpy() in the other direction than its kind says",
+    asking(
+        "a_launch_that_tells_which_word_is_n",
+        from_main("SIDE / T, SIDE / T"),
+        "dim3(N / 16, N / 16), dim3(16, 16)",
+        sizes="32",
+    ),
+    asking(
+        "a_launch_that_tells_which_number_is_n",
+        from_main("1000 / T, 1000 / T", "1000"),
+        "dim3(N / 16, N / 16), dim3(16, 16)",
+        sizes="32",
+    ),
+    asking(
+        "a_launch_that_tells_the_block_alone",
+        from_main("rest++, SIDE / T").replace("int rest = 0", "int rest; std::cin >> rest"),
+        "dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)",
+        sizes="32",
+    ),
+    asking("a_block_of_tiles", IN_TILES, "dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)", sizes="32"),
+    asking("a_method_outside_of_its_class", OUT_OF_CLASS, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>"),
+    asking("a_method_of_a_template_outside_of_it", OF_A_TEMPLATE, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16"),
+    right(
+        "a_method_of_a_template_that_is_reached",
+        OF_A_TEMPLATE + "void multiply(const float* A, const float* B, float* C, int M, int N, int K) "
+        "{ Product<float>().run(A, B, C, M, N, K); }\n",
+        "multiply(A, B, C, M, N, K);",
+    ),
+    right(
+        "a_static_method_outside_of_its_class",
+        OUT_OF_CLASS.replace("{ void", "{ static void"),
+        "Product::run(A, B, C, M, N, K);",
+    ),
+    asking(
+        "six_sizes_of_which_three_are_none",
+        launching().replace("int K) {\n  mm", "int K, int repeat, int verbose, int check) {\n  mm"),
+        "(A, B, C, M, N, K)' --requires",
+    ),
+    right("columns_with_strides_of_a_batch", COLUMNS_AND_STRIDES, arguments=FACTORS, sizes="33x17x9,2x20x17x9"),
+    right(
+        "a_b_of_two_extents_for_all_of_a_batch",
+        of_tensors("Z = A.size(0), M = A.size(1), K = A.size(2), N = B.size(1)").replace("{M, N}", "{Z, M, N}"),
+        "torch::from_blob(C, {batch, M, N}).copy_(forward(torch::from_blob(A, {batch, M, K}), "
+        "torch::from_blob(B, {K, N})));",
+    ),
+    right(
+        "aliases_of_types_of_std",
+        "#include <cstdint>\nusing u32 = std::uint32_t;\ntypedef std::size_t count;\n"
+        + launching().replace("int M, int N, int K", "u32 M, count N, u32 K"),
+    ),
+    refused(
+        "a_main_that_computes_nothing_by_itself",
+        "void other(float*);\nint main(int argc, char** argv) { other<<<1, 1>>>(nullptr); }\n",
+        "there is no kernel in it",
+    ),
+    refused(
+        "a_helper_of_the_device",
+        "__device__ float product(const float* A, const float* B, float* C, int M, int N, int K) { return A[0]; }\n"
+        + launching().split("void run")[0],
+        "not known how to launch its kernel\n",
     ),
 ]

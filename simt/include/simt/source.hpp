@@ -18,7 +18,7 @@ struct Parameter {
   bool has_default = false;
 };
 
-/// A function that a source file defines outside of classes.
+/// A function that a source file defines outside of classes, or a static one.
 struct Function {
   std::string name;  ///< with the namespaces it is in: "mine::saxpy"
   std::string file;  ///< that a preprocessor's line marker names; or empty
@@ -28,6 +28,8 @@ struct Function {
   std::size_t begin = 0;   ///< where its definition lies in Source::code
   std::size_t end = 0;     ///< behind its last brace
   bool is_kernel = false;  ///< __global__
+  bool is_device = false;  ///< __device__, and not __host__
+  bool is_method = false;  ///< of a class, which is in its name, and not static
   std::vector<Parameter> template_parameters;
   std::vector<Parameter> parameters;
 
