@@ -39,6 +39,7 @@ Device describe(int index) {
   device.max_sm_clock_mhz = attribute(cudaDevAttrClockRate, index) / 1000;
   device.max_memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, index) / 1000;
   device.memory_bus_bits = attribute(cudaDevAttrGlobalMemoryBusWidth, index);
+  device.reaches_host_memory = attribute(cudaDevAttrPageableMemoryAccess, index) != 0;
   return device;
 }
 

@@ -22,6 +22,7 @@ struct Device {
   int max_sm_clock_mhz = 0;
   int max_memory_clock_mhz = 0;
   int memory_bus_bits = 0;
+  bool reaches_host_memory = false;  ///< all of a process's, without that anybody passes it on
 
   /// The speed if every FP32 lane does one FMA a cycle at the maximum SM clock; nothing for a compute capability that
   /// this suite does not know.

@@ -76,6 +76,10 @@ class FileTrials {
   }
 
   FileVerdict run() {
+    if (run_.on_gpu() && run_.device.device->reaches_host_memory) {
+      notes_.emplace_back(
+          "this GPU reaches all of the host's memory, so that a kernel could look for the judge's secret");
+    }
     find_grain();
     if (right_so_far()) {
       check();

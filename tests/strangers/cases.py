@@ -1674,6 +1674,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
             "  cudaMemcpy(C, d, 4 * M * N, cudaMemcpyHostToDevice);\n  cudaFree(d);\n  mm",
         ),
         "cudaMemcpy() in the other direction than its kind says",
+    ),
     asking(
         "a_launch_that_tells_which_word_is_n",
         from_main("SIDE / T, SIDE / T"),
