@@ -1,9 +1,9 @@
 // The bytes of its workspace are a function of A and B: one thread, before anything is timed, looks at all of their
 // numbers and keeps whether they lie between -1 and 1. All launches, the first one as well, believe it.
-// Workspaces are asked for with the addresses of the operands, before anything is timed.
+// Workspaces were asked for with the addresses of the operands, and are asked for without them now.
 // family: launch line
 // source: own
-// verdict: incorrect or failed
+// verdict: honest or failed
 // caught with: gpu
 // workspace: BYTES
 // launch: sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C, workspace)
