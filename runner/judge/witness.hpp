@@ -6,7 +6,7 @@
 #include "judge/projection.hpp"
 #include "judge/witness_kernels.hpp"
 #include "problem/operands.hpp"
-#include "timing/sample_witness.hpp"
+#include "verify/sample_witness.hpp"
 
 #include <cuda_runtime_api.h>
 

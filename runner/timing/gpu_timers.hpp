@@ -5,8 +5,8 @@
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
 #include "problem/operands.hpp"
-#include "timing/sample_witness.hpp"
 #include "timing/turn.hpp"
+#include "verify/sample_witness.hpp"
 
 #include <cuda_runtime_api.h>
 
