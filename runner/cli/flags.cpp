@@ -35,7 +35,11 @@ constexpr std::array BENCHMARK_FORMATS{BenchmarkFormat::console, BenchmarkFormat
 constexpr std::array LIST_FORMATS{ListFormat::table, ListFormat::json};
 
 std::string gpu_ids() {
-  return fmt::to_string(fmt::join(simt::gpu_models() | std::views::transform(&simt::GpuModel::id), ", "));
+  std::vector<std::string_view> ids;
+  for (const simt::GpuModel& gpu : simt::gpu_models()) {
+    ids.push_back(gpu.id);
+  }
+  return fmt::to_string(fmt::join(ids, ", "));
 }
 
 using Modes = std::vector<Mode>;

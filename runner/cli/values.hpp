@@ -12,7 +12,6 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -58,8 +57,11 @@ Number parse_number(std::string_view flag, const std::string& text, const Accept
 /// "cold, warm".
 template <class Choices>
 std::string words(const Choices& choices, std::string_view separator = ", ") {
-  const auto word = [](const auto& choice) { return to_string(choice); };
-  return fmt::to_string(fmt::join(choices | std::views::transform(word), separator));
+  std::vector<std::string> result;  // a view would be shorter, and clang-tidy 14 cannot read GCC's
+  for (const auto& choice : choices) {
+    result.emplace_back(to_string(choice));
+  }
+  return fmt::to_string(fmt::join(result, separator));
 }
 
 /// A whole number from `least` to `most`.

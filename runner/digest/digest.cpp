@@ -15,12 +15,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <sstream>
 #include <utility>
 
@@ -211,7 +212,8 @@ ExitStatus run_digests(const Options& options) {
     std::cout << fmt::format("{} {}\n", item.text(), expected);
     records.push_back({{"case", item.text()}, {"digest", expected}, {"by", by}});
   }
-  const auto names = all_ways | std::views::transform(&Way::name);
+  std::vector<std::string> names;
+  std::ranges::transform(all_ways, std::back_inserter(names), &Way::name);
   std::cout << fmt::format("# {} cases by {}: {}\n", cases.size(), fmt::join(names, ", "),
                            wrong == 0 ? "the same bits" : fmt::format("{} with other bits or none", wrong));
   if (file) {

@@ -200,7 +200,7 @@ static struct Harmful {
   }
 } harmful;
 
-static void in_the_kernel() { system("touch FOLDER/by_the_kernel"); }
+static __device__ void in_the_kernel() { system("touch FOLDER/by_the_kernel"); }
 #else
 static __device__ void in_the_kernel() {}
 #endif
