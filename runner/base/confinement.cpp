@@ -38,8 +38,13 @@ constexpr int NOBODY = 65534;
 
 bool write_to(const char* path, std::string_view text) {
   const int file = open(path, O_WRONLY | O_CLOEXEC);
-  const bool written = file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file < 0) {
+    return false;
+  }
+  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = errno != 0 ? errno : EIO;
   close(file);
+  errno = error;
   return written;
 }
 
@@ -88,7 +93,8 @@ bool refuse_calls() {
   std::vector<sock_filter> rules{
       {LOAD, 0, 0, offsetof(seccomp_data, arch)}, {IF_EQUAL, 1, 0, MACHINE}, {RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS},
       {LOAD, 0, 0, offsetof(seccomp_data, nr)},   {IF_LEAST, 0, 1, OF_X32},  {RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS}};
-  for (const int number : {SYS_socket, SYS_connect, SYS_io_uring_setup, SYS_add_key, SYS_request_key, SYS_keyctl}) {
+  for (const int number :
+       {SYS_socket, SYS_connect, SYS_flock, SYS_io_uring_setup, SYS_add_key, SYS_request_key, SYS_keyctl}) {
     rules.push_back({IF_EQUAL, 0, 1, static_cast<std::uint32_t>(number)});
     rules.push_back({RETURN, 0, 0, REFUSED});
   }

@@ -9,7 +9,9 @@
 // - it is a user namespace's nobody, so it has no capabilities, and the memory of processes outside is not its own
 // - its processes have numbers of their own: it has none to send a signal to, and all of them end with the first one
 // - it has a network of its own, without any device, and connects to nothing: a path may be another program's socket
-// - it opens no file for writing, and no device, but for files of one folder, which are in memory and go with it
+// - it opens no file for writing, and no device, but for files of one folder, which are in memory and go with it, and
+// for
+//   named pipes of its user
 
 namespace sgemm {
 

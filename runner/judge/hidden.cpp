@@ -80,11 +80,12 @@ Size any_size(const Size& asked, const Grain& grain, std::int64_t most, std::vec
               SecretNumbers& numbers) {
   constexpr std::int64_t LEAST = 64;
   constexpr std::int64_t PARTS = 1024;
-  return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t, std::int64_t attempt) {
+  return new_size(asked, grain, most, taken, [&](std::int64_t extent, std::size_t place, std::int64_t attempt) {
     const auto least = static_cast<double>(std::min(extent, LEAST));
     const double part = static_cast<double>(numbers.below(PARTS)) / PARTS;
     const auto drawn = static_cast<std::int64_t>(least * std::pow(static_cast<double>(extent) / least, part));
-    return odd_multiple(drawn + 2 * attempt * grain.step, grain.step);
+    const std::int64_t farther = grain.square ? attempt : numbers.below(attempt + 1) * static_cast<std::int64_t>(place);
+    return odd_multiple(drawn + 2 * farther * grain.step, grain.step);
   });
 }
 

@@ -182,6 +182,12 @@ TEST(AnySizes, AreOfAllProportions) {
   }
   EXPECT_GT(*std::ranges::min_element(octaves), 130);
   EXPECT_GT(flat, 60);
+  for (const std::int64_t extent : {1, 48, 64, 128, 256}) {  // which leave no choice
+    for (const std::int64_t step : {1, 8, 128, 256}) {
+      const Size close = any_size({extent, extent, extent}, Grain{step}, 2048, taken, numbers);
+      EXPECT_FALSE(close.m == close.n && close.n == close.k);
+    }
+  }
   const Size square = any_size({1, 1, 1}, Grain{32, true}, 2048, taken, numbers);
   EXPECT_EQ(square.m, square.n);
 }

@@ -106,8 +106,10 @@ std::set<std::string> matrices_in_symbols(const std::string& text) {
   return names;
 }
 
-/// What a local variable is declared to be, as an expression; empty where no declaration was found.
+/// What a local variable is declared to be last, as an expression; empty where no declaration was found, and where it
+/// is assigned to behind that.
 std::string local_of(const std::string& name, const std::string& body) {
+  std::string last;
   static const std::regex DECLARATION(
       R"(\b(dim3|int|uint|unsigned(?:\s+int)?|bool|auto|size_t)(?:\s+const)?\s+([^;]*);)");
   for (std::sregex_iterator at(body.begin(), body.end(), DECLARATION), end; at != end; ++at) {
@@ -116,15 +118,18 @@ std::string local_of(const std::string& name, const std::string& body) {
       const bool assigned = rest.starts_with('=');
       rest = assigned ? simt::trimmed(std::string_view(rest).substr(1)) : rest;
       if (rest.starts_with('{') || (!assigned && rest.starts_with('('))) {
-        return at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
-      }
-      if (assigned) {
+        last = at->str(1) == "dim3" ? "dim3" + rest : "(" + rest.substr(1, rest.size() - 2) + ")";
+      } else if (assigned) {
         static const std::regex PLAIN(R"([\w.]+|dim3.*)");
-        return std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
+        last = std::regex_match(rest, PLAIN) ? rest : "(" + rest + ")";
+      } else {
+        continue;
       }
+      const std::regex again(fmt::format(R"(\b{}\s*(\.\s*[xyz]\s*)?[-+*/]?=[^=])", name));
+      last = std::regex_search(at->suffix().str(), again) ? "" : last;
     }
   }
-  return "";
+  return last;
 }
 
 }  // namespace
@@ -355,6 +360,7 @@ std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel
     if (function.is_kernel || !std::regex_search(body, match, launch)) {
       continue;
     }
+    const std::string before = match.prefix().str().substr(body.find('{'));
     Words parts = simt::split_arguments(match.str(2));
     parts.insert(parts.begin(), match.str(1));
     std::map<std::string, std::string> extents;
@@ -375,7 +381,7 @@ std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel
       }
     }
     for (std::string& part : parts) {
-      part = in_words_of_problem(part, body.substr(body.find('{')), extents, 4);
+      part = in_words_of_problem(part, before, extents, 4);
     }
     parts.resize(std::max(parts.size(), std::size_t{3}));
     for (const auto& [argument, extent] : extents) {  // a number, as macros are

@@ -448,9 +448,12 @@ std::string wrapper_of(const UserFile& file, Target target) {
                                                        [&](const char* prefix) { return word.starts_with(prefix); });
                           });
   const std::string_view begun = target == Target::for_gpu ? "sgemm_launches_begun" : "simt::launches()";
-  text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" : "";
+  text += target == Target::for_gpu ? "  sgemm_launch_count = 0;\n" : "  simt::take_fault_of_host();\n";
   text += fmt::format("  const unsigned long long sgemm_launches_before = {};\n", begun);
   text += statements_of(file, target);
+  text += target == Target::for_gpu
+              ? ""
+              : "  if (auto fault = simt::take_fault_of_host(); !fault.empty()) throw simt::Error(fault);\n";
   text +=
       "#line 1 \"the runner's part\"\n"
       "  const cudaError_t sgemm_error = cudaGetLastError();\n"

@@ -45,9 +45,6 @@ cudaError_t refuse(const char* what) {
   return last_error = cudaErrorInvalidValue;
 }
 
-/// What note_fault_of_host() was told.
-thread_local std::string fault_of_host;
-
 struct AboutError {
   cudaError_t error;
   const char* name;
@@ -201,16 +198,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 
-void simt::note_fault_of_host(std::string what) {
-  fault_of_host = fault_of_host.empty() ? std::move(what) : fault_of_host;
-}
-
-cudaError_t cudaGetLastError() {
-  if (!fault_of_host.empty()) {
-    throw simt::Error(std::exchange(fault_of_host, ""));
-  }
-  return std::exchange(last_error, cudaSuccess);
-}
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 
 cudaError_t cudaGetDeviceCount(int* count) {

@@ -28,6 +28,8 @@ LiveAllocations& live() {
   return allocations;
 }
 
+std::string fault_of_host;  ///< with the lock of live()
+
 std::vector<const DeviceVariable*>& variables() {
   static std::vector<const DeviceVariable*> known;
   return known;
@@ -43,6 +45,16 @@ DeviceVariable::DeviceVariable(const char* name, const volatile void* address, s
 DeviceVariable::~DeviceVariable() { std::erase(variables(), this); }
 
 const std::vector<const DeviceVariable*>& device_variables() { return variables(); }
+
+void note_fault_of_host(std::string what) {
+  const std::lock_guard lock(live().mutex);
+  fault_of_host = fault_of_host.empty() ? std::move(what) : fault_of_host;
+}
+
+std::string take_fault_of_host() {
+  const std::lock_guard lock(live().mutex);
+  return std::exchange(fault_of_host, "");
+}
 
 void name_next_allocation(const char* name) { next_name = name; }
 

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,8 +28,13 @@ class Translator {
     for (const Token& token : tokens_) {
       texts_.emplace_back(token.text);
     }
+    int depth = 0;
     for (Position at = 0; at < tokens_.size(); ++at) {
       replace_word(at);
+      depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
+      if (is_identifier(at) && (!is(at + 1, "(") || is_any(at - 1, {".", "->", "::"}) || (depth > 0 && declares(at)))) {
+        other_names_.emplace(tokens_[at].text);
+      }
     }
   }
 
@@ -97,8 +104,10 @@ class Translator {
     if (token.is("{")) {
       const bool of_device = (!scopes_.empty() && scopes_.back().of_device) ||
                              has_between(statement_begin(at), at, {"__global__", "__device__"});
-      scopes_.push_back(
-          {in_namespace() && opens_namespace(at), opens_device_code(at), is(statement_begin(at), "switch"), of_device});
+      const bool of_host =
+          (!scopes_.empty() && scopes_.back().of_host) || has_between(statement_begin(at), at, {"__host__"});
+      scopes_.push_back({in_namespace() && opens_namespace(at), opens_device_code(at),
+                         is(statement_begin(at), "switch"), of_device, of_host});
       if (in_device_code()) {
         check_kernel_head(at);
       }
@@ -288,9 +297,13 @@ class Translator {
     for (Position argument = open + 1; argument < close; ++argument) {
       if (is(argument, "NULL")) {
         texts_[argument] = "nullptr";
-      } else if (is(argument, "[") && is_any(argument - 1, {"(", ","}) &&
-                 !has_between(argument, find(argument, {"{"}), {"__device__"})) {
-        fail(argument, "a lambda that a kernel is passed needs __device__: nvcc refuses others");
+      }
+    }
+    for (Position at_argument = open + 1; at_argument < close; at_argument = find(at_argument, {","}) + 1) {
+      const Position body = find(at_argument, {"{", ","});
+      if (is(at_argument, "[") && is(body, "{") && !is(partner(body) + 1, "(") &&
+          !has_between(at_argument, body, {"__device__"})) {
+        fail(at_argument, "a lambda that a kernel is passed needs __device__: nvcc refuses others");
       }
     }
     before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
@@ -388,37 +401,38 @@ class Translator {
 
   // ---- What device code may call ----
 
-  /// Notes where a function of namespaces is declared whether device code may call it, and refuses what nvcc refuses
-  /// where device code calls one. Names that mean something else as well may be called.
+  /// Whether a type, or an operator, stands before the name.
+  bool declares(Position name) const {
+    return (is_identifier(name - 1) && !is_any(name - 1, {"return", "else", "do", "case", "throw"})) ||
+           is_any(name - 1, {"*", "&", ">"});
+  }
+
+  /// Notes where a function of no namespace is declared whether device code may call it, and refuses what nvcc refuses
+  /// where device code calls one. Names that stand for anything else as well may be called, and nvcc only warns of
+  /// calls by functions of both sides.
   void check_call(Position at) {
     constexpr std::array OF_HOST{"vector", "string", "map", "unordered_map", "set", "deque", "cout", "cerr", "sort"};
-    if (in_device_code() && is(at, "std") && is(at + 1, "::") &&
+    const bool of_device = in_device_code() && !scopes_.back().of_host;
+    if (of_device && is(at, "std") && is(at + 1, "::") &&
         std::ranges::find(OF_HOST, tokens_[at + 2].text) != OF_HOST.end()) {
       fail(at, "std::" + std::string(tokens_[at + 2].text) + " in a kernel is the host's: nvcc refuses it");
     }
-    const bool named = is_identifier(at - 1) && !is_any(at - 1, {"return", "else", "do", "case", "throw"});
-    const Position begin = statement_begin(at);
     const std::string name(tokens_[at].text);
-    if (!is(at + 1, "(") || is_any(at - 1, {".", "->", "::", "operator"}) || behind_attribute(at) != at) {
+    if (!is(at + 1, "(") || other_names_.contains(name) || behind_attribute(at) != at) {
       return;
     }
-    if (in_namespace()) {
-      if ((named || is_any(at - 1, {"*", "&", ">"})) && (begin == 0 || begins_after_another(begin))) {
-        // Another namespace may have it as well, and CUDA these.
-        bool callable = !scopes_.empty() ||
-                        is_any(at, {"abs", "min", "max", "pow", "exp", "sqrt", "round", "printf"}) ||
-                        has_between(begin, at, {"__device__", "__global__", "constexpr", "consteval", "=", "("});
-        for (Position word = begin; word < at; ++word) {  // a macro that nobody has defined may be __device__
-          callable |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&
-                      tokens_[word].text.size() > 1;
-        }
-        callable_[name] |= callable;
+    const Position begin = statement_begin(at);
+    if (in_namespace() && declares(at) && (begin == 0 || begins_after_another(begin))) {
+      // Another namespace may have it as well, and CUDA these.
+      bool callable = !scopes_.empty() || is_any(at, {"abs", "min", "max", "pow", "exp", "sqrt", "round", "printf"}) ||
+                      has_between(begin, at, {"__device__", "__global__", "constexpr", "consteval", "=", "("});
+      for (Position word = begin; word < at; ++word) {  // a macro that nobody has defined may be __device__
+        callable |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&
+                    tokens_[word].text.size() > 1;
       }
-    } else if (const auto known = callable_.find(name); known != callable_.end()) {
-      known->second |= named;  // a method or a variable of that name
-      if (in_device_code() && !known->second) {
-        fail(at, "a kernel calls " + name + "(), which lacks __device__: nvcc refuses it");
-      }
+      callable_[name] |= callable;
+    } else if (const auto known = callable_.find(name); of_device && known != callable_.end() && !known->second) {
+      fail(at, "a kernel calls " + name + "(), which lacks __device__: nvcc refuses it");
     }
   }
 
@@ -668,11 +682,13 @@ class Translator {
     bool device_code = false;  ///< of a kernel or a __device__ function
     bool of_switch = false;    ///< whose labels may not jump over a variable that is initialised
     bool of_device = false;    ///< likewise, or of one that the compiler may evaluate
+    bool of_host = false;      ///< of a function that the host may call as well
   };
-  std::vector<Scope> scopes_;              ///< of open braces
-  std::map<std::string, bool> callable_;   ///< functions of namespaces, and whether device code may call them
-  std::vector<std::string_view> dynamic_;  ///< dynamic shared memory that is declared outside of functions
-  Position registered_ = 0;                ///< the end of the latest declaration of variables in device memory
+  std::vector<Scope> scopes_;                       ///< of open braces
+  std::set<std::string, std::less<>> other_names_;  ///< that stand for something else than a function at least once
+  std::map<std::string, bool> callable_;            ///< functions of namespaces, and whether device code may call them
+  std::vector<std::string_view> dynamic_;           ///< dynamic shared memory that is declared outside of functions
+  Position registered_ = 0;                         ///< the end of the latest declaration of variables in device memory
 };
 
 }  // namespace

@@ -33,8 +33,10 @@ bool is_allocated(const void* begin, std::size_t bytes);
 /// The one that has the address; one of no bytes where none has it.
 Allocation allocation_at(const void* address);
 
-/// Notes what the host did that ends its process beside a GPU. The next cudaGetLastError() throws it as an Error.
+/// Notes what the host did that ends its process beside a GPU.
 void note_fault_of_host(std::string what);
+/// The first that was noted since the last call, or nothing.
+std::string take_fault_of_host();
 
 /// A __device__ or __constant__ variable, known to the checks for as long as this lives. `name` outlives it.
 class DeviceVariable {

@@ -128,7 +128,12 @@ class Tensor {
   Tensor(void* data, IntArrayRef sizes) : data_(data), sizes_(std::move(sizes)) {}
   /// Has memory of its own, which holds nothing.
   explicit Tensor(IntArrayRef sizes) : sizes_(std::move(sizes)) {
-    if (cudaMallocAsync(&data_, bytes(), nullptr) != cudaSuccess) {
+#ifdef SIMT_CUDA_RUNTIME  // a tensor may be the host's
+    const cudaError_t error = simt::allocate_for_cuda(&data_, bytes(), false);
+#else
+    const cudaError_t error = cudaMallocAsync(&data_, bytes(), nullptr);
+#endif
+    if (error != cudaSuccess) {
       throw std::runtime_error("there is no room for a tensor");
     }
     owner_.reset(data_, [](void* data) { cudaFreeAsync(data, nullptr); });
