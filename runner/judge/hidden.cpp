@@ -84,8 +84,10 @@ Size any_size(const Size& asked, const Grain& grain, std::int64_t most, std::vec
     const auto least = static_cast<double>(std::min(extent, LEAST));
     const double part = static_cast<double>(numbers.below(PARTS)) / PARTS;
     const auto drawn = static_cast<std::int64_t>(least * std::pow(static_cast<double>(extent) / least, part));
-    const std::int64_t farther = grain.square ? attempt : numbers.below(attempt + 1) * static_cast<std::int64_t>(place);
-    return odd_multiple(drawn + 2 * farther * grain.step, grain.step);
+    // Where extents leave no choice, each goes a way of its own, and up only where it can not go down.
+    const std::int64_t way =
+        2 * grain.step * (grain.square ? attempt : numbers.below(attempt + 1) * static_cast<std::int64_t>(place));
+    return odd_multiple(drawn - way >= grain.step ? drawn - way : drawn + way, grain.step);
   });
 }
 
