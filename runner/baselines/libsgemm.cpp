@@ -104,6 +104,8 @@ const KernelRegistration normwise(libsgemm("normwise", SGEMM_ACCURACY_NORMWISE, 
                                            "the library, errors relative to rows and columns: 12, 11, 09 or cuBLAS"));
 const KernelRegistration rowwise(libsgemm("rowwise", SGEMM_ACCURACY_ROWWISE, AccuracyClass::int8_split,
                                           "the library, one scale for each row and column: 15, 12, 11, 09 or cuBLAS"));
+const KernelRegistration reproducible(libsgemm("reproducible", SGEMM_ACCURACY_REPRODUCIBLE, AccuracyClass::int8_split,
+                                               "the library, the same bits on every GPU: 15 in its two kernels"));
 
 }  // namespace
 }  // namespace sgemm
