@@ -285,17 +285,24 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
   algorithms.push_back(algorithm);
 }
 
-// The kernel for few lines: microseconds of its start and end, and cycles of a multiprocessor for each k of each long
-// line, with 1 or 4 few ones, with 8 and with 16. Fitted to an H200: docs/lab/libsgemm.md.
-constexpr double FEW_LINES_CALL = 8;
-constexpr double CYCLES_OF_4_LINES = 0.25;
-constexpr double CYCLES_OF_8_LINES = 0.30;
-constexpr double CYCLES_OF_16_LINES = 0.36;
+/// What the kernel for few lines takes, fitted to an H200: docs/lab/libsgemm.md.
+struct FewLinesTimes {
+  double cycles;  ///< of a round of blocks, for each k of each of its long lines
+  double round;   ///< microseconds of a round besides
+};
+constexpr FewLinesTimes OF_1_LINE{0.12, 0.1};
+constexpr FewLinesTimes OF_4_LINES{0.14, 0.2};
+constexpr FewLinesTimes OF_8_LINES{0.16, 0.7};
+constexpr FewLinesTimes OF_16_LINES{0.30, 2.3};
+constexpr double FEW_LINES_CALL = 6.3;      // microseconds besides
+constexpr double FEW_LINES_START = 6700;    // cycles before the first numbers are there
+constexpr double FEW_LINES_READING = 0.94;  // of the time in which as much is read and written
 constexpr std::int64_t LONGEST_OF_FEW_LINES = std::int64_t{1} << 30;
 
 /// Adds the kernel for a C of at most FEW rows or columns, both of whose operands lie along k.
 template <int FEW>
-void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, int multiprocessors, double cycles) {
+void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, int multiprocessors,
+                   const FewLinesTimes& times) {
   const GemmProblem& p = batch.first;
   const bool rows_are_few = p.m <= p.n;
   const auto count = static_cast<double>(batch.count);
@@ -303,17 +310,17 @@ void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, i
   if (blocks > std::numeric_limits<int>::max()) {
     return;
   }
-  const std::int64_t rounds = ceil_div<std::int64_t>(blocks, std::int64_t{few_lines::BLOCKS_PER_SM} * multiprocessors);
+  const auto rounds =
+      static_cast<double>(ceil_div<std::int64_t>(blocks, std::int64_t{few_lines::BLOCKS_PER_SM} * multiprocessors));
   const auto k = static_cast<double>(p.k);
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration =
       tile_name(rows_are_few ? FEW : few_lines::LINES, rows_are_few ? few_lines::LINES : FEW) + " few";
-  algorithm.cost =
-      every_shape_cost(cycles * static_cast<double>(rounds * few_lines::BLOCKS_PER_SM * few_lines::LINES) * k, false);
-  algorithm.cost.other = FEW_LINES_CALL;
-  algorithm.cost.streamed =
-      4 * count * (static_cast<double>(p.m + p.n) * k + static_cast<double>(p.m) * static_cast<double>(p.n));
+  algorithm.cost = every_shape_cost(FEW_LINES_START + rounds * few_lines::LINES * k * times.cycles, false);
+  algorithm.cost.other = FEW_LINES_CALL + rounds * times.round;
+  algorithm.cost.streamed = FEW_LINES_READING * 4 * count *
+                            (static_cast<double>(p.m + p.n) * k + static_cast<double>(p.m) * static_cast<double>(p.n));
   algorithm.launch = [=](const GemmBatch& of, void*, cudaStream_t stream) {
     launch(rows_are_few ? few_lines::kernel<FEW, true> : few_lines::kernel<FEW, false>, blocks,
            dim3(few_lines::THREADS), few_lines::SMEM_BYTES<FEW>, stream, of);
@@ -336,10 +343,10 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
     const std::int64_t few = std::min(p.m, p.n);
     if (few <= 16 && !p.a_transposed && p.b_transposed && p.k <= LONGEST_OF_FEW_LINES &&
         multiprocessors >= device.multiprocessors && batch.operands_split_into_fours()) {
-      few <= 1   ? add_few_lines<1>(all, batch, multiprocessors, CYCLES_OF_4_LINES)
-      : few <= 4 ? add_few_lines<4>(all, batch, multiprocessors, CYCLES_OF_4_LINES)
-      : few <= 8 ? add_few_lines<8>(all, batch, multiprocessors, CYCLES_OF_8_LINES)
-                 : add_few_lines<16>(all, batch, multiprocessors, CYCLES_OF_16_LINES);
+      few <= 1   ? add_few_lines<1>(all, batch, multiprocessors, OF_1_LINE)
+      : few <= 4 ? add_few_lines<4>(all, batch, multiprocessors, OF_4_LINES)
+      : few <= 8 ? add_few_lines<8>(all, batch, multiprocessors, OF_8_LINES)
+                 : add_few_lines<16>(all, batch, multiprocessors, OF_16_LINES);
     }
   }
   return all;

@@ -57,6 +57,28 @@ __device__ __forceinline__ float4 read_once(const float* from, bool inside) {
   return inside ? __ldcs(reinterpret_cast<const float4*>(from)) : float4{0.0F, 0.0F, 0.0F, 0.0F};
 }
 
+/// Adds up COUNT numbers of each lane, and leaves lane l the sums from l * COUNT / 32 on. Lanes exchange halves, so
+/// that each number is added once, and a few sums a lane are left to store. Code that runs once a block has to be
+/// short: it comes from memory where the L2 has been read over.
+template <int COUNT>
+__device__ __forceinline__ void add_over_lanes(float (&sums)[COUNT], int lane) {
+  int left = COUNT;
+#pragma unroll
+  for (int other = WARP / 2; other > 0; other /= 2) {
+    if (left == 1) {
+      sums[0] += __shfl_xor_sync(~0U, sums[0], other);
+      continue;
+    }
+    left /= 2;
+    const bool keeps_second = (lane & other) != 0;
+#pragma unroll
+    for (int i = 0; i < left; ++i) {
+      const float given = __shfl_xor_sync(~0U, keeps_second ? sums[i] : sums[left + i], other);
+      sums[i] = (keeps_second ? sums[left + i] : sums[i]) + given;
+    }
+  }
+}
+
 /// A block for LINES long lines of one product. ROWS_ARE_FEW: C has at most FEW rows, and else as many columns.
 template <int FEW, bool ROWS_ARE_FEW>
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch) {
@@ -101,7 +123,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch
       next[step][j] = read_once(source[j] + step * STEP_K, step * STEP_K + lane * 4 < k);
     }
   }
-  float sums[FEW][LINES_OF_WARP] = {};
+  float sums[FEW * LINES_OF_WARP] = {};
   copy_few(0);
   // A chunk, and the loads of the next one, all of which is there where it is `whole`.
   const auto multiply = [&](int from, auto whole) {
@@ -126,7 +148,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch
         for (int j = 0; j < LINES_OF_WARP; ++j) {
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
-            sums[i][j] = fmaf(x[e], four[j][e], sums[i][j]);
+            float& sum = sums[i * LINES_OF_WARP + j];
+            sum = fmaf(x[e], four[j][e], sum);
           }
         }
       }
@@ -137,9 +160,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch
     }
   };
   int from = 0;
+  if constexpr (FEW > 8) {  // with fewer lines the multiplications hide what guards cost, and one loop is shorter
 #pragma unroll 1
-  for (; from + 2 * CHUNK_K <= k; from += CHUNK_K) {
-    multiply(from, std::true_type());
+    for (; from + 2 * CHUNK_K <= k; from += CHUNK_K) {
+      multiply(from, std::true_type());
+    }
   }
 #pragma unroll 1
   for (; from < k; from += CHUNK_K) {
@@ -147,17 +172,17 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) kernel(GemmBatch batch
   }
   cp_async_wait_group<0>();
 
+  add_over_lanes(sums, lane);
+  constexpr int COUNT = FEW * LINES_OF_WARP;
+  constexpr int SUMS_OF_LANE = COUNT > WARP ? COUNT / WARP : 1;
+  const bool is_first = lane % (COUNT < WARP ? WARP / COUNT : 1) == 0;  // of the lanes with the same sum
 #pragma unroll
-  for (int i = 0; i < FEW; ++i) {
-#pragma unroll
-    for (int j = 0; j < LINES_OF_WARP; ++j) {
-#pragma unroll
-      for (int other = WARP / 2; other > 0; other /= 2) {
-        sums[i][j] += __shfl_xor_sync(~0U, sums[i][j], other);
-      }
-      if (lane == 0 && i < few.count && line + j < many.count) {
-        update(p.c[i * few.c_stride + (line + j) * many.c_stride], sums[i][j], scalars.alpha, scalars.beta);
-      }
+  for (int sum = 0; sum < SUMS_OF_LANE; ++sum) {
+    const int number = lane * COUNT / WARP + sum;
+    const int i = number / LINES_OF_WARP;
+    const int j = number % LINES_OF_WARP;
+    if (is_first && i < few.count && line + j < many.count) {
+      update(p.c[i * few.c_stride + (line + j) * many.c_stride], sums[sum], scalars.alpha, scalars.beta);
     }
   }
 }

@@ -26,6 +26,11 @@ constexpr double CUBLAS_NARROW_RATE = 0.92;
 constexpr double CUBLAS_VERY_NARROW = 32;
 constexpr double CUBLAS_VERY_NARROW_RATE = 0.63;
 constexpr double CUBLAS_NARROWEST = 8;
+// A single row or column takes as long as memory takes to read the other operand, and two to seven so many times as
+// long: rows in NN, NT, TN and TT, and columns. Rows in NN that are far longer than sums are as fast as a single one.
+constexpr double CUBLAS_FEW_ROWS[] = {1.4, 1.35, 1.7, 1.7};
+constexpr double CUBLAS_FEW_COLUMNS = 1.7;
+constexpr double CUBLAS_LONG_ROWS = 4;       // times k
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
@@ -96,6 +101,22 @@ double measured_over_least(const BoardModel& board, const PredictedShape& shape)
   return (std::exp(logarithm) + least) / 2;
 }
 
+/// How many times as long as memory needs cuBLAS takes at least for two to seven rows or columns and long sums.
+double cublas_over_memory(const PredictedShape& shape, std::int64_t batch_count) {
+  const auto width = static_cast<double>(std::min(shape.m, shape.n));
+  if (batch_count > 1 || width <= 1 || width >= CUBLAS_NARROWEST ||
+      static_cast<double>(shape.k) < CUBLAS_NARROW_DEPTH) {
+    return 1.0;
+  }
+  const bool is_nn = shape.layout % 4 == 0;
+  if (shape.n < shape.m) {
+    return CUBLAS_FEW_COLUMNS;
+  }
+  return is_nn && static_cast<double>(shape.n) > CUBLAS_LONG_ROWS * static_cast<double>(shape.k)
+             ? 1.0
+             : CUBLAS_FEW_ROWS[shape.layout % 4];
+}
+
 }  // namespace
 
 double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count) {
@@ -103,7 +124,7 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
   auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(batch_count);
-  const double move = 4 * (m * k + k * n + m * n) * count / rates.bytes;
+  const double move = cublas_over_memory(shape, batch_count) * 4 * (m * k + k * n + m * n) * count / rates.bytes;
   double narrow_rate = 1;
   if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
     const bool is_very_narrow = width <= CUBLAS_VERY_NARROW;
