@@ -287,16 +287,18 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
 
 /// What the kernel for few lines takes, fitted to an H200: docs/lab/libsgemm.md.
 struct FewLinesTimes {
-  double cycles;  ///< of a round of blocks, for each k of each of its long lines
-  double round;   ///< microseconds of a round besides
+  double cycles;  ///< of a block that is alone on its multiprocessor, for each k of each of its long lines
+  double round;   ///< microseconds of each round of blocks besides
 };
-constexpr FewLinesTimes OF_1_LINE{0.12, 0.1};
-constexpr FewLinesTimes OF_4_LINES{0.14, 0.2};
-constexpr FewLinesTimes OF_8_LINES{0.16, 0.7};
-constexpr FewLinesTimes OF_16_LINES{0.30, 2.3};
+constexpr FewLinesTimes OF_1_LINE{0.222, 0.2};
+constexpr FewLinesTimes OF_4_LINES{0.238, 0.4};
+constexpr FewLinesTimes OF_8_LINES{0.267, 0.6};
+constexpr FewLinesTimes OF_16_LINES{0.39, 1.4};
 constexpr double FEW_LINES_CALL = 6.3;      // microseconds besides
-constexpr double FEW_LINES_START = 6700;    // cycles before the first numbers are there
+constexpr double FEW_LINES_START = 2400;    // cycles before the first numbers are there
+constexpr double FEW_LINES_PAIR = 1.45;     // times as long as one block take two beside each other
 constexpr double FEW_LINES_READING = 0.94;  // of the time in which as much is read and written
+constexpr double FEW_LINES_BLOCKS = 1.1;    // of a multiprocessor that are enough for all of the memory's bandwidth
 constexpr std::int64_t LONGEST_OF_FEW_LINES = std::int64_t{1} << 30;
 
 /// Adds the kernel for a C of at most FEW rows or columns, both of whose operands lie along k.
@@ -310,16 +312,19 @@ void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, i
   if (blocks > std::numeric_limits<int>::max()) {
     return;
   }
-  const auto rounds =
-      static_cast<double>(ceil_div<std::int64_t>(blocks, std::int64_t{few_lines::BLOCKS_PER_SM} * multiprocessors));
+  const std::int64_t of_one = ceil_div<std::int64_t>(blocks, multiprocessors);
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(of_one, few_lines::BLOCKS_PER_SM));
+  const double lines_at_once = few_lines::LINES * (of_one == 1 ? 1.0 : FEW_LINES_PAIR);
+  const auto k_of_chunks = static_cast<double>(ceil_div<std::int64_t>(p.k, few_lines::CHUNK_K) * few_lines::CHUNK_K);
+  const double bandwidth = std::min(1.0, static_cast<double>(blocks) / (FEW_LINES_BLOCKS * multiprocessors));
   const auto k = static_cast<double>(p.k);
   Algorithm algorithm;
   algorithm.kernel = "09_every_shape";
   algorithm.configuration =
       tile_name(rows_are_few ? FEW : few_lines::LINES, rows_are_few ? few_lines::LINES : FEW) + " few";
-  algorithm.cost = every_shape_cost(FEW_LINES_START + rounds * few_lines::LINES * k * times.cycles, false);
+  algorithm.cost = every_shape_cost(FEW_LINES_START + rounds * lines_at_once * k_of_chunks * times.cycles, false);
   algorithm.cost.other = FEW_LINES_CALL + rounds * times.round;
-  algorithm.cost.streamed = FEW_LINES_READING * 4 * count *
+  algorithm.cost.streamed = FEW_LINES_READING / bandwidth * 4 * count *
                             (static_cast<double>(p.m + p.n) * k + static_cast<double>(p.m) * static_cast<double>(p.n));
   algorithm.launch = [=](const GemmBatch& of, void*, cudaStream_t stream) {
     launch(rows_are_few ? few_lines::kernel<FEW, true> : few_lines::kernel<FEW, false>, blocks,

@@ -72,9 +72,11 @@ __device__ __forceinline__ void add_over_lanes(float (&sums)[COUNT], int lane) {
     left /= 2;
     const bool keeps_second = (lane & other) != 0;
 #pragma unroll
-    for (int i = 0; i < left; ++i) {
-      const float given = __shfl_xor_sync(~0U, keeps_second ? sums[i] : sums[left + i], other);
-      sums[i] = (keeps_second ? sums[left + i] : sums[i]) + given;
+    for (int i = 0; i < COUNT / 2; ++i) {  // a bound that the compiler knows, so that sums stay in registers
+      if (i < left) {
+        const float given = __shfl_xor_sync(~0U, keeps_second ? sums[i] : sums[left + i], other);
+        sums[i] = (keeps_second ? sums[left + i] : sums[i]) + given;
+      }
     }
   }
 }

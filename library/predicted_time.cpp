@@ -28,8 +28,8 @@ constexpr double CUBLAS_VERY_NARROW_RATE = 0.63;
 constexpr double CUBLAS_NARROWEST = 8;
 // A single row or column takes as long as memory takes to read the other operand, and two to seven so many times as
 // long: rows in NN, NT, TN and TT, and columns. Rows in NN that are far longer than sums are as fast as a single one.
-constexpr double CUBLAS_FEW_ROWS[] = {1.4, 1.35, 1.7, 1.7};
-constexpr double CUBLAS_FEW_COLUMNS = 1.7;
+constexpr double CUBLAS_FEW_ROWS[] = {1.2, 1.35, 1.3, 1.7};
+constexpr double CUBLAS_FEW_COLUMNS = 1.6;
 constexpr double CUBLAS_LONG_ROWS = 4;       // times k
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k

@@ -35,6 +35,7 @@ constexpr double TALL_MULTIPLY = 2650;    // to multiply it
 constexpr double TALL_STORE = 1790;       // accumulators, to C or to the workspace
 constexpr double TALL_FIRST_TILE = 3550;  // until the first operands of a tile are there, whatever the columns
 constexpr double TALL_ADD = 1310;         // partial sums from the workspace
+constexpr double TALL_BY_FLOATS = 1.45;   // times as long, where lines of A do not split into groups of four
 
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_TALL_LAUNCH = std::size_t{1} << 29U;
@@ -142,6 +143,10 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
                               static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
   algorithm.cost.streamed =
       static_cast<double>(sizeof(float) * tall.count) * static_cast<double>(p.m) * static_cast<double>(p.k);
+  if (!tall.addresses_on_device() && !rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda)) {
+    algorithm.cost.cycles *= TALL_BY_FLOATS;
+    algorithm.cost.streamed *= TALL_BY_FLOATS;
+  }
   algorithm.kernels = 2;
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     const GemmBatch batch = c_transposed ? transposed(of) : of;
