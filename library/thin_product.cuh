@@ -13,7 +13,8 @@
 //   products  of 16 or 32 rows by 8 columns at a time. The warps' sums become integers of 64 bits, which are added
 //             and stored.
 //
-// Rows that are longer than what a block can hold are read twice, the second time from the L2.
+// Rows that are longer than what a block can hold are read twice, the second time backwards: the last segment is still
+// in registers then, and those before it in the L2, as far as it holds the rows of all blocks.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
@@ -221,7 +222,7 @@ struct ThinShape {
 };
 
 /// Which rows and k a block reads next: for each product, block of columns and ROWS rows, segments of what it can
-/// hold. Where there are several, they are read twice.
+/// hold. Where there are several, it searches them forwards, and adds products from the last one back to the first.
 struct Step {
   int number;  ///< of the product, rows and columns
   int segment;
@@ -232,17 +233,16 @@ struct Step {
       : number(first), segment(0), searches(true), adds(segments == 1) {}
 
   __device__ __forceinline__ void advance(int segments) {
-    if (++segment < segments) {
-      return;
-    }
-    segment = 0;
-    if (adds) {
+    if (searches && segment + 1 < segments) {
+      ++segment;
+      adds = segment + 1 == segments;
+    } else if (segment > 0) {
+      --segment;
+      searches = false;
+    } else {
       number += static_cast<int>(gridDim.x);
       searches = true;
       adds = segments == 1;
-    } else {
-      searches = false;
-      adds = true;
     }
   }
 };
@@ -548,15 +548,15 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
           }
           if (segments > 1) {
             Sum& all = of_segments[block * (ROWS * COLUMNS) + i];
-            sum += step.segment == 0 ? 0 : all;
+            sum += step.segment + 1 == segments ? 0 : all;
             all = sum;
           }
-          if (step.segment == segments - 1) {
+          if (step.segment == 0) {
             sums_of_rows[block * (ROWS * COLUMNS) + i] = sum;
           }
         }
       }
-      if (step.segment == segments - 1) {
+      if (step.segment == 0) {
         __syncthreads();
         const GemmProblem p = product_of(thin.batch, work.product);
         const split_product::Scalars scalars = scalars_of(p);
