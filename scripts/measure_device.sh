@@ -11,6 +11,7 @@
 #   int8.json              13 and 19 beside each other up to 24576, their errors on all kinds of operands at 4096, and both
 #   int8_accuracy.json     back to back for 20 s at 8192
 #   int8_sustained.json
+#   library/few_rows.json  the library where C has 1 to 256 rows, on weights of 67 to 268 MB
 #   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
 #   end-to-end.json        with copies, from small sizes on, and the CPU baselines
 #   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
@@ -43,8 +44,8 @@ set -euo pipefail
 export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
-all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,levels,int8,accuracy,end-to-end,counters,energy,sustained,
-all+=calibrate,counters-8192,counters-3001,counters-2048
+all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,few-rows,levels,int8,accuracy,end-to-end,counters,energy,
+all+=sustained,calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
 
@@ -135,6 +136,13 @@ run_step() {
     warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
     shapes) measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$shapes" ;;
     shapes-tensor) measure shapes_tensor.json --kernel cublas,10-13,15-19 --l2 cold --sizes "$shapes" ;;
+    few-rows)
+      mkdir -p "$out/library" &&
+        measure library/few_rows.json --kernel cublas,libsgemm:fp32,libsgemm:componentwise,libsgemm:reproducible \
+          --sizes "$(for weights in 4096x4096 14336x4096 4096x14336 8192x8192; do
+            printf "%s" {1,4,8,16,32,37,40,64,128,256}"x$weights:nt,"
+          done | sed 's/,$//')"
+      ;;
     levels)
       measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
         measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&

@@ -43,6 +43,7 @@ SHAPES_FILE = "shapes.json"
 TENSOR_SHAPES_FILE = "shapes_tensor.json"
 ENERGY_FILE = "energy.json"
 SUSTAINED_FILE = "sustained.json"
+FEW_ROWS_FILE = "library/few_rows.json"  # the library where C has few rows,
 OTHER_BOARD_FILE = "other_board/cold.json"  # the sweep of a second board,
 FIRST_BOARD_FILE = "other_board/first_board.json"  # and that of a first one at the same commit
 DEVICE_FILES = (*SWEEP_FILES, ACCURACY_FILE, SHAPES_FILE, TENSOR_SHAPES_FILE, ENERGY_FILE, SUSTAINED_FILE)

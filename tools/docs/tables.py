@@ -678,6 +678,18 @@ class Blocks:
         head = ["kind", "products", *(f"`{accuracy}`" for accuracy in accuracies)]
         return table(head, [*kinds, line("all", products)])
 
+    def few_rows(self) -> str:
+        """Microseconds of cuBLAS and the library for each number of rows of C: a row for each kernel and matrix B."""
+        rows = list(rows_of(self._folders.file(results.FEW_ROWS_FILE)))
+        cases = {(row.shape[1:3], row.kernel, row.shape[0]): row for row in rows}
+        numbers = sorted({m for _, _, m in cases})
+        lines = [
+            [f"{n} x {k}", f"`{kernel.removeprefix('libsgemm:')}`"]
+            + [f"{cases[(n, k), kernel, m].microseconds:.3g}" for m in numbers]
+            for (n, k), kernel in dict.fromkeys(case[:2] for case in sorted(cases))
+        ]
+        return with_notes(table(["N x K", "by", *map(str, numbers)], lines, left=2), rows)
+
     def program_errors(self) -> str:
         """The errors of PyTorch's calls by mode."""
         rows = programs.error_rows(self._folders.path / "programs")
