@@ -9,24 +9,14 @@
 
 namespace sgemm::test {
 
-/// The epilogue of the row-major form of a case.
-inline GemmEpilogue row_major_epilogue(EpilogueOperands& operands) {
-  GemmCall call;
-  call.order = operands.gemm.of.order;
-  call.c = {operands.d().data(), operands.d().ld()};
-  const sgemm_epilogue_t epilogue = operands.epilogue();
-  return row_major(call, {{operands.gemm.c.data(), operands.gemm.c.ld()}, &epilogue});
-}
-
 /// Enqueues D and its epilogue by an algorithm that has epilogues.
 inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& operands, void* workspace,
                                  const PackedTiles& packed = {}) {
-  GemmOperands& gemm = operands.gemm;
-  GemmBatch batch = batch_of(gemm);
-  batch.first.c = operands.d().data();
-  batch.first.ldc = operands.d().ld();
+  const sgemm_epilogue_t epilogue = operands.epilogue();
+  const sgemm_product_t product = operands.product(epilogue);
+  GemmBatch batch = row_major(product, operands.gemm.of.pointer_mode);
   batch.first.packed = packed;
-  algorithm.launch_with_epilogue(batch, row_major_epilogue(operands), workspace, nullptr);
+  algorithm.launch_with_epilogue(batch, row_major_epilogue(product), workspace, nullptr);
 }
 
 }  // namespace sgemm::test

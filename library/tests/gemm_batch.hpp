@@ -11,27 +11,7 @@
 
 namespace sgemm::test {
 
-inline GemmBatch batch_of(GemmOperands& operands) {
-  const GemmCase& of = operands.of;
-  const auto matrix = [&](StoredMatrix& stored) {
-    return of.by_address ? CallMatrix{nullptr, stored.ld(), 0, stored.addresses()}
-                         : CallMatrix{stored.data(), stored.ld(), stored.stride()};
-  };
-  GemmCall call{of.order,
-                of.transa,
-                of.transb,
-                of.m,
-                of.n,
-                of.k,
-                operands.alpha(),
-                matrix(operands.a),
-                matrix(operands.b),
-                operands.beta(),
-                matrix(operands.c),
-                of.batch,
-                of.by_address};
-  return row_major(call, of.pointer_mode);
-}
+inline GemmBatch batch_of(GemmOperands& operands) { return row_major(operands.product(), operands.of.pointer_mode); }
 
 /// A row-major product of contiguous matrices that are nowhere.
 inline GemmProblem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
