@@ -24,31 +24,6 @@ Decision decide(const sgemm_plan_t& plan) {
   return {kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
 }
 
-sgemm_operand_t operand_of(sgemm_op_t op, const Matrix<const float>& matrix) {
-  return {nullptr, op, matrix.data, matrix.ld, matrix.stride, matrix.addresses};
-}
-
-sgemm_product_t product_of(const Call& call) {
-  const bool has_epilogue = call.epilogue.has_value();
-  return {sizeof(sgemm_product_t),
-          SGEMM_ORDER_COLUMN_MAJOR,
-          call.m,
-          call.n,
-          call.k,
-          call.alpha,
-          operand_of(call.transa, call.a),
-          operand_of(call.transb, call.b),
-          call.beta,
-          has_epilogue ? call.added.data : nullptr,
-          call.added.ld,
-          call.c.data,
-          call.c.ld,
-          call.c.stride,
-          call.c.addresses,
-          call.batch_count,
-          has_epilogue ? &*call.epilogue : nullptr};
-}
-
 }  // namespace
 
 thread_local bool DropIn::inside_cublas_ = false;
@@ -100,7 +75,7 @@ std::optional<cublasStatus_t> DropIn::status_of_library(const Call& call, std::s
 
 std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string& why) {
   if (call.accuracy != SGEMM_ACCURACY_REPRODUCIBLE && call.pointer_mode == SGEMM_POINTER_MODE_HOST &&
-      call.alpha != nullptr && *call.alpha == 0.0F) {
+      call.product.alpha != nullptr && *call.product.alpha == 0.0F) {
     why = "alpha is 0, so that there is nothing to multiply";
     return std::nullopt;
   }
@@ -151,8 +126,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const sgemm_product_t product = product_of(call);
-  const sgemm_status_t status = sgemm_library().plan(handle, &product, &plan);
+  const sgemm_status_t status = sgemm_library().plan(handle, &call.product, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {"cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
@@ -163,15 +137,14 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
-  const sgemm_product_t product = product_of(call);
   const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
   if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
-    return sgemm_library().run(handle, &product);
+    return sgemm_library().run(handle, &call.product);
   }
   // With exactly these bytes the library makes the choice that it planned.
   sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
   if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().run(handle, &product);
+    status = sgemm_library().run(handle, &call.product);
     sgemm_library().set_workspace(handle, nullptr, 0);
   }
   return status;

@@ -91,7 +91,8 @@ class DropIn {
   std::optional<cublasStatus_t> try_library(const Call& call, std::string& why);
   /// Whether nobody else may compute the call. An empty C has no bits.
   static bool is_for_library_alone(const Call& call) {
-    return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
+    const sgemm_product_t& p = call.product;
+    return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && p.m > 0 && p.n > 0 && p.batch_count > 0;
   }
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.
