@@ -59,8 +59,8 @@ void DropIn::tell_of_other_bits(const std::string& function) {
 }
 
 void DropIn::write_log() {
-  if (settings_.accuracy) {
-    log_.write(settings_.log, accuracy_name(*settings_.accuracy));
+  if (settings_.accuracy != SGEMM_DROP_IN_OFF) {
+    log_.write(settings_.log, accuracy_name(settings_.accuracy));
   }
 }
 

@@ -30,12 +30,12 @@ class DropIn {
   /// library can not compute, fails: cuBLAS has other bits.
   template <class Cublas>
   cublasStatus_t run(Call& call, const Cublas& cublas) {
-    const Accuracy accuracy = accuracies_.of_call();
-    if (inside_cublas_ || !accuracy || in_forked_child_) {
+    const int accuracy = accuracies_.of_call();
+    if (inside_cublas_ || accuracy == SGEMM_DROP_IN_OFF || in_forked_child_) {
       return cublas();
     }
     has_run_ = true;
-    call.accuracy = *accuracy;
+    call.accuracy = static_cast<sgemm_accuracy_t>(accuracy);
     std::string why = call.refusal;
     if (why.empty()) {
       if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
@@ -60,9 +60,6 @@ class DropIn {
   static void tell_of_other_bits(const std::string& function);
 
   Accuracies& accuracies() { return accuracies_; }
-  /// What the environment asks for.
-  Accuracy accuracy_of_environment() const { return settings_.accuracy; }
-
   CallLog& table() { return log_; }
   void set_repeatable(int repeatable) { handles_.set_repeatable(repeatable); }
   /// Calls are noted, and some of them timed, also where the environment does not ask for it.

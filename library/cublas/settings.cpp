@@ -1,5 +1,7 @@
 #include "settings.hpp"
 
+#include <sgemm/drop_in.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,20 +19,20 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-Accuracy read_accuracy() {
+int read_accuracy() {
   const std::string_view text = variable("SGEMM_ACCURACY");
   if (text.empty()) {
     return SGEMM_ACCURACY_COMPONENTWISE;
   }
   const auto* const name = std::find(std::begin(kNames), std::end(kNames), text);
   if (name != std::end(kNames)) {
-    return static_cast<sgemm_accuracy_t>(name - std::begin(kNames));
+    return static_cast<int>(name - std::begin(kNames));
   }
   std::fprintf(stderr,
                "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise, reproducible; "
                "cuBLAS gets all calls\n",
                text.data());
-  return std::nullopt;
+  return SGEMM_DROP_IN_OFF;
 }
 
 }  // namespace
@@ -40,6 +42,6 @@ Settings read_settings() {
   return {read_accuracy(), std::string(log == "0" ? "" : log)};
 }
 
-const char* accuracy_name(sgemm_accuracy_t accuracy) { return kNames[accuracy]; }
+const char* accuracy_name(int accuracy) { return kNames[accuracy]; }
 
 }  // namespace drop_in

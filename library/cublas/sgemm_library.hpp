@@ -14,10 +14,11 @@
 namespace drop_in {
 
 /// What the drop-in calls of libsgemm, without the names' "sgemm_".
-#define SGEMM_FUNCTIONS(F)                                                                             \
-  F(create)                                                                                            \
-  F(set_stream) F(set_accuracy) F(set_pointer_mode) F(set_fallback) F(set_workspace) F(get_repeatable) \
-      F(set_repeatable) F(get_multiprocessors) F(set_multiprocessors) F(run) F(plan) F(status_string)
+#define SGEMM_FUNCTIONS(F)                                                                                 \
+  F(create)                                                                                                \
+  F(set_stream)                                                                                            \
+  F(set_accuracy) F(set_pointer_mode) F(set_fallback) F(set_workspace) F(get_repeatable) F(set_repeatable) \
+      F(get_multiprocessors) F(set_multiprocessors) F(run) F(plan) F(status_string)
 
 /// libsgemm, which is loaded when the first product comes: most programs that inherit LD_PRELOAD multiply nothing.
 /// SGEMM_LIBRARY names its file; without it, it is the one beside the drop-in, or the one that the loader finds. If it
