@@ -1,7 +1,6 @@
 // The reproducible class on the executor: each of its algorithms, and what the C interface makes of them.
 
 #include "algorithms.hpp"
-#include "board.hpp"
 #include "choice.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
@@ -210,8 +209,8 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
                                         {128, 4096, 14336, false}}) {
     const GemmBatch product{problem_of(rows, n, k, false, true)};
     std::string without;
-    const Choice choice = choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without),
-                                         SIZE_MAX, without, BoardModel());
+    const Choice choice =
+        choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without), SIZE_MAX, without);
     ASSERT_TRUE(choice.algorithm);
     EXPECT_EQ(choice.algorithm->configuration == "flat, 16 rows", few)
         << rows << 'x' << n << 'x' << k << ": " << choice.algorithm->configuration;
