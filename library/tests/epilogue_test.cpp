@@ -98,13 +98,7 @@ TEST_P(EpilogueTest, InfNanAndScalesThatAreFarApart) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<EpilogueTest::ParamType>& info) {
-  const auto& [accuracy, order] = info.param;
-  return std::string(accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise" : "normwise") +
-         (order == SGEMM_ORDER_ROW_MAJOR ? "_rows" : "_columns");
-}
-
-INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS)), name_of);
+INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS)));
 
 }  // namespace
 }  // namespace sgemm::test

@@ -11,6 +11,8 @@
 
 namespace sgemm::test {
 
+constexpr int MULTIPROCESSORS = 132;  ///< of an H200
+
 inline GemmBatch batch_of(GemmOperands& operands) { return row_major(operands.product(), operands.of.pointer_mode); }
 
 /// A row-major product of contiguous matrices that are nowhere.

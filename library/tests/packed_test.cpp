@@ -20,8 +20,6 @@
 namespace sgemm::test {
 namespace {
 
-constexpr int MULTIPROCESSORS = 132;
-
 Method method_of(sgemm_accuracy_t accuracy) {
   return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6 : Method::fp16x3;
 }
@@ -127,14 +125,7 @@ TEST_P(PackedTest, AlignedLinesAndLinesWithPadding) {
   expect_same_bits(with(9, 130, 132).padded(3, 1));
 }
 
-std::string name_of(const testing::TestParamInfo<PackedTest::ParamType>& info) {
-  const auto& [accuracy, transa, transb] = info.param;
-  return std::string(METHOD_NAMES[static_cast<std::size_t>(method_of(accuracy))]).substr(3) + "_" + "NTC"[transa] +
-         "NTC"[transb];
-}
-
-INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)));
 
 TEST(PackedEpilogueTest, HasTheSameBits) {
   constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
