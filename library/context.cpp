@@ -4,12 +4,9 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "cuda_guard.hpp"
-#include "epilogue_pass.hpp"
 #include "host/launch.cuh"
-#include "memory_limit.hpp"
+#include "passes.hpp"
 #include "predicted_time.hpp"
-#include "recomputed.hpp"
-#include "scaled_c.hpp"
 #include "status_error.hpp"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 #include "sgemm/sgemm.h"
 
-#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 #include "common/cuda_check.hpp"
 #include "context.hpp"
 #include "cuda_guard.hpp"

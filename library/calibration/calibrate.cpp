@@ -1,4 +1,4 @@
-#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 #include "algorithms.hpp"
 #include "calibration/fit.hpp"

@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include "device.hpp"
 
@@ -22,6 +25,36 @@ Decision decide(const sgemm_plan_t& plan) {
     return {"cublas", plan.reason, 0, {}};
   }
   return {kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
+}
+
+// By the numbers of accuracies.
+constexpr const char* kNames[] = {"fp32", "componentwise", "normwise", "rowwise", "reproducible"};
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int read_accuracy() {
+  const std::string_view text = variable("SGEMM_ACCURACY");
+  if (text.empty()) {
+    return SGEMM_ACCURACY_COMPONENTWISE;
+  }
+  const auto* const name = std::find(std::begin(kNames), std::end(kNames), text);
+  if (name != std::end(kNames)) {
+    return static_cast<int>(name - std::begin(kNames));
+  }
+  std::fprintf(stderr,
+               "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise, reproducible; "
+               "cuBLAS gets all calls\n",
+               text.data());
+  return SGEMM_DROP_IN_OFF;
+}
+
+/// Reads the environment. A wrong value is named on standard error.
+Settings read_settings() {
+  const std::string_view log = variable("SGEMM_LOG");
+  return {read_accuracy(), std::string(log == "0" ? "" : log)};
 }
 
 }  // namespace
@@ -60,7 +93,7 @@ void DropIn::tell_of_other_bits(const std::string& function) {
 
 void DropIn::write_log() {
   if (settings_.accuracy != SGEMM_DROP_IN_OFF) {
-    log_.write(settings_.log, accuracy_name(settings_.accuracy));
+    log_.write(settings_.log, kNames[settings_.accuracy]);
   }
 }
 

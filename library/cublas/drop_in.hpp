@@ -12,10 +12,21 @@
 #include "accuracies.hpp"
 #include "call.hpp"
 #include "call_log.hpp"
-#include "settings.hpp"
 #include "sgemm_library.hpp"
 
 namespace drop_in {
+
+/// What the environment asks for.
+struct Settings {
+  /// SGEMM_ACCURACY=fp32|componentwise|normwise|rowwise|reproducible. SGEMM_DROP_IN_OFF where its value is none of
+  /// these: cuBLAS gets all calls then.
+  int accuracy;
+  /// SGEMM_LOG: where the table of calls goes at exit. Empty: nowhere. "1": to standard error. Otherwise a file, which
+  /// the table is appended to.
+  std::string log;
+
+  bool logs() const { return !log.empty(); }
+};
 
 /// Gives each call to the library or to cuBLAS. One for the process; threads may use it at the same time.
 class DropIn {

@@ -3,7 +3,6 @@
 #include <cublas_v2.h>
 
 #include "drop_in.hpp"
-#include "exported.hpp"
 #include "real_cublas.hpp"
 
 namespace drop_in {

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "drop_in.hpp"
-#include "exported.hpp"
 #include "real_cublas.hpp"
 
 namespace drop_in {

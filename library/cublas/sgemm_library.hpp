@@ -14,11 +14,9 @@
 namespace drop_in {
 
 /// What the drop-in calls of libsgemm, without the names' "sgemm_".
-#define SGEMM_FUNCTIONS(F)                                                                                 \
-  F(create)                                                                                                \
-  F(set_stream)                                                                                            \
-  F(set_accuracy) F(set_pointer_mode) F(set_fallback) F(set_workspace) F(get_repeatable) F(set_repeatable) \
-      F(get_multiprocessors) F(set_multiprocessors) F(run) F(plan) F(status_string)
+#define SGEMM_SETTERS(F) F(set_stream) F(set_accuracy) F(set_pointer_mode) F(set_fallback) F(set_workspace)
+#define SGEMM_SETTINGS(F) F(get_repeatable) F(set_repeatable) F(get_multiprocessors) F(set_multiprocessors)
+#define SGEMM_FUNCTIONS(F) SGEMM_SETTERS(F) SGEMM_SETTINGS(F) F(create) F(run) F(plan) F(status_string)
 
 /// libsgemm, which is loaded when the first product comes: most programs that inherit LD_PRELOAD multiply nothing.
 /// SGEMM_LIBRARY names its file; without it, it is the one beside the drop-in, or the one that the loader finds. If it

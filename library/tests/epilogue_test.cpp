@@ -2,7 +2,6 @@
 // call cuBLAS.
 
 #include "algorithms.hpp"
-#include "epilogue_batch.hpp"
 #include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
 

@@ -3,6 +3,7 @@
 // A case as the library's kernels get it.
 
 #include "algorithm.hpp"
+#include "epilogue_case.hpp"
 #include "gemm_call.hpp"
 #include "gemm_case.hpp"
 
@@ -50,6 +51,16 @@ inline Mirrored<float> workspace_of(const Algorithm& algorithm) {
 /// Enqueues the products of a batch.
 inline void launch(const Algorithm& algorithm, const GemmBatch& batch) {
   algorithm.launch(batch, workspace_of(algorithm).device(), nullptr);
+}
+
+/// Enqueues D and its epilogue by an algorithm that has epilogues.
+inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& operands, void* workspace,
+                                 const PackedTiles& packed = {}) {
+  const sgemm_epilogue_t epilogue = operands.epilogue();
+  const sgemm_product_t product = operands.product(epilogue);
+  GemmBatch batch = row_major(product, operands.gemm.of.pointer_mode);
+  batch.first.packed = packed;
+  algorithm.launch_with_epilogue(batch, row_major_epilogue(product), workspace, nullptr);
 }
 
 }  // namespace sgemm::test

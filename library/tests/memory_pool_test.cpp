@@ -3,7 +3,6 @@
 #include "memory_pool.hpp"
 #include "cuda_guard.hpp"
 #include "drop_in/fake_cuda.hpp"
-#include "memory_limit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // The C interface of packed operands: what it computes, and what it refuses. Compiled for the executor and for GPUs.
 
 #include "gemm_case.hpp"
-#include "packed_case.hpp"
 
 #include <cstddef>
 #include <cstdint>

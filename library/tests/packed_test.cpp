@@ -3,11 +3,9 @@
 
 #include "packed.hpp"
 #include "algorithms.hpp"
-#include "epilogue_batch.hpp"
 #include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
-#include "packed_case.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "device/device_buffer.hpp"
-#include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
-#include "gpu/streams.hpp"
+#include "gpu/streams_and_memory.hpp"
 
 namespace {
 

@@ -4,8 +4,7 @@
 #include "device/cublas_handle.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
-#include "gpu/all_memory.hpp"
-#include "gpu/streams.hpp"
+#include "gpu/streams_and_memory.hpp"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>

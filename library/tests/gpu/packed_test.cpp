@@ -1,8 +1,7 @@
 // Packed operands on a GPU: the same bits as without them, in all layouts, on both sides.
 
 #include "gemm_case.hpp"
-#include "gpu/streams.hpp"
-#include "packed_case.hpp"
+#include "gpu/streams_and_memory.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -4,7 +4,7 @@
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
-#include "gpu/streams.hpp"
+#include "gpu/streams_and_memory.hpp"
 #include "reproducible_case.hpp"
 
 #include <cuda_runtime_api.h>
