@@ -405,12 +405,12 @@ TEST_F(HandleTest, CublasComputesABatchThatNothingWasAddedTo) {
   batch.count = 3;
   batch.first.alpha = 1.0F;
   FailingAlgorithm failing;
-  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr))
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr, nullptr))
       << "C is not read, so that it can be computed again";
   EXPECT_EQ(failing.enqueued, 1);
   batch.first.beta = 1.0F;
   failing.algorithm.launches = 1;
-  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr)) << "the only launch has failed";
+  EXPECT_FALSE(enqueue(failing.algorithm, batch, nullptr, nullptr, nullptr)) << "the only launch has failed";
 }
 
 TEST_F(HandleTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
@@ -419,7 +419,7 @@ TEST_F(HandleTest, ABatchThatFailsInTheMiddleIsNotBegunAgain) {
   const auto status = [&] {
     FailingAlgorithm failing;
     try {
-      enqueue(failing.algorithm, batch, nullptr, nullptr);
+      enqueue(failing.algorithm, batch, nullptr, nullptr, nullptr);
     } catch (const StatusError& error) {
       return error.status();
     }
