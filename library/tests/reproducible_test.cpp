@@ -114,7 +114,9 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   for (const auto& [m, n] : {std::pair{1, 1}, {1, 4096}, {4096, 4096}}) {
     EXPECT_STREQ(planned(handle, product_of(m, n, 4096, SGEMM_OP_N, SGEMM_OP_T)).kernel, "15_reproducible");
   }
-  expect_bits_of_reference(handle, GemmCase{3, 40, 100});
+  for (const GemmCase& product : {GemmCase{3, 40, 100}, GemmCase{300, 270, 515}, GemmCase{5, 7, 0}}) {
+    expect_bits_of_reference(handle, product.scaled(-1.7F, 0.3F));
+  }
   alignas(SGEMM_WORKSPACE_ALIGNMENT) float small[64];
   ASSERT_EQ(sgemm_set_workspace(handle, small, sizeof small), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t plan = planned(handle, product_of(3, 40, 100, SGEMM_OP_N, SGEMM_OP_T));
