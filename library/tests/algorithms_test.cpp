@@ -1,10 +1,11 @@
-// The kernels of chapters 09, 11 and 12 for operands of any layout, in every configuration and with epilogues, on sizes
-// for which the library would call cuBLAS.
+// The kernels of chapters 09, 11 and 12 for operands of any layout, in every configuration, with epilogues and with
+// packed operands, on sizes for which the library would call cuBLAS.
 
 #include "algorithms.hpp"
 #include "divisor.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
+#include "packed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -23,14 +25,20 @@ namespace {
 /// Each with kernels of its own here.
 constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
 
+/// Those of chapter 11 or 12, which split operands.
+std::vector<Algorithm> split_algorithms(sgemm_accuracy_t accuracy, const GemmBatch& batch,
+                                        int multiprocessors = MULTIPROCESSORS) {
+  return (accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms : fp16x3_algorithms)(batch, multiprocessors);
+}
+
 /// The algorithms of the accuracy's own chapter, one product after the other. Also for so few multiprocessors that they
 /// have several tiles of chapter 09, and that chapter 12's lines divide the tiles of small products along k.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32
-             ? joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3))
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
-             ? joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, 5))
-             : fp16x3_algorithms(batch, MULTIPROCESSORS);
+  if (product.accuracy == SGEMM_ACCURACY_FP32) {
+    return joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3));
+  }
+  const std::vector<Algorithm> split = split_algorithms(product.accuracy, batch);
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? joined(split, lines_algorithms(batch, 5)) : split;
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -155,11 +163,7 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
     return std::find(lines.begin(), lines.end(), line) != lines.end();
   };
   expect_right_in_all(
-      product, 4,
-      [&](const GemmBatch& batch) {
-        return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
-                                                                : fp16x3_algorithms(batch, MULTIPROCESSORS);
-      },
+      product, 4, [&](const GemmBatch& batch) { return split_algorithms(product.accuracy, batch); },
       [&](GemmOperands& operands) {
         operands.scale_a([&](std::int64_t row, std::int64_t) { return is_in(rows, row) ? 0x1p-60F : 1.0F; });
         operands.scale_b([&](std::int64_t, std::int64_t column) { return is_in(columns, column) ? 0x1p-70F : 1.0F; });
@@ -210,8 +214,9 @@ TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
   for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
     const GemmCase product{m, n, 130};
     GemmOperands measure(product);
-    expect_right_in(bf16x6_algorithms(batch_of(measure), multiprocessors), product);
-    expect_right_in(fp16x3_algorithms(batch_of(measure), multiprocessors), product);
+    for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+      expect_right_in(split_algorithms(accuracy, batch_of(measure), multiprocessors), product);
+    }
   }
 }
 
@@ -686,8 +691,8 @@ TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
 /// All that have epilogues. So few multiprocessors divide tiles along k.
 std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, const GemmBatch& batch) {
   constexpr int FEW = 3;
-  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? joined(bf16x6_algorithms(batch, FEW), lines_algorithms(batch, FEW))
-                                                  : fp16x3_algorithms(batch, FEW);
+  const std::vector<Algorithm> split = split_algorithms(accuracy, batch, FEW);
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? joined(split, lines_algorithms(batch, FEW)) : split;
 }
 
 void expect_right_with_epilogue(const GemmCase& product, const EpilogueKind& kind,
@@ -768,6 +773,193 @@ TEST_P(EpilogueTest, InfNanAndScalesThatAreFarApart) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS)));
+
+// ---- Packed operands: kernels have the bits that they have when they split both ----
+
+Method method_of(sgemm_accuracy_t accuracy) {
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6 : Method::fp16x3;
+}
+
+/// Which operands are packed, and how.
+struct Sides {
+  bool a;
+  bool b;
+};
+constexpr Sides ALL_SIDES[] = {{true, false}, {false, true}, {true, true}};
+
+/// The operand tiles of a batch's operands.
+class Tiles {
+ public:
+  Tiles(Method method, const GemmProblem& p, const Sides& sides) {
+    packed_.method = method;
+    if (sides.a) {
+      GemmProblem rows = p;
+      rows.n = 0;
+      packed_.a = split(method, rows, a_);
+    }
+    if (sides.b) {  // its columns as rows
+      GemmProblem rows = p;
+      rows.m = p.n;
+      rows.n = 0;
+      rows.a = p.b;
+      rows.lda = p.ldb;
+      rows.a_transposed = !p.b_transposed;
+      packed_.b = split(method, rows, b_);
+    }
+  }
+  const PackedTiles& get() const { return packed_; }
+
+ private:
+  static const void* split(Method method, const GemmProblem& rows, std::unique_ptr<Mirrored<float>>& memory) {
+    const Packing how = packing(method, rows);
+    EXPECT_GT(how.bytes, 0);
+    memory = std::make_unique<Mirrored<float>>(how.bytes / sizeof(float) + 1, NAN_FLOAT);
+    how.enqueue(memory->device(), nullptr);
+    return memory->device();
+  }
+
+  PackedTiles packed_;
+  std::unique_ptr<Mirrored<float>> a_;
+  std::unique_ptr<Mirrored<float>> b_;
+};
+
+/// Numbers of which tensor cores can not multiply all.
+void spread(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  operands.scale_row(0, of.m / 2, 0x1p-60F);
+  operands.scale_column(0, of.n - 1, 0x1p-60F);
+  operands.op_a(0, 0, of.k / 2) = INF;
+  operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
+  operands.upload();
+}
+
+void expect_same_bits(const GemmCase& product) {
+  const Method method = method_of(product.accuracy);
+  GemmOperands shape(product);
+  const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape));
+  ASSERT_FALSE(plain.empty());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    GemmOperands expected(product);
+    spread(expected);
+    launch(plain[i], batch_of(expected));
+    const std::vector<float>& bits = expected.c.memory().download();
+    for (const Sides& sides : ALL_SIDES) {
+      GemmOperands operands(product);
+      spread(operands);
+      GemmBatch batch = batch_of(operands);
+      const Tiles tiles(method, batch.first, sides);
+      batch.first.packed = tiles.get();
+      const Algorithm algorithm = split_algorithms(product.accuracy, batch)[i];
+      SCOPED_TRACE(product.describe() + " " + algorithm.kernel + " " + algorithm.configuration);
+      EXPECT_EQ(algorithm.configuration, plain[i].configuration + (!sides.b   ? " packed A"
+                                                                   : !sides.a ? " packed B"
+                                                                              : " packed A and B"));
+      EXPECT_LT(algorithm.workspace_bytes, plain[i].workspace_bytes);
+      launch(algorithm, batch);
+      EXPECT_TRUE(same_bits(operands.c.memory().download(), bits));
+    }
+  }
+}
+
+class PackedTest : public LayoutTest {};
+
+TEST_P(PackedTest, SizesOnBothSidesOfTiles) { expect_same_bits(with(131, 259, 67).scaled(-1.5F, 0.5F)); }
+
+TEST_P(PackedTest, AlignedLinesAndLinesWithPadding) {
+  expect_same_bits(with(128, 64, 128).scaled(-1.5F, 0.5F));
+  expect_same_bits(with(9, 130, 132).scaled(-1.5F, 0.5F).padded(3, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)));
+
+TEST(PackedEpilogueTest, HasTheSameBits) {
+  constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+    const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
+    const Method method = method_of(accuracy);
+    EpilogueOperands expected(product, KIND);
+    const Algorithm plain = split_algorithms(accuracy, batch_of(expected.gemm)).front();
+    launch_with_epilogue(plain, expected, workspace_of(plain).device());
+    EpilogueOperands operands(product, KIND);
+    GemmBatch batch = batch_of(operands.gemm);
+    const Tiles tiles(method, batch.first, {false, true});
+    batch.first.packed = tiles.get();
+    const Algorithm algorithm = split_algorithms(accuracy, batch).front();
+    launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device(), tiles.get());
+    EXPECT_TRUE(same_bits(operands.d().memory().download(), expected.d().memory().download()));
+    EXPECT_EQ(operands.mask.download(), expected.mask.download());
+  }
+}
+
+/// What no call of the interface makes on one device by one library.
+TEST(PackedObjectTest, OfAnotherLayoutOrDeviceIsRefused) {
+  const Handle handle;
+  GemmOperands operands({13, 7, 29});
+  const Expected expected(operands);
+  const PackedOperand b(handle, operands, SGEMM_SIDE_B);
+  const auto call_spoilt = [&](const auto& spoil) {
+    sgemm_packed spoilt = *b.get();
+    spoil(spoilt);
+    sgemm_product_t product = operands.product();
+    product.b.packed = &spoilt;
+    return operands.call(handle, product);
+  };
+  EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.layout; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.device; }), SGEMM_STATUS_INVALID_VALUE);
+  expected.check_unchanged(operands);
+  EXPECT_EQ(call_spoilt([](sgemm_packed&) {}), SGEMM_STATUS_SUCCESS);
+  expected.check(operands);
+}
+
+/// A product that chapter 12 gets, through the C interface: a packed operand spares the time of its splitting, and bits
+/// stay the same.
+TEST(LengthyPackedTest, ALargeProductReadsTheTerms) {
+  const Handle handle;
+  const GemmCase product = laid_out(1280, 1280, 256, SGEMM_OP_N, SGEMM_OP_T, SGEMM_ACCURACY_NORMWISE);
+  GemmOperands expected(product);
+  ASSERT_EQ(expected.call(handle), SGEMM_STATUS_SUCCESS);
+  GemmOperands operands(product);
+  const sgemm_plan_t plain = planned(handle, operands.product());
+  EXPECT_STREQ(plain.kernel, "12_fp16x3");
+  const PackedOperand a(handle, operands, SGEMM_SIDE_A);
+  const sgemm_plan_t plan = planned(handle, product_of(operands, &a, nullptr));
+  EXPECT_EQ(plan.configuration, std::string(plain.configuration) + " packed B");  // of the row-major product
+  EXPECT_LT(plan.predicted_us, plain.predicted_us);
+  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
+  EXPECT_TRUE(same_bits(operands.c.memory().download(), expected.c.memory().download()));
+  operands.of.pointer_mode = SGEMM_POINTER_MODE_DEVICE;  // where an alpha of 0 could not hide a packed NaN
+  set(handle, operands.of);
+  EXPECT_STREQ(planned(handle, product_of(operands, &a, nullptr)).configuration, plain.configuration);
+}
+
+/// Terms of one chapter are nothing to another one.
+TEST(PackedAlgorithmTest, IsOfOneMethod) {
+  GemmOperands operands({256, 256, 256});
+  GemmBatch batch = batch_of(operands);
+  batch.first.packed = {Method::fp16x3, nullptr, operands.b.data()};
+  EXPECT_EQ(bf16x6_algorithms(batch, MULTIPROCESSORS).front().configuration, "128x128");
+  EXPECT_EQ(fp16x3_algorithms(batch, MULTIPROCESSORS).front().configuration, "128x128 packed B");
+}
+
+/// The splitting is spared, and memory gives the terms of a few rows no faster.
+TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
+  const auto predicted = [](std::int64_t m, sgemm_accuracy_t accuracy, bool packed) {
+    GemmBatch batch{problem_of(m, 4096, 4096)};
+    batch.first.packed = {method_of(accuracy), nullptr, packed ? &batch : nullptr};
+    double least = 1e9;
+    for (const Algorithm& algorithm : split_algorithms(accuracy, batch)) {
+      least = std::min(least, algorithm.microseconds());
+    }
+    return least;
+  };
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+    const double terms_us = 4096.0 * 4096.0 * (accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 6 : 4) / 3.8e6;
+    for (const std::int64_t m : {8, 128, 4096}) {
+      EXPECT_LT(predicted(m, accuracy, true) + 0.9 * terms_us, predicted(m, accuracy, false)) << m;
+      EXPECT_GT(predicted(m, accuracy, true), terms_us);
+    }
+  }
+}
 
 /// What kernels divide by instead of a division.
 TEST(DivisorTest, DividesAsTheLanguageDoes) {
