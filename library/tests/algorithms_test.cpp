@@ -52,11 +52,13 @@ std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const Gemm
 using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 void look_at_nothing(GemmOperands&, const std::vector<float>&) {}
 
-/// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
-/// results, and the memory of C as it was.
-void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product,
-                     const Change& change = change_nothing, const Look& look = look_at_nothing) {
+/// Operands as `change` leaves them, by each of the algorithms that `of(batch)` gives. Workspaces hold anything before.
+/// `look` gets the results, and the memory of C as it was. Returns the number of algorithms.
+template <class Algorithms>
+std::size_t expect_right_in(const GemmCase& product, const Algorithms& of, const Change& change = change_nothing,
+                            const Look& look = look_at_nothing) {
   GemmOperands given(product);
+  const std::vector<Algorithm> algorithms = of(batch_of(given));
   change(given);
   const Expected expected(given);
   const std::vector<float> before = given.c.memory().host();
@@ -69,34 +71,22 @@ void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& p
     expected.check(operands);
     look(operands, before);
   }
-}
-
-/// The same for the algorithms that `of(batch)` gives, which have to be as many as `count`.
-template <class Algorithms>
-void expect_right_in_all(const GemmCase& product, std::size_t count, const Algorithms& of,
-                         const Change& change = change_nothing, const Look& look = look_at_nothing) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = of(batch_of(measure));
-  EXPECT_EQ(algorithms.size(), count);
-  expect_right_in(algorithms, product, change, look);
+  return algorithms.size();
 }
 
 /// In every configuration of the accuracy's chapter.
 void expect_right_in_every_algorithm(const GemmCase& product, const Change& change = change_nothing) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
-                               : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
-                                                                                  : 4);
-  expect_right_in(algorithms, product, change);
+  const auto of = [&](const GemmBatch& batch) { return algorithms_of(product, batch); };
+  EXPECT_GE(expect_right_in(product, of, change), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
+                                                  : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
+                                                                                                     : 4);
 }
 
 /// In every configuration with many products in a launch.
 void expect_right_stacked(const GemmCase& product, const Change& change = change_nothing) {
   const bool one_by_one_too = product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1;
-  expect_right_in_all(
-      product, one_by_one_too ? 8 : 4, [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); },
-      change);
+  const auto of = [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); };
+  EXPECT_EQ(expect_right_in(product, of, change), one_by_one_too ? 8 : 4);
 }
 
 /// The same with alpha and beta on the device.
@@ -162,8 +152,8 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   const auto is_in = [](const std::vector<std::int64_t>& lines, std::int64_t line) {
     return std::find(lines.begin(), lines.end(), line) != lines.end();
   };
-  expect_right_in_all(
-      product, 4, [&](const GemmBatch& batch) { return split_algorithms(product.accuracy, batch); },
+  const std::size_t count = expect_right_in(
+      product, [&](const GemmBatch& batch) { return split_algorithms(product.accuracy, batch); },
       [&](GemmOperands& operands) {
         operands.scale_a([&](std::int64_t row, std::int64_t) { return is_in(rows, row) ? 0x1p-60F : 1.0F; });
         operands.scale_b([&](std::int64_t, std::int64_t column) { return is_in(columns, column) ? 0x1p-70F : 1.0F; });
@@ -175,6 +165,7 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
           }
         });
       });
+  EXPECT_EQ(count, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::ValuesIn(combinations(OWN, N_AND_T, N_AND_T)));
@@ -197,13 +188,15 @@ TEST(AlgorithmsTest, FewLines) {
         std::erase_if(all, [](const Algorithm& one) { return !one.configuration.ends_with(" few"); });
         return all;
       };
-      expect_right_in_all(product.batched(3).scaled(-1.5F, 0.5F), 1, of);
-      expect_right_in_all(product.padded(4, 0), 1, of, [](GemmOperands& operands) {
+      const auto spoil = [](GemmOperands& operands) {
         operands.op_a(0, 0, 7) = INF;
         operands.op_b(0, 9, 0) = NAN_FLOAT;
-      });
-      expect_right_with_scalars_on_device(product, [&](const GemmCase& one) { expect_right_in_all(one, 1, of); });
-      expect_right_in_all(product.padded(3, 0), 0, of);
+      };
+      EXPECT_EQ(expect_right_in(product.batched(3).scaled(-1.5F, 0.5F), of), 1);
+      EXPECT_EQ(expect_right_in(product.padded(4, 0), of, spoil), 1);
+      expect_right_with_scalars_on_device(product,
+                                          [&](const GemmCase& one) { EXPECT_EQ(expect_right_in(one, of), 1); });
+      EXPECT_EQ(expect_right_in(product.padded(3, 0), of), 0);
     }
   }
 }
@@ -212,10 +205,10 @@ TEST(AlgorithmsTest, FewLines) {
 /// and one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
 TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
   for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
-    const GemmCase product{m, n, 130};
-    GemmOperands measure(product);
     for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
-      expect_right_in(split_algorithms(accuracy, batch_of(measure), multiprocessors), product);
+      expect_right_in({m, n, 130}, [&, count = multiprocessors](const GemmBatch& batch) {
+        return split_algorithms(accuracy, batch, count);
+      });
     }
   }
 }
@@ -229,9 +222,9 @@ class LinesTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
     return laid_out(140, 300, 300, transa, transb);
   }
   static void expect_right(const GemmCase& product, const Change& change) {
-    GemmOperands measure(product);
     for (const int multiprocessors : {MULTIPROCESSORS, 2}) {
-      expect_right_in(lines_algorithms(batch_of(measure), multiprocessors), product, change);
+      const auto of = [&](const GemmBatch& batch) { return lines_algorithms(batch, multiprocessors); };
+      expect_right_in(product, of, change);
     }
   }
 };
@@ -502,8 +495,8 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
   static void expect_right_tall(const GemmCase& product, const Change& change = change_nothing, int few = 3) {
     for (const int multiprocessors : {few, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
-      expect_right_in_all(
-          product, 1, [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); }, change);
+      const auto of = [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); };
+      EXPECT_EQ(expect_right_in(product, of, change), 1);
     }
   }
 };
@@ -574,9 +567,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::ValuesIn(combination
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   for (const bool flat : {false, true}) {
     const GemmCase product = GemmCase{flat ? 60 : 300, flat ? 300 : 60, 170}.scaled(1.0F, 0.5F);
-    GemmOperands measure(product);
     expect_right_in(
-        tall_bf16x6_algorithms(batch_of(measure), 5), product,
+        product, [](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, 5); },
         [](GemmOperands& operands) { operands.scale_row(0, 50, 0x1p95F); },
         [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
   }
@@ -615,9 +607,8 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
   /// With k in each number of parts that it has k-tiles for.
   static void expect_right_small(const GemmCase& product, std::size_t divisions,
                                  const Change& change = change_nothing) {
-    expect_right_in_all(
-        product, divisions, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); },
-        change);
+    const auto of = [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); };
+    EXPECT_EQ(expect_right_in(product, of, change), divisions);
   }
 };
 
@@ -682,8 +673,8 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
 /// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
 TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
   const GemmCase product = GemmCase{132, 20, 72}.batched(3).scaled(0.5F, 1.0F);
-  expect_right_in_all(
-      product, 1, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); }, spoil_two_products);
+  const auto of = [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); };
+  EXPECT_EQ(expect_right_in(product, of, spoil_two_products), 1);
 }
 
 // ---- Epilogues in the kernels ----

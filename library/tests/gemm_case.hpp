@@ -145,17 +145,17 @@ inline sgemm_plan_t planned(sgemm_handle_t handle, const sgemm_product_t& produc
 /// whatever the order.
 class StoredMatrix {
  public:
-  StoredMatrix(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t padding, std::int64_t offset,
-               std::int64_t batch, float fill)
-      : row_major_(order == SGEMM_ORDER_ROW_MAJOR),
+  /// Of a case, stored with so many rows and columns. Its memory holds `fill`.
+  StoredMatrix(const GemmCase& of, std::int64_t rows, std::int64_t columns, float fill)
+      : row_major_(of.order == SGEMM_ORDER_ROW_MAJOR),
         rows_(rows),
         columns_(columns),
-        ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + padding)),
-        stride_((row_major_ ? rows : columns) * ld_ + padding),
-        start_(offset + GUARD),
-        memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill),
-        addresses_(static_cast<std::size_t>(batch), nullptr) {
-    for (std::int64_t item = 0; item < batch; ++item) {
+        ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + of.padding)),
+        stride_((row_major_ ? rows : columns) * ld_ + of.padding),
+        start_(of.offset + GUARD),
+        memory_(static_cast<std::size_t>(start_ + of.batch * stride_ + GUARD), fill),
+        addresses_(static_cast<std::size_t>(of.batch), nullptr) {
+    for (std::int64_t item = 0; item < of.batch; ++item) {
       addresses_.host()[static_cast<std::size_t>(item)] = data() + item * stride_;
     }
     addresses_.upload();
@@ -205,13 +205,9 @@ class GemmOperands {
  public:
   explicit GemmOperands(const GemmCase& product)
       : of(product),
-        a(product.order, product.transa == SGEMM_OP_N ? product.m : product.k,
-          product.transa == SGEMM_OP_N ? product.k : product.m, product.padding, product.offset, product.batch,
-          NAN_FLOAT),
-        b(product.order, product.transb == SGEMM_OP_N ? product.k : product.n,
-          product.transb == SGEMM_OP_N ? product.n : product.k, product.padding, product.offset, product.batch,
-          NAN_FLOAT),
-        c(product.order, product.m, product.n, product.padding, product.offset, product.batch, OUTSIDE),
+        a(operand(product, product.transa, product.m, product.k)),
+        b(operand(product, product.transb, product.k, product.n)),
+        c(product, product.m, product.n, OUTSIDE),
         scalars(2, 0.0F) {
     std::mt19937 random(20240229);
     std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
@@ -306,6 +302,11 @@ class GemmOperands {
   StoredMatrix b;
   StoredMatrix c;
   Mirrored<float> scalars;
+
+ private:
+  static StoredMatrix operand(const GemmCase& of, sgemm_op_t op, std::int64_t rows, std::int64_t columns) {
+    return {of, op == SGEMM_OP_N ? rows : columns, op == SGEMM_OP_N ? columns : rows, NAN_FLOAT};
+  }
 };
 
 /// Checks on the host that nothing was written around the elements of a matrix that was made with OUTSIDE.

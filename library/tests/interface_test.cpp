@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -603,10 +602,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
   std::size_t size = 0;
   ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
-  DeviceBuffer<char> allocated(size + SGEMM_WORKSPACE_ALIGNMENT);
-  void* memory = allocated.data();
-  std::size_t room = allocated.size();
-  ASSERT_NE(std::align(SGEMM_WORKSPACE_ALIGNMENT, size, memory, room), nullptr);
+  DeviceBuffer<char> memory(size);
   Mirrored<float> x(200, 1.0F);
   struct Arguments {
     sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
@@ -618,10 +614,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
     std::size_t bytes = 0;
   };
   const auto pack = [&](const std::function<void(Arguments&)>& spoil) {
-    Arguments it;
-    it.x = x.device();
-    it.memory = memory;
-    it.bytes = size;
+    Arguments it{.x = x.device(), .memory = memory.data(), .bytes = size};
     spoil(it);
     sgemm_packed_t packed = nullptr;
     const sgemm_status_t status =
