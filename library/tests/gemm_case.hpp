@@ -326,6 +326,10 @@ inline bool is_within(float got, double expected, double bound) {
                                 : std::fabs(got - expected) <= bound;
 }
 
+inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
 /// The results that a case has to have, computed before the call for at most `most_rows` rows of each C.
 class Expected {
  public:
@@ -377,10 +381,7 @@ class Expected {
 
   /// Checks that all of the device's memory of C is as it was, bit for bit.
   void check_unchanged(GemmOperands& operands) const {
-    const std::vector<float>& after = operands.c.memory().download();
-    EXPECT_TRUE(std::equal(after.begin(), after.end(), before_.begin(), [](float x, float y) {
-      return x == y || (std::isnan(x) && std::isnan(y));
-    })) << operands.of.describe();
+    EXPECT_TRUE(same_bits(operands.c.memory().download(), before_)) << operands.of.describe();
   }
 
   const std::vector<Element>& elements() const { return elements_; }
@@ -482,10 +483,6 @@ inline sgemm_product_t product_of(GemmOperands& operands, const PackedOperand* a
   product.a = a != nullptr ? a->operand() : product.a;
   product.b = b != nullptr ? b->operand() : product.b;
   return product;
-}
-
-inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 // ---- What tests go through ----

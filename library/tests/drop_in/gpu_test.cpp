@@ -191,12 +191,9 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
     EXPECT_EQ(c.read(), first) << "same operands, same bits";
     cublasDestroy(handle);
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back(work);
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
   }
 }
 

@@ -10,8 +10,6 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -213,7 +211,7 @@ TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
 }
 
 TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int number = 0; number < 8; ++number) {
     threads.emplace_back([number] {
       const OwnStream stream;
@@ -230,9 +228,6 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
       ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       expected.check(operands);
     });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
   }
 }
 
@@ -366,9 +361,7 @@ TEST_P(LargeEpilogueTest, InfNanAndScalesThatAreFarApart) {
       if (run == 0) {
         first = bits;
       }
-      EXPECT_TRUE(std::equal(bits.begin(), bits.end(), first.begin(), [](float x, float y) {
-        return x == y || (std::isnan(x) && std::isnan(y));
-      })) << operands.describe();
+      EXPECT_TRUE(same_bits(bits, first)) << operands.describe();
     }
   }
 }

@@ -151,10 +151,10 @@ TEST(ReproducibleRowsTest, HaveTheSameBitsOnEightThreadsAtATime) {
   const Rows rows(2000, 4096);
   const Handle handle;
   const std::vector<float> all = rows.product(handle, 0, 2000, Rows::Layout::rows);
-  std::array<std::thread, 8> threads;
   std::array<int, 8> wrong{};
-  for (std::size_t number = 0; number < threads.size(); ++number) {
-    threads[number] = std::thread([&, number] {
+  std::vector<std::jthread> threads;
+  for (std::size_t number = 0; number < wrong.size(); ++number) {
+    threads.emplace_back([&, number] {
       const Handle own;
       for (std::int64_t i = 0; i < 20; ++i) {
         const std::int64_t count = 1 + (static_cast<std::int64_t>(number) * 131 + i * 57) % 700;
@@ -164,9 +164,7 @@ TEST(ReproducibleRowsTest, HaveTheSameBitsOnEightThreadsAtATime) {
       }
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  threads.clear();  // which joins them
   EXPECT_EQ(wrong, (std::array<int, 8>{}));
 }
 
