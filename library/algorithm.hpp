@@ -39,13 +39,10 @@ struct Algorithm {
   double microseconds() const { return sgemm::microseconds(board_model(), cost); }
 };
 
-/// Enqueues a batch by an algorithm. Returns false if CUDA refused, and cuBLAS can compute the batch instead. It can
-/// not where products are in C already, because C would get them twice: that is a StatusError of
-/// SGEMM_STATUS_EXECUTION_FAILED.
-bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, void* workspace, cudaStream_t stream);
-
-/// The same for a batch of one product with its epilogue, by an algorithm that has epilogues.
-bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, const GemmEpilogue& epilogue, void* workspace,
+/// Enqueues a batch by an algorithm, or one product with its epilogue, which is null for an algorithm without them.
+/// Returns false if CUDA refused, and cuBLAS can compute the batch instead. It can not where products are in C already,
+/// because C would get them twice: that is a StatusError of SGEMM_STATUS_EXECUTION_FAILED.
+bool enqueue(const Algorithm& algorithm, const GemmBatch& batch, const GemmEpilogue* epilogue, void* workspace,
              cudaStream_t stream);
 
 /// Algorithm::launch of a chapter that computes one product at a time, by `launch(problem, workspace, stream)`.

@@ -22,9 +22,9 @@ std::string times(double factor) {
 
 /// The fastest of the algorithms, if it is faster than cuBLAS.
 Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-                            const std::string& without, const BoardModel& board) {
-  const double margin = board.margin;
-  Choice choice = choose_fastest(algorithms, workspace_limit, without, board);
+                            const std::string& without) {
+  const double margin = board_model().margin;
+  Choice choice = choose_fastest(algorithms, workspace_limit, without);
   choice.cublas_us = cublas_us;
   if (choice.algorithm) {
     choice.reason += ", at least " + microseconds(cublas_us) + " by cuBLAS" +
@@ -38,9 +38,10 @@ Choice choose_beside_cublas(const std::vector<Algorithm>& algorithms, double cub
 
 }  // namespace
 
-Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit, const std::string& without,
-                      const BoardModel& board) {
+Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
+                      const std::string& without) {
   Choice choice;
+  const BoardModel& board = board_model();
   for (const Algorithm& algorithm : algorithms) {
     const double us = microseconds(board, algorithm.cost);
     if (algorithm.workspace_bytes <= workspace_limit && (!choice.algorithm || us < choice.algorithm_us)) {
@@ -60,15 +61,15 @@ Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t work
 }
 
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without, const BoardModel& board) {
+              const std::string& without) {
   std::vector<Algorithm> usual;
   std::vector<Algorithm> for_gaps;
   for (const Algorithm& algorithm : algorithms) {
     (algorithm.fills_gap ? for_gaps : usual).push_back(algorithm);
   }
-  Choice choice = choose_beside_cublas(usual, cublas_us, workspace_limit, without, board);
+  Choice choice = choose_beside_cublas(usual, cublas_us, workspace_limit, without);
   if (!choice.algorithm && !for_gaps.empty()) {
-    Choice filled = choose_beside_cublas(for_gaps, cublas_us, workspace_limit, without, board);
+    Choice filled = choose_beside_cublas(for_gaps, cublas_us, workspace_limit, without);
     if (filled.algorithm || usual.empty()) {
       return filled;
     }
@@ -77,25 +78,25 @@ Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::s
 }
 
 Choice choose_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, std::vector<Algorithm> algorithms,
-                  int multiprocessors, std::size_t workspace_limit, const std::string& without,
-                  const BoardModel& board) {
+                  int multiprocessors, std::size_t workspace_limit, const std::string& without) {
   const GemmProblem& p = batch.first;
+  const BoardModel& board = board_model();
   const PredictedShape shape{p.m, p.n, p.k, multiprocessors,
                              CublasTable::layout(p.a_transposed, p.b_transposed, batch.count)};
   const double cublas_us = cublas_microseconds(board, shape, batch.count);
   if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    Choice choice = choose_fastest(algorithms, workspace_limit, without, board);
+    Choice choice = choose_fastest(algorithms, workspace_limit, without);
     choice.cublas_us = cublas_us;
     return choice;
   }
   const double beside_every_shape_us = cublas_microseconds_beside_every_shape(board, shape, batch.count);
   std::erase_if(algorithms, [&](const Algorithm& one) { return !board.knows(one.cost.method); });
-  Choice choice = choose(algorithms, accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_us,
-                         workspace_limit, without, board);
+  Choice choice =
+      choose(algorithms, accuracy == SGEMM_ACCURACY_FP32 ? beside_every_shape_us : cublas_us, workspace_limit, without);
   if (!choice.algorithm) {
     std::erase_if(algorithms,
                   [](const Algorithm& one) { return one.cost.method != Method::every_shape && !one.fills_gap; });
-    Choice closer = choose(algorithms, beside_every_shape_us, workspace_limit, without, board);
+    Choice closer = choose(algorithms, beside_every_shape_us, workspace_limit, without);
     if (closer.algorithm) {
       choice = std::move(closer);
     }

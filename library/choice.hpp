@@ -1,7 +1,6 @@
 #pragma once
 
 #include "algorithm.hpp"
-#include "board.hpp"
 #include "gemm_problem.hpp"
 #include "sgemm/sgemm.h"
 
@@ -27,20 +26,19 @@ struct Choice {
 
 /// The fastest of the algorithms, all made for one batch, that fits into a workspace of `workspace_limit` bytes.
 /// `without` is the reason for none where there are no algorithms.
-Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit, const std::string& without,
-                      const BoardModel& board = board_model());
+Choice choose_fastest(const std::vector<Algorithm>& algorithms, std::size_t workspace_limit,
+                      const std::string& without);
 
 /// The fastest of the algorithms, all made for one batch, if it fits into a workspace of `workspace_limit` bytes and is
 /// predicted to be faster than cuBLAS by more than the board's margin; otherwise cuBLAS. `without` is the reason for
 /// cuBLAS where there are no algorithms. Algorithms that fill gaps come after all others.
 Choice choose(const std::vector<Algorithm>& algorithms, double cublas_us, std::size_t workspace_limit,
-              const std::string& without, const BoardModel& board = board_model());
+              const std::string& without);
 
 /// The choice for a batch on so many multiprocessors: one of all algorithms of its accuracy, beside the time that
 /// cuBLAS needs at least. What `fp32` would take, or what fills gaps, is taken by that accuracy's rule as well. cuBLAS
 /// gets no call of the reproducible class.
 Choice choose_for(const GemmBatch& batch, sgemm_accuracy_t accuracy, std::vector<Algorithm> algorithms,
-                  int multiprocessors, std::size_t workspace_limit, const std::string& without,
-                  const BoardModel& board = board_model());
+                  int multiprocessors, std::size_t workspace_limit, const std::string& without);
 
 }  // namespace sgemm

@@ -4,12 +4,9 @@
 #include "board.hpp"
 #include "common/ceil_div.hpp"
 #include "cuda_guard.hpp"
-#include "epilogue_pass.hpp"
 #include "host/launch.cuh"
-#include "memory_limit.hpp"
+#include "passes.hpp"
 #include "predicted_time.hpp"
-#include "recomputed.hpp"
-#include "scaled_c.hpp"
 #include "status_error.hpp"
 
 #include <pthread.h>
@@ -347,7 +344,12 @@ bool sgemm_context::takes_detour(const GemmBatch& batch, Known& shape) {
 
 void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
   Known& shape = known(given, epilogue);
-  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && shape.choice.algorithm && !takes_detour(given, shape)) {
+  const GemmEpilogue with = epilogue == nullptr ? GemmEpilogue{} : *epilogue;
+  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
+    gemm_reproducibly(given, with, shape.choice);
+    return;
+  }
+  if (shape.choice.algorithm && !takes_detour(given, shape)) {
     GemmBatch batch = given;
     batch.first.recomputed = shape.recomputed;
     ++shape.calls;
@@ -358,15 +360,10 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
       throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
     }
   }
-  if (accuracy != SGEMM_ACCURACY_REPRODUCIBLE && !cublas_is_ready()) {
+  if (!cublas_is_ready()) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
-  const GemmEpilogue none;
-  if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
-    gemm_reproducibly(given, epilogue == nullptr ? none : *epilogue, shape.choice);
-  } else {
-    gemm_by_cublas(given, epilogue == nullptr ? none : *epilogue, shape);
-  }
+  gemm_by_cublas(given, with, shape);
 }
 
 /// By an algorithm of the library. False: nothing was written that matters.
@@ -377,17 +374,16 @@ bool sgemm_context::enqueue(const GemmBatch& batch, const GemmEpilogue* epilogue
     return false;
   }
   const Algorithm& algorithm = memory.instead() == nullptr ? chosen : *memory.instead();
-  if (epilogue == nullptr) {
-    return sgemm::enqueue(algorithm, batch, memory.data(), stream_);
+  const bool has_passes = epilogue != nullptr && !algorithm.has_epilogues();
+  if (has_passes) {
+    prepare_d(batch.first, *epilogue, stream_);
   }
-  if (algorithm.has_epilogues()) {
-    return sgemm::enqueue(algorithm, batch, *epilogue, memory.data(), stream_);
-  }
-  prepare_d(batch.first, *epilogue, stream_);
-  if (!sgemm::enqueue(algorithm, batch, memory.data(), stream_)) {
+  if (!sgemm::enqueue(algorithm, batch, has_passes ? nullptr : epilogue, memory.data(), stream_)) {
     return false;
   }
-  finish_d(batch.first, *epilogue, stream_);
+  if (has_passes) {
+    finish_d(batch.first, *epilogue, stream_);
+  }
   return true;
 }
 
@@ -428,7 +424,7 @@ void sgemm_context::gemm_by_cublas(const GemmBatch& batch, const GemmEpilogue& e
   const std::size_t bytes = bytes_beside_cublas(batch);
   const Memory memory(*this, bytes, batch, shape);
   prepare_d(batch.first, epilogue, stream_);
-  if (memory.instead() != nullptr && sgemm::enqueue(*memory.instead(), batch, nullptr, stream_)) {
+  if (memory.instead() != nullptr && sgemm::enqueue(*memory.instead(), batch, nullptr, nullptr, stream_)) {
     finish_d(batch.first, epilogue, stream_);
     return;
   }

@@ -1,17 +1,131 @@
 #include "blas.hpp"
-#include "cublas_functions.hpp"
 #include "status_error.hpp"
 
+#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace sgemm {
 namespace {
+
+/// The functions of cuBLAS that the library calls. They are looked up and not linked, so that one library serves the
+/// cuBLAS of CUDA 12 and that of CUDA 13.
+struct CublasFunctions {
+  decltype(&cublasGetProperty) get_property = nullptr;
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
+  decltype(&cublasSetSmCountTarget) set_sm_count_target = nullptr;
+  decltype(&cublasSetPointerMode_v2) set_pointer_mode = nullptr;
+  decltype(&cublasSgemm_v2_64) sgemm = nullptr;
+  decltype(&cublasSgemmStridedBatched_64) sgemm_strided_batched = nullptr;
+  decltype(&cublasSgemmBatched_64) sgemm_batched = nullptr;
+
+  std::string path;     ///< the file that they are in
+  std::string failure;  ///< why there are none; empty if there are
+};
+
+constexpr const char* SONAMES[] = {"libcublas.so.13", "libcublas.so.12"};
+constexpr const char* TOOLKIT_FOLDERS[] = {"/lib64/", "/targets/x86_64-linux/lib/", "/targets/sbsa-linux/lib/"};
+
+std::string file_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Where cuBLAS may be that is not loaded: what the loader finds, and the toolkit.
+std::vector<std::string> candidates() {
+  std::vector<std::string> files(std::begin(SONAMES), std::end(SONAMES));
+  for (const std::string& toolkit : {variable("CUDA_HOME"), variable("CUDA_PATH"), std::string("/usr/local/cuda")}) {
+    for (const char* folder : TOOLKIT_FOLDERS) {
+      for (const char* soname : SONAMES) {
+        if (!toolkit.empty()) {
+          files.push_back(toolkit + folder + soname);
+        }
+      }
+    }
+  }
+  return files;
+}
+
+/// Whether the library has all functions. If not, `failure` says what is missing.
+bool take(void* library, const std::string& name, CublasFunctions& functions) {
+  const auto find = [&](auto& function, const char* symbol) {
+    void* const found = dlsym(library, symbol);
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(found);
+    if (found == nullptr) {
+      functions.failure += "\n  " + name + " has no " + symbol;
+    }
+    return found != nullptr;
+  };
+  if (!find(functions.get_property, "cublasGetProperty") || !find(functions.create, "cublasCreate_v2") ||
+      !find(functions.set_stream, "cublasSetStream_v2") || !find(functions.set_workspace, "cublasSetWorkspace_v2") ||
+      !find(functions.set_sm_count_target, "cublasSetSmCountTarget") ||
+      !find(functions.set_pointer_mode, "cublasSetPointerMode_v2") || !find(functions.sgemm, "cublasSgemm_v2_64") ||
+      !find(functions.sgemm_strided_batched, "cublasSgemmStridedBatched_64") ||
+      !find(functions.sgemm_batched, "cublasSgemmBatched_64")) {
+    return false;
+  }
+  functions.path = file_of(dlsym(library, "cublasCreate_v2"));
+  functions.failure.clear();
+  return true;
+}
+
+CublasFunctions load() {
+  CublasFunctions functions;
+  const auto try_file = [&](const std::string& file, int mode) {
+    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | mode);
+    if (library == nullptr && mode == 0) {
+      functions.failure += std::string("\n  ") + dlerror();
+    }
+    return library != nullptr && take(library, file, functions);
+  };
+  if (const std::string named = variable("SGEMM_CUBLAS"); !named.empty()) {
+    try_file(named, 0);
+    return functions;
+  }
+  for (const char* soname : SONAMES) {
+    if (try_file(soname, RTLD_NOLOAD)) {
+      return functions;
+    }
+  }
+  for (const std::string& file : candidates()) {
+    if (try_file(file, 0)) {
+      return functions;
+    }
+  }
+  return functions;
+}
+
+/// Those of the first of these that has them all: the file that SGEMM_CUBLAS names; else a cuBLAS that the process has
+/// loaded; the one that the loader finds; that of the toolkit in CUDA_HOME, CUDA_PATH or /usr/local/cuda. The newest
+/// version goes first. It is looked for once, and stays loaded.
+const CublasFunctions& cublas_functions() {
+  static const auto* const functions = [] {
+    auto* const found = new CublasFunctions(load());  // for threads that go on until the process ends
+    if (!found->failure.empty()) {
+      std::fprintf(stderr, "libsgemm: no cuBLAS 12 or 13 was found, so that calls for it fail:%s\n",
+                   found->failure.c_str());
+    }
+    return found;
+  }();
+  return *functions;
+}
 
 /// The library's statuses have cuBLAS's numbers.
 void check(cublasStatus_t status) {

@@ -1,6 +1,5 @@
 #include "blas.hpp"
 #include "board.hpp"
-#include "calibration/calibrate.hpp"
 #include "calibration/calibration.hpp"
 #include "sgemm/sgemm.h"
 

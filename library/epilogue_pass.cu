@@ -1,4 +1,4 @@
-#include "epilogue_pass.hpp"
+#include "passes.hpp"
 
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// A call of the library: its arguments as the caller gave them, their checks, and the row-major problem that they mean.
+// A call of the library as the caller gave it: the checks of its arguments, and the row-major problem that they mean.
 
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
@@ -11,59 +11,42 @@
 
 namespace sgemm {
 
-/// An operand as the caller gave it.
-struct CallMatrix {
-  const float* data = nullptr;
-  std::int64_t ld = 0;
-  std::int64_t stride = 0;  ///< between products of a batch
-  /// The addresses of the matrices of a batch, in the GPU's memory, instead of `data` and `stride`.
-  const float* const* addresses = nullptr;
-  const sgemm_packed* packed = nullptr;  ///< whose `data` and `ld` these are
-};
+/// One product of these sizes, with nothing else.
+inline sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
+                                  const float* alpha = nullptr, const float* beta = nullptr) {
+  sgemm_product_t product{};
+  product.size = sizeof product;
+  product.order = order;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.alpha = alpha;
+  product.beta = beta;
+  product.batch_count = 1;
+  return product;
+}
 
-/// The arguments of sgemm_gemm(), or those of sgemm_run() without an epilogue.
-struct GemmCall {
-  sgemm_order_t order = SGEMM_ORDER_COLUMN_MAJOR;
-  sgemm_op_t transa = SGEMM_OP_N;
-  sgemm_op_t transb = SGEMM_OP_N;
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  const float* alpha = nullptr;
-  CallMatrix a;
-  CallMatrix b;
-  const float* beta = nullptr;
-  CallMatrix c;  ///< is written
-  std::int64_t batch_count = 1;
-  bool by_address = false;  ///< matrices have `addresses`
-};
+inline sgemm_operand_t matrix_of(sgemm_op_t op, const float* x, std::int64_t ld, std::int64_t stride = 0) {
+  return {nullptr, op, x, ld, stride, nullptr};
+}
 
-/// What sgemm_run() may have besides. D is GemmCall::c.
-struct EpilogueCall {
-  CallMatrix c;
-  const sgemm_epilogue_t* epilogue = nullptr;
-};
+/// Whether a stored matrix has an order and an op that exist, and a leading dimension for an op(X) of so many rows and
+/// columns.
+bool has_valid_shape(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns, std::int64_t ld);
 
-/// Whether an operand has an op that exists, and a leading dimension for an op(X) of so many rows and columns.
-bool has_valid_shape(sgemm_order_t order, sgemm_op_t op, std::int64_t rows, std::int64_t columns,
-                     const CallMatrix& operand);
+/// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at, but for whether they are
+/// null. A packed operand has the matrix that it was made of.
+bool has_valid_shape(const sgemm_product_t& product);
 
-/// Whether sizes, distances and enumerators are as sgemm.h asks. Pointers are not looked at.
-bool has_valid_shape(const GemmCall& call);
+/// Whether all pointers are as sgemm.h asks, for a product of valid shape. Scalars are read if they are on the host.
+bool has_valid_pointers(const sgemm_product_t& product, sgemm_pointer_mode_t mode);
 
-/// Whether all pointers are as sgemm.h asks, for a call of valid shape. Scalars are read if they are on the host.
-bool has_valid_pointers(const GemmCall& call, sgemm_pointer_mode_t mode);
-
-/// The row-major form of a call of valid shape, with scalars where `mode` says; without scalars if they are null. A
+/// The row-major form of a product of valid shape, with scalars where `mode` says; without scalars if they are null. A
 /// column-major C is the row-major transpose of C, and C^T = op(B)^T op(A)^T: the operands change places, and each
 /// keeps its op, because its stored matrix is transposed as well.
-GemmBatch row_major(const GemmCall& call, sgemm_pointer_mode_t mode);
+GemmBatch row_major(const sgemm_product_t& product, sgemm_pointer_mode_t mode);
 
-/// The same for what an epilogue adds to a call that is right without it.
-bool has_valid_shape(const GemmCall& call, const EpilogueCall& more);
-bool has_valid_pointers(const GemmCall& call, const EpilogueCall& more, sgemm_pointer_mode_t mode);
-
-/// The epilogue of the row-major form of a call. Of a column-major D, rows are columns.
-GemmEpilogue row_major(const GemmCall& call, const EpilogueCall& more);
+/// The epilogue of that form, and its C. Of a column-major D, rows are columns.
+GemmEpilogue row_major_epilogue(const sgemm_product_t& product);
 
 }  // namespace sgemm

@@ -1,4 +1,4 @@
-#include "memory_limit.hpp"
+#include "memory_pool.hpp"
 
 #include <charconv>
 #include <cstdint>

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 
 namespace sgemm {
 
@@ -50,5 +53,13 @@ class MemoryPool {
   cudaStream_t stream_of_kept_ = nullptr;  ///< of the last work in it
   cudaEvent_t done_with_kept_ = nullptr;   ///< behind that work
 };
+
+/// A number of bytes as SGEMM_MEMORY has it: "0", "800000000", "512M", "2G" or "2GiB", in units of 1024. Nothing: it is
+/// none.
+std::optional<std::size_t> bytes_of(const std::string& text);
+
+/// What the variable SGEMM_MEMORY allows the handles of a device. Without it there is no limit. A wrong value is named
+/// on standard error, once in a process, and sets none.
+std::size_t memory_limit();
 
 }  // namespace sgemm

@@ -157,10 +157,6 @@ double cublas_microseconds(const BoardModel& board, const PredictedShape& shape,
   return measured_over_least(board, shape) * cublas_microseconds(board.cublas, shape, batch_count);
 }
 
-double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count) {
-  return cublas_microseconds(board_model(), shape, batch_count);
-}
-
 double cublas_microseconds_beside_every_shape(const BoardModel& board, const PredictedShape& shape,
                                               std::int64_t batch_count) {
   const bool is_in_table = !board.cublas_table.us.empty();

@@ -27,7 +27,6 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
 /// The same for a board. Where it has measured times of cuBLAS, a product takes as much longer than that as its
 /// neighbours among them do, those that do so least above all.
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count);
-double cublas_microseconds(const PredictedShape& shape, std::int64_t batch_count);
 
 /// The same as chapter 09's time is compared with. That is predicted within some 2 %, so that this time errs less on
 /// the safe side: in most layouts cuBLAS takes longer than it needs at least (docs/lab/libsgemm.md).

@@ -1,28 +1,13 @@
 // The functions of version 0.3 that sgemm_run() and sgemm_plan() have taken the place of. They stay for one version.
 
+#include "gemm_call.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cstdint>
 
 namespace {
 
-sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
-                           const float* alpha = nullptr, const float* beta = nullptr) {
-  sgemm_product_t product{};
-  product.size = sizeof product;
-  product.order = order;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.alpha = alpha;
-  product.beta = beta;
-  product.batch_count = 1;
-  return product;
-}
-
-sgemm_operand_t matrix(sgemm_op_t op, const float* x, std::int64_t ld, std::int64_t stride = 0) {
-  return {nullptr, op, x, ld, stride, nullptr};
-}
+using namespace sgemm;
 
 sgemm_operand_t by_address(sgemm_op_t op, const float* const* addresses, std::int64_t ld) {
   return {nullptr, op, nullptr, ld, 0, addresses};
@@ -46,8 +31,8 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
   sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
-  product.a = matrix(transa, a, lda, stride_a);
-  product.b = matrix(transb, b, ldb, stride_b);
+  product.a = matrix_of(transa, a, lda, stride_a);
+  product.b = matrix_of(transb, b, ldb, stride_b);
   product.d = c;
   product.ldd = ldc;
   product.stride_of_d = stride_c;
@@ -73,8 +58,8 @@ sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t ord
                                         const float* a, int64_t lda, const float* b, int64_t ldb, const float* beta,
                                         const float* c, int64_t ldc, float* d, int64_t ldd,
                                         const sgemm_epilogue_t* epilogue) {
-  const sgemm_operand_t of_a = matrix(transa, a, lda);
-  const sgemm_operand_t of_b = matrix(transb, b, ldb);
+  const sgemm_operand_t of_a = matrix_of(transa, a, lda);
+  const sgemm_operand_t of_b = matrix_of(transb, b, ldb);
   return epilogue == nullptr
              ? SGEMM_STATUS_INVALID_VALUE
              : sgemm_gemm_packed(handle, order, m, n, k, alpha, &of_a, &of_b, beta, c, ldc, d, ldd, epilogue);
@@ -102,8 +87,8 @@ sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
   sgemm_product_t product = product_of(order, m, n, k);
-  product.a = matrix(transa, nullptr, lda);
-  product.b = matrix(transb, nullptr, ldb);
+  product.a = matrix_of(transa, nullptr, lda);
+  product.b = matrix_of(transb, nullptr, ldb);
   product.ldd = ldc;
   product.stride_of_d =
       order == SGEMM_ORDER_ROW_MAJOR ? n : m;  // the smallest that is allowed: it does not matter here
@@ -129,8 +114,8 @@ sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_
                                              sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
                                              int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
                                              sgemm_plan_t* plan) {
-  const sgemm_operand_t of_a = matrix(transa, nullptr, lda);
-  const sgemm_operand_t of_b = matrix(transb, nullptr, ldb);
+  const sgemm_operand_t of_a = matrix_of(transa, nullptr, lda);
+  const sgemm_operand_t of_b = matrix_of(transb, nullptr, ldb);
   return epilogue == nullptr ? SGEMM_STATUS_INVALID_VALUE
                              : sgemm_gemm_packed_plan(handle, order, m, n, k, &of_a, &of_b, ldd, epilogue, plan);
 }

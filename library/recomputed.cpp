@@ -1,4 +1,4 @@
-#include "recomputed.hpp"
+#include "detour.hpp"
 
 #include <cuda_runtime_api.h>
 

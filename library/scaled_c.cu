@@ -1,4 +1,4 @@
-#include "scaled_c.hpp"
+#include "passes.hpp"
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"

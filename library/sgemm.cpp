@@ -1,6 +1,6 @@
 #include "sgemm/sgemm.h"
 
-#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 #include "common/cuda_check.hpp"
 #include "context.hpp"
 #include "cuda_guard.hpp"
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <new>
@@ -67,11 +68,12 @@ sgemm_status_t with_cuda(sgemm_handle_t handle, const Work& work) {
   });
 }
 
-template <class Value>
-sgemm_status_t get(sgemm_handle_t handle, Value* destination, Value (*read)(const sgemm_context&)) {
+/// Writes what a member or a function of the handle says.
+template <class Value, class Read>
+sgemm_status_t get(sgemm_handle_t handle, Value* destination, Read read) {
   return with(handle, [&] {
     require(destination != nullptr);
-    *destination = read(*handle);
+    *destination = std::invoke(read, *handle);
   });
 }
 
@@ -80,48 +82,58 @@ void copy(char (&destination)[SIZE], const std::string& text) {
   std::snprintf(destination, SIZE, "%s", text.c_str());
 }
 
-/// Whether a call of valid shape has no element of C.
-bool is_empty(const GemmCall& call) { return call.m == 0 || call.n == 0 || call.batch_count == 0; }
+/// Whether a product of valid shape has no element of C.
+bool is_empty(const sgemm_product_t& p) { return p.m == 0 || p.n == 0 || p.batch_count == 0; }
 
-/// A call with its epilogue, if it has one or a C that is not D.
-struct Calls {
-  GemmCall product;
-  std::optional<EpilogueCall> more;
+/// The product with the matrices of its packed operands, which have to fit.
+sgemm_product_t checked(sgemm_handle_t handle, const sgemm_product_t* product) {
+  require(product != nullptr && product->size == sizeof *product);
+  sgemm_product_t p = *product;
+  for (const sgemm_side_t side : {SGEMM_SIDE_A, SGEMM_SIDE_B}) {
+    sgemm_operand_t& operand = side == SGEMM_SIDE_A ? p.a : p.b;
+    if (const sgemm_packed* const packed = operand.packed) {
+      require(packed->layout == sgemm_packed::LAYOUT && packed->device == handle->device() &&
+              packed->accuracy == handle->accuracy && packed->k == p.k &&
+              packed->lines == (side == SGEMM_SIDE_A ? p.m : p.n) && p.batch_count == 1 && p.addresses_of_d == nullptr);
+      operand = {operand.packed, packed->op(p.order, side), packed->x, packed->ld, 0, nullptr};
+    }
+  }
+  require(has_valid_shape(p));
+  return p;
+}
 
-  bool have_valid_shape() const { return has_valid_shape(product) && (!more || has_valid_shape(product, *more)); }
-};
+/// Null where the product alone leaves what is asked for in D.
+const GemmEpilogue* if_it_changes_d(const GemmEpilogue& epilogue, const GemmBatch& batch) {
+  return epilogue.changes_d(batch.first) ? &epilogue : nullptr;
+}
 
-void run(sgemm_handle_t handle, const Calls& calls) {
-  const auto& [call, more] = calls;
+void run(sgemm_handle_t handle, const sgemm_product_t& p) {
   const sgemm_pointer_mode_t mode = handle->pointer_mode;
-  require(calls.have_valid_shape());
-  if (is_empty(call)) {
+  if (is_empty(p)) {
     return;
   }
-  require(has_valid_pointers(call, mode) && (!more || has_valid_pointers(call, *more, mode)));
+  require(has_valid_pointers(p, mode));
   handle->require_device();
-  const GemmBatch batch = row_major(call, mode);
-  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};
-  handle->gemm(batch, more && epilogue.changes_d(batch.first) ? &epilogue : nullptr);
+  const GemmBatch batch = row_major(p, mode);
+  const GemmEpilogue epilogue = row_major_epilogue(p);
+  handle->gemm(batch, if_it_changes_d(epilogue, batch));
 }
 
 /// What run() would do with operands that are aligned, and scalars other than 0.
-sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
+sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_product_t p) {
   constexpr float ONE = 1.0F;
-  auto& [call, more] = calls;
-  call.alpha = call.beta = &ONE;
-  require(calls.have_valid_shape());
-  const GemmEpilogue epilogue = more ? row_major(call, *more) : GemmEpilogue{};  // which knows whether C is D
-  call.a.data = call.b.data = call.c.data = nullptr;
+  p.alpha = p.beta = &ONE;
   sgemm_plan_t plan{};
-  if (is_empty(call)) {
+  if (is_empty(p)) {
     copy(plan.kernel, "none");
     copy(plan.reason, "C is empty");
     return plan;
   }
   handle->require_device();
-  const GemmBatch batch = row_major(call, handle->pointer_mode);
-  const Choice& choice = handle->choice(batch, epilogue.changes_d(batch.first) ? &epilogue : nullptr);
+  const GemmEpilogue epilogue = row_major_epilogue(p);  // which knows whether C is D
+  p.a.x = p.b.x = p.d = nullptr;
+  const GemmBatch batch = row_major(p, handle->pointer_mode);
+  const Choice& choice = handle->choice(batch, if_it_changes_d(epilogue, batch));
   copy(plan.reason, choice.reason);
   plan.cublas_us = choice.cublas_us;
   if (!choice.algorithm && handle->accuracy == SGEMM_ACCURACY_REPRODUCIBLE) {
@@ -142,19 +154,15 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, Calls calls) {
   return plan;
 }
 
-/// The method whose kernels read packed operands of the handle's accuracy.
-Method method_of_packed(sgemm_handle_t handle, std::int64_t lines, std::int64_t k) {
-  require(lines > 0 && k > 0);
-  const std::optional<Method> method = sgemm::method_of_packed(handle->accuracy);
-  if (!method || std::max(lines, k) > std::numeric_limits<int>::max()) {
+/// How lines are packed, which are rows of an A, by the method whose kernels read them with the handle's accuracy.
+Packing packing_of(sgemm_handle_t handle, const GemmProblem& rows) {
+  require(rows.m > 0 && rows.k > 0);
+  const std::optional<Method> method = method_of_packed(handle->accuracy);
+  if (!method || std::max(rows.m, rows.k) > std::numeric_limits<int>::max()) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
-  return *method;
-}
-
-/// How an operand of so many lines is packed.
-Packing packing_of(Method method, const GemmProblem& rows) {
-  Packing result = packing(method, rows);
+  handle->require_device();
+  Packing result = packing(*method, rows);
   if (result.bytes == 0) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
@@ -166,45 +174,6 @@ GemmProblem rows_of(std::int64_t lines, std::int64_t k) {
   rows.m = lines;
   rows.k = k;
   return rows;
-}
-
-CallMatrix matrix(const float* x, std::int64_t ld, std::int64_t stride, const float* const* addresses) {
-  return {x, ld, addresses == nullptr ? stride : 0, addresses};
-}
-
-/// The operand of a product, of which a packed one has to fit.
-CallMatrix operand(sgemm_handle_t handle, const sgemm_product_t& product, sgemm_side_t side, sgemm_op_t& op) {
-  const sgemm_operand_t& of = side == SGEMM_SIDE_A ? product.a : product.b;
-  const sgemm_packed* const packed = of.packed;
-  if (packed == nullptr) {
-    op = of.op;
-    return matrix(of.x, of.ld, of.stride, of.addresses);
-  }
-  require(packed->layout == sgemm_packed::LAYOUT && packed->device == handle->device() &&
-          packed->accuracy == handle->accuracy && packed->k == product.k &&
-          packed->lines == (side == SGEMM_SIDE_A ? product.m : product.n) && product.batch_count == 1 &&
-          product.addresses_of_d == nullptr);
-  op = packed->op(product.order, side);
-  return {packed->x, packed->ld, 0, nullptr, packed};
-}
-
-Calls calls_of(sgemm_handle_t handle, const sgemm_product_t* product) {
-  static constexpr sgemm_epilogue_t NO_EPILOGUE{};
-  require(product != nullptr && product->size == sizeof *product);
-  const sgemm_product_t& p = *product;
-  Calls calls;
-  GemmCall& call = calls.product;
-  call = {p.order, SGEMM_OP_N, SGEMM_OP_N, p.m, p.n, p.k, p.alpha, {}, {}, p.beta, {}, p.batch_count};
-  call.a = operand(handle, p, SGEMM_SIDE_A, call.transa);
-  call.b = operand(handle, p, SGEMM_SIDE_B, call.transb);
-  call.c = matrix(p.d, p.ldd, p.stride_of_d, p.addresses_of_d);
-  call.by_address = call.a.addresses != nullptr || call.b.addresses != nullptr || call.c.addresses != nullptr;
-  const bool has_other_c = p.c != nullptr && (p.c != p.d || p.ldc != p.ldd);
-  if (p.epilogue != nullptr || has_other_c) {
-    require(p.batch_count == 1 && !call.by_address);
-    calls.more = {p.c != nullptr ? CallMatrix{p.c, p.ldc} : call.c, p.epilogue != nullptr ? p.epilogue : &NO_EPILOGUE};
-  }
-  return calls;
 }
 
 }  // namespace
@@ -255,7 +224,7 @@ sgemm_status_t sgemm_set_stream(sgemm_handle_t handle, sgemm_stream_t stream) {
 }
 
 sgemm_status_t sgemm_get_stream(sgemm_handle_t handle, sgemm_stream_t* value) {
-  return get<sgemm_stream_t>(handle, value, [](const sgemm_context& context) { return context.stream(); });
+  return get(handle, value, &sgemm_context::stream);
 }
 
 sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accuracy) {
@@ -268,7 +237,7 @@ sgemm_status_t sgemm_set_accuracy(sgemm_handle_t handle, sgemm_accuracy_t accura
 }
 
 sgemm_status_t sgemm_get_accuracy(sgemm_handle_t handle, sgemm_accuracy_t* value) {
-  return get<sgemm_accuracy_t>(handle, value, [](const sgemm_context& context) { return context.accuracy; });
+  return get(handle, value, &sgemm_context::accuracy);
 }
 
 sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t mode) {
@@ -279,7 +248,7 @@ sgemm_status_t sgemm_set_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_
 }
 
 sgemm_status_t sgemm_get_pointer_mode(sgemm_handle_t handle, sgemm_pointer_mode_t* value) {
-  return get<sgemm_pointer_mode_t>(handle, value, [](const sgemm_context& context) { return context.pointer_mode; });
+  return get(handle, value, &sgemm_context::pointer_mode);
 }
 
 sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallback) {
@@ -290,7 +259,7 @@ sgemm_status_t sgemm_set_fallback(sgemm_handle_t handle, sgemm_fallback_t fallba
 }
 
 sgemm_status_t sgemm_get_fallback(sgemm_handle_t handle, sgemm_fallback_t* value) {
-  return get<sgemm_fallback_t>(handle, value, [](const sgemm_context& context) { return context.fallback; });
+  return get(handle, value, &sgemm_context::fallback);
 }
 
 sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
@@ -301,7 +270,7 @@ sgemm_status_t sgemm_set_repeatable(sgemm_handle_t handle, int repeatable) {
 }
 
 sgemm_status_t sgemm_get_repeatable(sgemm_handle_t handle, int* value) {
-  return get<int>(handle, value, [](const sgemm_context& context) { return context.repeatable ? 1 : 0; });
+  return get(handle, value, &sgemm_context::repeatable);
 }
 
 sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes) {
@@ -312,7 +281,7 @@ sgemm_status_t sgemm_set_memory_limit(sgemm_handle_t handle, size_t bytes) {
 }
 
 sgemm_status_t sgemm_get_memory_limit(sgemm_handle_t handle, size_t* value) {
-  return get<size_t>(handle, value, [](const sgemm_context& context) { return context.memory_limit(); });
+  return get(handle, value, &sgemm_context::memory_limit);
 }
 
 sgemm_status_t sgemm_set_workspace(sgemm_handle_t handle, void* workspace, size_t bytes) {
@@ -328,7 +297,7 @@ sgemm_status_t sgemm_trim(sgemm_handle_t handle) {
 }
 
 sgemm_status_t sgemm_get_device(sgemm_handle_t handle, int* value) {
-  return get<int>(handle, value, [](const sgemm_context& context) { return context.device(); });
+  return get(handle, value, &sgemm_context::device);
 }
 
 sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocessors) {
@@ -336,34 +305,35 @@ sgemm_status_t sgemm_set_multiprocessors(sgemm_handle_t handle, int multiprocess
 }
 
 sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
-  return get<int>(handle, value, [](const sgemm_context& context) { return context.multiprocessors(); });
+  return get(handle, value, &sgemm_context::multiprocessors);
 }
 
 sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
                           int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
                           int64_t ldb, const float* beta, float* c, int64_t ldc) {
-  return with_cuda(handle, [&] {
-    run(handle, {{order, transa, transb, m, n, k, alpha, {a, lda}, {b, ldb}, beta, {c, ldc}}, std::nullopt});
-  });
+  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
+  product.a = matrix_of(transa, a, lda);
+  product.b = matrix_of(transb, b, ldb);
+  product.d = c;
+  product.ldd = ldc;
+  return sgemm_run(handle, &product);
 }
 
 sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) {
-  return with_cuda(handle, [&] { run(handle, calls_of(handle, product)); });
+  return with_cuda(handle, [&] { run(handle, checked(handle, product)); });
 }
 
 sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t* product, sgemm_plan_t* plan) {
   return with_cuda(handle, [&] {
     require(plan != nullptr);
-    *plan = plan_of(handle, calls_of(handle, product));
+    *plan = plan_of(handle, checked(handle, product));
   });
 }
 
 sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
   return with_cuda(handle, [&] {
     require(bytes != nullptr);
-    const Method method = method_of_packed(handle, lines, k);
-    handle->require_device();
-    *bytes = packing_of(method, rows_of(lines, k)).bytes;
+    *bytes = packing_of(handle, rows_of(lines, k)).bytes;
   });
 }
 
@@ -371,22 +341,20 @@ sgemm_status_t sgemm_pack(sgemm_handle_t handle, sgemm_order_t order, sgemm_side
                           int64_t k, const float* x, int64_t ld, void* memory, size_t bytes, sgemm_packed_t* packed) {
   return with_cuda(handle, [&] {
     require(packed != nullptr && (side == SGEMM_SIDE_A || side == SGEMM_SIDE_B));
-    const Method method = method_of_packed(handle, lines, k);
     const bool of_a = side == SGEMM_SIDE_A;
-    require(has_valid_shape(order, op, of_a ? lines : k, of_a ? k : lines, {x, ld}));
+    require(has_valid_shape(order, op, of_a ? lines : k, of_a ? k : lines, ld));
     require(x != nullptr && reinterpret_cast<std::uintptr_t>(x) % sizeof(float) == 0);
     require(memory != nullptr && reinterpret_cast<std::uintptr_t>(memory) % SGEMM_WORKSPACE_ALIGNMENT == 0);
-    handle->require_device();
     GemmProblem rows = rows_of(lines, k);
     rows.a = x;
     rows.lda = ld;
     rows.a_transposed = !sgemm_packed::lines_are_stored(order, side, op);
-    const Packing packing = packing_of(method, rows);
+    const Packing packing = packing_of(handle, rows);
     require(bytes >= packing.bytes);
     auto made = std::make_unique<sgemm_packed>();
     made->device = handle->device();
     made->accuracy = handle->accuracy;
-    made->method = method;
+    made->method = *method_of_packed(handle->accuracy);
     made->lines = lines;
     made->k = k;
     made->x = x;

@@ -23,7 +23,7 @@ set(SGEMM_LIBRARY_SOURCES
   tall_algorithms.cu)
 # What runs on GPUs that the rest has no code for.
 set(SGEMM_LIBRARY_SOURCES_FOR_EVERY_GPU epilogue_pass.cu thin_algorithms.cu)
-set(SGEMM_LIBRARY_GPU_SOURCES calibration/calibrate.cpp calibration/measurement.cpp cublas.cpp cublas_functions.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
+set(SGEMM_LIBRARY_GPU_SOURCES calibration/calibrate.cpp calibration/measurement.cpp cublas.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
   recomputed.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES_FOR_EVERY_GPU PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -1,4 +1,4 @@
-#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 #include "algorithms.hpp"
 #include "calibration/fit.hpp"
@@ -63,13 +63,13 @@ std::vector<GemmBatch> products_for_algorithms() {
 
 /// By method.
 std::array<std::vector<TimedCost>, METHODS> time_algorithms(Measurement& measurement, int multiprocessors,
-                                                            int all_multiprocessors, Clock::time_point until) {
+                                                            Clock::time_point until) {
   std::array<std::vector<TimedCost>, METHODS> times;
   for (const GemmBatch& product : products_for_algorithms()) {
     std::array<std::vector<TimedCost>, METHODS> of_product;
     std::string without;
     for (const Algorithm& algorithm :
-         algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, all_multiprocessors, without)) {
+         algorithms_for(product, SGEMM_ACCURACY_ROWWISE, multiprocessors, multiprocessors, without)) {
       if (Clock::now() > until) {
         return times;
       }
@@ -130,20 +130,18 @@ std::string now() {
   return text.data();
 }
 
-}  // namespace
-
-BoardModel measured_board(int multiprocessors, double seconds) {
+/// The constants of the current device, from products that are measured for at most SECONDS.
+BoardModel measured_board() {
   const auto begin = Clock::now();
   const auto after = [&](double share) {
-    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share * seconds));
+    return begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share * SECONDS));
   };
-  const int all_multiprocessors = current_device().multiprocessors;
+  const int multiprocessors = current_device().multiprocessors;
   Measurement measurement(LARGEST_OPERAND);
-  measurement.set_multiprocessors(multiprocessors == all_multiprocessors ? 0 : multiprocessors);
   BoardModel board;
   board.margin = CALIBRATED_MARGIN;
   const std::array<std::vector<TimedCost>, METHODS> times =
-      time_algorithms(measurement, multiprocessors, all_multiprocessors, after(SHARE_OF_ALGORITHMS));
+      time_algorithms(measurement, multiprocessors, after(SHARE_OF_ALGORITHMS));
   for (std::size_t method = 0; method < METHODS; ++method) {
     board.methods[method] = fit_method(times[method], board.full_clock_cycles);
   }
@@ -152,6 +150,8 @@ BoardModel measured_board(int multiprocessors, double seconds) {
   return board;
 }
 
+}  // namespace
+
 std::string calibrate(const std::string& path) {
   const CalibrationKey key = current_key();
   const std::string file = path.empty() ? calibration_path(key) : path;
@@ -159,7 +159,7 @@ std::string calibrate(const std::string& path) {
     throw CalibrationError("there is no place for the file: SGEMM_CALIBRATION is 0, or HOME is not set");
   }
   require_writable(file);  // before a minute of measuring
-  write_whole(file, text_of({key, now(), measured_board(current_device().multiprocessors, SECONDS)}));
+  write_whole(file, text_of({key, now(), measured_board()}));
   return file;
 }
 

@@ -54,6 +54,14 @@ struct FoundCalibration {
 /// The key is asked for where there is a calibration: to know the version of cuBLAS, it is loaded.
 FoundCalibration find_calibration(const std::string& path, CalibrationKey (*key)());
 
+/// What a calibration of the current device is for.
+CalibrationKey current_key();
+
+/// sgemm_calibrate() and sgemm_calibration(), with their texts. The executor has nothing to measure, so tests on it
+/// bring implementations of their own. Throws CudaError, StatusError and CalibrationError.
+std::string calibrate(const std::string& path);
+std::string calibration_text();
+
 /// For people: which file, and of when, or why there is none.
 std::string describe(const FoundCalibration& found);
 

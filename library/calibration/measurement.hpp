@@ -20,8 +20,7 @@ GemmBatch contiguous(std::int64_t m, std::int64_t n, std::int64_t k, bool a_tran
                      std::int64_t count = 1);
 
 /// Times of products on the current device: medians of calls with a cold L2, behind another kernel, by events, in
-/// microseconds. Throws
-/// CudaError and StatusError.
+/// microseconds. Throws CudaError and StatusError.
 class Measurement {
  public:
   /// Has operands for products with at most so many elements of A, of B or of C, if the memory has room for them.
@@ -29,9 +28,6 @@ class Measurement {
   ~Measurement();
   Measurement(const Measurement&) = delete;
   Measurement& operator=(const Measurement&) = delete;
-
-  /// How many multiprocessors cuBLAS may occupy.
-  void set_multiprocessors(int count) { blas_.set_multiprocessors(count); }
 
   /// Nothing: there is no room.
   std::optional<double> of_cublas(const GemmBatch& shape);

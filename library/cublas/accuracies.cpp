@@ -9,19 +9,19 @@ int Accuracies::current_task() const {
   return current == nullptr ? -1 : current();
 }
 
-void Accuracies::set_of_task(int task, std::optional<Accuracy> accuracy) {
+void Accuracies::set_of_task(int task, int accuracy) {
   const std::lock_guard lock(mutex_);
-  if (accuracy) {
-    of_tasks_[task] = number(*accuracy);
+  if (accuracy != SGEMM_DROP_IN_UNSET) {
+    of_tasks_[task] = set_number(accuracy);
   } else {
     of_tasks_.erase(task);
   }
   task_count_ = static_cast<int>(of_tasks_.size());
 }
 
-int64_t Accuracies::enter(Accuracy accuracy) {
+int64_t Accuracies::enter(int accuracy) {
   const OfThread before = of_thread_;
-  of_thread_ = {number(accuracy), current_task()};
+  of_thread_ = {set_number(accuracy), current_task()};
   return (int64_t{before.task} << 32) | static_cast<uint32_t>(before.accuracy);
 }
 
@@ -29,17 +29,17 @@ void Accuracies::leave(int64_t before) {
   of_thread_ = {static_cast<int>(before & 0xffffffff), static_cast<int>(before >> 32)};
 }
 
-Accuracy Accuracies::of_call() const {
-  if (of_thread_.accuracy == kUnset && task_count_ == 0) {
-    return of_process();
+int Accuracies::of_call() const {
+  if (of_thread_.accuracy == SGEMM_DROP_IN_UNSET && task_count_ == 0) {
+    return of_process_;
   }
   const int task = current_task();
-  if (of_thread_.accuracy != kUnset && of_thread_.task == task) {
-    return accuracy(of_thread_.accuracy);
+  if (of_thread_.accuracy != SGEMM_DROP_IN_UNSET && of_thread_.task == task) {
+    return of_thread_.accuracy;
   }
   const std::lock_guard lock(mutex_);
   const auto found = of_tasks_.find(task);
-  return found == of_tasks_.end() ? of_process() : accuracy(found->second);
+  return found == of_tasks_.end() ? of_process_.load() : found->second;
 }
 
 }  // namespace drop_in

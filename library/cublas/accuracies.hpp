@@ -1,56 +1,49 @@
 #pragma once
 
-#include <sgemm/sgemm.h>
+#include <sgemm/drop_in.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
 
 namespace drop_in {
 
-/// How accurate the product of a call is to be. Empty: cuBLAS computes it.
-using Accuracy = std::optional<sgemm_accuracy_t>;
-
-/// What holds for the process, for tasks and for threads.
+/// What holds for the process, for tasks and for threads, in the numbers of drop_in.h: an sgemm_accuracy_t or
+/// SGEMM_DROP_IN_OFF, where cuBLAS computes.
 class Accuracies {
  public:
-  /// The accuracy of a number of drop_in.h, which is SGEMM_DROP_IN_OFF where cuBLAS computes.
-  static Accuracy accuracy(int number) {
-    return number < 0 ? std::nullopt : Accuracy(static_cast<sgemm_accuracy_t>(number));
+  explicit Accuracies(int of_environment) : of_environment_(of_environment), of_process_(of_environment) {}
+
+  /// SGEMM_DROP_IN_UNSET: that of the environment.
+  void set(int of_process) {
+    of_process_ = of_process == SGEMM_DROP_IN_UNSET ? of_environment_ : set_number(of_process);
   }
 
-  explicit Accuracies(Accuracy of_process) : of_process_(number(of_process)) {}
-
-  void set(Accuracy of_process) { of_process_ = number(of_process); }
-
   void set_tasks(int (*current)()) { current_task_ = current; }
-  /// No accuracy: the task ended.
-  void set_of_task(int task, std::optional<Accuracy> accuracy);
+  /// SGEMM_DROP_IN_UNSET: the task ended.
+  void set_of_task(int task, int accuracy);
 
   /// Sets what holds on this thread, as long as it works for the task that it works for now, or for none. Returns what
   /// leave() needs to set what held before.
-  int64_t enter(Accuracy accuracy);
+  int64_t enter(int accuracy);
   static void leave(int64_t before);
 
-  Accuracy of_call() const;
-  Accuracy of_process() const { return accuracy(of_process_); }
+  int of_call() const;
 
  private:
-  static constexpr int kCublas = -1;
-  static constexpr int kUnset = -2;
-
   struct OfThread {
-    int accuracy = kUnset;
+    int accuracy = SGEMM_DROP_IN_UNSET;
     int task = -1;
   };
 
-  static int number(Accuracy accuracy) { return accuracy ? static_cast<int>(*accuracy) : kCublas; }
+  static int set_number(int accuracy) { return std::max(accuracy, SGEMM_DROP_IN_OFF); }
   int current_task() const;
 
   static thread_local OfThread of_thread_;
 
+  int of_environment_;
   std::atomic<int> of_process_;
   std::atomic<int (*)()> current_task_ = nullptr;
   std::atomic<int> task_count_ = 0;

@@ -5,24 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <tuple>
 
 namespace drop_in {
 
-/// A matrix of a call, column-major. `stride` is the distance to the next one of a batch. Both are in elements.
-template <class Element>
-struct Matrix {
-  Element* data = nullptr;
-  int64_t ld = 0;
-  int64_t stride = 0;
-  /// The addresses of the matrices of a batch, in the memory of the GPU, instead of `data` and `stride`.
-  Element* const* addresses = nullptr;
-};
-
-/// A call of cuBLAS, as far as the library can do it: C = alpha * op(A) * op(B) + beta * C, where op(A) is m x k and
-/// op(B) is k x n. With an epilogue, C is what cublasLtMatmul calls D.
+/// A call of cuBLAS, and the column-major product that the library may do in its place.
 struct Call {
   const char* function = "";
   /// Why the library can not do it. Empty: it can, and all members are set.
@@ -33,29 +21,24 @@ struct Call {
   cudaStream_t stream = nullptr;
   sgemm_pointer_mode_t pointer_mode = SGEMM_POINTER_MODE_HOST;
   int multiprocessors = 0;  // to plan for; 0: all
-  sgemm_op_t transa = SGEMM_OP_N;
-  sgemm_op_t transb = SGEMM_OP_N;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  int64_t batch_count = 1;
-  bool by_address = false;  // matrices have `addresses`
-  const float* alpha = nullptr;
-  const float* beta = nullptr;
-  Matrix<const float> a;
-  Matrix<const float> b;
-  Matrix<float> c;
-  std::optional<sgemm_epilogue_t> epilogue;
-  Matrix<const float> added;  // what beta multiplies, in place of C, where there is an epilogue
+  sgemm_product_t product{};
+  sgemm_epilogue_t epilogue{};  // that of the product, where it points to this
   /// Memory on the GPU that the call may work in. Null: the caller gave none.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 
+  Call() {
+    product.size = sizeof product;
+    product.order = SGEMM_ORDER_COLUMN_MAJOR;
+    product.batch_count = 1;
+  }
+
   /// What a plan for it depends on, besides the device.
   auto question() const {
-    const sgemm_epilogue_t e = epilogue.value_or(sgemm_epilogue_t{});
-    return std::tuple(multiprocessors, pointer_mode, accuracy, transa, transb, m, n, k, a.ld, b.ld, c.ld, batch_count,
-                      by_address, epilogue.has_value(), e.activation, e.bias != nullptr, e.aux != nullptr);
+    const sgemm_product_t& p = product;
+    return std::tuple(multiprocessors, pointer_mode, accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.a.ld, p.b.ld, p.ldd,
+                      p.batch_count, p.addresses_of_d != nullptr, p.c != nullptr, p.epilogue != nullptr,
+                      epilogue.activation, epilogue.bias != nullptr, epilogue.aux != nullptr);
   }
   bool refused() const { return *refusal != '\0'; }
   /// As programs write it: cuBLAS's header has the second version of some functions under the name of the first.

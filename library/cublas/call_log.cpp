@@ -21,17 +21,15 @@ char letter(sgemm_op_t op) { return op == SGEMM_OP_N ? 'N' : 'T'; }
 
 std::string epilogue_name(const Call& call) {
   constexpr const char* kActivations[] = {"", "+relu", "+gelu", "+drelu", "+dgelu"};  // by their numbers
-  if (!call.epilogue) {
-    return "";
-  }
-  const sgemm_activation_t activation = call.epilogue->activation;
-  const bool adds = call.epilogue->bias != nullptr && activation <= SGEMM_ACTIVATION_GELU;  // no gradient
+  const sgemm_activation_t activation = call.epilogue.activation;
+  const bool adds = call.epilogue.bias != nullptr && activation <= SGEMM_ACTIVATION_GELU;  // no gradient
   return std::string(adds ? "+bias" : "") + kActivations[activation];
 }
 
 LogLine line_of(const Call& call, const std::string& by, const std::string& why) {
-  const std::string ops{letter(call.transa), letter(call.transb)};
-  return {call.name() + epilogue_name(call), ops, call.m, call.n, call.k, call.batch_count, by, why};
+  const sgemm_product_t& p = call.product;
+  const std::string ops{letter(p.a.op), letter(p.b.op)};
+  return {call.name() + epilogue_name(call), ops, p.m, p.n, p.k, p.batch_count, by, why};
 }
 
 void take_sample(CallLog::Entry& entry, CallLog::Timer& timer) {

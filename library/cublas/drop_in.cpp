@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include "device.hpp"
 
@@ -24,29 +27,34 @@ Decision decide(const sgemm_plan_t& plan) {
   return {kernel, plan.reason, plan.workspace_bytes, {plan.predicted_us, plan.cublas_us}};
 }
 
-sgemm_operand_t operand_of(sgemm_op_t op, const Matrix<const float>& matrix) {
-  return {nullptr, op, matrix.data, matrix.ld, matrix.stride, matrix.addresses};
+// By the numbers of accuracies.
+constexpr const char* kNames[] = {"fp32", "componentwise", "normwise", "rowwise", "reproducible"};
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
-sgemm_product_t product_of(const Call& call) {
-  const bool has_epilogue = call.epilogue.has_value();
-  return {sizeof(sgemm_product_t),
-          SGEMM_ORDER_COLUMN_MAJOR,
-          call.m,
-          call.n,
-          call.k,
-          call.alpha,
-          operand_of(call.transa, call.a),
-          operand_of(call.transb, call.b),
-          call.beta,
-          has_epilogue ? call.added.data : nullptr,
-          call.added.ld,
-          call.c.data,
-          call.c.ld,
-          call.c.stride,
-          call.c.addresses,
-          call.batch_count,
-          has_epilogue ? &*call.epilogue : nullptr};
+int read_accuracy() {
+  const std::string_view text = variable("SGEMM_ACCURACY");
+  if (text.empty()) {
+    return SGEMM_ACCURACY_COMPONENTWISE;
+  }
+  const auto* const name = std::find(std::begin(kNames), std::end(kNames), text);
+  if (name != std::end(kNames)) {
+    return static_cast<int>(name - std::begin(kNames));
+  }
+  std::fprintf(stderr,
+               "libsgemm_cublas: SGEMM_ACCURACY=%s is none of fp32, componentwise, normwise, rowwise, reproducible; "
+               "cuBLAS gets all calls\n",
+               text.data());
+  return SGEMM_DROP_IN_OFF;
+}
+
+/// Reads the environment. A wrong value is named on standard error.
+Settings read_settings() {
+  const std::string_view log = variable("SGEMM_LOG");
+  return {read_accuracy(), std::string(log == "0" ? "" : log)};
 }
 
 }  // namespace
@@ -84,8 +92,8 @@ void DropIn::tell_of_other_bits(const std::string& function) {
 }
 
 void DropIn::write_log() {
-  if (settings_.accuracy) {
-    log_.write(settings_.log, accuracy_name(*settings_.accuracy));
+  if (settings_.accuracy != SGEMM_DROP_IN_OFF) {
+    log_.write(settings_.log, kNames[settings_.accuracy]);
   }
 }
 
@@ -100,7 +108,7 @@ std::optional<cublasStatus_t> DropIn::status_of_library(const Call& call, std::s
 
 std::optional<cublasStatus_t> DropIn::try_library(const Call& call, std::string& why) {
   if (call.accuracy != SGEMM_ACCURACY_REPRODUCIBLE && call.pointer_mode == SGEMM_POINTER_MODE_HOST &&
-      call.alpha != nullptr && *call.alpha == 0.0F) {
+      call.product.alpha != nullptr && *call.product.alpha == 0.0F) {
     why = "alpha is 0, so that there is nothing to multiply";
     return std::nullopt;
   }
@@ -151,8 +159,7 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
     return known->second;
   }
   sgemm_plan_t plan{};
-  const sgemm_product_t product = product_of(call);
-  const sgemm_status_t status = sgemm_library().plan(handle, &product, &plan);
+  const sgemm_status_t status = sgemm_library().plan(handle, &call.product, &plan);
   if (status != SGEMM_STATUS_SUCCESS) {
     return {"cublas", std::string("libsgemm has no plan: ") + sgemm_library().status_string(status), 0, {}};
   }
@@ -163,15 +170,14 @@ Decision DropIn::decision(int device, const Call& call, sgemm_handle_t handle) {
 }
 
 sgemm_status_t DropIn::enqueue_product(const Call& call, size_t bytes, sgemm_handle_t handle) {
-  const sgemm_product_t product = product_of(call);
   const bool aligned = reinterpret_cast<uintptr_t>(call.workspace) % SGEMM_WORKSPACE_ALIGNMENT == 0;
   if (call.workspace == nullptr || !aligned || bytes == 0 || bytes > call.workspace_bytes) {
-    return sgemm_library().run(handle, &product);
+    return sgemm_library().run(handle, &call.product);
   }
   // With exactly these bytes the library makes the choice that it planned.
   sgemm_status_t status = sgemm_library().set_workspace(handle, call.workspace, bytes);
   if (status == SGEMM_STATUS_SUCCESS) {
-    status = sgemm_library().run(handle, &product);
+    status = sgemm_library().run(handle, &call.product);
     sgemm_library().set_workspace(handle, nullptr, 0);
   }
   return status;

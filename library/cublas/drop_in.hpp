@@ -12,10 +12,21 @@
 #include "accuracies.hpp"
 #include "call.hpp"
 #include "call_log.hpp"
-#include "settings.hpp"
 #include "sgemm_library.hpp"
 
 namespace drop_in {
+
+/// What the environment asks for.
+struct Settings {
+  /// SGEMM_ACCURACY=fp32|componentwise|normwise|rowwise|reproducible. SGEMM_DROP_IN_OFF where its value is none of
+  /// these: cuBLAS gets all calls then.
+  int accuracy;
+  /// SGEMM_LOG: where the table of calls goes at exit. Empty: nowhere. "1": to standard error. Otherwise a file, which
+  /// the table is appended to.
+  std::string log;
+
+  bool logs() const { return !log.empty(); }
+};
 
 /// Gives each call to the library or to cuBLAS. One for the process; threads may use it at the same time.
 class DropIn {
@@ -30,12 +41,12 @@ class DropIn {
   /// library can not compute, fails: cuBLAS has other bits.
   template <class Cublas>
   cublasStatus_t run(Call& call, const Cublas& cublas) {
-    const Accuracy accuracy = accuracies_.of_call();
-    if (inside_cublas_ || !accuracy || in_forked_child_) {
+    const int accuracy = accuracies_.of_call();
+    if (inside_cublas_ || accuracy == SGEMM_DROP_IN_OFF || in_forked_child_) {
       return cublas();
     }
     has_run_ = true;
-    call.accuracy = *accuracy;
+    call.accuracy = static_cast<sgemm_accuracy_t>(accuracy);
     std::string why = call.refusal;
     if (why.empty()) {
       if (const std::optional<cublasStatus_t> status = status_of_library(call, why)) {
@@ -60,9 +71,6 @@ class DropIn {
   static void tell_of_other_bits(const std::string& function);
 
   Accuracies& accuracies() { return accuracies_; }
-  /// What the environment asks for.
-  Accuracy accuracy_of_environment() const { return settings_.accuracy; }
-
   CallLog& table() { return log_; }
   void set_repeatable(int repeatable) { handles_.set_repeatable(repeatable); }
   /// Calls are noted, and some of them timed, also where the environment does not ask for it.
@@ -91,7 +99,8 @@ class DropIn {
   std::optional<cublasStatus_t> try_library(const Call& call, std::string& why);
   /// Whether nobody else may compute the call. An empty C has no bits.
   static bool is_for_library_alone(const Call& call) {
-    return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && call.m > 0 && call.n > 0 && call.batch_count > 0;
+    const sgemm_product_t& p = call.product;
+    return call.accuracy == SGEMM_ACCURACY_REPRODUCIBLE && p.m > 0 && p.n > 0 && p.batch_count > 0;
   }
   Decision decision(int device, const Call& call, sgemm_handle_t handle);
   /// Enqueues the product, in the caller's workspace if a chapter that needs so many bytes fits into it.

@@ -3,7 +3,6 @@
 #include <cublas_v2.h>
 
 #include "drop_in.hpp"
-#include "exported.hpp"
 #include "real_cublas.hpp"
 
 namespace drop_in {
@@ -49,34 +48,42 @@ Call call_of(const char* function, cublasHandle_t handle, cublasOperation_t tran
   Call call;
   call.function = function;
   read_handle(handle, call);
-  call.transa = op(transa);
-  call.transb = op(transb);
-  call.m = m;
-  call.n = n;
-  call.k = k;
+  call.product.a.op = op(transa);
+  call.product.b.op = op(transb);
+  call.product.m = m;
+  call.product.n = n;
+  call.product.k = k;
   return call;
 }
 
+struct Matrix {
+  const void* data;
+  int64_t ld;
+  int64_t stride = 0;
+};
+
 /// Sets the scalars and the matrices of a call. They are FP32, whatever their types among the arguments.
-void set_operands(Call& call, const void* alpha, const Matrix<const void>& a, const Matrix<const void>& b,
-                  const void* beta, const Matrix<void>& c) {
-  call.alpha = static_cast<const float*>(alpha);
-  call.beta = static_cast<const float*>(beta);
-  call.a = {static_cast<const float*>(a.data), a.ld, a.stride};
-  call.b = {static_cast<const float*>(b.data), b.ld, b.stride};
-  call.c = {static_cast<float*>(c.data), c.ld, c.stride};
+void set_operands(Call& call, const void* alpha, const Matrix& a, const Matrix& b, const void* beta, void* c,
+                  int64_t ldc, int64_t stride_c = 0) {
+  sgemm_product_t& p = call.product;
+  p.alpha = static_cast<const float*>(alpha);
+  p.beta = static_cast<const float*>(beta);
+  p.a = {nullptr, p.a.op, static_cast<const float*>(a.data), a.ld, a.stride, nullptr};
+  p.b = {nullptr, p.b.op, static_cast<const float*>(b.data), b.ld, b.stride, nullptr};
+  p.d = static_cast<float*>(c);
+  p.ldd = ldc;
+  p.stride_of_d = stride_c;
 }
 
 /// The same for a batch, whose matrices are given by arrays of addresses.
 void set_batch(Call& call, const void* alpha, const void* a, int64_t lda, const void* b, int64_t ldb, const void* beta,
                const void* c, int64_t ldc, int64_t count) {
-  call.alpha = static_cast<const float*>(alpha);
-  call.beta = static_cast<const float*>(beta);
-  call.a = {nullptr, lda, 0, static_cast<const float* const*>(a)};
-  call.b = {nullptr, ldb, 0, static_cast<const float* const*>(b)};
-  call.c = {nullptr, ldc, 0, static_cast<float* const*>(c)};
-  call.batch_count = count;
-  call.by_address = true;
+  sgemm_product_t& p = call.product;
+  p.batch_count = count;
+  set_operands(call, alpha, {nullptr, lda}, {nullptr, ldb}, beta, nullptr, ldc);
+  p.a.addresses = static_cast<const float* const*>(a);
+  p.b.addresses = static_cast<const float* const*>(b);
+  p.addresses_of_d = static_cast<float* const*>(c);
 }
 
 void refuse(Call& call, const char* refusal) {
@@ -144,7 +151,7 @@ using namespace drop_in;
       (cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, Int m, Int n, Int k,              \
        const float* alpha, const float* A, Int lda, const float* B, Int ldb, const float* beta, float* C, Int ldc), \
       (handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),                                       \
-      set_operands(call, alpha, {A, lda}, {B, ldb}, beta, {C, ldc});)
+      set_operands(call, alpha, {A, lda}, {B, ldb}, beta, C, ldc);)
 
 #define DROP_IN_SGEMM_STRIDED(function, Int)                                                                         \
   DROP_IN_PRODUCT(                                                                                                   \
@@ -153,8 +160,8 @@ using namespace drop_in;
        const float* alpha, const float* A, Int lda, long long int strideA, const float* B, Int ldb,                  \
        long long int strideB, const float* beta, float* C, Int ldc, long long int strideC, Int batchCount),          \
       (handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount), \
-      set_operands(call, alpha, {A, lda, strideA}, {B, ldb, strideB}, beta, {C, ldc, strideC});                      \
-      call.batch_count = batchCount;)
+      set_operands(call, alpha, {A, lda, strideA}, {B, ldb, strideB}, beta, C, ldc, strideC);                        \
+      call.product.batch_count = batchCount;)
 
 #define DROP_IN_SGEMM_BATCHED(function, Int)                                                                         \
   DROP_IN_PRODUCT(function,                                                                                          \
@@ -170,7 +177,7 @@ using namespace drop_in;
                    const float* alpha, const void* A, cudaDataType Atype, Int lda, const void* B, cudaDataType Btype, \
                    Int ldb, const float* beta, void* C, cudaDataType Ctype, Int ldc),                                 \
                   (handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),        \
-                  set_operands(call, alpha, {A, lda}, {B, ldb}, beta, {C, ldc});                                      \
+                  set_operands(call, alpha, {A, lda}, {B, ldb}, beta, C, ldc);                                        \
                   refuse(call, refusal_of_types(Atype, Btype, Ctype, CUBLAS_COMPUTE_32F));)
 
 #define DROP_IN_GEMM_EX(function, Int)                                                                                \
@@ -181,7 +188,7 @@ using namespace drop_in;
        const void* beta, void* C, cudaDataType Ctype, Int ldc, cublasComputeType_t computeType,                       \
        cublasGemmAlgo_t algo),                                                                                        \
       (handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo), \
-      set_operands(call, alpha, {A, lda}, {B, ldb}, beta, {C, ldc});                                                  \
+      set_operands(call, alpha, {A, lda}, {B, ldb}, beta, C, ldc);                                                    \
       refuse(call, refusal_of_types(Atype, Btype, Ctype, computeType));)
 
 #define DROP_IN_GEMM_STRIDED_EX(function, Int)                                                                      \
@@ -193,8 +200,8 @@ using namespace drop_in;
        long long int strideC, Int batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo),              \
       (handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, \
        strideC, batchCount, computeType, algo),                                                                     \
-      set_operands(call, alpha, {A, lda, strideA}, {B, ldb, strideB}, beta, {C, ldc, strideC});                     \
-      call.batch_count = batchCount; refuse(call, refusal_of_types(Atype, Btype, Ctype, computeType));)
+      set_operands(call, alpha, {A, lda, strideA}, {B, ldb, strideB}, beta, C, ldc, strideC);                       \
+      call.product.batch_count = batchCount; refuse(call, refusal_of_types(Atype, Btype, Ctype, computeType));)
 
 #define DROP_IN_GEMM_BATCHED_EX(function, Int)                                                                   \
   DROP_IN_PRODUCT(                                                                                               \
@@ -218,7 +225,7 @@ using namespace drop_in;
                    return by_vector(                                                                                  \
                        name, handle, trans, m, n, incx, incy,                                                         \
                        [&](Call& call) {                                                                              \
-                         set_operands(call, alpha, {x, incx}, {A, lda}, beta, {y, incy});                             \
+                         set_operands(call, alpha, {x, incx}, {A, lda}, beta, y, incy);                               \
                        },                                                                                             \
                        by_cublas);)
 
@@ -232,8 +239,8 @@ using namespace drop_in;
       return by_vector(                                                                                               \
           name, handle, trans, m, n, incx, incy,                                                                      \
           [&](Call& call) {                                                                                           \
-            set_operands(call, alpha, {x, incx, stridex}, {A, lda, strideA}, beta, {y, incy, stridey});               \
-            call.batch_count = batchCount;                                                                            \
+            set_operands(call, alpha, {x, incx, stridex}, {A, lda, strideA}, beta, y, incy, stridey);                 \
+            call.product.batch_count = batchCount;                                                                    \
           },                                                                                                          \
           by_cublas);)
 

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <type_traits>
 
 #include "drop_in.hpp"
-#include "exported.hpp"
 #include "real_cublas.hpp"
 
 namespace drop_in {
@@ -59,21 +57,6 @@ struct Layout {
   uint32_t batch_mode;
 };
 
-/// The arguments of cublasLtMatmul that describe the product.
-struct LtProduct {
-  cublasLtMatmulDesc_t description;
-  const void* alpha;
-  const void* a;
-  cublasLtMatrixLayout_t a_layout;
-  const void* b;
-  cublasLtMatrixLayout_t b_layout;
-  const void* beta;
-  const void* c;
-  cublasLtMatrixLayout_t c_layout;
-  void* d;
-  cublasLtMatrixLayout_t d_layout;
-};
-
 /// The epilogues that the library has.
 struct Epilogue {
   cublasLtEpilogue_t kind;
@@ -94,7 +77,7 @@ constexpr Epilogue kEpilogues[] = {{CUBLASLT_EPILOGUE_BIAS, SGEMM_ACTIVATION_NON
                                    {CUBLASLT_EPILOGUE_DGELU, SGEMM_ACTIVATION_GELU_GRADIENT, false, true}};
 
 /// Sets the call's epilogue. Returns why the library can not do it, or an empty text.
-const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_epilogue_t>& call_epilogue) {
+const char* read_epilogue(cublasLtMatmulDesc_t description, Call& call) {
   const auto kind = attribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
   if (kind == CUBLASLT_EPILOGUE_DEFAULT) {
     return "";
@@ -126,7 +109,8 @@ const char* read_epilogue(cublasLtMatmulDesc_t description, std::optional<sgemm_
       return "the argument of GELU is not FP32";
     }
   }
-  call_epilogue = epilogue;
+  call.epilogue = epilogue;
+  call.product.epilogue = &call.epilogue;
   return "";
 }
 
@@ -140,26 +124,22 @@ bool has_additions(cublasLtMatmulDesc_t description) {
              CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, kEmulation, kInCounters, kOutCounters);
 }
 
-/// Fills the call in. Returns why the library can not do it, or an empty text.
-const char* read_product(const LtProduct& product, Call& call) {
-  const cublasLtMatmulDesc_t description = product.description;
-  const Layout a(product.a_layout);
-  const Layout b(product.b_layout);
-  const Layout c(product.c_layout);
-  const Layout d(product.d_layout);
+/// Fills in a call whose product has the scalars and the matrices' addresses. Returns why the library can not do it, or
+/// an empty text.
+const char* read_product(Call& call, cublasLtMatmulDesc_t description, const Layout& a, const Layout& b,
+                         const Layout& c, const Layout& d) {
   const auto transa = attribute(description, CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_N});
   const auto transb = attribute(description, CUBLASLT_MATMUL_DESC_TRANSB, int32_t{CUBLAS_OP_N});
-  call.transa = static_cast<sgemm_op_t>(transa);
-  call.transb = static_cast<sgemm_op_t>(transb);
-  call.m = static_cast<int64_t>(d.rows);
-  call.n = static_cast<int64_t>(d.columns);
-  call.k = static_cast<int64_t>(transa == CUBLAS_OP_N ? a.columns : a.rows);
-  call.batch_count = d.batch_count;
-  call.alpha = static_cast<const float*>(product.alpha);
-  call.beta = static_cast<const float*>(product.beta);
-  call.a = {static_cast<const float*>(product.a), a.ld, a.stride};
-  call.b = {static_cast<const float*>(product.b), b.ld, b.stride};
-  call.c = {static_cast<float*>(product.d), d.ld, d.stride};
+  sgemm_product_t& p = call.product;
+  p.m = static_cast<int64_t>(d.rows);
+  p.n = static_cast<int64_t>(d.columns);
+  p.k = static_cast<int64_t>(transa == CUBLAS_OP_N ? a.columns : a.rows);
+  p.batch_count = d.batch_count;
+  p.a = {nullptr, static_cast<sgemm_op_t>(transa), p.a.x, a.ld, a.stride, nullptr};
+  p.b = {nullptr, static_cast<sgemm_op_t>(transb), p.b.x, b.ld, b.stride, nullptr};
+  p.ldc = c.ld;
+  p.ldd = d.ld;
+  p.stride_of_d = d.stride;
   call.multiprocessors = attribute(description, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, int32_t{0});
 
   if (attribute(description, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, int32_t{CUBLAS_COMPUTE_64F}) != CUBLAS_COMPUTE_32F) {
@@ -171,7 +151,7 @@ const char* read_product(const LtProduct& product, Call& call) {
   call.is_fp32 = true;
   const bool fits = (transa == CUBLAS_OP_N ? a.rows : a.columns) == d.rows &&
                     (transb == CUBLAS_OP_N ? b.columns : b.rows) == d.columns &&
-                    (transb == CUBLAS_OP_N ? b.rows : b.columns) == static_cast<uint64_t>(call.k) && c.rows == d.rows &&
+                    (transb == CUBLAS_OP_N ? b.rows : b.columns) == static_cast<uint64_t>(p.k) && c.rows == d.rows &&
                     c.columns == d.columns && a.batch_count == d.batch_count && b.batch_count == d.batch_count &&
                     c.batch_count == d.batch_count;
   if (!fits) {
@@ -190,23 +170,19 @@ const char* read_product(const LtProduct& product, Call& call) {
   }
   call.pointer_mode = static_cast<sgemm_pointer_mode_t>(pointer_mode);
 
-  const char* const refusal = read_epilogue(description, call.epilogue);
+  const char* const refusal = read_epilogue(description, call);
   if (*refusal != '\0') {
     return refusal;
   }
-  const bool beta_is_zero = pointer_mode == CUBLASLT_POINTER_MODE_HOST && call.beta != nullptr && *call.beta == 0.0F;
-  const bool adds_another = !beta_is_zero && (product.c != product.d || c.ld != d.ld || c.stride != d.stride);
-  if (call.batch_count != 1 && (call.epilogue || adds_another)) {
-    return call.epilogue ? "an epilogue for a batch" : "C and D differ in a batch";
+  const bool beta_is_zero = pointer_mode == CUBLASLT_POINTER_MODE_HOST && p.beta != nullptr && *p.beta == 0.0F;
+  const bool adds_another = !beta_is_zero && (p.c != p.d || c.ld != d.ld || c.stride != d.stride);
+  if (p.batch_count != 1 && (p.epilogue != nullptr || adds_another)) {
+    return p.epilogue != nullptr ? "an epilogue for a batch" : "C and D differ in a batch";
   }
-  if (adds_another && (product.c == nullptr || product.c == product.d)) {  // without a C libsgemm reads D
+  if (adds_another && (p.c == nullptr || p.c == p.d)) {  // without a C libsgemm reads D
     return "C is missing, or overlaps D";
   }
-  if (adds_another && !call.epilogue) {
-    call.epilogue.emplace();
-  }
-  call.added = beta_is_zero ? Matrix<const float>{call.c.data, d.ld}
-                            : Matrix<const float>{static_cast<const float*>(product.c), c.ld};
+  p.c = adds_another ? p.c : nullptr;
   return "";
 }
 
@@ -225,7 +201,13 @@ DROP_IN_EXPORTED("libcublasLt", cublasLtMatmul)
   call.stream = stream;
   call.workspace = workspace;
   call.workspace_bytes = workspaceSizeInBytes;
-  call.refusal = read_product({computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc}, call);
+  call.product.alpha = static_cast<const float*>(alpha);
+  call.product.a.x = static_cast<const float*>(A);
+  call.product.b.x = static_cast<const float*>(B);
+  call.product.beta = static_cast<const float*>(beta);
+  call.product.c = static_cast<const float*>(C);
+  call.product.d = static_cast<float*>(D);
+  call.refusal = read_product(call, computeDesc, Layout(Adesc), Layout(Bdesc), Layout(Cdesc), Layout(Ddesc));
   return DropIn::instance().run(call, [&] {
     return real(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo, workspace,
                 workspaceSizeInBytes, stream);

@@ -81,10 +81,8 @@ void SgemmLibrary::find_functions(void* library) {
     error_ = "libsgemm is of version " + dotted(version) + ", and the drop-in of " + dotted(SGEMM_VERSION);
     return;
   }
-#define FIND(name) find(name, "sgemm_" #name)
-  FIND(create), FIND(set_stream), FIND(set_accuracy), FIND(set_pointer_mode), FIND(set_fallback), FIND(set_workspace),
-      FIND(get_repeatable), FIND(set_repeatable), FIND(get_multiprocessors), FIND(set_multiprocessors), FIND(run),
-      FIND(plan), FIND(status_string);
+#define FIND(name) find(name, "sgemm_" #name);
+  SGEMM_FUNCTIONS(FIND)
 }
 
 Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {

@@ -13,6 +13,11 @@
 
 namespace drop_in {
 
+/// What the drop-in calls of libsgemm, without the names' "sgemm_".
+#define SGEMM_SETTERS(F) F(set_stream) F(set_accuracy) F(set_pointer_mode) F(set_fallback) F(set_workspace)
+#define SGEMM_SETTINGS(F) F(get_repeatable) F(set_repeatable) F(get_multiprocessors) F(set_multiprocessors)
+#define SGEMM_FUNCTIONS(F) SGEMM_SETTERS(F) SGEMM_SETTINGS(F) F(create) F(run) F(plan) F(status_string)
+
 /// libsgemm, which is loaded when the first product comes: most programs that inherit LD_PRELOAD multiply nothing.
 /// SGEMM_LIBRARY names its file; without it, it is the one beside the drop-in, or the one that the loader finds. If it
 /// can not be used, a line on standard error says why.
@@ -21,19 +26,9 @@ class SgemmLibrary {
   /// Why it can not be used. Empty: it can.
   const std::string& error() const { return error_; }
 
-  decltype(&sgemm_create) create = nullptr;
-  decltype(&sgemm_set_stream) set_stream = nullptr;
-  decltype(&sgemm_set_accuracy) set_accuracy = nullptr;
-  decltype(&sgemm_set_pointer_mode) set_pointer_mode = nullptr;
-  decltype(&sgemm_set_fallback) set_fallback = nullptr;
-  decltype(&sgemm_set_workspace) set_workspace = nullptr;
-  decltype(&sgemm_get_repeatable) get_repeatable = nullptr;
-  decltype(&sgemm_set_repeatable) set_repeatable = nullptr;
-  decltype(&sgemm_get_multiprocessors) get_multiprocessors = nullptr;
-  decltype(&sgemm_set_multiprocessors) set_multiprocessors = nullptr;
-  decltype(&sgemm_run) run = nullptr;
-  decltype(&sgemm_plan) plan = nullptr;
-  decltype(&sgemm_status_string) status_string = nullptr;
+#define DECLARE(name) decltype(&sgemm_##name) name = nullptr;
+  SGEMM_FUNCTIONS(DECLARE)
+#undef DECLARE
 
  private:
   friend const SgemmLibrary& sgemm_library();

@@ -32,52 +32,18 @@ Library& library() {
   return it;
 }
 
-/// What a call is, row-major. A stride of 0 gives all products of the batch the same matrix.
-struct Product {
-  sgemm_accuracy_t accuracy;
-  sgemm_op_t transa, transb;
-  int64_t m, n, k;
-  int64_t stride_a = 0, stride_b = 0, stride_c = 0, count = 1;
-
-  int64_t lda() const { return std::max<int64_t>(1, transa == SGEMM_OP_N ? k : m); }  // k may be 0
-  int64_t ldb() const { return std::max<int64_t>(1, transb == SGEMM_OP_N ? n : k); }
-
-  sgemm_product_t with(const float* a, const float* b, float* c) const {
-    static constexpr float kOne = 1;
-    static constexpr float kZero = 0;
-    const sgemm_operand_t of_a{nullptr, transa, a, lda(), stride_a, nullptr};
-    const sgemm_operand_t of_b{nullptr, transb, b, ldb(), stride_b, nullptr};
-    return {sizeof(sgemm_product_t),
-            SGEMM_ORDER_ROW_MAJOR,
-            m,
-            n,
-            k,
-            &kOne,
-            of_a,
-            of_b,
-            &kZero,
-            nullptr,
-            0,
-            c,
-            n,
-            stride_c,
-            nullptr,
-            count,
-            nullptr};
-  }
-
-  auto shape() const { return std::array<int64_t, 7>{accuracy, transa, transb, m, n, k, count}; }
-};
-
 /// A dimension of the batch: its size, and the distance between neighbours in each matrix.
 struct Dimension {
   int64_t size, a, b, c;
 };
 
+/// What the memory of a product depends on.
+using Shape = std::array<int64_t, 7>;
+
 /// A handle, and the memory that products need.
 struct Worker {
   sgemm_handle_t handle = nullptr;
-  std::map<std::array<int64_t, 7>, size_t> workspace_bytes = {};
+  std::map<Shape, size_t> workspace_bytes = {};
 };
 
 /// Handles that no call uses, by device. They live as long as the process.
@@ -122,27 +88,27 @@ Workers& workers() {
 
 ffi::Error error_of(const std::string& text) { return ffi::Error(ffi::ErrorCode::kInternal, "libsgemm: " + text); }
 
-size_t workspace_bytes(Worker& worker, const Product& product) {
-  const auto known = worker.workspace_bytes.find(product.shape());
+size_t workspace_bytes(Worker& worker, const sgemm_product_t& product, sgemm_accuracy_t accuracy) {
+  const Shape shape{accuracy, product.a.op, product.b.op, product.m, product.n, product.k, product.batch_count};
+  const auto known = worker.workspace_bytes.find(shape);
   if (known != worker.workspace_bytes.end()) {
     return known->second;
   }
   sgemm_plan_t plan{};
   library().set_workspace(worker.handle, nullptr, 0);
-  const sgemm_product_t planned = product.with(nullptr, nullptr, nullptr);
-  library().plan(worker.handle, &planned, &plan);
-  return worker.workspace_bytes[product.shape()] = plan.workspace_bytes;
+  library().plan(worker.handle, &product, &plan);
+  return worker.workspace_bytes[shape] = plan.workspace_bytes;
 }
 
 /// Enqueues a product for each index of `outer`.
 template <class Allocate>
-sgemm_status_t enqueue(Worker& worker, const Product& product, const std::vector<Dimension>& outer, const float* a,
-                       const float* b, float* c, const Allocate& allocate) {
-  sgemm_status_t status = library().set_accuracy(worker.handle, product.accuracy);
+sgemm_status_t enqueue(Worker& worker, const sgemm_product_t& product, sgemm_accuracy_t accuracy,
+                       const std::vector<Dimension>& outer, const Allocate& allocate) {
+  sgemm_status_t status = library().set_accuracy(worker.handle, accuracy);
   if (status != SGEMM_STATUS_SUCCESS) {
     return status;
   }
-  const size_t bytes = workspace_bytes(worker, product);
+  const size_t bytes = workspace_bytes(worker, product, accuracy);
   void* const workspace = bytes == 0 ? nullptr : allocate(bytes);
   // Without memory of XLA the library looks for some, or leaves the product to cuBLAS.
   status = library().set_workspace(worker.handle, workspace, workspace == nullptr ? 0 : bytes);
@@ -151,16 +117,16 @@ sgemm_status_t enqueue(Worker& worker, const Product& product, const std::vector
     products *= dimension.size;
   }
   for (int64_t i = 0; i < products && status == SGEMM_STATUS_SUCCESS; ++i) {
-    int64_t at_a = 0, at_b = 0, at_c = 0, rest = i;
+    sgemm_product_t one = product;
+    int64_t rest = i;
     for (const Dimension& dimension : outer) {
       const int64_t index = rest % dimension.size;
       rest /= dimension.size;
-      at_a += index * dimension.a;
-      at_b += index * dimension.b;
-      at_c += index * dimension.c;
+      one.a.x += index * dimension.a;
+      one.b.x += index * dimension.b;
+      one.d += index * dimension.c;
     }
-    const sgemm_product_t run = product.with(a + at_a, b + at_b, c + at_c);
-    status = library().run(worker.handle, &run);
+    status = library().run(worker.handle, &one);
   }
   return status;
 }
@@ -175,12 +141,23 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
   if (rank < 2 || sizes_a.size() != rank || sizes_b.size() != rank) {
     return error_of("the operands have other numbers of dimensions than the result");
   }
-  Product product{static_cast<sgemm_accuracy_t>(accuracy),
-                  transpose_a ? SGEMM_OP_T : SGEMM_OP_N,
-                  transpose_b ? SGEMM_OP_T : SGEMM_OP_N,
-                  sizes_c[rank - 2],
-                  sizes_c[rank - 1],
-                  sizes_a[transpose_a ? rank - 2 : rank - 1]};
+  static constexpr float kOne = 1;
+  static constexpr float kZero = 0;
+  sgemm_product_t product{};
+  product.size = sizeof product;
+  product.order = SGEMM_ORDER_ROW_MAJOR;
+  product.m = sizes_c[rank - 2];
+  product.n = product.ldd = sizes_c[rank - 1];
+  product.k = sizes_a[transpose_a ? rank - 2 : rank - 1];
+  product.alpha = &kOne;
+  product.beta = &kZero;
+  product.batch_count = 1;
+  const auto operand = [](const Floats& x, bool transposed, int64_t ld) -> sgemm_operand_t {
+    return {nullptr, transposed ? SGEMM_OP_T : SGEMM_OP_N, x.typed_data(), std::max<int64_t>(1, ld), 0, nullptr};
+  };
+  product.a = operand(a, transpose_a, transpose_a ? product.m : product.k);  // k may be 0
+  product.b = operand(b, transpose_b, transpose_b ? product.k : product.n);
+  product.d = c.typed_data();
   if (c.element_count() == 0) {
     return ffi::Error::Success();
   }
@@ -212,10 +189,10 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
     if (inner.b == 0 && !transpose_a && inner.a != 0) {
       product.m *= inner.size;  // one product of more rows
     } else {
-      product.stride_a = inner.a;
-      product.stride_b = inner.b;
-      product.stride_c = inner.c;
-      product.count = inner.size;
+      product.a.stride = inner.a;  // 0 gives all products the same matrix
+      product.b.stride = inner.b;
+      product.stride_of_d = inner.c;
+      product.batch_count = inner.size;
     }
   }
 
@@ -227,7 +204,7 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
   if (status != SGEMM_STATUS_SUCCESS) {
     return error_of(library().status_string(status));
   }
-  status = enqueue(worker, product, batch, a.typed_data(), b.typed_data(), c.typed_data(), allocate);
+  status = enqueue(worker, product, static_cast<sgemm_accuracy_t>(accuracy), batch, allocate);
   workers().give_back(device, std::move(worker));
   return status == SGEMM_STATUS_SUCCESS ? ffi::Error::Success() : error_of(library().status_string(status));
 }

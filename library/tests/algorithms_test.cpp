@@ -1,10 +1,11 @@
-// The kernels of chapters 09, 11 and 12 for operands of any layout, in every configuration, on sizes for which the
-// library would call cuBLAS.
+// The kernels of chapters 09, 11 and 12 for operands of any layout, in every configuration, with epilogues and with
+// packed operands, on sizes for which the library would call cuBLAS.
 
 #include "algorithms.hpp"
 #include "divisor.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
+#include "packed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -20,18 +22,23 @@
 namespace sgemm::test {
 namespace {
 
-constexpr int MULTIPROCESSORS = 132;
 /// Each with kernels of its own here.
 constexpr sgemm_accuracy_t OWN[] = {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_NORMWISE};
+
+/// Those of chapter 11 or 12, which split operands.
+std::vector<Algorithm> split_algorithms(sgemm_accuracy_t accuracy, const GemmBatch& batch,
+                                        int multiprocessors = MULTIPROCESSORS) {
+  return (accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms : fp16x3_algorithms)(batch, multiprocessors);
+}
 
 /// The algorithms of the accuracy's own chapter, one product after the other. Also for so few multiprocessors that they
 /// have several tiles of chapter 09, and that chapter 12's lines divide the tiles of small products along k.
 std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& batch) {
-  return product.accuracy == SGEMM_ACCURACY_FP32
-             ? joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3))
-         : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE
-             ? joined(bf16x6_algorithms(batch, MULTIPROCESSORS), lines_algorithms(batch, 5))
-             : fp16x3_algorithms(batch, MULTIPROCESSORS);
+  if (product.accuracy == SGEMM_ACCURACY_FP32) {
+    return joined(every_layout_algorithms(batch, MULTIPROCESSORS), every_layout_algorithms(batch, 3));
+  }
+  const std::vector<Algorithm> split = split_algorithms(product.accuracy, batch);
+  return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? joined(split, lines_algorithms(batch, 5)) : split;
 }
 
 /// Those with many products in a launch. So few multiprocessors have tiles of several products each.
@@ -45,11 +52,13 @@ std::vector<Algorithm> stacked_algorithms_of(const GemmCase& product, const Gemm
 using Look = std::function<void(GemmOperands&, const std::vector<float>&)>;
 void look_at_nothing(GemmOperands&, const std::vector<float>&) {}
 
-/// Operands as `change` leaves them, by each of the algorithms. Workspaces hold anything before. `look` gets the
-/// results, and the memory of C as it was.
-void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& product,
-                     const Change& change = change_nothing, const Look& look = look_at_nothing) {
+/// Operands as `change` leaves them, by each of the algorithms that `of(batch)` gives. Workspaces hold anything before.
+/// `look` gets the results, and the memory of C as it was. Returns the number of algorithms.
+template <class Algorithms>
+std::size_t expect_right_in(const GemmCase& product, const Algorithms& of, const Change& change = change_nothing,
+                            const Look& look = look_at_nothing) {
   GemmOperands given(product);
+  const std::vector<Algorithm> algorithms = of(batch_of(given));
   change(given);
   const Expected expected(given);
   const std::vector<float> before = given.c.memory().host();
@@ -62,34 +71,22 @@ void expect_right_in(const std::vector<Algorithm>& algorithms, const GemmCase& p
     expected.check(operands);
     look(operands, before);
   }
-}
-
-/// The same for the algorithms that `of(batch)` gives, which have to be as many as `count`.
-template <class Algorithms>
-void expect_right_in_all(const GemmCase& product, std::size_t count, const Algorithms& of,
-                         const Change& change = change_nothing, const Look& look = look_at_nothing) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = of(batch_of(measure));
-  EXPECT_EQ(algorithms.size(), count);
-  expect_right_in(algorithms, product, change, look);
+  return algorithms.size();
 }
 
 /// In every configuration of the accuracy's chapter.
 void expect_right_in_every_algorithm(const GemmCase& product, const Change& change = change_nothing) {
-  GemmOperands measure(product);
-  const std::vector<Algorithm> algorithms = algorithms_of(product, batch_of(measure));
-  EXPECT_GE(algorithms.size(), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
-                               : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
-                                                                                  : 4);
-  expect_right_in(algorithms, product, change);
+  const auto of = [&](const GemmBatch& batch) { return algorithms_of(product, batch); };
+  EXPECT_GE(expect_right_in(product, of, change), product.accuracy == SGEMM_ACCURACY_FP32            ? 12
+                                                  : product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8
+                                                                                                     : 4);
 }
 
 /// In every configuration with many products in a launch.
 void expect_right_stacked(const GemmCase& product, const Change& change = change_nothing) {
   const bool one_by_one_too = product.accuracy != SGEMM_ACCURACY_FP32 && product.by_address && product.batch > 1;
-  expect_right_in_all(
-      product, one_by_one_too ? 8 : 4, [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); },
-      change);
+  const auto of = [&](const GemmBatch& batch) { return stacked_algorithms_of(product, batch); };
+  EXPECT_EQ(expect_right_in(product, of, change), one_by_one_too ? 8 : 4);
 }
 
 /// The same with alpha and beta on the device.
@@ -155,12 +152,8 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   const auto is_in = [](const std::vector<std::int64_t>& lines, std::int64_t line) {
     return std::find(lines.begin(), lines.end(), line) != lines.end();
   };
-  expect_right_in_all(
-      product, 4,
-      [&](const GemmBatch& batch) {
-        return product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? bf16x6_algorithms(batch, MULTIPROCESSORS)
-                                                                : fp16x3_algorithms(batch, MULTIPROCESSORS);
-      },
+  const std::size_t count = expect_right_in(
+      product, [&](const GemmBatch& batch) { return split_algorithms(product.accuracy, batch); },
       [&](GemmOperands& operands) {
         operands.scale_a([&](std::int64_t row, std::int64_t) { return is_in(rows, row) ? 0x1p-60F : 1.0F; });
         operands.scale_b([&](std::int64_t, std::int64_t column) { return is_in(columns, column) ? 0x1p-70F : 1.0F; });
@@ -172,22 +165,11 @@ TEST_P(RecomputedTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
           }
         });
       });
+  EXPECT_EQ(count, 4);
 }
 
-std::string accuracy_name(sgemm_accuracy_t accuracy) {
-  return accuracy == SGEMM_ACCURACY_FP32            ? "fp32"
-         : accuracy == SGEMM_ACCURACY_COMPONENTWISE ? "componentwise"
-                                                    : "normwise";
-}
-
-std::string layout_name(const testing::TestParamInfo<LayoutTest::ParamType>& info) {
-  const auto& [accuracy, transa, transb] = info.param;
-  return accuracy_name(accuracy) + "_" + "NTC"[transa] + "NTC"[transb];
-}
-
-INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::ValuesIn(combinations(OWN, N_AND_T, N_AND_T)), layout_name);
-INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)),
-                         layout_name);
+INSTANTIATE_TEST_SUITE_P(Lengthy, LayoutTest, testing::ValuesIn(combinations(OWN, N_AND_T, N_AND_T)));
+INSTANTIATE_TEST_SUITE_P(Lengthy, RecomputedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)));
 
 TEST(LengthyAlgorithmsTest, Chapter09TakesWorkspacesThatHoldAnything) {
   expect_right_in_every_algorithm(GemmCase{200, 150, 1000}.with(SGEMM_ACCURACY_FP32));
@@ -206,13 +188,15 @@ TEST(AlgorithmsTest, FewLines) {
         std::erase_if(all, [](const Algorithm& one) { return !one.configuration.ends_with(" few"); });
         return all;
       };
-      expect_right_in_all(product.batched(3).scaled(-1.5F, 0.5F), 1, of);
-      expect_right_in_all(product.padded(4, 0), 1, of, [](GemmOperands& operands) {
+      const auto spoil = [](GemmOperands& operands) {
         operands.op_a(0, 0, 7) = INF;
         operands.op_b(0, 9, 0) = NAN_FLOAT;
-      });
-      expect_right_with_scalars_on_device(product, [&](const GemmCase& one) { expect_right_in_all(one, 1, of); });
-      expect_right_in_all(product.padded(3, 0), 0, of);
+      };
+      EXPECT_EQ(expect_right_in(product.batched(3).scaled(-1.5F, 0.5F), of), 1);
+      EXPECT_EQ(expect_right_in(product.padded(4, 0), of, spoil), 1);
+      expect_right_with_scalars_on_device(product,
+                                          [&](const GemmCase& one) { EXPECT_EQ(expect_right_in(one, of), 1); });
+      EXPECT_EQ(expect_right_in(product.padded(3, 0), of), 0);
     }
   }
 }
@@ -221,10 +205,11 @@ TEST(AlgorithmsTest, FewLines) {
 /// and one that is divided together with the round before. 130 k are three pieces, so that shares end within tiles.
 TEST(LengthyAlgorithmsTest, LastRoundIsDivided) {
   for (const auto& [multiprocessors, m, n] : {std::tuple{10, 257, 385}, {13, 385, 513}}) {
-    const GemmCase product{m, n, 130};
-    GemmOperands measure(product);
-    expect_right_in(bf16x6_algorithms(batch_of(measure), multiprocessors), product);
-    expect_right_in(fp16x3_algorithms(batch_of(measure), multiprocessors), product);
+    for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+      expect_right_in({m, n, 130}, [&, count = multiprocessors](const GemmBatch& batch) {
+        return split_algorithms(accuracy, batch, count);
+      });
+    }
   }
 }
 
@@ -237,9 +222,9 @@ class LinesTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
     return laid_out(140, 300, 300, transa, transb);
   }
   static void expect_right(const GemmCase& product, const Change& change) {
-    GemmOperands measure(product);
     for (const int multiprocessors : {MULTIPROCESSORS, 2}) {
-      expect_right_in(lines_algorithms(batch_of(measure), multiprocessors), product, change);
+      const auto of = [&](const GemmBatch& batch) { return lines_algorithms(batch, multiprocessors); };
+      expect_right_in(product, of, change);
     }
   }
 };
@@ -377,14 +362,9 @@ TEST_P(LengthyBatchTest, ElementsThatAreComputedAgain) {
 
 TEST_P(BatchTest, OfOne) { expect_right_stacked(with({30, 140, 65}, 1)); }
 
-std::string batch_name(const testing::TestParamInfo<BatchTest::ParamType>& info) {
-  const auto& [accuracy, by_address] = info.param;
-  return accuracy_name(accuracy) + (by_address ? "_addresses" : "_strides");
-}
-
 const auto BATCHES = testing::ValuesIn(combinations(OWN, BOTH));
-INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, BATCHES, batch_name);
-INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest, BATCHES, batch_name);
+INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, BATCHES);
+INSTANTIATE_TEST_SUITE_P(Batches, LengthyBatchTest, BATCHES);
 
 /// Rows split into aligned groups, but only the first matrix begins at one.
 TEST(AlgorithmsTest, StridesDecideWhatIsAligned) {
@@ -515,8 +495,8 @@ class LengthyTallTest : public testing::TestWithParam<std::tuple<bool, sgemm_op_
   static void expect_right_tall(const GemmCase& product, const Change& change = change_nothing, int few = 3) {
     for (const int multiprocessors : {few, MULTIPROCESSORS}) {
       SCOPED_TRACE(multiprocessors);
-      expect_right_in_all(
-          product, 1, [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); }, change);
+      const auto of = [&](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, multiprocessors); };
+      EXPECT_EQ(expect_right_in(product, of, change), 1);
     }
   }
 };
@@ -587,9 +567,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LengthyTallTest, testing::ValuesIn(combination
 TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
   for (const bool flat : {false, true}) {
     const GemmCase product = GemmCase{flat ? 60 : 300, flat ? 300 : 60, 170}.scaled(1.0F, 0.5F);
-    GemmOperands measure(product);
     expect_right_in(
-        tall_bf16x6_algorithms(batch_of(measure), 5), product,
+        product, [](const GemmBatch& batch) { return tall_bf16x6_algorithms(batch, 5); },
         [](GemmOperands& operands) { operands.scale_row(0, 50, 0x1p95F); },
         [](GemmOperands& operands, const std::vector<float>& before) { expect_plain_sum(operands, before, 50, 7); });
   }
@@ -599,19 +578,14 @@ TEST(TallAlgorithmsTest, ElementsThatAreComputedAgainHaveTheBitsOfAPlainSum) {
 TEST(TallAlgorithmsTest, TheErrorIsThatOfChapter11) {
   for (const std::int64_t width : {32, 64, 128}) {
     GemmOperands operands({130, width, 500});
+    const Expected expected(operands, operands.of.m);
     launch(tall_bf16x6_algorithms(batch_of(operands), MULTIPROCESSORS).front(), batch_of(operands));
-    operands.c.memory().download();
+    const std::vector<float>& c = operands.c.memory().download();
     double error = 0.0;
     double size = 0.0;
-    for (std::int64_t row = 0; row < operands.of.m; ++row) {
-      for (std::int64_t column = 0; column < width; ++column) {
-        double sum = 0.0;
-        for (std::int64_t k = 0; k < operands.of.k; ++k) {
-          sum += static_cast<double>(operands.op_a(0, row, k)) * operands.op_b(0, k, column);
-        }
-        error += std::pow(operands.c.at(0, row, column) - sum, 2);
-        size += sum * sum;
-      }
+    for (const Expected::Element& element : expected.elements()) {
+      error += std::pow(c[element.index] - element.value, 2);
+      size += std::pow(element.value, 2);
     }
     EXPECT_LT(std::sqrt(error / size), 1.5e-7) << width;
   }
@@ -633,9 +607,8 @@ class SmallTest : public testing::TestWithParam<std::tuple<sgemm_op_t, sgemm_op_
   /// With k in each number of parts that it has k-tiles for.
   static void expect_right_small(const GemmCase& product, std::size_t divisions,
                                  const Change& change = change_nothing) {
-    expect_right_in_all(
-        product, divisions, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); },
-        change);
+    const auto of = [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, MULTIPROCESSORS); };
+    EXPECT_EQ(expect_right_in(product, of, change), divisions);
   }
 };
 
@@ -700,12 +673,283 @@ TEST(SmallAlgorithmsTest, LargeAndUnalignedProductsHaveNone) {
 /// Two blocks have three tiles each, of products in turn. Elements that are computed again wait until the last one.
 TEST(SmallAlgorithmsTest, BlocksGoOnFromTileToTile) {
   const GemmCase product = GemmCase{132, 20, 72}.batched(3).scaled(0.5F, 1.0F);
-  expect_right_in_all(
-      product, 1, [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); },
-      [](GemmOperands& operands) {
-        operands.op_a(0, 3, 7) = INF;
-        operands.op_b(2, 5, 1) = NAN_FLOAT;
-      });
+  const auto of = [](const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 2); };
+  EXPECT_EQ(expect_right_in(product, of, spoil_two_products), 1);
+}
+
+// ---- Epilogues in the kernels ----
+
+/// All that have epilogues. So few multiprocessors divide tiles along k.
+std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, const GemmBatch& batch) {
+  constexpr int FEW = 3;
+  const std::vector<Algorithm> split = split_algorithms(accuracy, batch, FEW);
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? joined(split, lines_algorithms(batch, FEW)) : split;
+}
+
+void expect_right_with_epilogue(const GemmCase& product, const EpilogueKind& kind,
+                                const Change& change = change_nothing) {
+  EpilogueOperands given(product, kind);
+  change(given.gemm);
+  const ExpectedEpilogue expected(given, 150);
+  const std::vector<Algorithm> algorithms = algorithms_with_epilogues(product.accuracy, batch_of(given.gemm));
+  EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8 : 4);
+  for (const Algorithm& algorithm : algorithms) {
+    SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
+    EpilogueOperands operands(product, kind);
+    change(operands.gemm);
+    operands.gemm.upload();
+    launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device());
+    expected.check(operands);
+  }
+}
+
+class EpilogueTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t>> {
+ protected:
+  /// Of the two layouts for which all chapters have epilogues: B lies along k in the row-major form, or across k.
+  GemmCase with(std::int64_t m, std::int64_t n, std::int64_t k, bool k_major) const {
+    GemmCase product{m, n, k};
+    std::tie(product.accuracy, product.order) = GetParam();
+    (product.order == SGEMM_ORDER_ROW_MAJOR ? product.transb : product.transa) = k_major ? SGEMM_OP_T : SGEMM_OP_N;
+    return product;
+  }
+};
+
+/// Numbers are small enough for residual tiles of 12_fp16x3_lines, or for its six products.
+TEST_P(EpilogueTest, SizesOnBothSidesOfTiles) {
+  bool k_major = true;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    const GemmCase product = with(131, 259, 67, k_major).scaled(-1.5F, -0.5F);
+    expect_right_with_epilogue(product, kind, [small = k_major ? 0x1p-30F : 0x1p-60F](GemmOperands& operands) {
+      operands.op_a(0, 1, 2) *= small;
+      operands.op_b(0, 3, 200) *= small;
+    });
+    k_major = !k_major;
+  }
+}
+
+TEST_P(EpilogueTest, AlignedLinesAndLinesWithPadding) {
+  bool k_major = false;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right_with_epilogue(with(136, 72, 128, k_major), kind);
+    expect_right_with_epilogue(with(33, 68, 36, k_major).scaled(1.0F, 1.0F).padded(3, 1), kind);
+    k_major = !k_major;
+  }
+}
+
+/// Each kind with two of the four pairs.
+TEST_P(EpilogueTest, ScalarsOnTheDevice) {
+  constexpr std::tuple<float, float> PAIRS[][2] = {{{-2.0F, 0.75F}, {0.0F, 0.0F}}, {{1.0F, 0.0F}, {0.0F, 2.0F}}};
+  std::size_t number = 0;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    for (const auto& [alpha, beta] : PAIRS[number++ % 2]) {
+      const GemmCase product = with(33, 35, 40, alpha > 0).with(SGEMM_POINTER_MODE_DEVICE);
+      expect_right_with_epilogue(product.scaled(alpha, beta), kind);
+    }
+  }
+}
+
+/// Elements that tensor cores can not compute get their epilogue once, in tiles with few of them and with many.
+TEST_P(EpilogueTest, InfNanAndScalesThatAreFarApart) {
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right_with_epilogue(with(140, 150, 70, true).scaled(1.0F, 0.5F), kind, [](GemmOperands& operands) {
+      operands.op_a(0, 3, 7) = INF;
+      operands.op_a(0, 11, 60) = NAN_FLOAT;
+      operands.op_b(0, 20, 9) = -INF;
+      for (std::int64_t row = 30; row < 128; row += 2) {
+        operands.scale_row(0, row, 0x1p-60F);
+      }
+      operands.scale_column(0, operands.of.n - 19, 0x1p-70F);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS)));
+
+// ---- Packed operands: kernels have the bits that they have when they split both ----
+
+Method method_of(sgemm_accuracy_t accuracy) {
+  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6 : Method::fp16x3;
+}
+
+/// Which operands are packed, and how.
+struct Sides {
+  bool a;
+  bool b;
+};
+constexpr Sides ALL_SIDES[] = {{true, false}, {false, true}, {true, true}};
+
+/// The operand tiles of a batch's operands.
+class Tiles {
+ public:
+  Tiles(Method method, const GemmProblem& p, const Sides& sides) {
+    packed_.method = method;
+    if (sides.a) {
+      GemmProblem rows = p;
+      rows.n = 0;
+      packed_.a = split(method, rows, a_);
+    }
+    if (sides.b) {  // its columns as rows
+      GemmProblem rows = p;
+      rows.m = p.n;
+      rows.n = 0;
+      rows.a = p.b;
+      rows.lda = p.ldb;
+      rows.a_transposed = !p.b_transposed;
+      packed_.b = split(method, rows, b_);
+    }
+  }
+  const PackedTiles& get() const { return packed_; }
+
+ private:
+  static const void* split(Method method, const GemmProblem& rows, std::unique_ptr<Mirrored<float>>& memory) {
+    const Packing how = packing(method, rows);
+    EXPECT_GT(how.bytes, 0);
+    memory = std::make_unique<Mirrored<float>>(how.bytes / sizeof(float) + 1, NAN_FLOAT);
+    how.enqueue(memory->device(), nullptr);
+    return memory->device();
+  }
+
+  PackedTiles packed_;
+  std::unique_ptr<Mirrored<float>> a_;
+  std::unique_ptr<Mirrored<float>> b_;
+};
+
+/// Numbers of which tensor cores can not multiply all.
+void spread(GemmOperands& operands) {
+  const GemmCase& of = operands.of;
+  operands.scale_row(0, of.m / 2, 0x1p-60F);
+  operands.scale_column(0, of.n - 1, 0x1p-60F);
+  operands.op_a(0, 0, of.k / 2) = INF;
+  operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
+  operands.upload();
+}
+
+void expect_same_bits(const GemmCase& product) {
+  const Method method = method_of(product.accuracy);
+  GemmOperands shape(product);
+  const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape));
+  ASSERT_FALSE(plain.empty());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    GemmOperands expected(product);
+    spread(expected);
+    launch(plain[i], batch_of(expected));
+    const std::vector<float>& bits = expected.c.memory().download();
+    for (const Sides& sides : ALL_SIDES) {
+      GemmOperands operands(product);
+      spread(operands);
+      GemmBatch batch = batch_of(operands);
+      const Tiles tiles(method, batch.first, sides);
+      batch.first.packed = tiles.get();
+      const Algorithm algorithm = split_algorithms(product.accuracy, batch)[i];
+      SCOPED_TRACE(product.describe() + " " + algorithm.kernel + " " + algorithm.configuration);
+      EXPECT_EQ(algorithm.configuration, plain[i].configuration + (!sides.b   ? " packed A"
+                                                                   : !sides.a ? " packed B"
+                                                                              : " packed A and B"));
+      EXPECT_LT(algorithm.workspace_bytes, plain[i].workspace_bytes);
+      launch(algorithm, batch);
+      EXPECT_TRUE(same_bits(operands.c.memory().download(), bits));
+    }
+  }
+}
+
+class PackedTest : public LayoutTest {};
+
+TEST_P(PackedTest, SizesOnBothSidesOfTiles) { expect_same_bits(with(131, 259, 67).scaled(-1.5F, 0.5F)); }
+
+TEST_P(PackedTest, AlignedLinesAndLinesWithPadding) {
+  expect_same_bits(with(128, 64, 128).scaled(-1.5F, 0.5F));
+  expect_same_bits(with(9, 130, 132).scaled(-1.5F, 0.5F).padded(3, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)));
+
+TEST(PackedEpilogueTest, HasTheSameBits) {
+  constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+    const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
+    const Method method = method_of(accuracy);
+    EpilogueOperands expected(product, KIND);
+    const Algorithm plain = split_algorithms(accuracy, batch_of(expected.gemm)).front();
+    launch_with_epilogue(plain, expected, workspace_of(plain).device());
+    EpilogueOperands operands(product, KIND);
+    GemmBatch batch = batch_of(operands.gemm);
+    const Tiles tiles(method, batch.first, {false, true});
+    batch.first.packed = tiles.get();
+    const Algorithm algorithm = split_algorithms(accuracy, batch).front();
+    launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device(), tiles.get());
+    EXPECT_TRUE(same_bits(operands.d().memory().download(), expected.d().memory().download()));
+    EXPECT_EQ(operands.mask.download(), expected.mask.download());
+  }
+}
+
+/// What no call of the interface makes on one device by one library.
+TEST(PackedObjectTest, OfAnotherLayoutOrDeviceIsRefused) {
+  const Handle handle;
+  GemmOperands operands({13, 7, 29});
+  const Expected expected(operands);
+  const PackedOperand b(handle, operands, SGEMM_SIDE_B);
+  const auto call_spoilt = [&](const auto& spoil) {
+    sgemm_packed spoilt = *b.get();
+    spoil(spoilt);
+    sgemm_product_t product = operands.product();
+    product.b.packed = &spoilt;
+    return operands.call(handle, product);
+  };
+  EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.layout; }), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(call_spoilt([](sgemm_packed& it) { ++it.device; }), SGEMM_STATUS_INVALID_VALUE);
+  expected.check_unchanged(operands);
+  EXPECT_EQ(call_spoilt([](sgemm_packed&) {}), SGEMM_STATUS_SUCCESS);
+  expected.check(operands);
+}
+
+/// A product that chapter 12 gets, through the C interface: a packed operand spares the time of its splitting, and bits
+/// stay the same.
+TEST(LengthyPackedTest, ALargeProductReadsTheTerms) {
+  const Handle handle;
+  const GemmCase product = laid_out(1280, 1280, 256, SGEMM_OP_N, SGEMM_OP_T, SGEMM_ACCURACY_NORMWISE);
+  GemmOperands expected(product);
+  ASSERT_EQ(expected.call(handle), SGEMM_STATUS_SUCCESS);
+  GemmOperands operands(product);
+  const sgemm_plan_t plain = planned(handle, operands.product());
+  EXPECT_STREQ(plain.kernel, "12_fp16x3");
+  const PackedOperand a(handle, operands, SGEMM_SIDE_A);
+  const sgemm_plan_t plan = planned(handle, product_of(operands, &a, nullptr));
+  EXPECT_EQ(plan.configuration, std::string(plain.configuration) + " packed B");  // of the row-major product
+  EXPECT_LT(plan.predicted_us, plain.predicted_us);
+  ASSERT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS);
+  EXPECT_TRUE(same_bits(operands.c.memory().download(), expected.c.memory().download()));
+  operands.of.pointer_mode = SGEMM_POINTER_MODE_DEVICE;  // where an alpha of 0 could not hide a packed NaN
+  set(handle, operands.of);
+  EXPECT_STREQ(planned(handle, product_of(operands, &a, nullptr)).configuration, plain.configuration);
+}
+
+/// Terms of one chapter are nothing to another one.
+TEST(PackedAlgorithmTest, IsOfOneMethod) {
+  GemmOperands operands({256, 256, 256});
+  GemmBatch batch = batch_of(operands);
+  batch.first.packed = {Method::fp16x3, nullptr, operands.b.data()};
+  EXPECT_EQ(bf16x6_algorithms(batch, MULTIPROCESSORS).front().configuration, "128x128");
+  EXPECT_EQ(fp16x3_algorithms(batch, MULTIPROCESSORS).front().configuration, "128x128 packed B");
+}
+
+/// The splitting is spared, and memory gives the terms of a few rows no faster.
+TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
+  const auto predicted = [](std::int64_t m, sgemm_accuracy_t accuracy, bool packed) {
+    GemmBatch batch{problem_of(m, 4096, 4096)};
+    batch.first.packed = {method_of(accuracy), nullptr, packed ? &batch : nullptr};
+    double least = 1e9;
+    for (const Algorithm& algorithm : split_algorithms(accuracy, batch)) {
+      least = std::min(least, algorithm.microseconds());
+    }
+    return least;
+  };
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+    const double terms_us = 4096.0 * 4096.0 * (accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 6 : 4) / 3.8e6;
+    for (const std::int64_t m : {8, 128, 4096}) {
+      EXPECT_LT(predicted(m, accuracy, true) + 0.9 * terms_us, predicted(m, accuracy, false)) << m;
+      EXPECT_GT(predicted(m, accuracy, true), terms_us);
+    }
+  }
 }
 
 /// What kernels divide by instead of a division.

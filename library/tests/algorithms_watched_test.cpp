@@ -3,7 +3,6 @@
 
 #include "algorithms.hpp"
 #include "device/device_buffer.hpp"
-#include "epilogue_batch.hpp"
 #include "epilogue_case.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"

@@ -293,7 +293,7 @@ TEST_F(CalibrationTest, WritersLeaveOneWholeFile) {
   other.date = std::string(4000, 'x');
   const std::string texts[] = {text_, text_of(other)};
   write_whole(path_, texts[0]);
-  std::vector<std::thread> writers;
+  std::vector<std::jthread> writers;
   for (const std::string& text : texts) {
     writers.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
@@ -305,9 +305,7 @@ TEST_F(CalibrationTest, WritersLeaveOneWholeFile) {
     const std::string seen = read(path_);
     EXPECT_TRUE(seen == texts[0] || seen == texts[1]) << seen.size();
   }
-  for (std::thread& writer : writers) {
-    writer.join();
-  }
+  writers.clear();  // which joins them
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "sgemm"), {}), 1);
 }
 

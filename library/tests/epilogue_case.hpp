@@ -55,9 +55,9 @@ class EpilogueOperands {
   EpilogueOperands(const GemmCase& product, const EpilogueKind& of)
       : kind(of),
         gemm(product),
-        other_d(product.order, product.m, product.n, product.padding, product.offset, 1, OUTSIDE),
+        other_d(product, product.m, product.n, OUTSIDE),
         bias(static_cast<std::size_t>(of.bias_of == SGEMM_BIAS_OF_ROWS ? product.m : product.n), 0.0F),
-        argument(product.order, product.m, product.n, product.padding, product.offset, 1, OUTSIDE),
+        argument(product, product.m, product.n, OUTSIDE),
         mask_ld_((length_of_line() + SGEMM_MASK_ALIGNMENT - 1) / SGEMM_MASK_ALIGNMENT * SGEMM_MASK_ALIGNMENT +
                  (product.padding > 0 ? SGEMM_MASK_ALIGNMENT : 0)),
         mask(static_cast<std::size_t>(mask_ld_ / 32 * (is_row_major() ? product.m : product.n)), UNTOUCHED) {

@@ -3,6 +3,7 @@
 // A case as the library's kernels get it.
 
 #include "algorithm.hpp"
+#include "epilogue_case.hpp"
 #include "gemm_call.hpp"
 #include "gemm_case.hpp"
 
@@ -11,27 +12,9 @@
 
 namespace sgemm::test {
 
-inline GemmBatch batch_of(GemmOperands& operands) {
-  const GemmCase& of = operands.of;
-  const auto matrix = [&](StoredMatrix& stored) {
-    return of.by_address ? CallMatrix{nullptr, stored.ld(), 0, stored.addresses()}
-                         : CallMatrix{stored.data(), stored.ld(), stored.stride()};
-  };
-  GemmCall call{of.order,
-                of.transa,
-                of.transb,
-                of.m,
-                of.n,
-                of.k,
-                operands.alpha(),
-                matrix(operands.a),
-                matrix(operands.b),
-                operands.beta(),
-                matrix(operands.c),
-                of.batch,
-                of.by_address};
-  return row_major(call, of.pointer_mode);
-}
+constexpr int MULTIPROCESSORS = 132;  ///< of an H200
+
+inline GemmBatch batch_of(GemmOperands& operands) { return row_major(operands.product(), operands.of.pointer_mode); }
 
 /// A row-major product of contiguous matrices that are nowhere.
 inline GemmProblem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
@@ -68,6 +51,16 @@ inline Mirrored<float> workspace_of(const Algorithm& algorithm) {
 /// Enqueues the products of a batch.
 inline void launch(const Algorithm& algorithm, const GemmBatch& batch) {
   algorithm.launch(batch, workspace_of(algorithm).device(), nullptr);
+}
+
+/// Enqueues D and its epilogue by an algorithm that has epilogues.
+inline void launch_with_epilogue(const Algorithm& algorithm, EpilogueOperands& operands, void* workspace,
+                                 const PackedTiles& packed = {}) {
+  const sgemm_epilogue_t epilogue = operands.epilogue();
+  const sgemm_product_t product = operands.product(epilogue);
+  GemmBatch batch = row_major(product, operands.gemm.of.pointer_mode);
+  batch.first.packed = packed;
+  algorithm.launch_with_epilogue(batch, row_major_epilogue(product), workspace, nullptr);
 }
 
 }  // namespace sgemm::test

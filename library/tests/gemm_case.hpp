@@ -145,17 +145,17 @@ inline sgemm_plan_t planned(sgemm_handle_t handle, const sgemm_product_t& produc
 /// whatever the order.
 class StoredMatrix {
  public:
-  StoredMatrix(sgemm_order_t order, std::int64_t rows, std::int64_t columns, std::int64_t padding, std::int64_t offset,
-               std::int64_t batch, float fill)
-      : row_major_(order == SGEMM_ORDER_ROW_MAJOR),
+  /// Of a case, stored with so many rows and columns. Its memory holds `fill`.
+  StoredMatrix(const GemmCase& of, std::int64_t rows, std::int64_t columns, float fill)
+      : row_major_(of.order == SGEMM_ORDER_ROW_MAJOR),
         rows_(rows),
         columns_(columns),
-        ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + padding)),
-        stride_((row_major_ ? rows : columns) * ld_ + padding),
-        start_(offset + GUARD),
-        memory_(static_cast<std::size_t>(start_ + batch * stride_ + GUARD), fill),
-        addresses_(static_cast<std::size_t>(batch), nullptr) {
-    for (std::int64_t item = 0; item < batch; ++item) {
+        ld_(std::max<std::int64_t>(1, (row_major_ ? columns : rows) + of.padding)),
+        stride_((row_major_ ? rows : columns) * ld_ + of.padding),
+        start_(of.offset + GUARD),
+        memory_(static_cast<std::size_t>(start_ + of.batch * stride_ + GUARD), fill),
+        addresses_(static_cast<std::size_t>(of.batch), nullptr) {
+    for (std::int64_t item = 0; item < of.batch; ++item) {
       addresses_.host()[static_cast<std::size_t>(item)] = data() + item * stride_;
     }
     addresses_.upload();
@@ -205,13 +205,9 @@ class GemmOperands {
  public:
   explicit GemmOperands(const GemmCase& product)
       : of(product),
-        a(product.order, product.transa == SGEMM_OP_N ? product.m : product.k,
-          product.transa == SGEMM_OP_N ? product.k : product.m, product.padding, product.offset, product.batch,
-          NAN_FLOAT),
-        b(product.order, product.transb == SGEMM_OP_N ? product.k : product.n,
-          product.transb == SGEMM_OP_N ? product.n : product.k, product.padding, product.offset, product.batch,
-          NAN_FLOAT),
-        c(product.order, product.m, product.n, product.padding, product.offset, product.batch, OUTSIDE),
+        a(operand(product, product.transa, product.m, product.k)),
+        b(operand(product, product.transb, product.k, product.n)),
+        c(product, product.m, product.n, OUTSIDE),
         scalars(2, 0.0F) {
     std::mt19937 random(20240229);
     std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
@@ -306,6 +302,11 @@ class GemmOperands {
   StoredMatrix b;
   StoredMatrix c;
   Mirrored<float> scalars;
+
+ private:
+  static StoredMatrix operand(const GemmCase& of, sgemm_op_t op, std::int64_t rows, std::int64_t columns) {
+    return {of, op == SGEMM_OP_N ? rows : columns, op == SGEMM_OP_N ? columns : rows, NAN_FLOAT};
+  }
 };
 
 /// Checks on the host that nothing was written around the elements of a matrix that was made with OUTSIDE.
@@ -323,6 +324,10 @@ inline bool is_within(float got, double expected, double bound) {
   return std::isnan(expected)   ? std::isnan(got)
          : std::isinf(expected) ? static_cast<double>(got) == expected
                                 : std::fabs(got - expected) <= bound;
+}
+
+inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 /// The results that a case has to have, computed before the call for at most `most_rows` rows of each C.
@@ -376,10 +381,7 @@ class Expected {
 
   /// Checks that all of the device's memory of C is as it was, bit for bit.
   void check_unchanged(GemmOperands& operands) const {
-    const std::vector<float>& after = operands.c.memory().download();
-    EXPECT_TRUE(std::equal(after.begin(), after.end(), before_.begin(), [](float x, float y) {
-      return x == y || (std::isnan(x) && std::isnan(y));
-    })) << operands.of.describe();
+    EXPECT_TRUE(same_bits(operands.c.memory().download(), before_)) << operands.of.describe();
   }
 
   const std::vector<Element>& elements() const { return elements_; }
@@ -441,6 +443,49 @@ inline void expect_right(sgemm_handle_t handle, const GemmCase& product, const C
   const Expected expected(operands, most_rows);
   expected.check_call(handle, operands, operands.product());
 }
+
+// ---- Products of packed operands ----
+
+/// An operand of a case that is packed through the C interface. The handle has the case's accuracy.
+class PackedOperand {
+ public:
+  PackedOperand(sgemm_handle_t handle, GemmOperands& operands, sgemm_side_t side)
+      : PackedOperand(handle, operands.of, side, side == SGEMM_SIDE_A ? operands.a : operands.b) {}
+  ~PackedOperand() { EXPECT_EQ(sgemm_packed_destroy(packed_), SGEMM_STATUS_SUCCESS); }
+  PackedOperand(const PackedOperand&) = delete;
+  PackedOperand& operator=(const PackedOperand&) = delete;
+
+  sgemm_operand_t operand() const { return {packed_, SGEMM_OP_N, nullptr, 0, 0, nullptr}; }
+  sgemm_packed_t get() const { return packed_; }
+
+ private:
+  PackedOperand(sgemm_handle_t handle, const GemmCase& of, sgemm_side_t side, StoredMatrix& matrix) {
+    const std::int64_t lines = side == SGEMM_SIDE_A ? of.m : of.n;
+    const sgemm_op_t op = side == SGEMM_SIDE_A ? of.transa : of.transb;
+    set(handle, of);
+    std::size_t bytes = 0;
+    EXPECT_EQ(sgemm_packed_size(handle, lines, of.k, &bytes), SGEMM_STATUS_SUCCESS);
+    memory_ = DeviceBuffer<char>(bytes);
+    EXPECT_EQ(cudaMemset(memory_.data(), 0xFF, bytes), cudaSuccess);  // it may hold anything
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // the handle's stream need not wait for the default one
+    EXPECT_EQ(sgemm_pack(handle, of.order, side, op, lines, of.k, matrix.data(), matrix.ld(), memory_.data(), bytes,
+                         &packed_),
+              SGEMM_STATUS_SUCCESS);
+  }
+
+  DeviceBuffer<char> memory_;
+  sgemm_packed_t packed_ = nullptr;
+};
+
+/// A case with packed operands where they are not null.
+inline sgemm_product_t product_of(GemmOperands& operands, const PackedOperand* a, const PackedOperand* b) {
+  sgemm_product_t product = operands.product();
+  product.a = a != nullptr ? a->operand() : product.a;
+  product.b = b != nullptr ? b->operand() : product.b;
+  return product;
+}
+
+// ---- What tests go through ----
 
 constexpr bool BOTH[] = {false, true};
 constexpr sgemm_op_t N_AND_T[] = {SGEMM_OP_N, SGEMM_OP_T};

@@ -4,8 +4,8 @@
 
 #include "blas.hpp"
 #include "cuda_guard.hpp"
+#include "detour.hpp"
 #include "memory_pool.hpp"
-#include "recomputed.hpp"
 #include "status_error.hpp"
 
 #include <array>

@@ -1,5 +1,5 @@
 #include "board.hpp"
-#include "calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 #include "host_blas.hpp"
 
 namespace sgemm {

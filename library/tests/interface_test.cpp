@@ -1,13 +1,17 @@
-// The C interface: products of all layouts, what it refuses, and its settings. Compiled for the executor and for GPUs.
+// The C interface: products of all layouts, with epilogues and of packed operands, what it refuses, its settings, and
+// plans. Compiled for the executor and for GPUs.
 
+#include "epilogue_case.hpp"
 #include "gemm_case.hpp"
 
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -61,23 +65,27 @@ constexpr std::int64_t FAR = (std::int64_t{1} << 61U) + 1024;
 
 struct Spoiler {
   const char* name;
-  void (*spoil)(sgemm_product_t&);
+  std::function<void(sgemm_product_t&)> spoil;
 };
 
-/// That a call which each of these has spoilt is refused, and writes nothing.
+/// That a product which each of these has spoilt is refused.
+void expect_refused(sgemm_handle_t handle, const sgemm_product_t& product, const std::vector<Spoiler>& spoilers) {
+  for (const Spoiler& spoiler : spoilers) {
+    sgemm_product_t call = product;
+    spoiler.spoil(call);
+    EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE) << spoiler.name;
+  }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+/// And that they write nothing.
 void expect_refused(GemmOperands& operands, const std::vector<Spoiler>& spoilers) {
   const Handle handle;
   const Expected expected(operands);
-  for (const Spoiler& spoiler : spoilers) {
-    SCOPED_TRACE(spoiler.name);
-    sgemm_product_t call = operands.product();
-    spoiler.spoil(call);
-    EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_INVALID_VALUE);
-  }
   const sgemm_product_t unspoilt = operands.product();
+  expect_refused(handle, unspoilt, spoilers);
   EXPECT_EQ(sgemm_run(nullptr, &unspoilt), SGEMM_STATUS_NOT_INITIALIZED);
   EXPECT_EQ(sgemm_run(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check_unchanged(operands);
   expected.check_call(handle, operands, unspoilt);  // so that it was the spoilers that were refused
 }
@@ -371,6 +379,292 @@ TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
   EXPECT_EQ(sgemm_plan(handle, &refused, nullptr), SGEMM_STATUS_INVALID_VALUE);
   refused.a.ld = 7;
   EXPECT_EQ(sgemm_plan(handle, &refused, &unused), SGEMM_STATUS_INVALID_VALUE);
+}
+
+// ---- Epilogues ----
+
+TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_REPRODUCIBLE}) {
+    if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && !has_wgmma()) {
+      continue;
+    }
+    for (const auto& [kind, order, mode] : combinations(EPILOGUES, ORDERS, POINTER_MODES)) {
+      for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}}) {
+        const GemmCase product{13, 37, 29, order, SGEMM_OP_T, SGEMM_OP_N, alpha, beta, 3};
+        expect_right(handle, product.with(accuracy).with(mode), kind);
+      }
+    }
+  }
+}
+
+TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlockAndEmptySums) {
+  const Handle handle;
+  for (const EpilogueKind& kind : EPILOGUES) {
+    expect_right(handle, {9, 300, 5}, kind);
+    expect_right(handle, {300, 9, 5, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F}, kind);
+    expect_right(handle, {5, 6, 0, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, kind);
+  }
+}
+
+TEST(EpilogueInterfaceTest, WithoutAnEpilogueItIsTheProduct) {
+  const Handle handle;
+  expect_right(handle, {33, 20, 7, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, EpilogueKind{});
+}
+
+TEST(EpilogueInterfaceTest, BadArgumentsWriteNothing) {
+  EpilogueOperands operands({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
+                            {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true});
+  const sgemm_epilogue_t good = operands.epilogue();
+  const auto& [relu, bias_of, bias, aux, ld] = good;
+  void* const misaligned_aux = static_cast<char*>(aux) + 2;
+  const sgemm_product_t product = operands.product(good);
+  std::vector<Spoiler> spoilers{
+      {"ldc", [](sgemm_product_t& call) { call.ldc = 29; }},
+      {"ldc of a C that is D",
+       [](sgemm_product_t& call) {
+         call.c = call.d;
+         call.ldc = 31;
+       }},
+      {"misaligned C", [](sgemm_product_t& call) { call.c = misaligned(call.c); }},
+      {"batch", [](sgemm_product_t& call) { call.batch_count = 2; }},
+      {"batch with another C",
+       [](sgemm_product_t& call) {
+         call.batch_count = 2;
+         call.epilogue = nullptr;
+       }},
+  };
+  const std::pair<const char*, sgemm_epilogue_t> epilogues[] = {
+      {"activation", {static_cast<sgemm_activation_t>(5), bias_of, bias, aux, ld}},
+      {"bias_of", {relu, static_cast<sgemm_bias_t>(2), bias, aux, ld}},
+      {"no multiple of 128", {relu, bias_of, bias, aux, 64}},
+      {"no leading dimension", {relu, bias_of, bias, aux, 0}},
+      {"shorter than a row", {SGEMM_ACTIVATION_GELU, bias_of, bias, aux, 29}},
+      {"without an activation", {SGEMM_ACTIVATION_NONE, bias_of, bias, aux, ld}},
+      {"no mask", {SGEMM_ACTIVATION_RELU_GRADIENT, bias_of, bias, nullptr, ld}},
+      {"misaligned mask", {SGEMM_ACTIVATION_RELU_GRADIENT, bias_of, bias, misaligned_aux, ld}},
+      {"no argument", {SGEMM_ACTIVATION_GELU_GRADIENT, bias_of, bias, nullptr, ld}},
+      {"misaligned argument", {SGEMM_ACTIVATION_GELU_GRADIENT, bias_of, bias, misaligned_aux, ld}},
+  };
+  for (const auto& [name, epilogue] : epilogues) {
+    spoilers.push_back({name, [of = &epilogue](sgemm_product_t& call) { call.epilogue = of; }});
+  }
+  const Handle handle;
+  expect_refused(handle, product, spoilers);
+  EXPECT_EQ(operands.other_d.memory().download(), std::vector<float>(operands.other_d.memory().host().size(), OUTSIDE));
+  sgemm_product_t without_c = product;
+  const float beta = 0.0F;
+  without_c.beta = &beta;
+  without_c.c = nullptr;
+  EXPECT_EQ(sgemm_run(handle, &without_c), SGEMM_STATUS_SUCCESS) << "a C that is not read";
+}
+
+sgemm_plan_t plan_with(sgemm_handle_t handle, std::int64_t size, sgemm_op_t transa, const sgemm_epilogue_t& epilogue) {
+  sgemm_product_t product = product_of(size, size, size, transa);
+  product.order = SGEMM_ORDER_COLUMN_MAJOR;
+  product.epilogue = &epilogue;
+  return planned(handle, product);
+}
+
+/// In the store an epilogue takes no time in the prediction, and a pass of its own does.
+TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 11 needs wgmma";
+  }
+  const Handle handle;
+  constexpr std::int64_t SIZE = 2048;
+  const float bias = 0.0F;
+  const sgemm_epilogue_t none{};
+  sgemm_epilogue_t with_bias{};
+  with_bias.bias = &bias;
+  for (const auto& [accuracy, kernel, launches] :
+       {std::tuple{SGEMM_ACCURACY_COMPONENTWISE, "12_fp16x3_lines", 5}, {SGEMM_ACCURACY_NORMWISE, "12_fp16x3", 2}}) {
+    ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+    for (const std::int64_t size : {SIZE, 2 * SIZE}) {
+      const sgemm_plan_t product = plan_with(handle, size, SGEMM_OP_T, none);
+      const sgemm_plan_t in_store = plan_with(handle, size, SGEMM_OP_T, with_bias);
+      EXPECT_STREQ(in_store.kernel, kernel);
+      EXPECT_EQ(in_store.predicted_us, product.predicted_us);
+      EXPECT_EQ(in_store.launches, product.launches);
+      EXPECT_EQ(in_store.launches, launches) << in_store.configuration;
+    }
+  }
+
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  const sgemm_plan_t alone = plan_with(handle, SIZE, SGEMM_OP_T, none);
+  const sgemm_plan_t with_pass = plan_with(handle, SIZE, SGEMM_OP_T, with_bias);
+  EXPECT_GT(with_pass.predicted_us, alone.predicted_us + 5);
+  EXPECT_EQ(with_pass.launches, alone.launches + 1);
+}
+
+/// A C that is another matrix has to be copied, and D itself has not, also in a plan of the very call that is run.
+TEST(EpilogueInterfaceTest, PlansKnowWhetherCIsD) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "chapter 15 needs wgmma";
+  }
+  const Handle handle;
+  ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
+  float c = 0.0F;
+  float d = 0.0F;
+  sgemm_product_t product = product_of(2048, 2048, 2048);
+  product.ldc = product.ldd;
+  sgemm_epilogue_t epilogue{};
+  product.epilogue = &epilogue;
+  for (const sgemm_activation_t activation : {SGEMM_ACTIVATION_NONE, SGEMM_ACTIVATION_RELU}) {
+    epilogue.activation = activation;
+    const auto us = [&](const float* of_c, float* of_d) {
+      product.c = of_c;
+      product.d = of_d;
+      return planned(handle, product).predicted_us;
+    };
+    EXPECT_EQ(us(nullptr, &d), us(nullptr, nullptr));
+    EXPECT_EQ(us(&d, &d), us(nullptr, nullptr));
+    EXPECT_GT(us(&c, &d), us(nullptr, nullptr) + 5);
+    EXPECT_EQ(us(&c, nullptr), us(&c, &d));
+  }
+}
+
+// ---- Packed operands ----
+
+class PackedInterfaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_wgmma()) {
+      GTEST_SKIP() << "packed operands need wgmma";
+    }
+  }
+
+  const Handle handle_;
+};
+
+/// Small products are cuBLAS's, which reads the matrices themselves: they have to be right wherever packed operands
+/// say.
+TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
+  for (const auto& [order, transa, transb, mode] : combinations(ORDERS, OPS, OPS, POINTER_MODES)) {
+    GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
+    const Expected expected(operands);
+    const std::vector<float> before = operands.c.memory().host();
+    const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+    const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+    for (const auto& [packs_a, packs_b] : combinations(BOTH, BOTH)) {
+      operands.c.memory().host() = before;
+      operands.c.memory().upload();
+      expected.check_call(handle_, operands, product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr));
+    }
+  }
+}
+
+/// The lines of a matrix are the same on both sides and in both orders.
+TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
+  GemmCase rows{12, 12, 20, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
+  GemmOperands operands(rows);
+  const PackedOperand x(handle_, operands, SGEMM_SIDE_A);
+  GemmOperands square(rows);  // X X^T
+  for (std::int64_t line = 0; line < 12; ++line) {
+    for (std::int64_t k = 0; k < 20; ++k) {
+      square.op_b(0, k, line) = square.op_a(0, line, k);
+    }
+  }
+  square.upload();
+  const Expected expected(square);
+  for (const sgemm_order_t order : ORDERS) {  // which is symmetric
+    sgemm_product_t product = product_of(square, &x, &x);
+    product.order = order;
+    expected.check_call(handle_, square, product);
+  }
+}
+
+TEST_F(PackedInterfaceTest, SizesAreThoseOfTheTerms) {
+  const auto size_of = [&](sgemm_accuracy_t accuracy, std::int64_t lines, std::int64_t k) {
+    std::size_t bytes = 0;
+    sgemm_set_accuracy(handle_, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle_, lines, k, &bytes), SGEMM_STATUS_SUCCESS);
+    return bytes;
+  };
+  constexpr std::size_t NUMBERS = std::size_t{1024} * 2048;
+  const auto is_near = [](std::size_t bytes, std::size_t terms) { return bytes > terms && bytes < terms * 51 / 50; };
+  EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_COMPONENTWISE, 1024, 2048), NUMBERS * 6));
+  EXPECT_TRUE(is_near(size_of(SGEMM_ACCURACY_NORMWISE, 1024, 2048), NUMBERS * 4));
+  EXPECT_EQ(size_of(SGEMM_ACCURACY_ROWWISE, 1024, 2048), size_of(SGEMM_ACCURACY_NORMWISE, 1024, 2048));
+  std::size_t bytes = 0;
+  for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_REPRODUCIBLE}) {
+    sgemm_set_accuracy(handle_, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, &bytes), SGEMM_STATUS_NOT_SUPPORTED);
+  }
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 0, 10, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 10, -1, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(nullptr, 10, 10, &bytes), SGEMM_STATUS_NOT_INITIALIZED);
+}
+
+TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
+  std::size_t size = 0;
+  ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
+  DeviceBuffer<char> memory(size);
+  Mirrored<float> x(200, 1.0F);
+  struct Arguments {
+    sgemm_order_t order = SGEMM_ORDER_ROW_MAJOR;
+    sgemm_side_t side = SGEMM_SIDE_A;
+    sgemm_op_t op = SGEMM_OP_N;
+    std::int64_t lines = 10, k = 20, ld = 20;
+    const float* x = nullptr;
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+  };
+  const auto pack = [&](const std::function<void(Arguments&)>& spoil) {
+    Arguments it{.x = x.device(), .memory = memory.data(), .bytes = size};
+    spoil(it);
+    sgemm_packed_t packed = nullptr;
+    const sgemm_status_t status =
+        sgemm_pack(handle_, it.order, it.side, it.op, it.lines, it.k, it.x, it.ld, it.memory, it.bytes, &packed);
+    EXPECT_EQ(packed != nullptr, status == SGEMM_STATUS_SUCCESS);
+    if (packed != nullptr) {
+      sgemm_packed_destroy(packed);
+    }
+    return status;
+  };
+  EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_SUCCESS);
+  const std::function<void(Arguments&)> spoilers[] = {
+      [](Arguments& it) { it.order = static_cast<sgemm_order_t>(1); },
+      [](Arguments& it) { it.side = static_cast<sgemm_side_t>(3); },
+      [](Arguments& it) { it.op = static_cast<sgemm_op_t>(3); },
+      [](Arguments& it) { it.lines = 0; },
+      [](Arguments& it) { it.k = 0; },
+      [](Arguments& it) { it.ld = 19; },
+      [](Arguments& it) { it.x = nullptr; },
+      [](Arguments& it) { it.memory = nullptr; },
+      [](Arguments& it) { it.memory = static_cast<char*>(it.memory) + 16; },
+      [](Arguments& it) { --it.bytes; },
+  };
+  for (const auto& spoil : spoilers) {
+    EXPECT_EQ(pack(spoil), SGEMM_STATUS_INVALID_VALUE) << &spoil - spoilers;
+  }
+  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_FP32);
+  EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(sgemm_packed_destroy(nullptr), SGEMM_STATUS_INVALID_VALUE);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {
+  GemmOperands operands({13, 7, 29});
+  const Expected expected(operands);
+  const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
+  const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+  const sgemm_product_t product = product_of(operands, &a, &b);
+  expect_refused(handle_, product,
+                 {{"m", [](sgemm_product_t& call) { call.m = 12; }},
+                  {"k", [](sgemm_product_t& call) { call.k = 28; }},
+                  {"sides", [](sgemm_product_t& call) { std::swap(call.a, call.b); }},
+                  {"batch", [](sgemm_product_t& call) { call.batch_count = 2; }},
+                  {"addresses", [&](sgemm_product_t& call) { call.addresses_of_d = operands.c.addresses(); }}});
+  for (const sgemm_accuracy_t other : {SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_FP32}) {
+    sgemm_set_accuracy(handle_, other);
+    EXPECT_EQ(sgemm_run(handle_, &product), SGEMM_STATUS_INVALID_VALUE) << other;
+  }
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  expected.check_unchanged(operands);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "memory_pool.hpp"
 #include "cuda_guard.hpp"
 #include "drop_in/fake_cuda.hpp"
-#include "memory_limit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -61,6 +60,12 @@ class MemoryPoolTest : public testing::Test {
   std::size_t before_ = 0;
 };
 
+/// With the pool of a handle.
+class OneHandleTest : public MemoryPoolTest {
+ protected:
+  MemoryPool pool{ANY, CONTEXT};
+};
+
 TEST_F(MemoryPoolTest, HandlesOfADeviceShareItsPool) {
   std::vector<std::unique_ptr<MemoryPool>> handles;
   for (int thread = 0; thread < 8; ++thread) {
@@ -75,8 +80,7 @@ TEST_F(MemoryPoolTest, HandlesOfADeviceShareItsPool) {
   EXPECT_EQ(cuda.pools.size(), before_ + 2);
 }
 
-TEST_F(MemoryPoolTest, ThePoolKeepsAPartOfTheMemoryAlone) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, ThePoolKeepsAPartOfTheMemoryAlone) {
   EXPECT_TRUE(works(pool, 20 * GIB));
   EXPECT_TRUE(works(pool, 2 * GIB));
   cuda.synchronize();
@@ -87,8 +91,7 @@ TEST_F(MemoryPoolTest, ThePoolKeepsAPartOfTheMemoryAlone) {
 }
 
 /// As where PyTorch needs what the pool keeps.
-TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, LessIsKeptWhereLittleIsFree) {
   EXPECT_TRUE(works(pool, 2 * GIB));
   cuda.of_others = 77 * GIB;
   wait_for_the_next_look();
@@ -107,8 +110,7 @@ TEST_F(MemoryPoolTest, LessIsKeptWhereLittleIsFree) {
 }
 
 /// Trimming to a size leaves a piece that is larger than this size whole.
-TEST_F(MemoryPoolTest, ALargePieceIsGivenBackWhereLittleIsFree) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, ALargePieceIsGivenBackWhereLittleIsFree) {
   EXPECT_TRUE(works(pool, GIB));
   cuda.of_others = cuda.total - of_device().reserved();
   wait_for_the_next_look();
@@ -116,8 +118,7 @@ TEST_F(MemoryPoolTest, ALargePieceIsGivenBackWhereLittleIsFree) {
   EXPECT_LE(of_device().reserved(), 64 * MIB);
 }
 
-TEST_F(MemoryPoolTest, FreeMemoryIsAskedForNowAndThen) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, FreeMemoryIsAskedForNowAndThen) {
   cuda.questions = 0;
   for (int call = 0; call < 1000; ++call) {
     works(pool, MIB);
@@ -139,8 +140,7 @@ TEST_F(MemoryPoolTest, WhatThePoolKeepsInPiecesMakesRoomForMore) {
   EXPECT_EQ(cuda.error, cudaSuccess) << "the program finds an error that is not its own";
 }
 
-TEST_F(MemoryPoolTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
   cuda.of_others = cuda.total;
   for (int call = 0; call < 100; ++call) {
     EXPECT_FALSE(works(pool, GIB));
@@ -153,8 +153,7 @@ TEST_F(MemoryPoolTest, WhereThereIsNoRoomCudaIsNotAskedInEveryCall) {
   EXPECT_TRUE(works(pool, GIB)) << "from then on";
 }
 
-TEST_F(MemoryPoolTest, ErrorsOfTheProgramStay) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, ErrorsOfTheProgramStay) {
   cuda.of_others = cuda.total;
   cuda.error = cudaErrorInvalidConfiguration;
   EXPECT_FALSE(works(pool, GIB));
@@ -234,8 +233,7 @@ TEST_F(MemoryPoolTest, MemoryStaysForTheNextCall) {
 }
 
 /// Once the handle is no longer repeatable. Another device may be current, whose streams are not the pool's.
-TEST_F(MemoryPoolTest, MemoryThatStaysIsFreedBehindItsWork) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, MemoryThatStaysIsFreedBehindItsWork) {
   pool.free_kept();
   memory_of_call(pool, GIB, STREAM, true);
   const int device = std::exchange(cuda.device, cuda.device + 1000);
@@ -271,8 +269,7 @@ TEST_F(MemoryPoolTest, AWrongSgemmMemoryIsNamed) {
             "libsgemm: SGEMM_MEMORY=much is no number of bytes such as 512M or 2G; there is no limit\n");
 }
 
-TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
   cuda.captured = {STREAM, OTHER_STREAM};
   const auto allocate = [&](std::size_t bytes, cudaStream_t stream) { return memory_of_call(pool, bytes, stream); };
   void* const memory = allocate(GIB, STREAM);
@@ -293,8 +290,7 @@ TEST_F(MemoryPoolTest, AGraphHasPlainMemoryUntilItIsDestroyed) {
 }
 
 /// A thread's own stream has one name in all threads.
-TEST_F(MemoryPoolTest, StreamsOfThreadsHaveMemoryOfTheirOwn) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, StreamsOfThreadsHaveMemoryOfTheirOwn) {
   cuda.captured = {cudaStreamPerThread};
   const auto allocate = [&] { return memory_of_call(pool, GIB, cudaStreamPerThread); };
   void* const memory = allocate();
@@ -303,8 +299,7 @@ TEST_F(MemoryPoolTest, StreamsOfThreadsHaveMemoryOfTheirOwn) {
   cuda.destroy_graph();
 }
 
-TEST_F(MemoryPoolTest, ACaptureHasMemoryOfItsOwn) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, ACaptureHasMemoryOfItsOwn) {
   cuda.captured = {STREAM};
   const CudaGuard guard;
   void* const first = pool.allocate(GIB, STREAM).data;
@@ -329,8 +324,7 @@ TEST_F(MemoryPoolTest, GraphsMayOutliveAllHandles) {
   EXPECT_EQ(of_device().in_use, 0U);
 }
 
-TEST_F(MemoryPoolTest, GraphsHaveAPartOfTheMemoryAlone) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, GraphsHaveAPartOfTheMemoryAlone) {
   cuda.captured = {STREAM};
   int captures = 0;
   while (works(pool, GIB)) {
@@ -343,8 +337,7 @@ TEST_F(MemoryPoolTest, GraphsHaveAPartOfTheMemoryAlone) {
   cuda.destroy_graph();
 }
 
-TEST_F(MemoryPoolTest, AGraphThatHoldsNothingGetsNothing) {
-  MemoryPool pool(ANY, CONTEXT);
+TEST_F(OneHandleTest, AGraphThatHoldsNothingGetsNothing) {
   cuda.captured = {STREAM};
   cuda.graph_refuses = true;
   EXPECT_FALSE(works(pool, GIB));

@@ -1,7 +1,6 @@
 // The reproducible class on the executor: each of its algorithms, and what the C interface makes of them.
 
 #include "algorithms.hpp"
-#include "board.hpp"
 #include "choice.hpp"
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
@@ -115,7 +114,9 @@ TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
   for (const auto& [m, n] : {std::pair{1, 1}, {1, 4096}, {4096, 4096}}) {
     EXPECT_STREQ(planned(handle, product_of(m, n, 4096, SGEMM_OP_N, SGEMM_OP_T)).kernel, "15_reproducible");
   }
-  expect_bits_of_reference(handle, GemmCase{3, 40, 100});
+  for (const GemmCase& product : {GemmCase{3, 40, 100}, GemmCase{300, 270, 515}, GemmCase{5, 7, 0}}) {
+    expect_bits_of_reference(handle, product.scaled(-1.7F, 0.3F));
+  }
   alignas(SGEMM_WORKSPACE_ALIGNMENT) float small[64];
   ASSERT_EQ(sgemm_set_workspace(handle, small, sizeof small), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t plan = planned(handle, product_of(3, 40, 100, SGEMM_OP_N, SGEMM_OP_T));
@@ -210,8 +211,8 @@ TEST(ReproducibleInterfaceTest, FewRowsHaveAKernelOfTheirOwn) {
                                         {128, 4096, 14336, false}}) {
     const GemmBatch product{problem_of(rows, n, k, false, true)};
     std::string without;
-    const Choice choice = choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without),
-                                         SIZE_MAX, without, BoardModel());
+    const Choice choice =
+        choose_fastest(algorithms_for(product, SGEMM_ACCURACY_REPRODUCIBLE, 132, 132, without), SIZE_MAX, without);
     ASSERT_TRUE(choice.algorithm);
     EXPECT_EQ(choice.algorithm->configuration == "flat, 16 rows", few)
         << rows << 'x' << n << 'x' << k << ": " << choice.algorithm->configuration;

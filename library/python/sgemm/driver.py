@@ -103,21 +103,24 @@ class Driver:
         finally:
             self.call("cuMemFree_v2", address)
 
+    @contextlib.contextmanager
+    def event(self, flags: int = 0) -> Iterator[c_void_p]:
+        event = c_void_p()
+        self.call("cuEventCreate", byref(event), flags)
+        try:
+            yield event
+        finally:
+            self.call("cuEventDestroy_v2", event)
+
     def seconds(self, work: Callable[[], None]) -> float:
         """How long the GPU takes for what is enqueued on the default stream."""
-        events = [c_void_p(), c_void_p()]
-        for event in events:
-            self.call("cuEventCreate", byref(event), 0)
-        try:
-            self.call("cuEventRecord", events[0], None)
+        milliseconds = c_float()
+        with self.event() as begin, self.event() as end:
+            self.call("cuEventRecord", begin, None)
             work()
-            self.call("cuEventRecord", events[1], None)
-            self.call("cuEventSynchronize", events[1])
-            milliseconds = c_float()
-            self.call("cuEventElapsedTime", byref(milliseconds), *events)
-        finally:
-            for event in events:
-                self.call("cuEventDestroy_v2", event)
+            self.call("cuEventRecord", end, None)
+            self.call("cuEventSynchronize", end)
+            self.call("cuEventElapsedTime", byref(milliseconds), begin, end)
         return milliseconds.value / 1e3
 
 
@@ -128,10 +131,7 @@ def loaded() -> Driver:
 
 def order(earlier: int, later: int) -> None:
     """Has what is enqueued on one stream from now on wait for what another stream has now. Nothing waits here."""
-    event = c_void_p()
-    loaded().call("cuEventCreate", byref(event), 2)  # without times
-    try:
-        loaded().call("cuEventRecord", event, c_void_p(earlier))
-        loaded().call("cuStreamWaitEvent", c_void_p(later), event, 0)
-    finally:
-        loaded().call("cuEventDestroy_v2", event)
+    driver = loaded()
+    with driver.event(2) as event:  # without times
+        driver.call("cuEventRecord", event, c_void_p(earlier))
+        driver.call("cuStreamWaitEvent", c_void_p(later), event, 0)

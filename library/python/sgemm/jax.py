@@ -170,8 +170,7 @@ def _replace_rule(platform: str, accuracy: int) -> None:
     rule_before = (before or rules._lowerings[lax.dot_general_p]).rule
 
     def rule(context, a, b, **parameters):
-        shape = _shape_of_call(context, accuracy, **parameters)
-        if shape is None:
+        if not _is_taken(context, accuracy, **parameters):
             return rule_before(context, a, b, **parameters)
         dot = functools.partial(_dot_general, dimension_numbers=parameters["dimension_numbers"], accuracy=accuracy)
         return mlir.lower_fun(dot, multiple_results=False)(context, a, b)
@@ -180,25 +179,25 @@ def _replace_rule(platform: str, accuracy: int) -> None:
     _replaced[platform] = before
 
 
-def _shape_of_call(context: Any, accuracy: int, *, dimension_numbers, precision, **_: Any) -> Any:
-    """m, n, k and the batch of a product that libsgemm is to compute, or None."""
-    if not _asks_for_fp32(precision) or not _is_undivided(context.module_context.axis_context):
-        return None
+def _is_taken(context: Any, accuracy: int, *, dimension_numbers, precision, **_: Any) -> bool:
+    """Whether libsgemm is to compute a product."""
     a, b = context.avals_in
+    if not _asks_for_fp32(precision) or not _is_undivided(context.module_context.axis_context):
+        return False
     if any(aval.dtype != jnp.float32 for aval in (a, b, *context.avals_out)):
-        return None
+        return False
     if not all(isinstance(size, int) for size in (*a.shape, *b.shape)):
-        return None
+        return False
     (contracted, _), (batch, _) = dimension_numbers
     k = math.prod(a.shape[i] for i in contracted)
     count = math.prod(a.shape[i] for i in batch)
     if k == 0 or count == 0:
-        return None
-    m, n = (math.prod(x.shape) // (k * count) for x in (a, b))
+        return False
     if accuracy == library.ACCURACIES["reproducible"]:
-        return m, n, k, count  # XLA has other bits
+        return True  # XLA has other bits
+    m, n = (math.prod(x.shape) // (k * count) for x in (a, b))
     device = _device(context.module_context.axis_context)
-    return (m, n, k, count) if m * n * k >= FEWEST and _is_faster(m, n, k, count, accuracy, device) else None
+    return m * n * k >= FEWEST and _is_faster(m, n, k, count, accuracy, device)
 
 
 def _asks_for_fp32(precision: Any) -> bool:

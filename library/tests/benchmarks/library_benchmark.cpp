@@ -10,6 +10,7 @@
 #include "base/statistics.hpp"
 #include "device/cublas_handle.hpp"
 #include "device/cuda_handles.hpp"
+#include "device/device.hpp"
 #include "device/device_buffer.hpp"
 #include "sgemm/sgemm.h"
 
@@ -62,59 +63,38 @@ DeviceBuffer<float> random_numbers(std::int64_t count) {
   return buffer;
 }
 
-/// Times of work on a stream.
-class ColdSamples {
- public:
-  cudaStream_t stream() { return stream_.get(); }
-
-  /// Microseconds of what `run` enqueues on the stream, with a cold L2.
-  double time(const std::function<void()>& run) {
-    flush_.enqueue(stream_.get());
-    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
-    run();
-    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
-    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
-    float milliseconds = 0.0F;
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
-    return double{milliseconds} * 1000.0;
-  }
-
- private:
-  static std::size_t l2_bytes() {
-    int device = 0;
-    int bytes = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-    return static_cast<std::size_t>(bytes);
-  }
-
-  Stream stream_ = make_stream();
-  Event start_ = make_event();
-  Event stop_ = make_event();
-  L2Flush flush_{l2_bytes()};
-};
-
-/// A row-major product, or a batch of them.
+/// A product of the list. Its matrices are nowhere yet.
 struct Product {
   std::string name;
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-  bool a_transposed = false;
-  bool b_transposed = false;
-  std::int64_t batch = 1;
-  bool by_address = false;  ///< the batch has arrays of addresses on the GPU instead of strides
-
-  std::int64_t lda() const { return a_transposed ? m : k; }
-  std::int64_t ldb() const { return b_transposed ? k : n; }
-  std::string layout() const { return std::string(a_transposed ? "T" : "N") + (b_transposed ? "T" : "N"); }
+  sgemm_product_t call;
+  bool by_address;  ///< the batch has arrays of addresses on the GPU instead of strides
 };
+
+/// A row-major product of contiguous matrices, or a batch of them.
+Product product(std::string name, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
+                bool b_transposed = false, std::int64_t batch = 1, bool by_address = false) {
+  static constexpr float ONE = 1.0F;
+  static constexpr float ZERO = 0.0F;
+  sgemm_product_t call{};
+  call.size = sizeof call;
+  call.order = SGEMM_ORDER_ROW_MAJOR;
+  call.m = m;
+  call.n = call.ldd = n;
+  call.k = k;
+  call.alpha = &ONE;
+  call.a = {nullptr, a_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, a_transposed ? m : k, m * k, nullptr};
+  call.b = {nullptr, b_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, b_transposed ? k : n, k * n, nullptr};
+  call.beta = &ZERO;
+  call.stride_of_d = m * n;
+  call.batch_count = batch;
+  return {std::move(name), call, by_address};
+}
 
 std::vector<Product> products() {
   std::vector<Product> all;
   const auto add_in_all_layouts = [&](const char* name, std::int64_t size) {
     for (const auto& [a, b] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
-      all.push_back({name, size, size, size, a, b});
+      all.push_back(product(name, size, size, size, a, b));
     }
   };
   for (const std::int64_t size : {512, 1024, 2048, 3000, 4096, 8192, 16384}) {
@@ -130,38 +110,39 @@ std::vector<Product> products() {
                                                           {4096, 8192}, {8192, 2048}, {8192, 8192}};
   for (const std::int64_t tokens : {1024, 4096, 16384}) {
     for (const auto& [in, out] : layers) {
-      all.push_back({"forward", tokens, out, in, false, true});
-      all.push_back({"dgrad", tokens, in, out, false, false});
-      all.push_back({"wgrad", out, in, tokens, true, false});
+      all.push_back(product("forward", tokens, out, in, false, true));
+      all.push_back(product("dgrad", tokens, in, out, false, false));
+      all.push_back(product("wgrad", out, in, tokens, true, false));
     }
   }
   for (const auto& [heads, length] : {std::pair{192, 512}, {96, 1024}, {32, 2048}, {16, 4096}}) {
-    all.push_back({"scores", length, length, 64, false, true, heads});
-    all.push_back({"values", length, 64, length, false, false, heads});
-    all.push_back({"values", length, 64, length, true, false, heads});
-    all.push_back({"scores by address", length, length, 64, false, true, heads, true});
+    all.push_back(product("scores", length, length, 64, false, true, heads));
+    all.push_back(product("values", length, 64, length, false, false, heads));
+    all.push_back(product("values", length, 64, length, true, false, heads));
+    all.push_back(product("scores by address", length, length, 64, false, true, heads, true));
   }
   // Layers of a network that answers few questions at a time.
   for (const std::int64_t tokens : {8, 32, 64, 128}) {
     for (const auto& [in, out] : {std::pair{4096, 4096}, {4096, 16384}, {8192, 8192}}) {
-      all.push_back({"few tokens", tokens, out, in, false, true});
+      all.push_back(product("few tokens", tokens, out, in, false, true));
     }
   }
   // Experts, each with tokens of its own.
   for (const auto& [experts, tokens] : {std::pair{8, 1024}, {16, 512}, {64, 128}}) {
     for (const bool by_address : {false, true}) {
       const std::string name = by_address ? "experts by address" : "experts";
-      all.push_back({name, tokens, 2048, 768, false, true, experts, by_address});
-      all.push_back({name, tokens, 768, 2048, false, true, experts, by_address});
+      all.push_back(product(name, tokens, 2048, 768, false, true, experts, by_address));
+      all.push_back(product(name, tokens, 768, 2048, false, true, experts, by_address));
     }
   }
   for (const auto& [count, size] : {std::pair{1000, 256}, {100, 300}, {64, 512}, {16, 1024}, {4, 2048}, {2, 4096}}) {
     for (const bool by_address : {false, true}) {
-      all.push_back({by_address ? "squares by address" : "squares", size, size, size, false, false, count, by_address});
+      all.push_back(
+          product(by_address ? "squares by address" : "squares", size, size, size, false, false, count, by_address));
     }
   }
   for (const auto& [rows, columns] : {std::pair{65536, 512}, {32768, 1024}, {16384, 4096}, {100000, 300}}) {
-    all.push_back({"gram", columns, columns, rows, true, false});
+    all.push_back(product("gram", columns, columns, rows, true, false));
   }
   for (const auto& [m, n, k] : {std::tuple{300, 5000, 700},
                                 {5000, 700, 9000},
@@ -172,7 +153,7 @@ std::vector<Product> products() {
                                 {1000, 1000, 1000},
                                 {333, 333, 333},
                                 {64, 64, 100000}}) {
-    all.push_back({"odd", m, n, k});
+    all.push_back(product("odd", m, n, k));
   }
   return all;
 }
@@ -181,133 +162,120 @@ class Benchmark {
  public:
   Benchmark() {
     check(sgemm_create(&library_));
-    check(sgemm_set_stream(library_, samples_.stream()));
+    check(sgemm_set_stream(library_, stream_.get()));
   }
   ~Benchmark() { sgemm_destroy(library_); }
   Benchmark(const Benchmark&) = delete;
   Benchmark& operator=(const Benchmark&) = delete;
+
+  /// Gives a product its matrices, until the next one has them.
+  void place(Product& product) {
+    sgemm_product_t& p = product.call;
+    p.a.x = a_.place(p.a.stride, p.batch_count, product.by_address, p.a.addresses);
+    p.b.x = b_.place(p.b.stride, p.batch_count, product.by_address, p.b.addresses);
+    p.d = c_.place(p.stride_of_d, p.batch_count, product.by_address, p.addresses_of_d);
+  }
+
+  sgemm_plan_t plan(const sgemm_product_t& p, sgemm_accuracy_t accuracy) {
+    sgemm_plan_t plan{};
+    check(sgemm_set_accuracy(library_, accuracy));
+    check(sgemm_plan(library_, &p, &plan));
+    return plan;
+  }
 
   /// The medians of both in microseconds.
   struct Times {
     double library;
     double cublas;
   };
-  Times compare(const Product& product, sgemm_accuracy_t accuracy) {
-    reserve(product);
-    check(sgemm_set_accuracy(library_, accuracy));
-    run_library(product);  // the first calls load code and allocate
-    run_cublas(product);
+  /// With the accuracy of the last plan.
+  Times compare(const sgemm_product_t& p) {
+    run_library(p);  // the first calls load code and allocate
+    run_cublas(p);
     std::vector<double> library;
     std::vector<double> cublas;
     for (int i = 0; i < SAMPLES; ++i) {
       const bool library_first = order_() % 2 == 0;
       for (const bool of_library : {library_first, !library_first}) {
-        (of_library ? library : cublas).push_back(samples_.time([&] {
-          of_library ? run_library(product) : run_cublas(product);
-        }));
+        (of_library ? library : cublas).push_back(time([&] { of_library ? run_library(p) : run_cublas(p); }));
       }
     }
     return {median(library), median(cublas)};
   }
 
-  sgemm_plan_t plan(const Product& product, sgemm_accuracy_t accuracy) {
-    sgemm_plan_t plan{};
-    check(sgemm_set_accuracy(library_, accuracy));
-    const sgemm_product_t call = call_of(product);
-    check(sgemm_plan(library_, &call, &plan));
-    return plan;
-  }
-
  private:
-  static sgemm_op_t op(bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; }
-
-  void reserve(const Product& product) {
-    const auto grow = [](DeviceBuffer<float>& buffer, std::int64_t count) {
-      if (buffer.size() < static_cast<std::size_t>(count)) {
-        buffer = {};
-        buffer = random_numbers(count);
+  /// A matrix of each product of a batch.
+  class Matrices {
+   public:
+    /// The first of them, and where the addresses of all are, if they are asked for.
+    template <class Element>
+    float* place(std::int64_t stride, std::int64_t count, bool by_address, Element* const*& addresses) {
+      if (numbers_.size() < static_cast<std::size_t>(stride * count)) {
+        numbers_ = {};
+        numbers_ = random_numbers(stride * count);
       }
-    };
-    grow(a_, product.m * product.k * product.batch);
-    grow(b_, product.k * product.n * product.batch);
-    grow(c_, product.m * product.n * product.batch);
-    if (product.by_address) {
-      each_a_ = addresses(a_, product.m * product.k, product.batch);
-      each_b_ = addresses(b_, product.k * product.n, product.batch);
-      each_c_ = addresses(c_, product.m * product.n, product.batch);
+      if (by_address) {
+        std::vector<float*> each;
+        for (std::int64_t i = 0; i < count; ++i) {
+          each.push_back(numbers_.data() + i * stride);
+        }
+        each_ = DeviceBuffer<float*>(each.size());
+        each_.copy_from_host(each);
+        addresses = each_.data();
+      }
+      return numbers_.data();
     }
+
+   private:
+    DeviceBuffer<float> numbers_;
+    DeviceBuffer<float*> each_;
+  };
+
+  /// Microseconds of what `run` enqueues on the stream, with a cold L2.
+  double time(const std::function<void()>& run) {
+    flush_.enqueue(stream_.get());
+    CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));
+    run();
+    CUDA_CHECK(cudaEventRecord(stop_.get(), stream_.get()));
+    CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+    float milliseconds = 0.0F;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
+    return double{milliseconds} * 1000.0;
   }
 
-  static DeviceBuffer<float*> addresses(DeviceBuffer<float>& buffer, std::int64_t stride, std::int64_t count) {
-    std::vector<float*> each;
-    for (std::int64_t i = 0; i < count; ++i) {
-      each.push_back(buffer.data() + i * stride);
-    }
-    DeviceBuffer<float*> on_device(each.size());
-    on_device.copy_from_host(each);
-    return on_device;
-  }
+  void run_library(const sgemm_product_t& p) { check(sgemm_run(library_, &p)); }
 
-  sgemm_product_t call_of(const Product& p) {
-    static constexpr float alpha = 1.0F;
-    static constexpr float beta = 0.0F;
-    const auto addresses = [&](const auto& each) { return p.by_address ? each.data() : nullptr; };
-    sgemm_product_t call{};
-    call.size = sizeof call;
-    call.order = SGEMM_ORDER_ROW_MAJOR;
-    call.m = p.m;
-    call.n = p.n;
-    call.k = p.k;
-    call.alpha = &alpha;
-    call.a = {nullptr, op(p.a_transposed), a_.data(), p.lda(), p.m * p.k, addresses(each_a_)};
-    call.b = {nullptr, op(p.b_transposed), b_.data(), p.ldb(), p.k * p.n, addresses(each_b_)};
-    call.beta = &beta;
-    call.d = c_.data();
-    call.ldd = p.n;
-    call.stride_of_d = p.m * p.n;
-    call.addresses_of_d = addresses(each_c_);
-    call.batch_count = p.batch;
-    return call;
-  }
-
-  void run_library(const Product& p) {
-    const sgemm_product_t call = call_of(p);
-    check(sgemm_run(library_, &call));
-  }
-
-  void run_cublas(const Product& p) {
-    const float alpha = 1.0F;
-    const float beta = 0.0F;
-    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    const cublasOperation_t a = operation(p.a_transposed);
-    const cublasOperation_t b = operation(p.b_transposed);
-    const cublasHandle_t handle = cublas_->on(samples_.stream());
-    if (p.by_address) {
-      cublas_check(cublasSgemmBatched_64(handle, b, a, p.n, p.m, p.k, &alpha, each_b_.data(), p.ldb(), each_a_.data(),
-                                         p.lda(), &beta, each_c_.data(), p.n, p.batch),
+  /// cuBLAS is column-major: C^T = op(B)^T op(A)^T.
+  void run_cublas(const sgemm_product_t& p) {
+    const cublasHandle_t handle = cublas_->on(stream_.get());
+    const auto op_a = static_cast<cublasOperation_t>(p.a.op);  // of the same numbers
+    const auto op_b = static_cast<cublasOperation_t>(p.b.op);
+    if (p.addresses_of_d != nullptr) {
+      cublas_check(cublasSgemmBatched_64(handle, op_b, op_a, p.n, p.m, p.k, p.alpha, p.b.addresses, p.b.ld,
+                                         p.a.addresses, p.a.ld, p.beta, p.addresses_of_d, p.ldd, p.batch_count),
                    "cublasSgemmBatched");
-    } else if (p.batch == 1) {
-      cublas_check(cublasSgemm_64(handle, b, a, p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), a_.data(), p.lda(), &beta,
-                                  c_.data(), p.n),
-                   "cublasSgemm");
+    } else if (p.batch_count == 1) {
+      cublas_check(
+          cublasSgemm_64(handle, op_b, op_a, p.n, p.m, p.k, p.alpha, p.b.x, p.b.ld, p.a.x, p.a.ld, p.beta, p.d, p.ldd),
+          "cublasSgemm");
     } else {
       cublas_check(
-          cublasSgemmStridedBatched_64(handle, b, a, p.n, p.m, p.k, &alpha, b_.data(), p.ldb(), p.k * p.n, a_.data(),
-                                       p.lda(), p.m * p.k, &beta, c_.data(), p.n, p.m * p.n, p.batch),
+          cublasSgemmStridedBatched_64(handle, op_b, op_a, p.n, p.m, p.k, p.alpha, p.b.x, p.b.ld, p.b.stride, p.a.x,
+                                       p.a.ld, p.a.stride, p.beta, p.d, p.ldd, p.stride_of_d, p.batch_count),
           "cublasSgemmStridedBatched");
     }
   }
 
-  ColdSamples samples_;
+  Stream stream_ = make_stream();
+  Event start_ = make_event();
+  Event stop_ = make_event();
+  L2Flush flush_{query_device(0).device.value().l2_bytes};
   std::mt19937 order_{42};  // of both within a round
   std::shared_ptr<CublasHandle> cublas_ = CublasHandle::shared();
   sgemm_handle_t library_ = nullptr;
-  DeviceBuffer<float> a_;
-  DeviceBuffer<float> b_;
-  DeviceBuffer<float> c_;
-  DeviceBuffer<float*> each_a_;
-  DeviceBuffer<float*> each_b_;
-  DeviceBuffer<float*> each_c_;
+  Matrices a_;
+  Matrices b_;
+  Matrices c_;
 };
 
 /// The sum over products of the logarithm of the speed relative to cuBLAS, and the lowest.
@@ -320,20 +288,23 @@ struct Total {
 
 void measure(const char* path) {
   Benchmark benchmark;
+  std::vector<Product> list = products();
   std::ofstream csv(path);
   csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed\n";
   for (const auto& [name, accuracy] : ACCURACIES) {
     Total total;
-    for (const Product& product : products()) {
-      const sgemm_plan_t plan = benchmark.plan(product, accuracy);
-      const Benchmark::Times times = benchmark.compare(product, accuracy);
+    for (Product& product : list) {
+      const sgemm_product_t& p = product.call;
+      benchmark.place(product);
+      const sgemm_plan_t plan = benchmark.plan(p, accuracy);
+      const Benchmark::Times times = benchmark.compare(p);
       const double speed = times.cublas / times.library;
       total.logarithms += std::log(speed);
       ++total.count;
       total.slower += speed < SLOWER ? 1 : 0;
       total.worst = std::min(total.worst, speed);
-      csv << fmt::format("{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
-                         product.layout(), product.m, product.n, product.k, product.batch, name, plan.kernel,
+      csv << fmt::format("{},{}{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
+                         "NT"[p.a.op], "NT"[p.b.op], p.m, p.n, p.k, p.batch_count, name, plan.kernel,
                          plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed);
     }
     fmt::print("{}: {} products, geometric mean {:.2f} times cuBLAS, {} below {}, worst {:.2f}\n", name, total.count,

@@ -312,21 +312,20 @@ Function function(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Has products of this thread be reproducible.
-class Reproducible {
+/// An accuracy that products of this thread have.
+class Entered {
  public:
-  Reproducible()
-      : before_(function<decltype(&sgemm_drop_in_enter)>("sgemm_drop_in_enter")(SGEMM_ACCURACY_REPRODUCIBLE)) {}
-  ~Reproducible() { function<decltype(&sgemm_drop_in_leave)>("sgemm_drop_in_leave")(before_); }
-  Reproducible(const Reproducible&) = delete;
-  Reproducible& operator=(const Reproducible&) = delete;
+  explicit Entered(int accuracy) : before_(function<decltype(&sgemm_drop_in_enter)>("sgemm_drop_in_enter")(accuracy)) {}
+  ~Entered() { function<decltype(&sgemm_drop_in_leave)>("sgemm_drop_in_leave")(before_); }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
 
  private:
   int64_t before_;
 };
 
 TEST_F(CallsTest, CublasComputesNothingThatIsToBeReproducible) {
-  const Reproducible reproducible;
+  const Entered reproducible(SGEMM_ACCURACY_REPRODUCIBLE);
   EXPECT_EQ(sgemm(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fake_sgemm()->accuracy, SGEMM_ACCURACY_REPRODUCIBLE);
   alpha_ = 0;
@@ -351,7 +350,7 @@ TEST_F(CallsTest, ReproducibleProductsByVectorsAreTheLibrarys) {
   };
   EXPECT_EQ(gemv(CUBLAS_OP_N), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fake_cublas().calls["cublasSgemv_v2"], 1) << "others stay with cuBLAS";
-  const Reproducible reproducible;
+  const Entered reproducible(SGEMM_ACCURACY_REPRODUCIBLE);
   for (const cublasOperation_t op : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
     std::vector<float> expected = c_ = numbers(3);
     const auto [lines, depth] = op == CUBLAS_OP_N ? std::pair{kM, kN} : std::pair{kN, kM};
@@ -397,7 +396,7 @@ TEST_F(CallsTest, WhatIsNeverReproducibleIsToldOnce) {
   testing::internal::CaptureStderr();
   call_all();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  const Reproducible reproducible;
+  const Entered reproducible(SGEMM_ACCURACY_REPRODUCIBLE);
   testing::internal::CaptureStderr();
   call_all();
   call_all();
@@ -453,7 +452,7 @@ TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
   EXPECT_EQ(fake_sgemm()->repeatable, 0);
 }
 
-TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
+TEST_F(CallsTest, ThePlanIsOneForTheSettingsTheLeadingDimensionsAndTheAccuracy) {
   sgemm();
   fake_sgemm()->kernel = "cublas";
   context_.pointer_mode = CUBLAS_POINTER_MODE_DEVICE;
@@ -466,6 +465,15 @@ TEST_F(CallsTest, ThePlanIsOneForTheSettingsAndTheLeadingDimensions) {
   cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, b_.data(), k_ + 2, &beta_,
               c_.data(), kLd + 1);
   EXPECT_EQ(fake_sgemm()->plans, 4);
+  context_ = {};
+  {
+    const Entered fp32(SGEMM_ACCURACY_FP32);
+    sgemm();
+    expect_computed(1, 4);
+  }
+  sgemm();
+  expect_computed(2, 4);
+  EXPECT_EQ(fake_sgemm()->plans, 5);
 }
 
 /// Calls of all shapes are counted, although there is no line for each.
@@ -581,6 +589,9 @@ TEST_F(LtMatmulTest, ProductsReachTheLibraryWithTheirArguments) {
   EXPECT_EQ(std::tuple(asked.a.ld, asked.b.ld, asked.ldd), std::tuple(k_ + 1, k_ + 2, kLd));
   EXPECT_EQ(fake_sgemm()->stream, reinterpret_cast<cudaStream_t>(48));
   EXPECT_EQ(fake_sgemm()->multiprocessors, 9);
+  beta_ = 0.5F;  // C is D, which is read
+  fake_sgemm()->products = 0;
+  expect_by_library([](float x, int, int) { return x; });
 }
 
 TEST_F(LtMatmulTest, AWorkspaceThatIsLargeEnoughServesTheCall) {
@@ -602,11 +613,6 @@ TEST_F(LtMatmulTest, AWorkspaceThatIsLargeEnoughServesTheCall) {
   SetUp();  // a shape without a plan
   fake_sgemm()->workspace_bytes = 0;
   expect_workspace(memory, sizeof memory, nullptr, 0);
-}
-
-TEST_F(LtMatmulTest, CIsReadWhereItIsD) {
-  beta_ = 0.5F;
-  expect_by_library([](float x, int, int) { return x; });
 }
 
 TEST_F(LtMatmulTest, BatchesReachTheLibrary) {
@@ -655,7 +661,7 @@ TEST_F(LtMatmulTest, EpiloguesReachTheLibrary) {
       EXPECT_EQ(asked.bias, bias ? bias_.data() : nullptr) << epilogue;
       EXPECT_EQ(asked.aux, has_aux ? aux.data() : nullptr) << epilogue;
       EXPECT_EQ(asked.aux_ld, has_aux ? kAuxLd : 0);
-      EXPECT_EQ(fake_sgemm()->product.c, c_.data());
+      EXPECT_EQ(fake_sgemm()->product.c, nullptr) << "C is D";
     }
   }
 }
@@ -695,7 +701,8 @@ TEST_F(LtMatmulTest, AnotherCReachesTheLibrary) {
   beta_ = 0;  // it is not read then
   matmul(nullptr);
   expect_computed(2, 0);
-  EXPECT_EQ(fake_sgemm()->products_with_epilogue, 1);
+  EXPECT_EQ(fake_sgemm()->product.c, nullptr);
+  EXPECT_EQ(fake_sgemm()->plans, 2) << "a C that is another matrix is copied";
 }
 
 TEST_F(LtMatmulTest, WhatTheLibraryDoesNotHaveIsCublasWork) {

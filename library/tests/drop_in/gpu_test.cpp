@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "device/device_buffer.hpp"
-#include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
-#include "gpu/streams.hpp"
+#include "gpu/streams_and_memory.hpp"
 
 namespace {
 
@@ -156,41 +155,6 @@ TEST_F(DropInGpuTest, SgemmInAllOps) {
   }
 }
 
-TEST_F(DropInGpuTest, BatchesByAddress) {
-  const auto cublas = real("libcublas.so", "cublasSgemmBatched", &cublasSgemmBatched);
-  const auto on_gpu = [](auto address) {
-    decltype(address)* place = nullptr;
-    EXPECT_EQ(cudaMalloc(&place, sizeof address), cudaSuccess);
-    EXPECT_EQ(cudaMemcpy(place, &address, sizeof address, cudaMemcpyHostToDevice), cudaSuccess);
-    return std::unique_ptr<decltype(address), decltype(&cudaFree)>(place, &cudaFree);
-  };
-  const auto each_a = on_gpu(static_cast<const float*>(a_->data()));
-  const auto each_b = on_gpu(static_cast<const float*>(b_->data()));
-  const auto each_c = on_gpu(c_->data());
-  const float alpha = -1.5F;
-  const float beta = 0.5F;
-  const auto call = [&](decltype(&cublasSgemmBatched) function) {
-    return function(handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, each_a.get(), kK, each_b.get(), kK, &beta,
-                    each_c.get(), kM, 1);
-  };
-  expect_like_cublas_in(&cublasSgemmBatched, cublas, call);
-  const auto call_ex = [&] {
-    return cublasGemmBatchedEx(
-        handle_, CUBLAS_OP_T, CUBLAS_OP_N, kM, kN, kK, &alpha, reinterpret_cast<const void* const*>(each_a.get()),
-        CUDA_R_32F, kK, reinterpret_cast<const void* const*>(each_b.get()), CUDA_R_32F, kK, &beta,
-        reinterpret_cast<void* const*>(each_c.get()), CUDA_R_32F, kM, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-  };
-  expect_like_cublas(call_ex, [&] { return call(cublas); });
-}
-
-TEST_F(DropInGpuTest, ScalarsOnTheGpu) {
-  const Numbers scalars({2.0F, -1.0F});
-  CUBLAS_OK(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE));
-  expect_like_cublas_in(&cublasSgemm_v2, cublas_sgemm_, [&](auto function) {
-    return sgemm(function, CUBLAS_OP_N, CUBLAS_OP_T, scalars.data(), scalars.data() + 1);
-  });
-}
-
 TEST_F(DropInGpuTest, Tf32GoesToCublas) {
   CUBLAS_OK(cublasSetMathMode(handle_, CUBLAS_TF32_TENSOR_OP_MATH));
   CUBLAS_OK(sgemm(&cublasSgemm_v2));
@@ -227,12 +191,9 @@ TEST_F(DropInGpuTest, ThreadsWithStreamsOfTheirOwn) {
     EXPECT_EQ(c.read(), first) << "same operands, same bits";
     cublasDestroy(handle);
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back(work);
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
   }
 }
 

@@ -88,6 +88,11 @@ class RedirectionTest : public testing::Test {
     fake_cublas().calls.clear();
   }
 
+  static void attach_framework() {
+    ASSERT_TRUE(call("libframework"));
+    ASSERT_EQ(drop_in().attach("libframework.so"), 2);
+  }
+
   /// The accuracy that the next product has in the library.
   static int accuracy_of_product() {
     EXPECT_TRUE(call("libframework"));
@@ -173,8 +178,7 @@ TEST_F(RedirectionTest, ThreadsThatCallMeanwhileFindOneOrTheOther) {
 }
 
 TEST_F(RedirectionTest, TheInnermostAccuracyHolds) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
+  attach_framework();
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_COMPONENTWISE);
   drop_in().set_accuracy(SGEMM_ACCURACY_NORMWISE);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE);
@@ -196,8 +200,7 @@ TEST_F(RedirectionTest, TheInnermostAccuracyHolds) {
 }
 
 TEST_F(RedirectionTest, WithCublasForTheProcessAThreadMayAskForTheLibrary) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
+  attach_framework();
   drop_in().set_accuracy(SGEMM_DROP_IN_OFF);
   EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
   EXPECT_EQ(drop_in().accuracy(), SGEMM_DROP_IN_OFF);
@@ -215,9 +218,10 @@ TEST_F(RedirectionTest, ATaskHasAnAccuracyOnAllThreadsThatWorkForIt) {
   drop_in().set_tasks([] { return task_of_thread; });
   drop_in().set_task_accuracy(7, SGEMM_ACCURACY_ROWWISE);
   drop_in().set_task_accuracy(8, SGEMM_DROP_IN_OFF);
-  for (const auto& [task, accuracy] :
-       {std::pair{-1, SGEMM_ACCURACY_NORMWISE + 0}, std::pair{7, SGEMM_ACCURACY_ROWWISE + 0},
-        std::pair{8, SGEMM_DROP_IN_OFF}, std::pair{9, SGEMM_ACCURACY_NORMWISE + 0}}) {
+  for (const auto& [task, accuracy] : {std::pair{-1, SGEMM_ACCURACY_NORMWISE + 0},
+                                       {7, SGEMM_ACCURACY_ROWWISE},
+                                       {8, SGEMM_DROP_IN_OFF},
+                                       {9, SGEMM_ACCURACY_NORMWISE}}) {
     std::thread([task = task, accuracy = accuracy] {
       task_of_thread = task;
       EXPECT_EQ(drop_in().accuracy(), accuracy) << task;
@@ -248,22 +252,6 @@ TEST_F(RedirectionTest, WhatAThreadEntersForATaskEndsWithTheTask) {
   EXPECT_EQ(drop_in().accuracy(), SGEMM_ACCURACY_COMPONENTWISE);
 }
 
-TEST_F(RedirectionTest, TheSameShapeIsDecidedForEachAccuracy) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
-  const auto batch = [] { EXPECT_TRUE(call("libframework", "framework_batch_by_address")); };
-  batch();
-  expect_computed(1, kProducts);
-  const int64_t before = drop_in().enter(SGEMM_ACCURACY_FP32);  // in which no other test has a batch
-  fake_sgemm()->kernel = "cublas";
-  batch();
-  drop_in().leave(before);
-  fake_sgemm()->kernel = "11_bf16x6";
-  expect_computed(0, 1);
-  batch();
-  expect_computed(1, 0);
-}
-
 /// As a program's language may have numbers.
 struct Commas : std::numpunct<char> {
   char do_decimal_point() const override { return ','; }
@@ -271,8 +259,7 @@ struct Commas : std::numpunct<char> {
 };
 
 TEST_F(RedirectionTest, TheTableCountsCallsAndTimesThemIfAsked) {
-  ASSERT_TRUE(call("libframework"));
-  ASSERT_EQ(drop_in().attach("libframework.so"), 2);
+  attach_framework();
   ASSERT_TRUE(call("libframework"));
   const std::string three = "\t10\t20\tcublasSgemm\tNT\t2\t2\t2\t1\t11_bf16x6\tpredicted\n";
   const std::string one = "\t10\t20\tcublasSgemm\tNT\t2\t1\t2\t1\t11_bf16x6\tpredicted\n";

@@ -4,9 +4,8 @@
 #include "device/cuda_handles.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
-#include "gpu/all_memory.hpp"
 #include "gpu/failing_launch.hpp"
-#include "gpu/streams.hpp"
+#include "gpu/streams_and_memory.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,7 @@
 """What stands for a GPU in the tests of the Python package."""
 
 import ctypes
+import functools
 import os
 import shutil
 import subprocess
@@ -140,18 +141,107 @@ def fake_drop_in(fake, fake_drop_in_file):
     sgemm.drop_in.load.cache_clear()
 
 
+def writes(value):
+    """A function of CUDA that writes value(fake, ...) to its first argument."""
+    return lambda fake, place, *arguments: setattr(place._obj, "value", value(fake, *arguments))
+
+
+class FakeCuda:
+    """NVIDIA's driver, and the cuBLAS that the fake library names: their memory is the host's, and events tell made-up
+    times. Addresses, sizes and streams have to come in types of 64 bits."""
+
+    cuDriverGetVersion = writes(lambda _: 13010)
+    cuDeviceGetCount = writes(lambda _: 1)
+    cuDeviceTotalMem_v2 = writes(lambda _, device: 1000 + device)
+    cuDeviceGetAttribute = writes(lambda _, which, device: which + device)
+    cuDevicePrimaryCtxRetain = writes(lambda _, device: 1 + device)
+    cuCtxPopCurrent_v2 = writes(lambda fake: fake.current[-1])
+    cuCtxGetDevice = writes(lambda fake: fake.device)
+    cuEventElapsedTime = writes(lambda *_: 10)
+    cublasCreate_v2 = writes(lambda _: 1)
+
+    def __init__(self):
+        self.device = 0  # that of all memory; -1: it is the host's
+        self.order = []  # which stream waited for which, "later<earlier", and which the host waited for, "stream!"
+        self.memory, self.events, self.current, self.recorded = {}, 0, [], 0
+        self.cublasSgemmStridedBatched_64 = functools.partial(column_major_products)  # whose types are set
+
+    def cuInit(self, flags):
+        return flags
+
+    def cuGetErrorString(self, status, text):
+        text._obj.value = b"out of memory" if status == 2 else b"of the fake"
+
+    def cuDeviceGetName(self, name, _, device):
+        name.value = b"Fake %d" % device
+
+    def cuCtxPushCurrent_v2(self, context):
+        self.current.append(context.value)
+
+    def cuDevicePrimaryCtxRelease_v2(self, device):
+        return self.current.pop() != 1 + device
+
+    def cuPointerGetAttribute(self, value, which, pointer):
+        value._obj.value = self.device
+        return self.device < 0 or which != 9 or not pointer.value
+
+    def cuMemAlloc_v2(self, address, size):
+        if size.value > 100 << 20:
+            return 2
+        memory = ctypes.create_string_buffer(size.value)
+        address._obj.value = ctypes.addressof(memory)
+        self.memory[address._obj.value] = memory
+
+    def cuMemFree_v2(self, address):
+        del self.memory[address.value]
+
+    def cuMemcpyHtoD_v2(self, address, source, size):
+        ctypes.memmove(address.value, source, size.value)
+
+    def cuEventCreate(self, event, flags):
+        self.events += 1
+        event._obj.value = self.events
+        return flags not in (0, 2)
+
+    def cuEventRecord(self, _, stream):
+        self.recorded = (stream and stream.value) or 0
+
+    def cuStreamWaitEvent(self, stream, _, flags):
+        self.order.append(f"{stream.value or 0}<{self.recorded}")
+        return flags
+
+    def cuStreamSynchronize(self, stream):
+        self.order.append(f"{stream.value or 0}!")
+
+    def cuEventSynchronize(self, event):
+        return not event.value
+
+    def cuEventDestroy_v2(self, _):
+        self.events -= 1
+
+
+def column_major_products(_, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, *of_c):
+    *layout_of_c, count = of_c
+
+    def columns(address, number, length, ld, stride):
+        numbers = (ctypes.c_float * ((count - 1) * stride + (number - 1) * ld + length)).from_address(address)
+        strides = [4 * step for step in (stride, ld, 1)]
+        return np.lib.stride_tricks.as_strided(np.frombuffer(numbers, np.float32), (count, number, length), strides)
+
+    of_a = columns(a, m, k, lda, stride_a).swapaxes(1, 2) if transa else columns(a, k, m, lda, stride_a)
+    of_b = columns(b, k, n, ldb, stride_b).swapaxes(1, 2) if transb else columns(b, n, k, ldb, stride_b)
+    columns(c, n, m, *layout_of_c)[...] = alpha.contents.value * (of_b @ of_a) + beta.contents.value
+    return 0
+
+
 @pytest.fixture
-def cuda(tmp_path_factory, monkeypatch):
+def cuda(monkeypatch):
     """A driver and a cuBLAS whose memory is the host's."""
-    path = tmp_path_factory.mktemp("cuda") / "libcuda.so.1"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    source = FOLDER / "fake_cuda.c"
-    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", path, source], check=True)
-    library = ctypes.CDLL(str(path))
+    fake, load = FakeCuda(), ctypes.CDLL
     sgemm.driver.loaded.cache_clear()
-    load = ctypes.CDLL
     ours = ("libcuda.so.1", "/cuda/libcublas.so.12")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: library if name in ours else load(name, *args))
-    yield library
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, *args, **options: fake if name in ours else load(name, *args))
+    yield fake
     sgemm.driver.loaded.cache_clear()
-    assert library.fake_cuda_left_over() == 0
+    assert not fake.memory
+    assert (fake.events, fake.current) == (0, [])

@@ -122,12 +122,11 @@ def test_streams(fake):
 
 def test_the_product_waits_for_all_streams_and_they_for_it(fake, cuda):
     a, b, out = (GpuArray(numbers(2, 2), stream=stream) for stream in (5, 6, 7))
-    order = (ctypes.c_char * 256).in_dll(cuda, "fake_cuda_order")
 
     def order_of_product(**options):
-        order.value = b""
+        cuda.order.clear()
         sgemm.matmul(a, b, out=out, **options)
-        return order.value.decode().split()
+        return cuda.order
 
     assert order_of_product() == ["5<6", "5<7", "6<5", "7<5"]
     assert order_of_product(stream=7) == ["7<5", "7<6"], "who names a stream waits himself"
@@ -143,8 +142,7 @@ def test_dlpack_is_told_the_stream_and_taken_where_the_interface_has_none(fake, 
     sgemm.matmul(a, b, out=out, stream=9)
     sgemm.matmul(a, b, out=out)
     assert (a.consumers, b.consumers) == ([9, 1], [9, 1])
-    order = (ctypes.c_char * 256).in_dll(cuda, "fake_cuda_order")
-    assert order.value == b"9! 0! ", "the memory may be another's when the call returns"
+    assert cuda.order == ["9!", "0!"], "the memory may be another's when the call returns"
 
     class Both(DlpackArray):
         """As JAX has them, whose interface names no stream."""
@@ -290,9 +288,8 @@ def test_who_does_not_say_his_device_is_where_his_memory_is(fake, cuda):
         sgemm.matmul(*(types.SimpleNamespace(__cuda_array_interface__=x.__cuda_array_interface__) for x in arrays[:2]),
                      out=arrays[2])  # fmt: skip
 
-    device = ctypes.c_int.in_dll(cuda, "fake_cuda_device")
     arrays = [GpuArray(numbers(2, 2), device=1) for _ in range(3)]
-    fake.device = device.value = 1
+    fake.device = cuda.device = 1
     product()
     np.testing.assert_array_equal(arrays[2].numbers, arrays[0].numbers @ arrays[1].numbers)
     arrays[0].changes = {"data": (0, False), "shape": (2, 0), "strides": None}
@@ -300,7 +297,7 @@ def test_who_does_not_say_his_device_is_where_his_memory_is(fake, cuda):
     product()
     np.testing.assert_array_equal(arrays[2].numbers, 0)
     arrays[0].changes = {}
-    device.value = -1
+    cuda.device = -1
     with pytest.raises(TypeError, match="a is not in the memory of a GPU: cuPointerGetAttribute failed: of the fake"):
         product()
 

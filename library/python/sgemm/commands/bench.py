@@ -4,6 +4,7 @@ import argparse
 import os
 import statistics
 from collections.abc import Callable
+from functools import partial
 
 from .. import library
 from ..driver import Driver, DriverError
@@ -43,8 +44,7 @@ def measure_all(driver: Driver) -> None:
         a_bytes, b_bytes, c_bytes = (4 * product.batch * count for count in product.elements)
         try:
             with driver.memory(a_bytes, random) as a, driver.memory(b_bytes, random) as b, driver.memory(c_bytes) as c:
-                works = works_of(handle, cublas, product, ways[1:], (a, b, c))
-                seconds = measure(driver, works)
+                seconds = measure(driver, works_of(handle, cublas, product, ways, (a, b, c)))
         except DriverError as error:
             print(f"{product.name:20}{product.size:24}  {error}")
             continue
@@ -64,32 +64,25 @@ def works_of(
 ) -> dict[str, Callable[[int], None]]:
     """For cuBLAS and each of the library's ways, what enqueues so many products."""
 
-    def by_cublas(count: int) -> None:
+    def work(way: str, count: int) -> None:
+        if way != CUBLAS:
+            library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[way]))
         for _ in range(count):
-            cublas.enqueue(product, *matrices)
+            cublas.enqueue(product, *matrices) if way == CUBLAS else enqueue(handle, product, *matrices)
 
-    def by_libsgemm(accuracy: str) -> Callable[[int], None]:
-        def work(count: int) -> None:
-            library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[accuracy]))
-            for _ in range(count):
-                enqueue(handle, product, *matrices)
-
-        return work
-
-    return {CUBLAS: by_cublas} | {accuracy: by_libsgemm(accuracy) for accuracy in ways}
+    return {way: partial(work, way) for way in ways}
 
 
 def measure(driver: Driver, works: dict[str, Callable[[int], None]]) -> dict[str, float]:
     """Seconds of one product: the median of some turns."""
     counts = {}
     for way, work in works.items():
-        driver.seconds(lambda work=work: work(2))  # loads code and finds memory
-        counts[way] = max(1, min(1000, int(SECONDS_OF_A_TURN / driver.seconds(lambda work=work: work(1)))))
+        driver.seconds(partial(work, 2))  # loads code and finds memory
+        counts[way] = max(1, min(1000, int(SECONDS_OF_A_TURN / driver.seconds(partial(work, 1)))))
     samples: dict[str, list[float]] = {way: [] for way in works}
     for _ in range(TURNS):
         for way, work in works.items():
-            count = counts[way]
-            samples[way].append(driver.seconds(lambda work=work, count=count: work(count)) / count)
+            samples[way].append(driver.seconds(partial(work, counts[way])) / counts[way])
     return {way: statistics.median(taken) for way, taken in samples.items()}
 
 

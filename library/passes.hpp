@@ -1,13 +1,17 @@
 #pragma once
 
+// What is done to C and D in kernels of their own, before and behind the product.
+
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 namespace sgemm {
 
-// An epilogue in kernels of its own, before and behind the product, where the kernel that multiplies has none.
+// An epilogue, where the kernel that multiplies has none.
 
 /// Bytes that these kernels move for each element of D.
 double epilogue_pass_bytes(const GemmEpilogue& epilogue);
@@ -28,5 +32,18 @@ const float* start_from_bias_if_beta_is_0(const GemmProblem& p, const GemmEpilog
 /// the number at `started_if_0`, on the GPU, is 0; null: it was not.
 void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream,
               const float* started_if_0 = nullptr);
+
+// cuBLAS multiplies by an alpha on the GPU even if that is 0, and then Inf and NaN in A and B make C NaN. So beta * C
+// is saved before its call and restored behind it, if alpha is 0 by then. Otherwise both kernels copy nothing. The
+// functions are for batches with scalars on the GPU. They throw CudaError.
+
+/// Bytes for a batch, at most 2^62, which no memory has.
+std::size_t scaled_c_bytes(const GemmBatch& batch);
+
+/// Enqueues the copy of beta * C to `memory`. C is not read if beta is 0.
+void save_scaled_c(const GemmBatch& batch, void* memory, cudaStream_t stream);
+
+/// Enqueues the copy of `memory` to C.
+void restore_scaled_c(const GemmBatch& batch, const void* memory, cudaStream_t stream);
 
 }  // namespace sgemm
