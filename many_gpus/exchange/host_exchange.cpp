@@ -1,4 +1,4 @@
-#include "exchange/host_exchange.hpp"
+#include "exchange/exchanges.hpp"
 
 #include <algorithm>
 #include <cstddef>

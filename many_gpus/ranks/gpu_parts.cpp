@@ -3,8 +3,6 @@
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "device/device.hpp"
-#include "exchange/peer_exchange.hpp"
-#include "ranks/gpu_rank_device.hpp"
 #include "ranks/team.hpp"
 
 #include <memory>

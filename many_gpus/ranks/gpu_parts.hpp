@@ -2,7 +2,7 @@
 
 // Ranks on GPUs of this machine. In builds with the CUDA toolkit alone.
 
-#include "exchange/nccl_exchange.hpp"
+#include "exchange/exchanges.hpp"
 #include "ranks/thread_team.hpp"
 
 #include <functional>

@@ -1,4 +1,4 @@
-#include "ranks/gpu_rank_device.hpp"
+#include "ranks/rank_device.hpp"
 
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"

@@ -42,7 +42,7 @@ enum class RankOrder {
 
 struct RankMessage {
   RankOrder order = RankOrder::tear_down;
-  RankJob job;                                   ///< with set_up
+  RankJob job = {};                              ///< with set_up
   std::optional<double> seconds = std::nullopt;  ///< that the order may take; nothing for as long as it likes
 };
 

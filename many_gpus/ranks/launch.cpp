@@ -2,7 +2,6 @@
 
 #include "base/usage_error.hpp"
 #include "cli/exit_status.hpp"
-#include "ranks/mpi_world.hpp"
 
 #include <unistd.h>
 

@@ -4,6 +4,7 @@
 
 #include "base/kernel.hpp"
 #include "common/target.hpp"
+#include "exchange/patience.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -38,7 +39,8 @@ class RankDevice {
   virtual Target target() const = 0;
 };
 
-/// For ranks on the executor, which runs one kernel at a time, whichever rank it is for.
-std::unique_ptr<RankDevice> make_host_rank_device();
+/// CUDA device number `index`, for which a rank waits with `patience`, which outlives it. In builds with the CUDA
+/// toolkit alone. Throws CudaError.
+std::unique_ptr<RankDevice> make_gpu_rank_device(int index, const Patience& patience);
 
 }  // namespace sgemm

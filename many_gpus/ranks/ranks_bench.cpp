@@ -3,7 +3,7 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "judge/limits.hpp"
-#include "ranks/mpi_world.hpp"
+#include "ranks/launch.hpp"
 #include "ranks/thread_team.hpp"
 #include "record/record.hpp"
 

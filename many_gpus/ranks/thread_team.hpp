@@ -3,18 +3,14 @@
 // Ranks that are threads of this process.
 
 #include "base/interrupt.hpp"
-#include "exchange/host_exchange.hpp"
-#include "exchange/patience.hpp"
 #include "ranks/job.hpp"
 #include "ranks/rank.hpp"
-#include "ranks/rank_device.hpp"
 #include "ranks/team.hpp"
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,14 +19,6 @@
 #include <vector>
 
 namespace sgemm {
-
-/// The functions are called once for each rank. The patience outlives what they make.
-struct RankParts {
-  std::string_view exchange_name;  ///< Team::exchange()
-  std::function<std::unique_ptr<RankDevice>(int rank, const Patience&)> device;
-  std::function<std::unique_ptr<Exchange>(int rank, const Patience&, PanelsOf panels_of_rank)> exchange;
-  std::vector<std::string> gpu_addresses;  ///< Team::gpu_addresses()
-};
 
 /// Ranks on the executor.
 RankParts host_parts();
@@ -54,9 +42,6 @@ class ThreadTeam final : public Team {
 
  private:
   struct Member {
-    Patience patience;
-    std::unique_ptr<RankDevice> device;
-    std::unique_ptr<Exchange> exchange;
     std::unique_ptr<Rank> rank;
     RankReply reply;
     std::uint64_t obeyed = 0;  ///< orders that it has replied to

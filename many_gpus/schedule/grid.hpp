@@ -17,6 +17,7 @@ struct Range {
 
   std::int64_t size() const { return end - begin; }
   bool empty() const { return end <= begin; }
+  bool operator==(const Range&) const = default;
 };
 
 inline Range intersection(Range x, Range y) {

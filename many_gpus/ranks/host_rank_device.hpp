@@ -1,14 +1,19 @@
+#pragma once
+
 #include "ranks/rank_device.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace sgemm {
-namespace {
 
-class HostRankDevice final : public RankDevice {
+/// For ranks on the executor, which runs one kernel at a time, whichever rank it is for.
+class HostRankDevice : public RankDevice {
  public:
   void bind() override {}
   std::shared_ptr<float> allocate(std::int64_t floats) override {
@@ -47,9 +52,5 @@ class HostRankDevice final : public RankDevice {
     return mutex;
   }
 };
-
-}  // namespace
-
-std::unique_ptr<RankDevice> make_host_rank_device() { return std::make_unique<HostRankDevice>(); }
 
 }  // namespace sgemm
