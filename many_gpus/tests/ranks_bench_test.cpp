@@ -25,39 +25,6 @@
 namespace sgemm::test {
 namespace {
 
-Options parse(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv{"./runner"};
-  for (const std::string& argument : arguments) {
-    argv.push_back(argument.c_str());
-  }
-  return parse_options(static_cast<int>(argv.size()), argv.data(), "").options;
-}
-
-TEST(RankOptionsTest, TheGridSaysHowManyGpus) {
-  EXPECT_FALSE(parse({}).ranks.gpus.has_value());
-  EXPECT_EQ(parse({"--gpus", "3"}).ranks.gpus, 3);
-  const RankOptions ranks = parse({"--grid", "2x3"}).ranks;
-  EXPECT_EQ(ranks.gpus, 6);
-  EXPECT_EQ(ranks.grid, (Grid{2, 3}));
-  EXPECT_EQ(parse({"--grid", "2x3", "--gpus", "6"}).ranks.gpus, 6);
-}
-
-TEST(RankOptionsTest, RefusesGridsThatAreNone) {
-  EXPECT_EQ(usage_message([] { parse({"--grid", "2x3", "--gpus", "4"}); }), "--grid 2x3 takes 6 GPUs, --gpus says 4");
-  for (const char* const grid : {"2", "2x", "x2", "2x3x1", "0x2", "-1x2", "2X2", "9x9", "two"}) {
-    EXPECT_NE(usage_message([&] { parse({"--grid", grid}); }), "") << grid;
-  }
-  for (const char* const gpus : {"0", "-1", "65", "1.5", "all"}) {
-    EXPECT_NE(usage_message([&] { parse({"--gpus", gpus}); }), "") << gpus;
-  }
-  EXPECT_EQ(usage_message([] { parse({"--gpus", "2", "--count"}); }), "--gpus has no effect with --count");
-  EXPECT_EQ(usage_message([] { parse({"--exchange", "mpi"}); }), "--exchange: 'mpi' is not one of peer, nccl");
-  EXPECT_EQ(usage_message([] {
-              parse({"--exchange", "nccl", "--device", "cpu"});
-            }),
-            "--exchange is about GPUs: not with --device cpu");
-}
-
 /// Sets a variable of the environment for as long as it lives.
 class Variable {
  public:
