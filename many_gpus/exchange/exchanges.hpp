@@ -1,6 +1,6 @@
 #pragma once
 
-// The exchanges, but for that of MPI.
+// The exchanges among GPUs, in builds with the CUDA toolkit alone, and what all have in common.
 
 #include "exchange/patience.hpp"
 #include "schedule/product.hpp"
@@ -13,12 +13,6 @@ namespace sgemm {
 
 /// Where a rank has its panels.
 using PanelsOf = std::function<PanelMemory(int rank)>;
-
-/// Among ranks on the host: threads of one process, which read each other's memory. Copies a piece from its owner when
-/// it is awaited. The owner need not take part: it leaves its own blocks alone while a product is computed.
-std::unique_ptr<Exchange> make_host_exchange(PanelsOf panels_of_rank);
-
-// Among GPUs, in builds with the CUDA toolkit alone.
 
 /// Among GPUs of one process by their copy engines, which take no multiprocessor from a kernel. For a rank on CUDA
 /// device number `device`; `device_of` has that of every rank. The receiver copies: the owner leaves its own blocks

@@ -1,9 +1,8 @@
-#include "ranks/gpu_parts.hpp"
+#include "ranks/thread_team.hpp"
 
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "device/device.hpp"
-#include "ranks/team.hpp"
 
 #include <memory>
 #include <string>

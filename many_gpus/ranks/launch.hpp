@@ -27,30 +27,21 @@ struct Launch {
 /// Nothing for a process that was started by itself, or as the only one.
 std::optional<Launch> find_launch();
 
-/// All processes of a launch. Process 0 leads: it alone has a command line to follow, prints, and writes results. It is
-/// a rank as well.
+/// All processes of a launch, as process 0 sees them. It leads: it alone has a command line to follow, prints, and
+/// writes results. It is a rank as well.
 class MpiWorld {
  public:
-  /// Initialises MPI; all processes call this first. Where they do not fit together, or where this build has no MPI,
-  /// process 0 throws UsageError and the others get null: there is nothing to do but to end.
-  static std::unique_ptr<MpiWorld> join(const Launch& launch);
   virtual ~MpiWorld() = default;
 
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  /// Process 0: ranks on the executor, or each on a GPU of its machine; processes of one machine have different GPUs.
-  /// Throws CaseStopped: not supported where a rank lacks what it needs, or GPUs are not of one model, and failed where
-  /// a rank takes more than `seconds`. There is one team at a time, and the world outlives it.
+  /// Ranks on the executor, or each on a GPU of its machine; processes of one machine have different GPUs. Throws
+  /// CaseStopped: not supported where a rank lacks what it needs, or GPUs are not of one model, and failed where a rank
+  /// takes more than `seconds`. There is one team at a time, and the world outlives it.
   virtual std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) = 0;
-  /// All processes but 0: obeys until leave() on process 0, and returns the status given there.
-  virtual int follow() = 0;
-  /// Process 0: lets all processes end with `status`. Where a rank takes no orders any more, this ends all processes at
-  /// once, this one as well.
-  virtual void leave(int status) = 0;
 };
 
 /// What one of the processes of a launch does: process 0 does the work of the leader and gives all its status, the
-/// others obey.
+/// others obey until then. Initialises MPI; all processes call this first. Where they do not fit together, or where
+/// this build has no MPI, process 0 throws UsageError, and there is nothing to do for the others but to end.
 int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead);
 
 /// Throws UsageError where the command line asks for other than products on several GPUs with the processes of `launch`

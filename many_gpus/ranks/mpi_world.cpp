@@ -2,11 +2,11 @@
 
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
+#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "exchange/exchanges.hpp"
 #include "exchange/mpi_exchange.hpp"
-#include "ranks/gpu_parts.hpp"
 #include "ranks/rank.hpp"
 #include "ranks/thread_team.hpp"
 #include "simt/executor.hpp"
@@ -101,8 +101,8 @@ class World final : public MpiWorld {
   World(MPI_Comm orders, MPI_Comm pieces, std::vector<Process> processes, int rank)
       : orders_(orders), pieces_(pieces), processes_(std::move(processes)), rank_(rank) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(processes_.size()); }
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(processes_.size()); }
   const Process& process(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   bool on_machine_of(int x, int y) const { return process(x).host == process(y).host; }
   bool one_machine() const {
@@ -111,8 +111,11 @@ class World final : public MpiWorld {
   }
 
   std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) override;
-  int follow() override;
-  void leave(int status) override;
+  /// All processes but 0: obeys until leave() on process 0, and returns the status given there.
+  int follow();
+  /// Process 0: lets all processes end with `status`. Where a rank takes no orders any more, this ends all processes at
+  /// once, this one as well.
+  void leave(int status);
 
   /// Does as ordered with this process's rank. One that is made waits for others as long as `look` does not throw.
   Answer obey(const Order& order, std::function<void()> look);
@@ -391,10 +394,9 @@ std::string misfit(const Launch& launch, const std::vector<Process>& processes) 
   return "";
 }
 
-}  // namespace
-
-std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
-  const auto refuse = [&](const std::string& reason) -> std::unique_ptr<MpiWorld> {
+/// Nothing for a process but 0 where there is nothing to do but to end.
+std::unique_ptr<World> join(const Launch& launch) {
+  const auto refuse = [&](const std::string& reason) -> std::unique_ptr<World> {
     if (launch.rank > 0) {
       return nullptr;
     }
@@ -428,6 +430,27 @@ std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
   MPI_Comm_dup(MPI_COMM_WORLD, &orders);
   MPI_Comm_dup(MPI_COMM_WORLD, &pieces);
   return std::make_unique<World>(orders, pieces, std::move(processes), rank);
+}
+
+}  // namespace
+
+int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead) {
+  const std::unique_ptr<World> world = join(launch);
+  if (!world) {
+    return BAD_USAGE;
+  }
+  if (world->rank() > 0) {
+    return world->follow();
+  }
+  const int status = [&] {
+    try {
+      return lead(*world);
+    } catch (...) {
+      return status_of_error();
+    }
+  }();
+  world->leave(status);
+  return status;
 }
 
 }  // namespace sgemm

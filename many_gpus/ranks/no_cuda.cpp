@@ -1,7 +1,7 @@
 // The answers of a build without the CUDA toolkit: there are no GPUs.
 
-#include "ranks/gpu_parts.hpp"
 #include "ranks/team.hpp"
+#include "ranks/thread_team.hpp"
 
 #include <stdexcept>
 

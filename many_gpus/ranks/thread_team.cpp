@@ -1,7 +1,7 @@
 #include "ranks/thread_team.hpp"
 
 #include "cli/options.hpp"
-#include "exchange/exchanges.hpp"
+#include "exchange/host_exchange.hpp"
 #include "ranks/host_rank_device.hpp"
 
 #include <algorithm>
@@ -12,7 +12,9 @@ namespace sgemm {
 RankParts host_parts() {
   return {"host copies",
           [](int, const Patience&) { return std::make_unique<HostRankDevice>(); },
-          [](int, const Patience&, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); },
+          [](int, const Patience&, PanelsOf panels_of_rank) {
+            return std::make_unique<HostExchange>(std::move(panels_of_rank));
+          },
           {}};
 }
 

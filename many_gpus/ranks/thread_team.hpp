@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +23,16 @@ namespace sgemm {
 
 /// Ranks on the executor.
 RankParts host_parts();
+
+// Ranks on GPUs of this machine, in builds with the CUDA toolkit alone.
+
+/// Ranks of one process. Rank r has GPU r % `gpus`: ranks may share one, which shows that they are right and not how
+/// fast they are. Pieces are copied by the copy engines of the GPU that receives them. Throws CudaError.
+RankParts peer_parts(int gpus);
+
+/// Ranks of one process or of several, each on the GPU that `device_of` says; no two share one. NCCL carries the pieces
+/// of the team that `id` is for, of so many ranks. Throws CudaError.
+RankParts nccl_parts(const NcclId& id, int ranks, const std::function<int(int rank)>& device_of);
 
 class ThreadTeam final : public Team {
  public:

@@ -3,7 +3,7 @@
 
 #include "base/outcome.hpp"
 #include "cli/options.hpp"
-#include "exchange/exchanges.hpp"
+#include "exchange/host_exchange.hpp"
 #include "exchange/patience.hpp"
 #include "problem/operands.hpp"
 #include "ranks/host_rank_device.hpp"
@@ -412,20 +412,18 @@ TEST(ReproducibleRanksTest, EveryGridHasTheBitsOfTheDefinition) {
 }
 
 /// Never brings the last piece, while `forgetful`.
-class ForgetfulExchange final : public Exchange {
+class ForgetfulExchange final : public HostExchange {
  public:
   ForgetfulExchange(PanelsOf panels_of_rank, const bool& forgetful)
-      : exchange_(make_host_exchange(std::move(panels_of_rank))), forgetful_(forgetful) {}
+      : HostExchange(std::move(panels_of_rank)), forgetful_(forgetful) {}
 
   void start(const PanelMemory& panels, const Transfers& transfers) override {
     most_ = forgetful_ && !transfers.incoming.empty() ? transfers.incoming.size() - 1 : transfers.incoming.size();
-    exchange_->start(panels, transfers);
+    HostExchange::start(panels, transfers);
   }
-  void await(std::size_t count, cudaStream_t stream) override { exchange_->await(std::min(count, most_), stream); }
-  void finish() override { exchange_->finish(); }
+  void await(std::size_t count, cudaStream_t stream) override { HostExchange::await(std::min(count, most_), stream); }
 
  private:
-  std::unique_ptr<Exchange> exchange_;
   const bool& forgetful_;
   std::size_t most_ = 0;
 };

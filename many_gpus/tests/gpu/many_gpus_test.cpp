@@ -3,7 +3,7 @@
 #include "base/outcome.hpp"
 #include "common/cuda_check.hpp"
 #include "exchange/exchanges.hpp"
-#include "ranks/gpu_parts.hpp"
+#include "ranks/thread_team.hpp"
 #include "schedule/grid.hpp"
 #include "teams.hpp"
 

@@ -1,3 +1,5 @@
+#pragma once
+
 #include "exchange/exchanges.hpp"
 
 #include <algorithm>
@@ -6,9 +8,10 @@
 #include <vector>
 
 namespace sgemm {
-namespace {
 
-class HostExchange final : public Exchange {
+/// Among ranks on the host: threads of one process, which read each other's memory. Copies a piece from its owner when
+/// it is awaited. The owner need not take part: it leaves its own blocks alone while a product is computed.
+class HostExchange : public Exchange {
  public:
   explicit HostExchange(PanelsOf panels_of_rank) : panels_of_rank_(std::move(panels_of_rank)) {}
 
@@ -34,11 +37,5 @@ class HostExchange final : public Exchange {
   std::vector<Transfer> incoming_;
   std::size_t here_ = 0;
 };
-
-}  // namespace
-
-std::unique_ptr<Exchange> make_host_exchange(PanelsOf panels_of_rank) {
-  return std::make_unique<HostExchange>(std::move(panels_of_rank));
-}
 
 }  // namespace sgemm
