@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -38,15 +37,6 @@ using Clock = std::chrono::steady_clock;
 enum Tag { ORDER, ANSWER };
 
 constexpr auto POLL = std::chrono::microseconds(50);
-
-template <std::size_t SIZE>
-using Text = std::array<char, SIZE>;  // with a 0 at the end
-
-template <std::size_t SIZE>
-void set(Text<SIZE>& text, std::string_view value) {
-  text.fill('\0');
-  std::copy_n(value.begin(), std::min(value.size(), SIZE - 1), text.begin());
-}
 
 /// A process, as all others see it.
 struct Process {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
@@ -22,14 +21,6 @@ double now_us() {
 }
 
 }  // namespace
-
-void RankReply::stop(Outcome how, std::string_view why) {
-  stopped = true;
-  outcome = how;
-  const std::size_t length = std::min(why.size(), reason.size() - 1);
-  std::memcpy(reason.data(), why.data(), length);
-  reason[length] = '\0';
-}
 
 Rank::Rank(int rank, const RankParts& parts, std::function<void()> look, PanelsOf panels_of_rank)
     : rank_(rank),
@@ -47,7 +38,6 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
     switch (message.order) {
       case RankOrder::set_up:
         set_up(message.job);
-        reply.received_bytes = received_bytes();
         break;
       case RankOrder::run:
       case RankOrder::run_fresh:
@@ -132,14 +122,6 @@ void Rank::set_up(const RankJob& job) {
     b_.reset();
   }
   make_products();
-}
-
-double Rank::received_bytes() const {
-  double floats = 0.0;
-  for (const Transfer& transfer : transfers_.incoming) {
-    floats += static_cast<double>(transfer.floats);
-  }
-  return floats * sizeof(float);
 }
 
 void Rank::fill_panels() {

@@ -55,7 +55,6 @@ class Rank {
   Verdict check() const;
   /// Puts the rank's own blocks in place, and NaN where pieces of others are to come.
   void fill_panels();
-  double received_bytes() const;
   std::shared_ptr<float> make_window(MatrixName which, const Window& window);
 
   const int rank_;

@@ -131,15 +131,13 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   job.verify = protocol_.verify;
   job.alone = device_ && protocol_.mode == Mode::measure;
   const Job ended(team(), settings_.seconds);
-  const std::vector<RankReply> ready = order(RankOrder::set_up, job);
+  order(RankOrder::set_up, job);
 
   Spread spread;
   spread.gpus = team().size();
   spread.grid = job.grid;
   spread.exchange = team().exchange();
-  for (const RankReply& reply : ready) {
-    spread.received_bytes = std::max(spread.received_bytes, reply.received_bytes);
-  }
+  spread.received_bytes = sizeof(float) * most_floats_received(job.shape, job.grid);
   record.detail = fmt::format("{} {} as {}x{}, {}", spread.gpus, device_ ? spread.gpus == 1 ? "GPU" : "GPUs" : "ranks",
                               job.grid.rows, job.grid.columns, local.id() + " on each");
   record.spread = to_json(spread);

@@ -258,10 +258,7 @@ TEST_P(LocalKernelTest, ComputesTheProductOnEveryGrid) {
           Shape{20, 30, 0, 1.0F, 0.0F}, Shape{20, 30, 0, 1.0F, 0.5F}}) {
       SCOPED_TRACE(
           fmt::format("{}x{}x{} beta {} on {}x{}", shape.m, shape.n, shape.k, shape.beta, grid.rows, grid.columns));
-      const std::vector<RankReply> ready = done(team.all({RankOrder::set_up, job_in_pieces(shape, grid, GetParam())}));
-      for (int rank = 0; rank < grid.size(); ++rank) {
-        EXPECT_EQ(ready[static_cast<std::size_t>(rank)].received_bytes, 4.0 * floats_received(shape, grid, rank));
-      }
+      done(team.all({RankOrder::set_up, job_in_pieces(shape, grid, GetParam())}));
       for (const RankOrder order : {RankOrder::run, RankOrder::run_fresh}) {
         for (const RankReply& reply : done(team.all({order}))) {
           EXPECT_LE(reply.begin_us, reply.end_us);
