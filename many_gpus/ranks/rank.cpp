@@ -107,8 +107,7 @@ void Rank::set_up(const RankJob& job) {
     c0_ = make_window(MatrixName::c, {rows.begin, columns.begin, rows.size(), columns.size()});
   }
   if (job.verify && !rows.empty() && !columns.empty()) {
-    const Shape block{rows.size(), columns.size(), shape.k, shape.alpha, shape.beta};
-    reference_ = Reference::compute(packed(block, a_.get(), b_.get(), c0_.get()), device_->platform(), job.seed, {},
+    reference_ = Reference::compute(packed(block(), a_.get(), b_.get(), c0_.get()), device_->platform(), job.seed, {},
                                     roundings_of(job.data));
   }
   c_ = device_->allocate(rows.size() * columns.size());
@@ -159,16 +158,14 @@ void Rank::make_products() {
     products_.push_back({problems[i], device_->prepare(build, problems[i]), schedule.steps[i].pieces});
   }
   if (job_.alone) {
-    const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
-    const Problem whole = packed(block, a_.get(), b_.get(), c_.get());
+    const Problem whole = packed(block(), a_.get(), b_.get(), c_.get());
     alone_.push_back({whole, device_->prepare(build, whole), 0});
   }
 }
 
 LocalProduct Rank::whole_product(const Build& build, std::size_t pieces) {
   whole_a_ = device_->allocate(extents_.rows * job_.shape.k);
-  const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
-  const Problem whole = packed(block, whole_a_.get(), panels_.b, c_.get());
+  const Problem whole = packed(block(), whole_a_.get(), panels_.b, c_.get());
   Prepared prepared = device_->prepare(build, whole);
   prepared.configuration.launch = [this, launch = std::move(prepared.configuration.launch)](
                                       const Problem& p, void* workspace, cudaStream_t stream) {

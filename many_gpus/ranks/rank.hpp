@@ -56,6 +56,8 @@ class Rank {
   /// Puts the rank's own blocks in place, and NaN where pieces of others are to come.
   void fill_panels();
   std::shared_ptr<float> make_window(MatrixName which, const Window& window);
+  /// Of the rank's part of the product.
+  Shape block() const { return {extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta}; }
 
   const int rank_;
   Patience patience_;

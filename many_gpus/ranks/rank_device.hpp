@@ -4,7 +4,6 @@
 
 #include "base/kernel.hpp"
 #include "common/target.hpp"
-#include "exchange/patience.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -38,9 +37,5 @@ class RankDevice {
   virtual Platform platform() const = 0;
   virtual Target target() const = 0;
 };
-
-/// CUDA device number `index`, for which a rank waits with `patience`, which outlives it. In builds with the CUDA
-/// toolkit alone. Throws CudaError.
-std::unique_ptr<RankDevice> make_gpu_rank_device(int index, const Patience& patience);
 
 }  // namespace sgemm

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,13 +98,14 @@ void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
     throw CaseStopped(Outcome::skipped, "a case before this one ended with ranks that take no orders any more");
   }
   const Kernel& local = local_kernel(kernel);
-  if (protocol_.mode == Mode::count || protocol_.check) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
-                                                          protocol_.check ? "--check" : "--count", local.id()));
-  }
-  if (protocol_.mode == Mode::sustain || protocol_.energy) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("{} measures one GPU: take {}, which each of them runs",
-                                                          protocol_.energy ? "--energy" : "--sustain", local.id()));
+  const std::string_view of_one_gpu = protocol_.check                   ? "--check looks at"
+                                      : protocol_.mode == Mode::count   ? "--count looks at"
+                                      : protocol_.energy                ? "--energy measures"
+                                      : protocol_.mode == Mode::sustain ? "--sustain measures"
+                                                                        : "";
+  if (!of_one_gpu.empty()) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("{} one GPU: take {}, which each of them runs", of_one_gpu, local.id()));
   }
   if (protocol_.time == TimeMode::end_to_end) {
     throw CaseStopped(Outcome::not_supported, "operands are where they are needed: no copies from the host are timed");
