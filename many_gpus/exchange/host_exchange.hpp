@@ -29,8 +29,6 @@ class HostExchange : public Exchange {
     }
   }
 
-  void finish() override {}
-
  private:
   PanelsOf panels_of_rank_;
   PanelMemory panels_;

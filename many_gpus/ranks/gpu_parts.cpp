@@ -93,7 +93,6 @@ class GpuRankDevice final : public RankDevice {
   Prepared prepare(const Build& build, const Problem& problem) override { return build.prepare(problem); }
 
   cudaStream_t stream() const override { return stream_.get(); }
-  Platform platform() const override { return Platform::gpu; }
   Target target() const override { return Target::for_gpu; }
 
  private:

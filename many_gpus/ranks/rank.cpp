@@ -107,7 +107,8 @@ void Rank::set_up(const RankJob& job) {
     c0_ = make_window(MatrixName::c, {rows.begin, columns.begin, rows.size(), columns.size()});
   }
   if (job.verify && !rows.empty() && !columns.empty()) {
-    reference_ = Reference::compute(packed(block(), a_.get(), b_.get(), c0_.get()), device_->platform(), job.seed, {},
+    reference_ = Reference::compute(packed(block(), a_.get(), b_.get(), c0_.get()),
+                                    device_->target() == Target::for_gpu ? Platform::gpu : Platform::cpu, job.seed, {},
                                     roundings_of(job.data));
   }
   c_ = device_->allocate(rows.size() * columns.size());
