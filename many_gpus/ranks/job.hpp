@@ -68,7 +68,7 @@ struct RankReply {
   Text<400> reason{};                 ///< why
   double begin_us = 0.0;              ///< of a run, on the rank's own clock
   double end_us = 0.0;
-  Verdict verdict;  ///< of a check
+  Verdict verdict = {};  ///< of a check
 
   void stop(Outcome how, std::string_view why) {
     stopped = true;
