@@ -7,18 +7,10 @@ Needs CuPy and an NVIDIA GPU.
     LD_PRELOAD=build/library/libsgemm_cublas.so SGEMM_LOG=1 examples/cupy_matmul.py
 """
 
-import argparse
-from pathlib import Path
+from example_results import lacks, need, parser, write_results
 
-from example_results import lacks, need, positive, write_results
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Compares CuPy's FP32 products with FP64, and times them.")
-    parser.add_argument("--sizes", type=positive, nargs="+", default=[1024, 4096, 8192], help="of square matrices")
-    parser.add_argument("--repeats", type=positive, default=10, help="products that are timed together (10)")
-    parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
-    return parser.parse_args(arguments)
+SIZES = [1024, 4096, 8192], "of square matrices"
+parse = parser(__doc__, "times and errors", sizes=SIZES, repeats=(10, "products that are timed together")).parse_args
 
 
 def measure(cupy, size: int, repeats: int) -> dict:

@@ -1,11 +1,11 @@
-"""What the examples have in common: packages that they need, and results in JSON files that are written whole or not
-at all."""
+"""What the examples have in common: arguments, packages that they need, and results in JSON files that are written
+whole or not at all."""
 
 import importlib
 import json
 import os
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -25,9 +25,11 @@ def need(package: str, install: str) -> ModuleType:
         lacks(f"{package}: pip install {install} ({error})")
 
 
-def need_torch() -> ModuleType:
-    """PyTorch, with a GPU that it can use."""
+def need_torch(tf32: bool = False) -> ModuleType:
+    """PyTorch, with a GPU that it can use. Its products may be in TF32 where `tf32` lets them."""
     torch = need("torch", "torch")
+    if tf32:
+        torch.backends.cuda.matmul.allow_tf32 = True
     return torch if torch.cuda.is_available() else lacks("a GPU that PyTorch can use")
 
 
@@ -53,6 +55,19 @@ def write_json(path: Path, values: dict) -> None:
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     scratch.write_text(json.dumps(values, indent=1) + "\n")
     scratch.replace(path)
+
+
+def parser(text: str, out: str, *flags: tuple[str, str], **numbers: tuple[int | list[int], str]) -> ArgumentParser:
+    """Of an example with this text at its top, which writes `out` into a file. Each flag has its name and help, and
+    each whole number above 0 its default, of which there may be several, and its help."""
+    made = ArgumentParser(description=text, formatter_class=RawDescriptionHelpFormatter)
+    for name, (default, what) in numbers.items():
+        several = {"nargs": "+", "help": what} if isinstance(default, list) else {"help": f"{what} ({default})"}
+        made.add_argument(f"--{name}", type=positive, default=default, **several)
+    for flag, what in flags:
+        made.add_argument(f"--{flag}", action="store_true", help=what)
+    made.add_argument("--out", type=Path, help=f"writes {out} into this JSON file")
+    return made
 
 
 def positive(text: str) -> int:

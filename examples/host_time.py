@@ -7,23 +7,17 @@ nothing waits for it within a round.
     examples/host_time.py --sizes 256 512
 """
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 
-from example_results import need, need_torch, positive, write_results
+from example_results import need, need_torch, parser, write_results
 
 CALLS = 40  # of a round: few enough that the GPU's queue takes them all
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measures the host's time of torch.mm.")
-    parser.add_argument("--sizes", type=positive, nargs="+", default=[256, 512], help="of square matrices")
-    parser.add_argument("--rounds", type=positive, default=300, help="of each mode (300)")
-    parser.add_argument("--accuracy", default="componentwise", help="of sgemm.torch (componentwise)")
-    parser.add_argument("--out", type=Path, help="writes the times into this JSON file")
-    return parser.parse_args(arguments)
+arguments = parser(__doc__, "the times", sizes=([256, 512], "of square matrices"), rounds=(300, "of each mode"))
+arguments.add_argument("--accuracy", default="componentwise", help="of sgemm.torch (componentwise)")
+parse = arguments.parse_args
 
 
 def round_us(torch, a, b, out) -> dict[str, float]:

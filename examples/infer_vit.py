@@ -15,25 +15,26 @@ import argparse
 import copy
 import itertools
 import statistics
-from pathlib import Path
 
-from example_results import need, need_torch, positive, write_results
+from example_results import need, need_torch, parser, write_results
 
 PATCH, IMAGE, CLASSES = 16, 224, 1000
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Runs a vision transformer in FP32.")
-    parser.add_argument("--batch", type=positive, default=64, help="images at a time (64)")
-    parser.add_argument("--batches", type=positive, default=20, help="that are timed (20)")
-    parser.add_argument("--width", type=positive, default=1024, help="of the model, a multiple of 64 (1024)")
-    parser.add_argument("--layers", type=positive, default=24, help="of the model (24)")
-    parser.add_argument("--tf32", action="store_true", help="let PyTorch use TF32")
-    parser.add_argument("--pack", metavar="ACCURACY", help="let libsgemm split weights once, for componentwise, ...")
-    parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
-    options = parser.parse_args(arguments)
+    made = parser(
+        __doc__,
+        "times and errors",
+        ("tf32", "let PyTorch use TF32"),
+        batch=(64, "images at a time"),
+        batches=(20, "that are timed"),
+        width=(1024, "of the model, a multiple of 64"),
+        layers=(24, "of the model"),
+    )
+    made.add_argument("--pack", metavar="ACCURACY", help="let libsgemm split weights once, for componentwise, ...")
+    options = made.parse_args(arguments)
     if options.width % 64:
-        parser.error(f"--width {options.width} is no multiple of 64, the width of a head")
+        made.error(f"--width {options.width} is no multiple of 64, the width of a head")
     return options
 
 
@@ -62,8 +63,7 @@ def make_model(torch, options: argparse.Namespace):
 
 def main() -> None:
     options = parse()
-    torch = need_torch()
-    torch.backends.cuda.matmul.allow_tf32 = options.tf32
+    torch = need_torch(options.tf32)
     model = make_model(torch, options)
     in_fp64 = copy.deepcopy(model).double()
     if options.pack:

@@ -6,20 +6,13 @@ Needs JAX, an NVIDIA GPU, and libsgemm with its library for JAX.
     examples/jax_matmul.py --sizes 1024 4096 8192
 """
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 
-from example_results import lacks, need, positive, write_json
+from example_results import lacks, need, parser, write_json
 
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Times JAX's FP32 products.")
-    parser.add_argument("--sizes", type=positive, nargs="+", default=[1024, 4096, 8192], help="of square matrices")
-    parser.add_argument("--repeats", type=positive, default=10, help="products that are timed together (10)")
-    parser.add_argument("--out", type=Path, help="writes times and errors into this JSON file")
-    return parser.parse_args(arguments)
+SIZES = [1024, 4096, 8192], "of square matrices"
+parse = parser(__doc__, "times and errors", sizes=SIZES, repeats=(10, "products that are timed together")).parse_args
 
 
 def measure(jax, product, size: int, repeats: int) -> dict:

@@ -7,20 +7,14 @@ Needs Numba, NumPy, and an NVIDIA GPU or Numba's simulator.
     NUMBA_ENABLE_CUDASIM=1 examples/numba_matmul.py --size 33
 """
 
-import argparse
 import sys
-from pathlib import Path
 
-from example_results import need, positive, write_json
+from example_results import need, parser, write_json
 
 TPB = 16  # threads per block, on each side
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Multiplies by the tiled kernel of the Numba slides.")
-    parser.add_argument("--size", type=positive, default=1024, help="of square matrices")
-    parser.add_argument("--out", type=Path, help="writes the error into this JSON file")
-    return parser.parse_args(arguments)
+parse = parser(__doc__, "the error", size=(1024, "of square matrices")).parse_args
 
 
 def make_kernel():

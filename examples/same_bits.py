@@ -15,10 +15,9 @@ Exits with 1 if any bits that the mode reproducible promises differ.
 import argparse
 import contextlib
 import sys
-from pathlib import Path
 
 import train_gpt
-from example_results import need, need_torch, write_results
+from example_results import need, need_torch, parser, write_results
 
 MODES = ("cublas", "fp32", "componentwise", "normwise", "rowwise", "reproducible")
 TRITON_MODES = ("triton-ieee", "triton-tf32x3", "triton-tf32")
@@ -31,15 +30,13 @@ SPLITS = (8, 4, 2)  # sequences at a time
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Counts where bits depend on the batch.")
-    parser.add_argument("--modes", default=",".join(MODES), help=f"between commas; besides {', '.join(TRITON_MODES)}")
-    parser.add_argument("--speed", action="store_true", help="times as well")
-    parser.add_argument("--gpt", action="store_true", help="the step of train_gpt.py as well, but for Triton")
-    parser.add_argument("--out", type=Path, help="writes the counts into this JSON file")
-    options = parser.parse_args(arguments)
+    flags = ("speed", "times as well"), ("gpt", "the step of train_gpt.py as well, but for Triton")
+    made = parser(__doc__, "the counts", *flags)
+    made.add_argument("--modes", default=",".join(MODES), help=f"between commas; besides {', '.join(TRITON_MODES)}")
+    options = made.parse_args(arguments)
     options.modes = options.modes.split(",")
     if unknown := set(options.modes) - {*MODES, *TRITON_MODES}:
-        parser.error(f"{', '.join(sorted(unknown))}: give some of {', '.join(MODES + TRITON_MODES)}")
+        made.error(f"{', '.join(sorted(unknown))}: give some of {', '.join(MODES + TRITON_MODES)}")
     return options
 
 

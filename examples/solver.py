@@ -14,19 +14,15 @@ Needs PyTorch and an NVIDIA GPU.
     LD_PRELOAD=build/library/libsgemm_cublas.so examples/solver.py
 """
 
-import argparse
-from pathlib import Path
+from example_results import need_torch, parser, write_results
 
-from example_results import need_torch, positive, write_results
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Computes eigenvalues of a Gram matrix, and an inverse.")
-    parser.add_argument("--size", type=positive, default=4096, help="rows of the matrices (4096)")
-    parser.add_argument("--steps", type=positive, default=20, help="of Newton's iteration (20)")
-    parser.add_argument("--tf32", action="store_true", help="let PyTorch use TF32")
-    parser.add_argument("--out", type=Path, help="writes the errors into this JSON file")
-    return parser.parse_args(arguments)
+parse = parser(
+    __doc__,
+    "the errors",
+    ("tf32", "let PyTorch use TF32"),
+    size=(4096, "rows of the matrices"),
+    steps=(20, "of Newton's iteration"),
+).parse_args
 
 
 def orthogonal(torch, rows: int, columns: int):
@@ -64,9 +60,8 @@ def newton(torch, size: int, steps: int) -> dict:
 
 def main() -> None:
     options = parse()
-    torch = need_torch()
+    torch = need_torch(options.tf32)
     torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = options.tf32
     result = {"gram": gram(torch, options.size), "newton": newton(torch, options.size, options.steps)}
     print(
         f"Gram matrix: {result['gram']['negative_eigenvalues']} negative eigenvalues, relative error up to "

@@ -10,23 +10,17 @@ Prints each error, and exits with 1 if one is wrong: the norm of a product's err
 terms, |A| |B|. That is some ten times what cuBLAS has in FP32, and a twentieth of what it has in TF32.
 """
 
-import argparse
 import sys
 import time
-from pathlib import Path
 
-from example_results import need_torch, positive, write_results
+from example_results import need_torch, parser, write_results
 
 LIMIT = 2.0**-21
 SOLVE_LIMIT = 1e-4  # residuals of linalg, whose matrices have condition numbers up to some thousands
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Compares PyTorch's FP32 products with FP64.")
-    parser.add_argument("--size", type=positive, default=2048, help="rows and columns of the matrices (2048)")
-    parser.add_argument("--tf32", action="store_true", help="let PyTorch use TF32: the check has to fail then")
-    parser.add_argument("--out", type=Path, help="writes the errors into this JSON file")
-    return parser.parse_args(arguments)
+TF32 = ("tf32", "let PyTorch use TF32: the check has to fail then")
+parse = parser(__doc__, "the errors", TF32, size=(2048, "rows and columns of the matrices")).parse_args
 
 
 def cases(torch, size: int) -> dict:
@@ -124,9 +118,8 @@ def solves(torch, size: int) -> dict:
 
 def main() -> int:
     options = parse()
-    torch = need_torch()
+    torch = need_torch(options.tf32)
     torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = options.tf32
     checked = {name: check(torch, *case) for name, case in cases(torch, options.size).items()}
     solved = solves(torch, options.size)
     wrong = [name for name, errors in checked.items() if not errors["of_terms"] <= LIMIT]

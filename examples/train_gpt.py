@@ -10,31 +10,32 @@ each of 2048 words has four successors, which are equally likely. A model that h
 
 import argparse
 import itertools
-from pathlib import Path
 
-from example_results import need_torch, positive, write_results
+from example_results import need_torch, parser, write_results
 
 SUCCESSORS = 4
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Trains a GPT-style model in FP32 on synthetic text.")
-    parser.add_argument("--steps", type=positive, default=300, help="steps of the optimiser (300)")
-    parser.add_argument("--batch", type=positive, default=8, help="sequences a step (8)")
-    parser.add_argument("--length", type=positive, default=1024, help="words of a sequence (1024)")
-    parser.add_argument("--width", type=positive, default=1024, help="of the model, a multiple of 64 (1024)")
-    parser.add_argument("--layers", type=positive, default=24, help="of the model (24)")
-    parser.add_argument("--vocabulary", type=positive, default=32000, help="words that the model has (32000)")
-    parser.add_argument("--words", type=positive, default=2048, help="words that the text has (2048)")
-    parser.add_argument("--seed", type=int, default=1, help="of the model's parameters (1)")
-    parser.add_argument("--data-seed", type=int, default=1, help="of the text (1)")
-    parser.add_argument("--rate", type=float, default=3e-4, help="learning rate after the warm-up (3e-4)")
-    parser.add_argument("--out", type=Path, help="writes the losses and times into this JSON file")
-    options = parser.parse_args(arguments)
+    made = parser(
+        __doc__,
+        "the losses and times",
+        steps=(300, "steps of the optimiser"),
+        batch=(8, "sequences a step"),
+        length=(1024, "words of a sequence"),
+        width=(1024, "of the model, a multiple of 64"),
+        layers=(24, "of the model"),
+        vocabulary=(32000, "words that the model has"),
+        words=(2048, "words that the text has"),
+    )
+    made.add_argument("--seed", type=int, default=1, help="of the model's parameters (1)")
+    made.add_argument("--data-seed", type=int, default=1, help="of the text (1)")
+    made.add_argument("--rate", type=float, default=3e-4, help="learning rate after the warm-up (3e-4)")
+    options = made.parse_args(arguments)
     if options.width % 64:
-        parser.error(f"--width {options.width} is no multiple of 64, the width of a head")
+        made.error(f"--width {options.width} is no multiple of 64, the width of a head")
     if options.words > options.vocabulary:
-        parser.error(f"--words {options.words} are more than the model has: --vocabulary {options.vocabulary}")
+        made.error(f"--words {options.words} are more than the model has: --vocabulary {options.vocabulary}")
     return options
 
 

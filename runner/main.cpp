@@ -10,7 +10,6 @@
 #include "cli/selection.hpp"
 #include "digest/digest.hpp"
 #include "ranks/launch.hpp"
-#include "ranks/mpi_world.hpp"
 #include "ranks/ranks_bench.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <limits>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,7 +42,7 @@ class MpiExchange final : public Exchange {
   void await(std::size_t count, cudaStream_t) override {
     for (; here_ < count; ++here_) {
       int floats = 0;
-      const MPI_Status status = wait_for(receives_.at(here_));
+      const MPI_Status status = wait_for(receives_.at(here_), patience_);
       MPI_Get_count(&status, MPI_FLOAT, &floats);
       if (floats != incoming_[here_].floats) {
         throw std::runtime_error(fmt::format("piece {} of rank {} has {} floats instead of {}", here_,
@@ -55,23 +54,11 @@ class MpiExchange final : public Exchange {
   void finish() override {
     await(receives_.size(), nullptr);
     for (MPI_Request& send : sends_) {
-      wait_for(send);
+      wait_for(send, patience_);
     }
   }
 
  private:
-  MPI_Status wait_for(MPI_Request& request) const {
-    MPI_Status status;
-    for (int done = 0;;) {
-      MPI_Test(&request, &done, &status);
-      if (done != 0) {
-        return status;
-      }
-      patience_.check();
-      std::this_thread::yield();
-    }
-  }
-
   MPI_Comm world_;
   const Patience& patience_;
   std::vector<Transfer> incoming_;
@@ -81,6 +68,16 @@ class MpiExchange final : public Exchange {
 };
 
 }  // namespace
+
+MPI_Status wait_for(MPI_Request& request, const Patience& patience) {
+  MPI_Status status{};
+  patience.wait_until([&] {
+    int done = 0;
+    MPI_Test(&request, &done, &status);
+    return done != 0;
+  });
+  return status;
+}
 
 std::unique_ptr<Exchange> make_mpi_exchange(MPI_Comm world, const Patience& patience) {
   return std::make_unique<MpiExchange>(world, patience);

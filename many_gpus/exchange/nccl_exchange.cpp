@@ -1,19 +1,27 @@
-#include "exchange/nccl_exchange.hpp"
+#include "exchange/exchanges.hpp"
 
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"
-#include "exchange/nccl_check.hpp"
 
 #include <nccl.h>
 
 #include <cstddef>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace sgemm {
 namespace {
 
 static_assert(sizeof(ncclUniqueId) == sizeof(NcclId));
+
+/// Throws std::runtime_error with the function called, unless it succeeded or is still at work.
+void nccl_check(ncclResult_t status, const char* what) {
+  if (status != ncclSuccess && status != ncclInProgress) {
+    throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
+  }
+}
 
 /// Copies run before products that wait for a multiprocessor.
 Stream make_urgent_stream() {

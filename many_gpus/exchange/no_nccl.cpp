@@ -1,7 +1,7 @@
 // The answer of a build without NCCL.
 
 #include "base/outcome.hpp"
-#include "exchange/nccl_exchange.hpp"
+#include "exchange/exchanges.hpp"
 
 #include <stdexcept>
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,6 +52,15 @@ class Patience {
     if (seconds_ && std::chrono::duration<double>(Clock::now() - begin_).count() > *seconds_) {
       throw WaitEnded(Outcome::failed,
                       "waited for its GPU or for another rank, which was not done " + limit_text(*seconds_));
+    }
+  }
+
+  /// Waits until `done` says so. Polls: a thread that sleeps would go on late.
+  template <class Done>
+  void wait_until(const Done& done) const {
+    while (!done()) {
+      check();
+      std::this_thread::yield();
     }
   }
 

@@ -1,4 +1,4 @@
-#include "exchange/peer_exchange.hpp"
+#include "exchange/exchanges.hpp"
 
 #include "common/cuda_check.hpp"
 #include "device/cuda_handles.hpp"

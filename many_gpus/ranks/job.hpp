@@ -9,13 +9,26 @@
 #include "schedule/schedule.hpp"
 #include "verify/verify.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
 
 namespace sgemm {
+
+/// A text with a 0 at the end.
+template <std::size_t SIZE>
+using Text = std::array<char, SIZE>;
+
+/// Cuts off what has no room.
+template <std::size_t SIZE>
+void set(Text<SIZE>& text, std::string_view value) {
+  text.fill('\0');
+  std::copy_n(value.begin(), std::min(value.size(), SIZE - 1), text.begin());
+}
 
 /// A product and how it is to be computed.
 struct RankJob {
@@ -42,7 +55,7 @@ enum class RankOrder {
 
 struct RankMessage {
   RankOrder order = RankOrder::tear_down;
-  RankJob job;                                   ///< with set_up
+  RankJob job = {};                              ///< with set_up
   std::optional<double> seconds = std::nullopt;  ///< that the order may take; nothing for as long as it likes
 };
 
@@ -52,13 +65,16 @@ struct RankReply {
   Outcome outcome = Outcome::failed;  ///< where it was stopped
   bool cause_elsewhere = false;       ///< whether only another rank, or an interrupt, stopped it
   bool in_transfer = false;           ///< whether it was stopped while ranks exchanged pieces
-  std::array<char, 400> reason{};     ///< why, with a 0 at the end
+  Text<400> reason{};                 ///< why
   double begin_us = 0.0;              ///< of a run, on the rank's own clock
   double end_us = 0.0;
-  double received_bytes = 0.0;  ///< by this rank for one product
-  Verdict verdict;              ///< of a check
+  Verdict verdict = {};  ///< of a check
 
-  void stop(Outcome how, std::string_view why);
+  void stop(Outcome how, std::string_view why) {
+    stopped = true;
+    outcome = how;
+    set(reason, why);
+  }
 };
 
 static_assert(std::is_trivially_copyable_v<RankMessage> && std::is_trivially_copyable_v<RankReply>);

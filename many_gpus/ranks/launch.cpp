@@ -1,8 +1,6 @@
 #include "ranks/launch.hpp"
 
 #include "base/usage_error.hpp"
-#include "cli/exit_status.hpp"
-#include "ranks/mpi_world.hpp"
 
 #include <unistd.h>
 
@@ -51,25 +49,6 @@ std::optional<Launch> find_launch() {
     }
   }
   return std::nullopt;
-}
-
-int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead) {
-  const std::unique_ptr<MpiWorld> world = MpiWorld::join(launch);
-  if (!world) {
-    return BAD_USAGE;
-  }
-  if (world->rank() > 0) {
-    return world->follow();
-  }
-  const int status = [&] {
-    try {
-      return lead(*world);
-    } catch (...) {
-      return status_of_error();
-    }
-  }();
-  world->leave(status);
-  return status;
 }
 
 void require_ranks(const Launch& launch, const KernelTerms& terms, const std::vector<const Kernel*>& selected,

@@ -1,13 +1,12 @@
-#include "ranks/mpi_world.hpp"
-#include "cli/options.hpp"
+#include "ranks/launch.hpp"
 
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
+#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
+#include "exchange/exchanges.hpp"
 #include "exchange/mpi_exchange.hpp"
-#include "exchange/nccl_exchange.hpp"
-#include "ranks/gpu_parts.hpp"
 #include "ranks/rank.hpp"
 #include "ranks/thread_team.hpp"
 #include "simt/executor.hpp"
@@ -16,7 +15,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -40,15 +38,6 @@ enum Tag { ORDER, ANSWER };
 
 constexpr auto POLL = std::chrono::microseconds(50);
 
-template <std::size_t SIZE>
-using Text = std::array<char, SIZE>;  // with a 0 at the end
-
-template <std::size_t SIZE>
-void set(Text<SIZE>& text, std::string_view value) {
-  text.fill('\0');
-  std::copy_n(value.begin(), std::min(value.size(), SIZE - 1), text.begin());
-}
-
 /// A process, as all others see it.
 struct Process {
   Text<200> build;
@@ -61,15 +50,14 @@ enum class Command { make_rank, obey, leave };
 /// From the leader to a rank.
 struct Order {
   Command command = Command::leave;
-  RankMessage message;  ///< to be obeyed
-  bool on_gpu = false;  ///< where the rank is to be made
-  NcclId nccl_id{};     ///< of the team that a rank on a GPU belongs to
-  int status = 0;       ///< to leave with
+  RankMessage message = {};  ///< to be obeyed
+  bool on_gpu = false;       ///< where the rank is to be made
+  NcclId nccl_id{};          ///< of the team that a rank on a GPU belongs to
+  int status = 0;            ///< to leave with
 };
 
 /// A rank's answer to make_rank and to obey.
-struct Answer {
-  RankReply reply;
+struct Answer : RankReply {
   Text<128> gpu{};         ///< its model, where a rank on a GPU was made
   Text<32> gpu_address{};  ///< on the PCI bus of its machine
 };
@@ -103,8 +91,8 @@ class World final : public MpiWorld {
   World(MPI_Comm orders, MPI_Comm pieces, std::vector<Process> processes, int rank)
       : orders_(orders), pieces_(pieces), processes_(std::move(processes)), rank_(rank) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(processes_.size()); }
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(processes_.size()); }
   const Process& process(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   bool on_machine_of(int x, int y) const { return process(x).host == process(y).host; }
   bool one_machine() const {
@@ -113,19 +101,22 @@ class World final : public MpiWorld {
   }
 
   std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) override;
-  int follow() override;
-  void leave(int status) override;
+  /// All processes but 0: obeys until leave() on process 0, and returns the status given there.
+  int follow();
+  /// Process 0: lets all processes end with `status`. Where a rank takes no orders any more, this ends all processes at
+  /// once, this one as well.
+  void leave(int status);
 
-  /// Makes this process's rank. It waits for others as long as `look` does not throw.
-  Answer make_rank(const Order& order, std::function<void()> look);
-  RankReply obey(const RankMessage& message);
+  /// Does as ordered with this process's rank. One that is made waits for others as long as `look` does not throw.
+  Answer obey(const Order& order, std::function<void()> look);
 
   MPI_Comm orders() const { return orders_; }
   /// After this only leave() is called.
   void lose() { lost_ = true; }
 
  private:
-  bool all_ready(bool ready);
+  Answer make_rank(const Order& order, std::function<void()> look);
+  bool all_ready(bool ready, const Patience& patience);
 
   MPI_Comm orders_;
   MPI_Comm pieces_;
@@ -133,9 +124,6 @@ class World final : public MpiWorld {
   int rank_;
   bool lost_ = false;
 
-  Patience patience_;
-  std::unique_ptr<RankDevice> device_;
-  std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Rank> self_;
   int ready_ = 0;  // members, as MPI writes them even after the patience has ended
   int all_are_ready_ = 0;
@@ -144,9 +132,6 @@ class World final : public MpiWorld {
 Answer World::make_rank(const Order& order, std::function<void()> look) {
   Answer answer;
   self_.reset();
-  exchange_.reset();
-  device_.reset();
-  patience_ = Patience(std::move(look));
   try {
     RankParts parts;
     if (order.on_gpu) {
@@ -164,33 +149,29 @@ Answer World::make_rank(const Order& order, std::function<void()> look) {
         return make_mpi_exchange(pieces_, patience);
       };
     }
-    device_ = parts.device(rank_, patience_);
-    exchange_ = parts.exchange(rank_, patience_, {});
-    self_ = std::make_unique<Rank>(rank_, *device_, *exchange_, patience_);
+    self_ = std::make_unique<Rank>(rank_, parts, std::move(look), PanelsOf());
   } catch (const CaseStopped& stopped) {
-    answer.reply.stop(stopped.outcome(), stopped.what());
+    answer.stop(stopped.outcome(), stopped.what());
   } catch (const std::exception& error) {
-    answer.reply.stop(Outcome::failed, error.what());
+    answer.stop(Outcome::failed, error.what());
   }
   return answer;
 }
 
-RankReply World::obey(const RankMessage& message) {
-  return self_->obey(message, [this](bool ready) { return all_ready(ready); });
+Answer World::obey(const Order& order, std::function<void()> look) {
+  if (order.command == Command::make_rank) {
+    return make_rank(order, std::move(look));
+  }
+  const auto ready = [this](bool is_ready, const Patience& patience) { return all_ready(is_ready, patience); };
+  return {self_->obey(order.message, ready)};
 }
 
-bool World::all_ready(bool ready) {
+bool World::all_ready(bool ready, const Patience& patience) {
   ready_ = ready ? 1 : 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(&ready_, &all_are_ready_, 1, MPI_INT, MPI_MIN, orders_, &request);
-  for (int done = 0;;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) {
-      return all_are_ready_ != 0;  // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): MPI_Test has ended the request
-    }
-    patience_.check();
-    std::this_thread::yield();
-  }
+  wait_for(request, patience);
+  return all_are_ready_ != 0;  // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): MPI_Test has ended the request
 }
 
 int World::follow() {
@@ -206,18 +187,12 @@ int World::follow() {
         std::this_thread::sleep_for(POLL);
       }
     }
-    Answer answer;
-    switch (order.command) {
-      case Command::make_rank:
-        answer = make_rank(order, [] { end_wait_if(StopToken(interrupted)); });
-        break;
-      case Command::obey:
-        answer.reply = obey(order.message);
-        break;
-      case Command::leave:
-        leave(order.status);
-        return order.status;
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): MPI_Test has ended the request
+    if (order.command == Command::leave) {
+      leave(order.status);
+      return order.status;
     }
+    const Answer answer = obey(order, [] { end_wait_if(StopToken(interrupted)); });
     MPI_Send(&answer, sizeof answer, MPI_BYTE, 0, ANSWER, orders_);
   }
 }
@@ -229,16 +204,12 @@ void World::leave(int status) {
     MPI_Abort(MPI_COMM_WORLD, status);
   }
   if (rank_ == 0) {
-    Order order;
-    order.command = Command::leave;
-    order.status = status;
+    const Order order{.status = status};
     for (int rank = 1; rank < size(); ++rank) {
       MPI_Send(&order, sizeof order, MPI_BYTE, rank, ORDER, orders_);
     }
   }
   self_.reset();
-  exchange_.reset();
-  device_.reset();
   MPI_Finalize();
 }
 
@@ -247,18 +218,12 @@ class MpiTeam final : public Team {
  public:
   MpiTeam(World& world, bool on_gpus, std::optional<double> seconds, StopToken stop)
       : world_(world), stop_(stop), on_gpus_(on_gpus) {
-    Order order;
-    order.command = Command::make_rank;
-    order.message.seconds = seconds;
-    order.on_gpu = on_gpus;
-    if (on_gpus) {
-      order.nccl_id = make_nccl_id();
-    }
-    const std::vector<Answer> answers = ask(order);
+    const std::vector<Answer> answers =
+        ask({Command::make_rank, {.seconds = seconds}, on_gpus, on_gpus ? make_nccl_id() : NcclId{}});
     for (int rank = 0; rank < size(); ++rank) {
       const Answer& answer = answers[static_cast<std::size_t>(rank)];
-      if (answer.reply.stopped) {
-        throw CaseStopped(answer.reply.outcome, fmt::format("rank {}: {}", rank, answer.reply.reason.data()));
+      if (answer.stopped) {
+        throw CaseStopped(answer.outcome, fmt::format("rank {}: {}", rank, answer.reason.data()));
       }
       require_gpu_of_its_own(answers, rank);
       if (on_gpus && world.on_machine_of(rank, 0)) {
@@ -274,13 +239,8 @@ class MpiTeam final : public Team {
   std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
 
   std::vector<RankReply> all(const RankMessage& message) override {
-    Order order;
-    order.command = Command::obey;
-    order.message = message;
-    std::vector<RankReply> replies;
-    for (const Answer& answer : ask(order)) {
-      replies.push_back(answer.reply);
-    }
+    const std::vector<Answer> answers = ask({Command::obey, message});
+    std::vector<RankReply> replies(answers.begin(), answers.end());
     if (any_in_transfer(replies)) {
       lose();
     }
@@ -316,11 +276,7 @@ class MpiTeam final : public Team {
                 &requests[rank]);
       MPI_Send(&order, sizeof order, MPI_BYTE, static_cast<int>(rank), ORDER, world_.orders());
     }
-    if (order.command == Command::make_rank) {
-      answers_[0] = world_.make_rank(order, [this] { look(); });
-    } else {
-      answers_[0].reply = world_.obey(order.message);
-    }
+    answers_[0] = world_.obey(order, [this] { look(); });
     const std::optional<double> seconds = order.message.seconds;
     std::optional<Clock::time_point> stopped;
     while (true) {
@@ -349,7 +305,7 @@ class MpiTeam final : public Team {
       if (requests[rank] == MPI_REQUEST_NULL) {
         continue;
       }
-      RankReply& reply = answers[rank].reply = {};
+      RankReply& reply = answers[rank] = {};
       if (static_cast<int>(rank) == gone_) {
         reply.stop(Outcome::failed, "its process has ended");
       } else if (gone_ > 0 || stopped) {
@@ -428,10 +384,9 @@ std::string misfit(const Launch& launch, const std::vector<Process>& processes) 
   return "";
 }
 
-}  // namespace
-
-std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
-  const auto refuse = [&](const std::string& reason) -> std::unique_ptr<MpiWorld> {
+/// Nothing for a process but 0 where there is nothing to do but to end.
+std::unique_ptr<World> join(const Launch& launch) {
+  const auto refuse = [&](const std::string& reason) -> std::unique_ptr<World> {
     if (launch.rank > 0) {
       return nullptr;
     }
@@ -465,6 +420,27 @@ std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
   MPI_Comm_dup(MPI_COMM_WORLD, &orders);
   MPI_Comm_dup(MPI_COMM_WORLD, &pieces);
   return std::make_unique<World>(orders, pieces, std::move(processes), rank);
+}
+
+}  // namespace
+
+int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead) {
+  const std::unique_ptr<World> world = join(launch);
+  if (!world) {
+    return BAD_USAGE;
+  }
+  if (world->rank() > 0) {
+    return world->follow();
+  }
+  const int status = [&] {
+    try {
+      return lead(*world);
+    } catch (...) {
+      return status_of_error();
+    }
+  }();
+  world->leave(status);
+  return status;
 }
 
 }  // namespace sgemm

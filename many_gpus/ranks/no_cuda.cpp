@@ -1,8 +1,7 @@
 // The answers of a build without the CUDA toolkit: there are no GPUs.
 
-#include "exchange/nccl_exchange.hpp"
-#include "ranks/gpu_parts.hpp"
 #include "ranks/team.hpp"
+#include "ranks/thread_team.hpp"
 
 #include <stdexcept>
 
@@ -15,7 +14,5 @@ std::unique_ptr<Team> make_gpu_team(const RankOptions&, StopToken) {
 RankParts nccl_parts(const NcclId&, int, const std::function<int(int)>&) {
   throw std::logic_error("there are no GPUs to be ranks");
 }
-
-NcclId make_nccl_id() { throw std::logic_error("there are no GPUs for NCCL"); }
 
 }  // namespace sgemm

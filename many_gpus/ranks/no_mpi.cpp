@@ -1,15 +1,16 @@
 // The answer to mpirun and srun of a build without MPI.
 
 #include "base/usage_error.hpp"
-#include "ranks/mpi_world.hpp"
+#include "cli/exit_status.hpp"
+#include "ranks/launch.hpp"
 
 #include <fmt/format.h>
 
 namespace sgemm {
 
-std::unique_ptr<MpiWorld> MpiWorld::join(const Launch& launch) {
+int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>&) {
   if (launch.rank > 0) {
-    return nullptr;
+    return BAD_USAGE;
   }
   throw UsageError(
       fmt::format("{} started {} processes, and this build has no MPI: apt-get install libopenmpi-dev, and build again "

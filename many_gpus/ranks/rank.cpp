@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
@@ -23,16 +22,11 @@ double now_us() {
 
 }  // namespace
 
-void RankReply::stop(Outcome how, std::string_view why) {
-  stopped = true;
-  outcome = how;
-  const std::size_t length = std::min(why.size(), reason.size() - 1);
-  std::memcpy(reason.data(), why.data(), length);
-  reason[length] = '\0';
-}
-
-Rank::Rank(int rank, RankDevice& device, Exchange& exchange, Patience& patience)
-    : rank_(rank), device_(device), exchange_(exchange), patience_(patience) {}
+Rank::Rank(int rank, const RankParts& parts, std::function<void()> look, PanelsOf panels_of_rank)
+    : rank_(rank),
+      patience_(std::move(look)),
+      device_(parts.device(rank, patience_)),
+      exchange_(parts.exchange(rank, patience_, std::move(panels_of_rank))) {}
 
 RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
   RankReply reply;
@@ -40,18 +34,17 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
       message.order == RankOrder::run || message.order == RankOrder::run_fresh || message.order == RankOrder::run_alone;
   patience_.begin(message.seconds);
   try {
-    device_.bind();
+    device_->bind();
     switch (message.order) {
       case RankOrder::set_up:
         set_up(message.job);
-        reply.received_bytes = received_bytes();
         break;
       case RankOrder::run:
       case RankOrder::run_fresh:
       case RankOrder::run_alone:
         restore(message.order == RankOrder::run_fresh);
         others_wait = false;
-        if (!ready(true)) {
+        if (!ready(true, patience_)) {
           throw WaitEnded(Outcome::failed, "another rank was not ready");
         }
         reply.in_transfer = true;
@@ -80,7 +73,7 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
   }
   if (others_wait) {
     try {
-      ready(false);
+      ready(false, patience_);
     } catch (const WaitEnded&) {  // the reply has its reason
     }
   }
@@ -88,7 +81,7 @@ RankReply Rank::obey(const RankMessage& message, const RanksReady& ready) {
 }
 
 std::shared_ptr<float> Rank::make_window(MatrixName which, const Window& window) {
-  std::shared_ptr<float> memory = device_.allocate(window.rows * window.columns);
+  std::shared_ptr<float> memory = device_->allocate(window.rows * window.columns);
   // Some rows at a time: the host need not hold what a GPU does.
   constexpr std::int64_t MOST_FLOATS = std::int64_t{1} << 26U;
   const std::int64_t most_rows = std::max<std::int64_t>(1, MOST_FLOATS / std::max<std::int64_t>(window.columns, 1));
@@ -96,7 +89,7 @@ std::shared_ptr<float> Rank::make_window(MatrixName which, const Window& window)
     Window rows = window;
     rows.row += row;
     rows.rows = std::min(most_rows, window.rows - row);
-    device_.upload(memory.get() + row * window.columns, make_part(job_.shape, which, rows, job_.data, job_.seed));
+    device_->upload(memory.get() + row * window.columns, make_part(job_.shape, which, rows, job_.data, job_.seed));
   }
   return memory;
 }
@@ -114,14 +107,14 @@ void Rank::set_up(const RankJob& job) {
     c0_ = make_window(MatrixName::c, {rows.begin, columns.begin, rows.size(), columns.size()});
   }
   if (job.verify && !rows.empty() && !columns.empty()) {
-    const Shape block{rows.size(), columns.size(), shape.k, shape.alpha, shape.beta};
-    reference_ = Reference::compute(packed(block, a_.get(), b_.get(), c0_.get()), device_.platform(), job.seed, {},
+    reference_ = Reference::compute(packed(block(), a_.get(), b_.get(), c0_.get()),
+                                    device_->target() == Target::for_gpu ? Platform::gpu : Platform::cpu, job.seed, {},
                                     roundings_of(job.data));
   }
-  c_ = device_.allocate(rows.size() * columns.size());
+  c_ = device_->allocate(rows.size() * columns.size());
   transfers_ = transfers_of(shape, job.grid, rank_, job.first_rows);
-  panel_a_ = device_.allocate(rows.size() * shape.k);
-  panel_b_ = device_.allocate(shape.k * columns.size());
+  panel_a_ = device_->allocate(rows.size() * shape.k);
+  panel_b_ = device_->allocate(shape.k * columns.size());
   panels_ = {panel_a_.get(), panel_b_.get()};
   fill_panels();
   if (!job.alone) {
@@ -131,29 +124,21 @@ void Rank::set_up(const RankJob& job) {
   make_products();
 }
 
-double Rank::received_bytes() const {
-  double floats = 0.0;
-  for (const Transfer& transfer : transfers_.incoming) {
-    floats += static_cast<double>(transfer.floats);
-  }
-  return floats * sizeof(float);
-}
-
 void Rank::fill_panels() {
   const Shape& shape = job_.shape;
   const Range of_a = job_.grid.a_depth(shape, rank_);
   const Range of_b = job_.grid.b_depth(shape, rank_);
-  device_.fill_with_nan(panels_.a, extents_.rows * of_a.begin);
-  device_.fill_with_nan(panels_.a + extents_.a_at(of_a.end), extents_.rows * (shape.k - of_a.end));
-  device_.fill_with_nan(panels_.b, extents_.columns * of_b.begin);
-  device_.fill_with_nan(panels_.b + extents_.b_at(of_b.end), extents_.columns * (shape.k - of_b.end));
+  device_->fill_with_nan(panels_.a, extents_.rows * of_a.begin);
+  device_->fill_with_nan(panels_.a + extents_.a_at(of_a.end), extents_.rows * (shape.k - of_a.end));
+  device_->fill_with_nan(panels_.b, extents_.columns * of_b.begin);
+  device_->fill_with_nan(panels_.b + extents_.b_at(of_b.end), extents_.columns * (shape.k - of_b.end));
   if (a_) {
-    device_.copy(panels_.a + extents_.a_at(of_a.begin), of_a.size(), a_.get() + of_a.begin, shape.k, extents_.rows,
-                 of_a.size());
-    device_.copy(panels_.b + extents_.b_at(of_b.begin), extents_.columns, b_.get() + extents_.b_at(of_b.begin),
-                 extents_.columns, of_b.size(), extents_.columns);
+    device_->copy(panels_.a + extents_.a_at(of_a.begin), of_a.size(), a_.get() + of_a.begin, shape.k, extents_.rows,
+                  of_a.size());
+    device_->copy(panels_.b + extents_.b_at(of_b.begin), extents_.columns, b_.get() + extents_.b_at(of_b.begin),
+                  extents_.columns, of_b.size(), extents_.columns);
   }
-  device_.synchronize();
+  device_->synchronize();
 }
 
 void Rank::make_products() {
@@ -161,7 +146,7 @@ void Rank::make_products() {
     return;
   }
   const Kernel& local = kernels()[static_cast<std::size_t>(job_.local_kernel)];
-  const Build& build = local.build(device_.target());
+  const Build& build = local.build(device_->target());
   if (!build) {
     throw CaseStopped(Outcome::not_supported, fmt::format("{} was not built for this device", local.id()));
   }
@@ -171,25 +156,23 @@ void Rank::make_products() {
     products_.push_back(whole_product(build, schedule.pieces.size()));
   }
   for (std::size_t i = 0; i < problems.size() && !local.is_reproducible(); ++i) {
-    products_.push_back({problems[i], device_.prepare(build, problems[i]), schedule.steps[i].pieces});
+    products_.push_back({problems[i], device_->prepare(build, problems[i]), schedule.steps[i].pieces});
   }
   if (job_.alone) {
-    const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
-    const Problem whole = packed(block, a_.get(), b_.get(), c_.get());
-    alone_.push_back({whole, device_.prepare(build, whole), 0});
+    const Problem whole = packed(block(), a_.get(), b_.get(), c_.get());
+    alone_.push_back({whole, device_->prepare(build, whole), 0});
   }
 }
 
 LocalProduct Rank::whole_product(const Build& build, std::size_t pieces) {
-  whole_a_ = device_.allocate(extents_.rows * job_.shape.k);
-  const Shape block{extents_.rows, extents_.columns, job_.shape.k, job_.shape.alpha, job_.shape.beta};
-  const Problem whole = packed(block, whole_a_.get(), panels_.b, c_.get());
-  Prepared prepared = device_.prepare(build, whole);
+  whole_a_ = device_->allocate(extents_.rows * job_.shape.k);
+  const Problem whole = packed(block(), whole_a_.get(), panels_.b, c_.get());
+  Prepared prepared = device_->prepare(build, whole);
   prepared.configuration.launch = [this, launch = std::move(prepared.configuration.launch)](
                                       const Problem& p, void* workspace, cudaStream_t stream) {
     for (int column = 0; column < job_.grid.columns; ++column) {
       const Range k = job_.grid.a_depth(job_.shape, job_.grid.rank(job_.grid.row(rank_), column));
-      device_.copy(whole_a_.get() + k.begin, p.k, panels_.a + extents_.a_at(k.begin), k.size(), p.m, k.size());
+      device_->copy(whole_a_.get() + k.begin, p.k, panels_.a + extents_.a_at(k.begin), k.size(), p.m, k.size());
     }
     launch(p, workspace, stream);
   };
@@ -211,20 +194,20 @@ void Rank::restore(bool fresh) {
     fill_panels();
   }
   if (c0_) {
-    device_.copy(c_.get(), extents_.columns, c0_.get(), extents_.columns, extents_.rows, extents_.columns);
+    device_->copy(c_.get(), extents_.columns, c0_.get(), extents_.columns, extents_.rows, extents_.columns);
   } else {
-    device_.fill_with_nan(c_.get(), extents_.rows * extents_.columns);
+    device_->fill_with_nan(c_.get(), extents_.rows * extents_.columns);
   }
-  device_.get_ready(job_.cold_l2);
+  device_->get_ready(job_.cold_l2);
 }
 
 void Rank::run(RankOrder order, RankReply& reply) {
   const bool alone = order == RankOrder::run_alone;
   reply.begin_us = now_us();
-  multiply(alone ? alone_ : products_, panels_, alone ? Transfers{} : transfers_, exchange_, device_.stream());
-  device_.synchronize();
+  multiply(alone ? alone_ : products_, panels_, alone ? Transfers{} : transfers_, *exchange_, device_->stream());
+  device_->synchronize();
   reply.end_us = now_us();
-  exchange_.finish();
+  exchange_->finish();
 }
 
 Verdict Rank::check() const {

@@ -18,7 +18,7 @@ class RankDevice {
   virtual ~RankDevice() = default;
 
   /// Makes the device the current one of the calling thread.
-  virtual void bind() = 0;
+  virtual void bind() {}
   /// Throws CaseStopped (skipped) where there is no room.
   virtual std::shared_ptr<float> allocate(std::int64_t floats) = 0;
   virtual void upload(float* to, const std::vector<float>& from) = 0;
@@ -27,18 +27,14 @@ class RankDevice {
                     std::int64_t columns) = 0;
   virtual void fill_with_nan(float* memory, std::int64_t floats) = 0;
   /// Brings the caches to the state that a sample starts in, and waits.
-  virtual void get_ready(bool cold_l2) = 0;
+  virtual void get_ready(bool /*cold_l2*/) {}
   /// Waits for the stream, as long as the patience of the rank lasts.
-  virtual void synchronize() = 0;
+  virtual void synchronize() {}
   /// The build's own choice for the problem, with its workspace.
   virtual Prepared prepare(const Build& build, const Problem& problem) = 0;
 
   virtual cudaStream_t stream() const = 0;
-  virtual Platform platform() const = 0;
   virtual Target target() const = 0;
 };
-
-/// For ranks on the executor, which runs one kernel at a time, whichever rank it is for.
-std::unique_ptr<RankDevice> make_host_rank_device();
 
 }  // namespace sgemm

@@ -3,13 +3,14 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "judge/limits.hpp"
-#include "ranks/mpi_world.hpp"
+#include "ranks/launch.hpp"
 #include "ranks/thread_team.hpp"
 #include "record/record.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,13 +98,14 @@ void RanksBench::require(const Kernel& kernel, OperandSet& operands) {
     throw CaseStopped(Outcome::skipped, "a case before this one ended with ranks that take no orders any more");
   }
   const Kernel& local = local_kernel(kernel);
-  if (protocol_.mode == Mode::count || protocol_.check) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("{} looks at one GPU: take {}, which each of them runs",
-                                                          protocol_.check ? "--check" : "--count", local.id()));
-  }
-  if (protocol_.mode == Mode::sustain || protocol_.energy) {
-    throw CaseStopped(Outcome::not_supported, fmt::format("{} measures one GPU: take {}, which each of them runs",
-                                                          protocol_.energy ? "--energy" : "--sustain", local.id()));
+  const std::string_view of_one_gpu = protocol_.check                   ? "--check looks at"
+                                      : protocol_.mode == Mode::count   ? "--count looks at"
+                                      : protocol_.energy                ? "--energy measures"
+                                      : protocol_.mode == Mode::sustain ? "--sustain measures"
+                                                                        : "";
+  if (!of_one_gpu.empty()) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("{} one GPU: take {}, which each of them runs", of_one_gpu, local.id()));
   }
   if (protocol_.time == TimeMode::end_to_end) {
     throw CaseStopped(Outcome::not_supported, "operands are where they are needed: no copies from the host are timed");
@@ -131,15 +133,13 @@ void RanksBench::run(const Kernel& kernel, OperandSet& operands, const Observer&
   job.verify = protocol_.verify;
   job.alone = device_ && protocol_.mode == Mode::measure;
   const Job ended(team(), settings_.seconds);
-  const std::vector<RankReply> ready = order(RankOrder::set_up, job);
+  order(RankOrder::set_up, job);
 
   Spread spread;
   spread.gpus = team().size();
   spread.grid = job.grid;
   spread.exchange = team().exchange();
-  for (const RankReply& reply : ready) {
-    spread.received_bytes = std::max(spread.received_bytes, reply.received_bytes);
-  }
+  spread.received_bytes = sizeof(float) * most_floats_received(job.shape, job.grid);
   record.detail = fmt::format("{} {} as {}x{}, {}", spread.gpus, device_ ? spread.gpus == 1 ? "GPU" : "GPUs" : "ranks",
                               job.grid.rows, job.grid.columns, local.id() + " on each");
   record.spread = to_json(spread);

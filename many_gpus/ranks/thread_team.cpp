@@ -1,6 +1,8 @@
 #include "ranks/thread_team.hpp"
 
 #include "cli/options.hpp"
+#include "exchange/host_exchange.hpp"
+#include "ranks/host_rank_device.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +11,10 @@ namespace sgemm {
 
 RankParts host_parts() {
   return {"host copies",
-          [](int, const Patience&) { return make_host_rank_device(); },
-          [](int, const Patience&, PanelsOf panels_of_rank) { return make_host_exchange(std::move(panels_of_rank)); },
+          [](int, const Patience&) { return std::make_unique<HostRankDevice>(); },
+          [](int, const Patience&, PanelsOf panels_of_rank) {
+            return std::make_unique<HostExchange>(std::move(panels_of_rank));
+          },
           {}};
 }
 
@@ -18,11 +22,8 @@ ThreadTeam::ThreadTeam(int ranks, const RankParts& parts, StopToken stop)
     : exchange_(parts.exchange_name), gpu_addresses_(parts.gpu_addresses), members_(static_cast<std::size_t>(ranks)) {
   const auto panels_of_rank = [this](int rank) { return members_[static_cast<std::size_t>(rank)].rank->panels(); };
   for (int i = 0; i < ranks; ++i) {
-    Member& member = members_[static_cast<std::size_t>(i)];
-    member.patience = Patience([stop] { end_wait_if(stop); });
-    member.device = parts.device(i, member.patience);
-    member.exchange = parts.exchange(i, member.patience, panels_of_rank);
-    member.rank = std::make_unique<Rank>(i, *member.device, *member.exchange, member.patience);
+    members_[static_cast<std::size_t>(i)].rank = std::make_unique<Rank>(
+        i, parts, [stop] { end_wait_if(stop); }, panels_of_rank);
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
     threads_.emplace_back([this, i] { obey_orders(i); });
@@ -66,7 +67,8 @@ void ThreadTeam::obey_orders(std::size_t rank) {
     }
     const RankMessage message = message_;
     lock.unlock();
-    const RankReply reply = self.rank->obey(message, [&](bool ready) { return all_ready(ready, self.patience); });
+    const RankReply reply =
+        self.rank->obey(message, [this](bool ready, const Patience& patience) { return all_ready(ready, patience); });
     lock.lock();
     self.reply = reply;
     ++self.obeyed;
@@ -78,13 +80,9 @@ bool ThreadTeam::all_ready(bool ready, const Patience& patience) {
   if (!ready) {
     refused_ = true;
   }
-  // Polls: a thread that sleeps would start late.
   const std::uint64_t before = arrivals_.fetch_add(1);
   const std::uint64_t complete = (before / members_.size() + 1) * members_.size();
-  while (arrivals_ < complete) {
-    patience.check();
-    std::this_thread::yield();
-  }
+  patience.wait_until([&] { return arrivals_ >= complete; });
   return !refused_;
 }
 

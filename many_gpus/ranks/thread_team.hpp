@@ -3,11 +3,8 @@
 // Ranks that are threads of this process.
 
 #include "base/interrupt.hpp"
-#include "exchange/host_exchange.hpp"
-#include "exchange/patience.hpp"
 #include "ranks/job.hpp"
 #include "ranks/rank.hpp"
-#include "ranks/rank_device.hpp"
 #include "ranks/team.hpp"
 
 #include <atomic>
@@ -24,16 +21,18 @@
 
 namespace sgemm {
 
-/// The functions are called once for each rank. The patience outlives what they make.
-struct RankParts {
-  std::string_view exchange_name;  ///< Team::exchange()
-  std::function<std::unique_ptr<RankDevice>(int rank, const Patience&)> device;
-  std::function<std::unique_ptr<Exchange>(int rank, const Patience&, PanelsOf panels_of_rank)> exchange;
-  std::vector<std::string> gpu_addresses;  ///< Team::gpu_addresses()
-};
-
 /// Ranks on the executor.
 RankParts host_parts();
+
+// Ranks on GPUs of this machine, in builds with the CUDA toolkit alone.
+
+/// Ranks of one process. Rank r has GPU r % `gpus`: ranks may share one, which shows that they are right and not how
+/// fast they are. Pieces are copied by the copy engines of the GPU that receives them. Throws CudaError.
+RankParts peer_parts(int gpus);
+
+/// Ranks of one process or of several, each on the GPU that `device_of` says; no two share one. NCCL carries the pieces
+/// of the team that `id` is for, of so many ranks. Throws CudaError.
+RankParts nccl_parts(const NcclId& id, int ranks, const std::function<int(int rank)>& device_of);
 
 class ThreadTeam final : public Team {
  public:
@@ -54,9 +53,6 @@ class ThreadTeam final : public Team {
 
  private:
   struct Member {
-    Patience patience;
-    std::unique_ptr<RankDevice> device;
-    std::unique_ptr<Exchange> exchange;
     std::unique_ptr<Rank> rank;
     RankReply reply;
     std::uint64_t obeyed = 0;  ///< orders that it has replied to

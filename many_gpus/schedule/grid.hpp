@@ -17,6 +17,7 @@ struct Range {
 
   std::int64_t size() const { return end - begin; }
   bool empty() const { return end <= begin; }
+  bool operator==(const Range&) const = default;
 };
 
 inline Range intersection(Range x, Range y) {
@@ -80,19 +81,21 @@ inline double floats_received(const Shape& shape, const Grid& grid, int rank) {
   return of_a + of_b;
 }
 
+/// By the rank that receives most.
+inline double most_floats_received(const Shape& shape, const Grid& grid) {
+  double most = 0.0;
+  for (int rank = 0; rank < grid.size(); ++rank) {
+    most = std::max(most, floats_received(shape, grid, rank));
+  }
+  return most;
+}
+
 /// The grid of so many ranks whose busiest rank receives least, among equals the one with the fewest rows.
 inline Grid best_grid(const Shape& shape, int ranks) {
-  const auto most_received = [&](const Grid& grid) {
-    double most = 0.0;
-    for (int rank = 0; rank < ranks; ++rank) {
-      most = std::max(most, floats_received(shape, grid, rank));
-    }
-    return most;
-  };
   Grid best{1, ranks};
   for (int rows = 2; rows <= ranks; ++rows) {
     const Grid grid{rows, ranks / rows};
-    if (grid.size() == ranks && most_received(grid) < most_received(best)) {
+    if (grid.size() == ranks && most_floats_received(shape, grid) < most_floats_received(shape, best)) {
       best = grid;
     }
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "common/problem.hpp"
-#include "schedule/exchange.hpp"
 #include "schedule/schedule.hpp"
 
 #include <cuda_runtime_api.h>
@@ -11,6 +10,29 @@
 #include <vector>
 
 namespace sgemm {
+
+/// A rank's panels: what it owns of A and B, and room for the pieces of other ranks (struct Panels).
+struct PanelMemory {
+  float* a = nullptr;
+  float* b = nullptr;
+
+  float* of(Operand operand) const { return operand == Operand::a ? a : b; }
+};
+
+/// One rank's end of the exchange, in which pieces get from rank to rank: by the GPUs' copy engines, by NCCL, or by
+/// MPI. All ranks start together, when their own blocks are in place, and leave these alone until all have finished.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  /// Starts all transfers of this rank, in order.
+  virtual void start(const PanelMemory& panels, const Transfers& transfers) = 0;
+  /// What is enqueued on `stream` from now on waits until the first `count` incoming transfers have ended; without a
+  /// stream, this call does.
+  virtual void await(std::size_t count, cudaStream_t stream) = 0;
+  /// Waits until no transfer needs this rank's memory any more.
+  virtual void finish() {}
+};
 
 /// A step of the schedule with its operands and the kernel that multiplies them.
 struct LocalProduct {

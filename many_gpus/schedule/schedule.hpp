@@ -5,6 +5,7 @@
 #include "common/problem.hpp"
 #include "schedule/grid.hpp"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,6 +20,8 @@ struct Piece {
   Operand operand;
   int owner;
   Range k;  ///< columns of A or rows of B
+
+  bool operator==(const Piece&) const = default;
 };
 
 /// A local product: C (+)= A(:, k) * B(k, :).
@@ -26,6 +29,8 @@ struct Step {
   Range k;
   Range a_block;           ///< the block of A that `k` lies in
   std::size_t pieces = 0;  ///< so many of the schedule's pieces have to be here
+
+  bool operator==(const Step&) const = default;
 };
 
 struct Schedule {
@@ -69,6 +74,8 @@ struct Transfer {
   Operand operand;
   std::int64_t at;
   std::int64_t floats;
+
+  auto operator<=>(const Transfer&) const = default;
 };
 
 /// The transfers that one rank takes part in, both lists sorted by `turn`.

@@ -1,21 +1,21 @@
 // A product on a grid of ranks: who owns and receives what, in which order, and the product itself, by ranks that are
 // threads and compute on the executor.
 
-#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
 #include "exchange/patience.hpp"
-#include "host_device.hpp"
 #include "problem/operands.hpp"
+#include "ranks/host_rank_device.hpp"
 #include "ranks/job.hpp"
 #include "ranks/rank.hpp"
-#include "ranks/rank_device.hpp"
 #include "ranks/thread_team.hpp"
 #include "reproducible/product.hpp"
 #include "schedule/grid.hpp"
 #include "schedule/product.hpp"
 #include "schedule/schedule.hpp"
+#include "teams.hpp"
+#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,14 +26,12 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,9 +87,7 @@ class Coverage {
 
 bool inside(Range inner, Range outer) { return outer.begin <= inner.begin && inner.end <= outer.end; }
 
-bool same(Range x, Range y) { return x.begin == y.begin && x.end == y.end; }
-
-TEST(ManyGpusTest, PartsCoverAnExtentOnce) {
+TEST(ManyGpusTest, PartsCoverAnExtentOnceAndLongOnesAreAligned) {
   for (const std::int64_t extent : {0, 1, 2, 5, 77, 96, 250, 999, 3999, 4000, 4097, 16384, 49152}) {
     for (const int parts : {1, 2, 3, 4, 7, 8}) {
       SCOPED_TRACE(fmt::format("{} in {}", extent, parts));
@@ -99,19 +95,12 @@ TEST(ManyGpusTest, PartsCoverAnExtentOnce) {
       for (int i = 0; i < parts; ++i) {
         const Range range = part(extent, parts, i);
         EXPECT_EQ(range.begin, end);
+        EXPECT_TRUE(extent < 1000 * parts || range.empty() || range.begin % 64 == 0);
         EXPECT_LT(static_cast<double>(range.size()),
                   static_cast<double>(extent) / parts + (extent >= 1000 * parts ? 64.0 : 1.0));
         end = range.end;
       }
       EXPECT_EQ(end, extent);
-    }
-  }
-}
-
-TEST(ManyGpusTest, LongPartsAreAligned) {
-  for (const std::int64_t extent : {4000, 4097, 16384, 16385, 49152}) {
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(part(extent, 3, i).begin % 64, 0) << extent;
     }
   }
 }
@@ -158,7 +147,7 @@ TEST(ManyGpusTest, PiecesComeFromTheirOwnerBeforeTheStepThatNeedsThem) {
         EXPECT_FALSE(piece.k.empty());
         if (piece.operand == Operand::a) {
           EXPECT_EQ(grid.row(piece.owner), grid.row(rank));
-          EXPECT_TRUE(same(piece.k, grid.a_depth(shape, piece.owner)));
+          EXPECT_EQ(piece.k, grid.a_depth(shape, piece.owner));
           a.add(piece.k);
         } else {
           EXPECT_EQ(grid.column(piece.owner), grid.column(rank));
@@ -192,23 +181,19 @@ TEST(ManyGpusTest, ARankReceivesWhatTheGridSays) {
   });
 }
 
-using TransferParts = std::tuple<int, int, std::size_t, Operand, std::int64_t, std::int64_t>;
-
-TransferParts parts_of(const Transfer& x) { return {x.from, x.to, x.turn, x.operand, x.at, x.floats}; }
-
 TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
   for_each_rank([](const Shape& shape, const Grid& grid, int rank, std::int64_t first_rows) {
     if (rank > 0) {
       return;  // all ranks are looked at together
     }
-    std::vector<TransferParts> received;
-    std::vector<TransferParts> sent;
+    std::vector<Transfer> received;
+    std::vector<Transfer> sent;
     for (int each = 0; each < grid.size(); ++each) {
       const Transfers transfers = transfers_of(shape, grid, each, first_rows);
       const Panels owner = panels_of(shape, grid, each);
       for (std::size_t i = 0; i < transfers.incoming.size(); ++i) {
         EXPECT_EQ(transfers.incoming[i].turn, i);
-        received.push_back(parts_of(transfers.incoming[i]));
+        received.push_back(transfers.incoming[i]);
       }
       EXPECT_TRUE(std::is_sorted(transfers.outgoing.begin(), transfers.outgoing.end(),
                                  [](const Transfer& x, const Transfer& y) { return x.turn < y.turn; }));
@@ -219,7 +204,7 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
         const std::int64_t floats_of_k = is_a ? owner.rows : owner.columns;
         EXPECT_TRUE(
             inside({transfer.at, transfer.at + transfer.floats}, {own.begin * floats_of_k, own.end * floats_of_k}));
-        sent.push_back(parts_of(transfer));
+        sent.push_back(transfer);
       }
     }
     std::sort(received.begin(), received.end());
@@ -228,91 +213,30 @@ TEST(ManyGpusTest, WhatOneRankReceivesAnotherSends) {
   });
 }
 
-/// Floats that travel from one rank to another, where the grid divides the shape: a block of A between ranks of a grid
-/// row, and a block of B between those of a grid column.
-TEST(ManyGpusTest, EveryLinkCarriesOneBlock) {
-  const Shape shape{5 * 1536, 7 * 1536, 3 * 1536};
-  for (const Grid& grid : GRIDS) {
-    const std::int64_t block_of_a = shape.m / grid.rows * (shape.k / grid.columns);
-    const std::int64_t block_of_b = shape.k / grid.rows * (shape.n / grid.columns);
-    for (int to = 0; to < grid.size(); ++to) {
-      std::vector<std::int64_t> carried(static_cast<std::size_t>(grid.size()));
-      for (const Transfer& transfer : transfers_of(shape, grid, to).incoming) {
-        carried[static_cast<std::size_t>(transfer.from)] += transfer.floats;
-      }
-      for (int from = 0; from < grid.size(); ++from) {
-        SCOPED_TRACE(fmt::format("{}x{}, {} to {}", grid.rows, grid.columns, from, to));
-        const bool row = from != to && grid.row(from) == grid.row(to);
-        const bool column = from != to && grid.column(from) == grid.column(to);
-        EXPECT_EQ(carried[static_cast<std::size_t>(from)], row ? block_of_a : column ? block_of_b : 0);
-      }
-    }
-  }
-}
-
-std::vector<std::int64_t> lengths(const std::vector<Piece>& pieces) {
-  std::vector<std::int64_t> result;
-  std::transform(pieces.begin(), pieces.end(), std::back_inserter(result), [](const Piece& x) { return x.k.size(); });
-  return result;
-}
-
-std::vector<std::size_t> pieces_of_steps(const Schedule& schedule) {
-  std::vector<std::size_t> result;
-  std::transform(schedule.steps.begin(), schedule.steps.end(), std::back_inserter(result),
-                 [](const Step& step) { return step.pieces; });
-  return result;
-}
-
 // Rank 1 of 2 x 2 owns the second half of K in A and the first half in B, so that it has to wait.
 TEST(ManyGpusTest, ARankThatCanComputeNothingGetsGrowingPieces) {
   const Schedule schedule = make_schedule({64, 64, 128}, {2, 2}, 1, 4);
-  EXPECT_EQ(lengths(schedule.pieces), (std::vector<std::int64_t>{4, 16, 44, 64}));
-  EXPECT_EQ(schedule.pieces.back().operand, Operand::a);
-  EXPECT_EQ(pieces_of_steps(schedule), (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(
+      schedule.pieces,
+      (std::vector<Piece>{
+          {Operand::b, 3, {64, 68}}, {Operand::b, 3, {68, 84}}, {Operand::b, 3, {84, 128}}, {Operand::a, 0, {0, 64}}}));
+  const Range second{64, 128};
+  EXPECT_EQ(
+      schedule.steps,
+      (std::vector<Step>{{{64, 68}, second, 1}, {{68, 84}, second, 2}, {{84, 128}, second, 3}, {{0, 64}, {0, 64}, 4}}));
 }
 
 TEST(ManyGpusTest, ARankThatCanComputeGetsWholeBlocks) {
   const Schedule schedule = make_schedule({64, 64, 128}, {2, 2}, 0, 4);
-  EXPECT_EQ(lengths(schedule.pieces), (std::vector<std::int64_t>{64, 64}));
-  EXPECT_EQ(pieces_of_steps(schedule), (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(schedule.pieces, (std::vector<Piece>{{Operand::a, 1, {64, 128}}, {Operand::b, 2, {64, 128}}}));
+  EXPECT_EQ(schedule.steps, (std::vector<Step>{{{0, 64}, {0, 64}, 0}, {{64, 128}, {64, 128}, 2}}));
 }
 
-int position_of(std::string_view id) {
-  const Kernel* const found = find_kernel(id);
-  if (!found) {
-    throw std::invalid_argument("no kernel " + std::string(id));
-  }
-  return static_cast<int>(found - kernels().data());
-}
-
-RankJob job_of(const Shape& shape, const Grid& grid, std::string_view local = "09_every_shape") {
-  RankJob job;
-  job.shape = shape;
-  job.seed = 7;
-  job.grid = grid;
-  job.local_kernel = position_of(local);
-  job.accuracy = kernels()[static_cast<std::size_t>(job.local_kernel)].accuracy;
+/// With small first pieces, so that there are several.
+RankJob job_in_pieces(const Shape& shape, const Grid& grid, std::string_view local = "09_every_shape") {
+  RankJob job = job_of(shape, grid, local);
   job.first_rows = 8;
   return job;
-}
-
-/// Expects that no rank was stopped.
-void expect_done(const std::vector<RankReply>& replies) {
-  for (const RankReply& reply : replies) {
-    EXPECT_FALSE(reply.stopped) << reply.reason.data();
-  }
-}
-
-/// Expects that the ranks have compared all of C, and found it right.
-void expect_right(ThreadTeam& team, const Shape& shape) {
-  const std::vector<RankReply> replies = team.all({RankOrder::check, {}});
-  expect_done(replies);
-  std::int64_t compared = 0;
-  for (const RankReply& reply : replies) {
-    EXPECT_EQ(reply.verdict.wrong, 0) << reply.verdict.describe();
-    compared += reply.verdict.compared;
-  }
-  EXPECT_EQ(compared, shape.m * shape.n);
 }
 
 /// Whether the executor has the kernel: some builds for tests lack chapters.
@@ -334,15 +258,9 @@ TEST_P(LocalKernelTest, ComputesTheProductOnEveryGrid) {
           Shape{20, 30, 0, 1.0F, 0.0F}, Shape{20, 30, 0, 1.0F, 0.5F}}) {
       SCOPED_TRACE(
           fmt::format("{}x{}x{} beta {} on {}x{}", shape.m, shape.n, shape.k, shape.beta, grid.rows, grid.columns));
-      const std::vector<RankReply> ready = team.all({RankOrder::set_up, job_of(shape, grid, GetParam())});
-      expect_done(ready);
-      for (int rank = 0; rank < grid.size(); ++rank) {
-        EXPECT_EQ(ready[static_cast<std::size_t>(rank)].received_bytes, 4.0 * floats_received(shape, grid, rank));
-      }
+      done(team.all({RankOrder::set_up, job_in_pieces(shape, grid, GetParam())}));
       for (const RankOrder order : {RankOrder::run, RankOrder::run_fresh}) {
-        const std::vector<RankReply> replies = team.all({order, {}});
-        expect_done(replies);
-        for (const RankReply& reply : replies) {
+        for (const RankReply& reply : done(team.all({order}))) {
           EXPECT_LE(reply.begin_us, reply.end_us);
         }
         expect_right(team, shape);
@@ -360,49 +278,31 @@ INSTANTIATE_TEST_SUITE_P(RankTeamTest, LocalKernelTest,
 double int8_error_of_opposite_halves(const Grid& grid) {
   constexpr Shape SHAPE{16, 24, 256};
   constexpr float SMALL = 0x1p-20F;
-  const HostOperands whole = make_operands(SHAPE, Distribution::uniform, 7);
-  const auto a_at = [&](std::int64_t row, std::int64_t k) {
-    return whole.a[static_cast<std::size_t>(row * SHAPE.k + k)] * (k < SHAPE.k / 2 ? 1.0F : SMALL);
-  };
-  const auto b_at = [&](std::int64_t k, std::int64_t column) {
-    return whole.b[static_cast<std::size_t>(k * SHAPE.n + column)] * (k < SHAPE.k / 2 ? SMALL : 1.0F);
-  };
+  HostOperands whole = make_operands(SHAPE, Distribution::uniform, 7);
+  for (std::size_t i = 0; i < whole.a.size(); ++i) {
+    whole.a[i] *= i % SHAPE.k < SHAPE.k / 2 ? 1.0F : SMALL;
+  }
+  for (std::size_t i = 0; i < whole.b.size(); ++i) {
+    whole.b[i] *= i / SHAPE.n < SHAPE.k / 2 ? SMALL : 1.0F;
+  }
   const Panels panels = panels_of(SHAPE, grid, 0);
-  std::vector<float> a;
-  for (int owner = 0; owner < grid.columns; ++owner) {
-    const Range depth = grid.a_depth(SHAPE, owner);
-    for (std::int64_t row = 0; row < panels.rows; ++row) {
-      for (std::int64_t k = depth.begin; k < depth.end; ++k) {
-        a.push_back(a_at(row, k));
-      }
-    }
-  }
-  std::vector<float> b;
-  for (std::int64_t k = 0; k < SHAPE.k; ++k) {
-    for (std::int64_t column = 0; column < panels.columns; ++column) {
-      b.push_back(b_at(k, column));
-    }
-  }
+  HostRankDevice host;
+  std::vector<float> a(whole.a.size());
+  std::vector<float> b(whole.b.size());
   std::vector<float> c(static_cast<std::size_t>(panels.rows * panels.columns));
+  for (int owner = 0; owner < grid.columns; ++owner) {
+    const Range k = grid.a_depth(SHAPE, owner);
+    host.copy(a.data() + panels.a_at(k.begin), k.size(), whole.a.data() + k.begin, SHAPE.k, panels.rows, k.size());
+  }
+  host.copy(b.data(), panels.columns, whole.b.data(), SHAPE.n, SHAPE.k, panels.columns);
   const Build& build = kernels()[static_cast<std::size_t>(position_of("13_int8x6"))].build(Target::for_executor);
   for (const Problem& step :
        problems_of(make_schedule(SHAPE, grid, 0), SHAPE, panels, {a.data(), b.data()}, c.data())) {
     build.prepare(step)(step, nullptr);
   }
-  double error_squares = 0.0;
-  double squares = 0.0;
-  for (std::int64_t row = 0; row < panels.rows; ++row) {
-    for (std::int64_t column = 0; column < panels.columns; ++column) {
-      double expected = 0.0;
-      for (std::int64_t k = 0; k < SHAPE.k; ++k) {
-        expected += static_cast<double>(a_at(row, k)) * b_at(k, column);
-      }
-      const double error = c[static_cast<std::size_t>(row * panels.columns + column)] - expected;
-      error_squares += error * error;
-      squares += expected * expected;
-    }
-  }
-  return std::sqrt(error_squares / squares);
+  Problem block = packed(SHAPE, whole.a.data(), whole.b.data(), nullptr);
+  block.n = block.ldc = panels.columns;
+  return Reference::compute(block, Platform::cpu, 7)->check(c.data(), block.ldc, AccuracyClass::int8_split).rel_err;
 }
 
 // Chapter 13 loses numbers that are small beside others of their row or column. A step looks at its own part of K.
@@ -415,30 +315,16 @@ TEST(Int8StepsTest, EveryStepHasScalesOfItsOwn) {
 }
 
 /// The host, which tells the problem that a rank has prepared last.
-class ToldDevice final : public RankDevice {
+class ToldDevice final : public HostRankDevice {
  public:
   explicit ToldDevice(Problem& told) : told_(told) {}
 
-  void bind() override { host_->bind(); }
-  std::shared_ptr<float> allocate(std::int64_t floats) override { return host_->allocate(floats); }
-  void upload(float* to, const std::vector<float>& from) override { host_->upload(to, from); }
-  void copy(float* to, std::int64_t ld_to, const float* from, std::int64_t ld_from, std::int64_t rows,
-            std::int64_t columns) override {
-    host_->copy(to, ld_to, from, ld_from, rows, columns);
-  }
-  void fill_with_nan(float* memory, std::int64_t floats) override { host_->fill_with_nan(memory, floats); }
-  void get_ready(bool cold_l2) override { host_->get_ready(cold_l2); }
-  void synchronize() override { host_->synchronize(); }
   Prepared prepare(const Build& build, const Problem& problem) override {
     told_ = problem;
-    return host_->prepare(build, problem);
+    return HostRankDevice::prepare(build, problem);
   }
-  cudaStream_t stream() const override { return host_->stream(); }
-  Platform platform() const override { return host_->platform(); }
-  Target target() const override { return host_->target(); }
 
  private:
-  std::unique_ptr<RankDevice> host_ = make_host_rank_device();
   Problem& told_;
 };
 
@@ -460,8 +346,7 @@ TEST(ReproducibleRanksTest, EveryGridHasTheBitsOfTheDefinition) {
         return std::make_unique<ToldDevice>(blocks[static_cast<std::size_t>(rank)]);
       };
       ThreadTeam team(grid.size(), parts);
-      expect_done(team.all({RankOrder::set_up, job_of(shape, grid, "15_reproducible")}));
-      expect_done(team.all({RankOrder::run, {}}));
+      compute(team, job_in_pieces(shape, grid, "15_reproducible"));
       for (int rank = 0; rank < grid.size(); ++rank) {
         const Problem& block = blocks[static_cast<std::size_t>(rank)];
         const float* const of_block =
@@ -478,20 +363,18 @@ TEST(ReproducibleRanksTest, EveryGridHasTheBitsOfTheDefinition) {
 }
 
 /// Never brings the last piece, while `forgetful`.
-class ForgetfulExchange final : public Exchange {
+class ForgetfulExchange final : public HostExchange {
  public:
   ForgetfulExchange(PanelsOf panels_of_rank, const bool& forgetful)
-      : exchange_(make_host_exchange(std::move(panels_of_rank))), forgetful_(forgetful) {}
+      : HostExchange(std::move(panels_of_rank)), forgetful_(forgetful) {}
 
   void start(const PanelMemory& panels, const Transfers& transfers) override {
     most_ = forgetful_ && !transfers.incoming.empty() ? transfers.incoming.size() - 1 : transfers.incoming.size();
-    exchange_->start(panels, transfers);
+    HostExchange::start(panels, transfers);
   }
-  void await(std::size_t count, cudaStream_t stream) override { exchange_->await(std::min(count, most_), stream); }
-  void finish() override { exchange_->finish(); }
+  void await(std::size_t count, cudaStream_t stream) override { HostExchange::await(std::min(count, most_), stream); }
 
  private:
-  std::unique_ptr<Exchange> exchange_;
   const bool& forgetful_;
   std::size_t most_ = 0;
 };
@@ -506,7 +389,7 @@ RankParts forgetful_parts(const bool& forgetful) {
 
 /// Expects that every element of C is NaN.
 void expect_all_nan(ThreadTeam& team, const RankJob& job) {
-  const std::vector<RankReply> replies = team.all({RankOrder::check, {}});
+  const std::vector<RankReply> replies = team.all({RankOrder::check});
   for (int rank = 0; rank < job.grid.size(); ++rank) {
     const Verdict& verdict = replies[static_cast<std::size_t>(rank)].verdict;
     EXPECT_GT(verdict.compared, 0);
@@ -520,9 +403,8 @@ void expect_all_nan(ThreadTeam& team, const RankJob& job) {
 TEST(RankTeamTest, NoticesAPieceThatDoesNotCome) {
   const bool forgetful = true;
   ThreadTeam team(4, forgetful_parts(forgetful));
-  const RankJob job = job_of({250, 130, 77}, {2, 2});
-  expect_done(team.all({RankOrder::set_up, job}));
-  expect_done(team.all({RankOrder::run, {}}));
+  const RankJob job = job_in_pieces({250, 130, 77}, {2, 2});
+  compute(team, job);
   expect_all_nan(team, job);
 }
 
@@ -530,31 +412,29 @@ TEST(RankTeamTest, NoticesAPieceThatDoesNotCome) {
 TEST(RankTeamTest, NoticesAPieceThatHasOnlyComeBefore) {
   bool forgetful = false;
   ThreadTeam team(4, forgetful_parts(forgetful));
-  const RankJob job = job_of({250, 130, 77}, {2, 2});
-  expect_done(team.all({RankOrder::set_up, job}));
-  expect_done(team.all({RankOrder::run, {}}));
+  const RankJob job = job_in_pieces({250, 130, 77}, {2, 2});
+  compute(team, job);
   expect_right(team, job.shape);
   forgetful = true;
-  expect_done(team.all({RankOrder::run_fresh, {}}));
+  done(team.all({RankOrder::run_fresh}));
   expect_all_nan(team, job);
 }
 
 TEST(RankTeamTest, ComputesTheSameBlocksWithoutAnExchange) {
   const bool forgetful = true;
   ThreadTeam team(4, forgetful_parts(forgetful));
-  RankJob job = job_of({96, 70, 50, 1.0F, 0.5F}, {2, 2});
+  RankJob job = job_in_pieces({96, 70, 50, 1.0F, 0.5F}, {2, 2});
   job.alone = true;
-  expect_done(team.all({RankOrder::set_up, job}));
-  expect_done(team.all({RankOrder::run_alone, {}}));
+  compute(team, job, RankOrder::run_alone);
   expect_right(team, job.shape);
-  expect_done(team.all({RankOrder::run, {}}));
+  done(team.all({RankOrder::run}));
   expect_all_nan(team, job);
-  expect_done(team.all({RankOrder::tear_down, {}}));
+  done(team.all({RankOrder::tear_down}));
 }
 
 TEST(RankTeamTest, SaysWhyItWasStopped) {
   ThreadTeam team(2, host_parts());
-  RankJob job = job_of({64, 64, 64}, {2, 1});
+  RankJob job = job_in_pieces({64, 64, 64}, {2, 1});
   job.local_kernel = position_of("cpu_naive");
   for (const RankReply& reply : team.all({RankOrder::set_up, job})) {
     EXPECT_TRUE(reply.stopped);
@@ -564,7 +444,7 @@ TEST(RankTeamTest, SaysWhyItWasStopped) {
 }
 
 /// The host, with trouble before each run: `trouble` may throw or wait.
-class TroubledDevice final : public HostDevice {
+class TroubledDevice final : public HostRankDevice {
  public:
   explicit TroubledDevice(std::function<void()> trouble) : trouble_(std::move(trouble)) {}
 
@@ -581,17 +461,14 @@ RankParts troubled_parts(const std::function<void(const Patience&)>& trouble) {
     if (rank == 1) {
       return std::make_unique<TroubledDevice>([trouble, &patience] { trouble(patience); });
     }
-    return make_host_rank_device();
+    return std::make_unique<HostRankDevice>();
   };
   return parts;
 }
 
 /// Waits for what never comes.
-[[noreturn]] void wait_for_ever(const Patience& patience) {
-  while (true) {
-    patience.check();
-    std::this_thread::yield();
-  }
+void wait_for_ever(const Patience& patience) {
+  patience.wait_until([] { return false; });
 }
 
 TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
@@ -601,9 +478,9 @@ TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
                       throw std::runtime_error("broken");
                     }
                   }));
-  const RankJob job = job_of({64, 64, 64}, {3, 1});
-  expect_done(team.all({RankOrder::set_up, job}));
-  const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
+  const RankJob job = job_in_pieces({64, 64, 64}, {3, 1});
+  done(team.all({RankOrder::set_up, job}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run});
   for (std::size_t rank = 0; rank < replies.size(); ++rank) {
     EXPECT_TRUE(replies[rank].stopped);
     EXPECT_STREQ(replies[rank].reason.data(), rank == 1 ? "broken" : "another rank was not ready");
@@ -611,25 +488,25 @@ TEST(RankTeamTest, NoRankWaitsForOneThatIsNotReady) {
   }
   EXPECT_FALSE(team.lost());
   broken = false;
-  expect_done(team.all({RankOrder::set_up, job}));
-  expect_done(team.all({RankOrder::run, {}}));
+  compute(team, job);
   expect_right(team, job.shape);
 }
 
 /// The reply of a rank to an order to run, which others never come to.
-RankReply run_without_others(Patience patience, std::optional<double> seconds) {
-  const std::unique_ptr<RankDevice> device = make_host_rank_device();
-  const std::unique_ptr<Exchange> exchange = make_host_exchange({});
-  Rank rank(0, *device, *exchange, patience);
-  const RanksReady meeting = [&](bool) -> bool { wait_for_ever(patience); };
-  expect_done({rank.obey({RankOrder::set_up, job_of({64, 64, 64}, {1, 1})}, meeting)});
+RankReply run_without_others(std::function<void()> look, std::optional<double> seconds) {
+  Rank rank(0, host_parts(), std::move(look), {});
+  const RanksReady meeting = [](bool, const Patience& patience) {
+    wait_for_ever(patience);
+    return true;
+  };
+  done({rank.obey({RankOrder::set_up, job_in_pieces({64, 64, 64}, {1, 1})}, meeting)});
   return rank.obey({RankOrder::run, {}, seconds}, meeting);
 }
 
 bool always() { return true; }
 
 TEST(RankTest, WaitsForOthersNoLongerThanItMay) {
-  const RankReply reply = run_without_others(Patience(), 0.1);
+  const RankReply reply = run_without_others(nullptr, 0.1);
   EXPECT_TRUE(reply.stopped);
   EXPECT_EQ(reply.outcome, Outcome::failed);
   EXPECT_TRUE(reply.cause_elsewhere);
@@ -639,7 +516,7 @@ TEST(RankTest, WaitsForOthersNoLongerThanItMay) {
 }
 
 TEST(RankTest, WaitingEndsWithAnInterrupt) {
-  const RankReply reply = run_without_others(Patience([] { end_wait_if(StopToken(always)); }), {});
+  const RankReply reply = run_without_others([] { end_wait_if(StopToken(always)); }, {});
   EXPECT_EQ(reply.outcome, Outcome::skipped);
   EXPECT_TRUE(reply.cause_elsewhere);
   EXPECT_STREQ(reply.reason.data(), "interrupted");
@@ -652,7 +529,7 @@ TEST(RankTeamTest, NamesARankThatDoesNotReplyInTime) {
                       std::this_thread::yield();
                     }
                   }));
-  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
+  done(team.all({RankOrder::set_up, job_in_pieces({64, 64, 64}, {3, 1})}));
   const std::vector<RankReply> replies = team.all({RankOrder::run, {}, 0.1});
   for (const RankReply& reply : replies) {  // where cores are busy, the other two may reply too late as well
     EXPECT_TRUE(reply.stopped);
@@ -666,8 +543,8 @@ TEST(RankTeamTest, NamesARankThatDoesNotReplyInTime) {
 
 TEST(RankTeamTest, WaitingEndsWithAnInterrupt) {
   ThreadTeam team(3, troubled_parts(wait_for_ever), StopToken(always));
-  expect_done(team.all({RankOrder::set_up, job_of({64, 64, 64}, {3, 1})}));
-  const std::vector<RankReply> replies = team.all({RankOrder::run, {}});
+  done(team.all({RankOrder::set_up, job_in_pieces({64, 64, 64}, {3, 1})}));
+  const std::vector<RankReply> replies = team.all({RankOrder::run});
   for (const RankReply& reply : replies) {  // the others may learn first that rank 1 is not ready
     EXPECT_TRUE(reply.stopped);
     EXPECT_TRUE(reply.cause_elsewhere);

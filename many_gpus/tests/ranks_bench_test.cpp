@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,83 +26,35 @@
 namespace sgemm::test {
 namespace {
 
-Options parse(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv{"./runner"};
-  for (const std::string& argument : arguments) {
-    argv.push_back(argument.c_str());
+/// The launch that an environment with these variables tells.
+std::string launch_with(const std::map<std::string, std::string>& variables) {
+  for (const auto& [name, value] : variables) {
+    setenv(name.c_str(), value.c_str(), 1);
   }
-  return parse_options(static_cast<int>(argv.size()), argv.data(), "").options;
-}
-
-TEST(RankOptionsTest, TheGridSaysHowManyGpus) {
-  EXPECT_FALSE(parse({}).ranks.gpus.has_value());
-  EXPECT_EQ(parse({"--gpus", "3"}).ranks.gpus, 3);
-  const RankOptions ranks = parse({"--grid", "2x3"}).ranks;
-  EXPECT_EQ(ranks.gpus, 6);
-  EXPECT_EQ(ranks.grid, (Grid{2, 3}));
-  EXPECT_EQ(parse({"--grid", "2x3", "--gpus", "6"}).ranks.gpus, 6);
-}
-
-TEST(RankOptionsTest, RefusesGridsThatAreNone) {
-  EXPECT_EQ(usage_message([] { parse({"--grid", "2x3", "--gpus", "4"}); }), "--grid 2x3 takes 6 GPUs, --gpus says 4");
-  for (const char* const grid : {"2", "2x", "x2", "2x3x1", "0x2", "-1x2", "2X2", "9x9", "two"}) {
-    EXPECT_NE(usage_message([&] { parse({"--grid", grid}); }), "") << grid;
+  const std::optional<Launch> launch = find_launch();
+  for (const auto& [name, value] : variables) {
+    unsetenv(name.c_str());
   }
-  for (const char* const gpus : {"0", "-1", "65", "1.5", "all"}) {
-    EXPECT_NE(usage_message([&] { parse({"--gpus", gpus}); }), "") << gpus;
-  }
-  EXPECT_EQ(usage_message([] { parse({"--gpus", "2", "--count"}); }), "--gpus has no effect with --count");
-  EXPECT_EQ(usage_message([] { parse({"--exchange", "mpi"}); }), "--exchange: 'mpi' is not one of peer, nccl");
-  EXPECT_EQ(usage_message([] {
-              parse({"--exchange", "nccl", "--device", "cpu"});
-            }),
-            "--exchange is about GPUs: not with --device cpu");
+  return launch ? fmt::format("{}: {} of {}{}", launch->launcher, launch->rank, launch->size,
+                              launch->has_pmi ? " with PMI" : "")
+                : "none";
 }
-
-/// Sets a variable of the environment for as long as it lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
 
 TEST(LaunchTest, KnowsItsPlaceFromTheEnvironment) {
-  EXPECT_FALSE(find_launch().has_value());
-  {
-    const Variable rank("OMPI_COMM_WORLD_RANK", "1");
-    const Variable size("OMPI_COMM_WORLD_SIZE", "4");
-    const std::optional<Launch> launch = find_launch();
-    ASSERT_TRUE(launch.has_value());
-    EXPECT_EQ(launch->launcher, "mpirun");
-    EXPECT_EQ(launch->rank, 1);
-    EXPECT_EQ(launch->size, 4);
-  }
-  const Variable rank("SLURM_PROCID", "0");
-  const Variable tasks("SLURM_NTASKS", "4");
-  EXPECT_FALSE(find_launch().has_value()) << "a script of sbatch is no step of srun";
-  {
-    const Variable one("SLURM_STEP_NUM_TASKS", "1");
-    EXPECT_FALSE(find_launch().has_value());
-  }
-  const Variable steps("SLURM_STEP_NUM_TASKS", "4");
-  ASSERT_TRUE(find_launch().has_value());
-  EXPECT_EQ(find_launch()->launcher, "srun");
-  EXPECT_FALSE(find_launch()->has_pmi);
-  const Variable pmi("PMIX_RANK", "0");
-  EXPECT_TRUE(find_launch()->has_pmi);
+  EXPECT_EQ(launch_with({}), "none");
+  EXPECT_EQ(launch_with({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "mpirun: 1 of 4");
+  std::map<std::string, std::string> slurm{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}};
+  EXPECT_EQ(launch_with(slurm), "none") << "a script of sbatch is no step of srun";
+  slurm["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_EQ(launch_with(slurm), "none");
+  slurm["SLURM_STEP_NUM_TASKS"] = "4";
+  EXPECT_EQ(launch_with(slurm), "srun: 0 of 4");
+  slurm["PMIX_RANK"] = "0";
+  EXPECT_EQ(launch_with(slurm), "srun: 0 of 4 with PMI");
 }
 
 TEST(RunTimeTest, ProcessesWithoutACommonClockCountTheirOwnTimes) {
-  std::vector<RankReply> replies(2);
-  replies[0].begin_us = 10.0;
-  replies[0].end_us = 30.0;
-  replies[1].begin_us = 115.0;
-  replies[1].end_us = 140.0;
+  const std::vector<RankReply> replies{{.begin_us = 10.0, .end_us = 30.0}, {.begin_us = 115.0, .end_us = 140.0}};
   EXPECT_DOUBLE_EQ(run_us(replies, true), 130.0);
   EXPECT_DOUBLE_EQ(run_us(replies, false), 25.0);
 }

@@ -57,14 +57,6 @@ def scaled(factor: float) -> Change:
     return change
 
 
-def test_a_file_equals_itself(capsys):
-    assert run(COLD, COLD, "--fail-below", "1") == 0
-    output = capsys.readouterr()
-    for text in ("| 05_coarse_1d/4096x4096x4096 |", "| 1.000 |", "Failing cases: 0."):
-        assert text in output.out
-    assert output.err == ""
-
-
 def test_transposed_products_and_batches_are_compared_with_their_like(changed, capsys):
     new = changed(add_layouts)
     assert run(new, new, "--fail-below", "1") == 0

@@ -2,41 +2,11 @@ import re
 
 import pytest
 
-from conftest import ROOT, SYNTHETIC, on
+from conftest import ROOT, on
 from tools import counts
-from tools.counts import GLOBAL, SHARED, Pair, compare, expected_reads, load_counts
+from tools.counts import GLOBAL, Pair, compare, expected_reads, load_counts
 from tools.docs.tables import tiles_on_pages
 from tools.results import ResultsError
-
-
-def test_counts_stand_beside_what_was_measured(synthetic, edited):
-    stores = GLOBAL["global store requests"].metric
-    edited("counters.json", lambda document: document["kernels"]["01_naive"].pop(stores))
-    comparison = compare(synthetic, synthetic, 4096)
-    naive = comparison.case("01_naive")
-    assert naive.pair(GLOBAL["global load requests"]).difference == pytest.approx(0, abs=1e-6)
-    assert naive.pair(GLOBAL["global store requests"]).measured is None
-    assert naive.pair(GLOBAL["global store requests"]).difference is None
-    assert counts.quantities(naive)["shared load requests"][0] == Pair(None, None)
-    tiled = comparison.case("02_smem_tiled")
-    wavefronts = tiled.per_request("shared_loads", SHARED["shared_loads"][2])
-    assert wavefronts == Pair(1.0, pytest.approx(1.2003, abs=1e-4))
-
-
-def test_asynchronous_copies_are_global_loads():
-    warptile = compare(SYNTHETIC, SYNTHETIC, 4096).case("07_warptile_hilbert")
-    assert warptile.counts["global_loads"]["requests"] == 0
-    assert warptile.pair(GLOBAL["global load requests"]).difference == pytest.approx(0, abs=1e-6)
-    made = {title for title, (pair, _) in counts.quantities(warptile).items() if pair.counted is not None}
-    assert {"shared load requests", "asynchronous copy requests"} < made and "shared store requests" not in made
-
-
-def test_the_nearer_schedule_counts():
-    naive = compare(SYNTHETIC, SYNTHETIC, 4096).case("01_naive")
-    assert naive.dram("in_step").difference == pytest.approx(-0.0434, abs=1e-4)
-    assert naive.dram("in_turn").difference == pytest.approx(0.8448, abs=1e-4)
-    assert naive.nearest_dram == naive.dram("in_step")
-    assert naive.exceeds_l2
 
 
 @pytest.mark.parametrize(

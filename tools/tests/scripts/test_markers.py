@@ -102,18 +102,3 @@ def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys)
     tables.main(options)
     edited("cold.json", on("05_coarse_1d", 4096, gflops=12345.0))
     assert tables.main([*options, "--check"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("number", "form", "text"),
-    [
-        (1.25, "times", "1.25 times"),
-        (1.25, "+.1%", "25.0 %"),
-        (0.75, "-.1%", "25.0 %"),
-        (0.75, ".0%", "75 %"),
-        (1.25, ".1f", "1.2"),
-        (1234.5, ".3g", "1234"),
-    ],
-)
-def test_a_number_is_written_in_the_form_that_a_marker_names(number, form, text):
-    assert values_module.in_form(number, form) == text

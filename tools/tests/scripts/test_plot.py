@@ -11,7 +11,7 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 
 import vl_convert
 
-from conftest import context, cpu_alone, device, every, executed, keep, on, protocol, refused, without, without_energy
+from conftest import context, cpu_alone, every, executed, keep, on, refused, without, without_energy
 from synthetic import SYNTHETIC
 from test_drawings import Box, text_box
 from tools import ROOT
@@ -157,13 +157,6 @@ def test_throttled_points_are_hollow(edited):
         assert "Hollow: the GPU had lowered its clock" in chart.note
     (bar,) = rows_of(plot.ladder(source).panels[0], throttled=True)
     assert bar["name"] == "07 warptile hilbert"
-
-
-def test_sweeps_of_several_protocols_or_devices_are_refused(edited, capsys):
-    other = edited("cold.json", protocol(beta=1.0))
-    assert "beta is 0.0 (" in refused(capsys, plot.main, COLD, other)
-    other = edited("cold.json", protocol(beta=0.0), device(name="Another GPU"))
-    assert "files of different devices can not be joined" in refused(capsys, plot.main, COLD, other)
 
 
 def test_errors_far_beyond_those_of_cublas_are_marked(edited):

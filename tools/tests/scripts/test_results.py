@@ -28,12 +28,6 @@ def test_picks_by_outcome_and_field():
     assert one(rows, None, kernel="cpu_naive", side=4096).name == skipped.name.iloc[0]
 
 
-def test_quotes_the_smaller_ratio():
-    row = one(load([SYNTHETIC / "cold.json"]), kernel="05_coarse_1d", side=4096)
-    assert row.of_cublas == min(row.vs_cublas, row.vs_cublas_alone)
-    assert row.vs_cublas != row.vs_cublas_alone
-
-
 @pytest.mark.parametrize(
     ("accuracy_class", "expected"),
     [("tf32", False), *((name, True) for name in ("fp32", "fp32_split", "bf16_split", "fp16_split", "int8_split"))],

@@ -232,20 +232,6 @@ def test_blocks_that_can_not_be_written(page, capsys, block, message):
     assert re.search(r'page\.md(\(5\)|", line 6)', errors)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<!-- [[[cog sweep() ]]] -->\n", "Missing '[[[end]]]'"),
-        (f"<!-- [[[cog sweep() ]]] -->\n<!-- [[[cog sweep() ]]] -->\n{END}\n", "Unexpected '[[[cog'"),
-        (f"text\n{END}\n", "page.md(2): Unexpected '[[[end]]]'"),
-    ],
-)
-def test_markers_that_do_not_match(tmp_path, capsys, text, message):
-    path = tmp_path / "page.md"
-    path.write_text(text, encoding="utf-8")
-    assert message in refusal(path, capsys)
-
-
 def test_missing_results_are_bad_input_only_where_they_are_needed(page, tmp_path, capsys):
     assert run(page(), results=tmp_path / "absent") == 0
     assert "cold.json" in refusal(page("sweep()"), capsys, results=tmp_path / "absent")

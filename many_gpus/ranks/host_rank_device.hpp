@@ -1,16 +1,20 @@
+#pragma once
+
 #include "ranks/rank_device.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace sgemm {
-namespace {
 
-class HostRankDevice final : public RankDevice {
+/// For ranks on the executor, which runs one kernel at a time, whichever rank it is for.
+class HostRankDevice : public RankDevice {
  public:
-  void bind() override {}
   std::shared_ptr<float> allocate(std::int64_t floats) override {
     return {new float[static_cast<std::size_t>(floats)], std::default_delete<float[]>()};
   }
@@ -24,8 +28,6 @@ class HostRankDevice final : public RankDevice {
   void fill_with_nan(float* memory, std::int64_t floats) override {
     std::fill_n(memory, floats, std::numeric_limits<float>::quiet_NaN());
   }
-  void get_ready(bool) override {}
-  void synchronize() override {}
   Prepared prepare(const Build& build, const Problem& problem) override {
     const std::lock_guard lock(executor());
     Prepared prepared = build.prepare(problem);
@@ -38,7 +40,6 @@ class HostRankDevice final : public RankDevice {
   }
 
   cudaStream_t stream() const override { return nullptr; }
-  Platform platform() const override { return Platform::cpu; }
   Target target() const override { return Target::for_executor; }
 
  private:
@@ -47,9 +48,5 @@ class HostRankDevice final : public RankDevice {
     return mutex;
   }
 };
-
-}  // namespace
-
-std::unique_ptr<RankDevice> make_host_rank_device() { return std::make_unique<HostRankDevice>(); }
 
 }  // namespace sgemm
