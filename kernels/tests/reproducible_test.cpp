@@ -11,9 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sgemm::test {
 namespace {

@@ -1,14 +1,10 @@
 #include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
-#include "count/count.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 
 #include <fmt/format.h>
-
-#include <optional>
-#include <string>
 
 namespace sgemm {
 

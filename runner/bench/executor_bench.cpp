@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <optional>
 
 #include <fmt/format.h>
 

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <sstream>
-#include <string_view>
 
 #include <fmt/format.h>
 

@@ -7,11 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 // tools/trace_page/warp.js reads what is written here.
 

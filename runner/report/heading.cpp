@@ -1,7 +1,6 @@
 #include "report/console.hpp"
 
 #include "cli/selection.hpp"
-#include "device/device.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "timing/turn.hpp"

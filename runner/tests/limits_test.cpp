@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
-#include <string>
 
 #include <gtest/gtest.h>
 

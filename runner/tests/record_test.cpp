@@ -16,13 +16,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

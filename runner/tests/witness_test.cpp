@@ -12,8 +12,6 @@
 #include <cstring>
 #include <limits>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

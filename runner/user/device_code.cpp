@@ -5,7 +5,6 @@
 #include "problem/batch.hpp"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -16,7 +15,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>

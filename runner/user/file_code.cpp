@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

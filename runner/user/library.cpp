@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>

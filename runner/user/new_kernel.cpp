@@ -2,7 +2,6 @@
 #include "record/results_file.hpp"
 #include "user/user_kernels.hpp"
 
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 

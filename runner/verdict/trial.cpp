@@ -3,7 +3,6 @@
 #include "base/kept_program.hpp"
 #include "base/usage_error.hpp"
 #include "bench/case_runner.hpp"
-#include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 

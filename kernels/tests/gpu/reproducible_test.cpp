@@ -9,13 +9,10 @@
 #include "fixtures/same_bits.hpp"
 #include "fixtures/tested_kernel.hpp"
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace sgemm::test {
 namespace {
