@@ -46,7 +46,7 @@ void declare(CLI::App& app, const Flag& flag) {
       throw UsageError(fmt::format("{} needs a value", flag.name));
     }
     if (flag.store) {
-      flag.store(text);
+      flag.store(flag.name, text);
     }
   };
   CLI::Option* const option =
@@ -70,7 +70,7 @@ void store_switches(const CLI::App& app, const std::vector<FlagGroup>& groups) {
         throw UsageError(fmt::format("{} takes no value", flag.name));
       }
       if (flag.store) {
-        flag.store("");
+        flag.store(flag.name, "");
       }
     }
   }

@@ -68,8 +68,9 @@ struct Flag {
   std::string value;        ///< "KERNELS", in brackets if it may be left out; empty for a flag without a value
   std::string description;  ///< with its default in brackets
   std::vector<Mode> modes;  ///< besides `list`; in all others it is an error. Empty for all
-  std::function<void(const std::string& text)> store;  ///< of a flag without a value, gets none; null for a mode
-  bool repeats = false;                                ///< given again, it adds to what it said before
+  /// Takes the name and the value, which is empty for a flag without one; null for a mode.
+  std::function<void(const std::string& flag, const std::string& text)> store;
+  bool repeats = false;  ///< given again, it adds to what it said before
 };
 
 struct FlagGroup {
