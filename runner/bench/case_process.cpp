@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "base/words.hpp"
-#include "cli/selection.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -226,7 +225,7 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
 bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
 
 void serve_cases(const Run& run) {
-  CaseRunner runner = make_case_runner(run);
+  CaseRunner runner(run.protocol, run.device, run.settings, StopToken(interrupted));
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   Serving serving(CONNECTION_VARIABLE);
   struct sigaction on_fault {};
@@ -254,7 +253,7 @@ void serve_cases(const Run& run) {
       std::vector<Kernel> readings;
       const std::size_t reading = std::stoul(*name);
       if (item.kernel->file) {
-        readings = readings_of(*item.kernel, target_of_files(run.options.protocol, run.device));
+        readings = readings_of(*item.kernel);
         item.kernel = &readings.at(reading);
       }
       Record record = runner.run(item, observer);

@@ -14,10 +14,8 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <initializer_list>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -31,9 +29,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;
@@ -82,11 +77,6 @@ fs::path cache_folder() {
   throw UsageError(
       fmt::format("can not write compiled kernels to {}, nor to {}: set XDG_CACHE_HOME to a folder of yours",
                   SGEMM_USER_KERNELS_FOLDER, users.string()));
-}
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// The files of one compilation, in the cache's folder.

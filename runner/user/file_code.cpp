@@ -1,7 +1,5 @@
 #include "user/file_code.hpp"
 
-#include "base/words.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

@@ -1,7 +1,5 @@
 #include "user/readings.hpp"
 
-#include "base/words.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <map>

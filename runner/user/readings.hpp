@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "simt/source.hpp"
 
 #include <optional>
@@ -8,8 +9,6 @@
 #include <vector>
 
 namespace sgemm {
-
-using Words = std::vector<std::string>;
 
 /// What a name is asked for: an extent of the problem, a distance between rows or the number of products; a matrix; a
 /// matrix of the product P = M * N, as Kirk and Hwu have it; whether B lies transposed; a member of a class of extents

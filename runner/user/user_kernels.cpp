@@ -21,17 +21,20 @@ namespace {
 /// A user's file with its libraries, which are compiled and loaded when they are first asked for.
 class LoadedFile {
  public:
-  LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {
+  /// `target` is the one that is going to be run.
+  LoadedFile(UserFile file, const CompileOptions& options, Target target)
+      : file_(std::move(file)), options_(options), target_(target) {
     options_.device_code = options.device_code || needs_device_code(file_);
   }
 
   const UserFile& file() const { return file_; }
+  Target target() const { return target_; }
 
   /// The same file with another launch.
   std::shared_ptr<LoadedFile> with(const UserLaunch& launch) const {
     UserFile file = file_;
     file.launch = launch;
-    return std::make_shared<LoadedFile>(std::move(file), options_);
+    return std::make_shared<LoadedFile>(std::move(file), options_, target_);
   }
 
   const CompiledFile& compiled(Target target) {
@@ -68,6 +71,7 @@ class LoadedFile {
  private:
   const UserFile file_;
   CompileOptions options_;
+  const Target target_;
   std::array<std::optional<CompiledFile>, TARGETS> compiled_;
   std::array<std::unique_ptr<UserCode>, TARGETS> codes_;
 };
@@ -94,9 +98,9 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   return build;
 }
 
-Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, Target target,
-                 const std::string& command) {
+Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, const std::string& command) {
   const UserFile& file = loaded->file();
+  const Target target = loaded->target();
   Kernel kernel;
   kernel.name = name;
   kernel.variant = file.function;
@@ -124,13 +128,13 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
 
 /// Compiles all files, as many at a time as the machine has processors. Throws what the first one that failed threw, in
 /// their order.
-void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files, Target target) {
+void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files) {
   std::vector<std::exception_ptr> errors(files.size());
   std::atomic<std::size_t> next{0};
   const auto compile_some = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
       try {
-        files[i]->compiled(target);
+        files[i]->compiled(files[i]->target());
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -164,10 +168,10 @@ std::string name_of(const std::string& path, const std::set<std::string>& paths)
 
 }  // namespace
 
-std::vector<Kernel> readings_of(const Kernel& kernel, Target target) {
+std::vector<Kernel> readings_of(const Kernel& kernel) {
   std::vector<Kernel> readings;
   for (const std::shared_ptr<LoadedFile>& file : loaded_files().at(kernel.id())) {
-    readings.push_back(kernel_of(file, kernel.name, target, kernel.file->command));
+    readings.push_back(kernel_of(file, kernel.name, kernel.file->command));
   }
   return readings;
 }
@@ -198,15 +202,15 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
     for (const FileTerm& term : single_functions(parse_file_term(text), options.launch, target, options.compile)) {
       if (known.emplace(term.path, term.function).second) {
         files.push_back(std::make_shared<LoadedFile>(read_user_file(term, options.launch, target, options.compile),
-                                                     options.compile));
+                                                     options.compile, target));
       }
     }
   }
-  compile_all(files, target);
+  compile_all(files);
   std::vector<Kernel> kernels;
   kernels.reserve(files.size());
   for (const std::shared_ptr<LoadedFile>& file : files) {
-    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), target, file->compiled(target).command));
+    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), file->compiled(target).command));
     std::vector<std::shared_ptr<LoadedFile>>& known = loaded_files()[kernels.back().id()];
     known = {file};
     for (const UserLaunch& other : file->file().launch.others) {
