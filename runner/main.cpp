@@ -5,7 +5,6 @@
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/benchmarks.hpp"
-#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "digest/digest.hpp"

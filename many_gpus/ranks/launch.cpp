@@ -1,7 +1,7 @@
 #include "ranks/launch.hpp"
 
 #include "base/usage_error.hpp"
-#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "ranks/mpi_world.hpp"
 
 #include <unistd.h>

@@ -48,6 +48,30 @@ constexpr const char* LIMIT_NAMED = ", which --timeout changes";
 /// That of a file which calls what is in another one, likewise.
 constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names the file that has it";
 
+/// A call with numbers for M, N and K.
+std::string with_extents(std::string call, const Size& size) {
+  for (const auto& [name, extent] : {std::pair{"M", size.m}, std::pair{"N", size.n}, std::pair{"K", size.k}}) {
+    call = std::regex_replace(call, std::regex(fmt::format(R"(\b{}\b)", name)), std::to_string(extent));
+  }
+  return call;
+}
+
+const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
+  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
+  if (item == plan.end()) {
+    throw std::logic_error(fmt::format("there is no case {}", name));
+  }
+  return *item;
+}
+
+/// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
+void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
+  if (simt::is_stack_overflow(info->si_addr)) {
+    Serving::tell("{\"stack_overflow\": true}\n");
+  }
+  raise(signal);
+}
+
 }  // namespace
 
 CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
@@ -105,18 +129,6 @@ Json CaseProcess::receive(std::optional<double> seconds, bool checkable) {
     }
   }
 }
-
-namespace {
-
-/// A call with numbers for M, N and K.
-std::string with_extents(std::string call, const Size& size) {
-  for (const auto& [name, extent] : {std::pair{"M", size.m}, std::pair{"N", size.n}, std::pair{"K", size.k}}) {
-    call = std::regex_replace(call, std::regex(fmt::format(R"(\b{}\b)", name)), std::to_string(extent));
-  }
-  return call;
-}
-
-}  // namespace
 
 Record CaseProcess::run(const Case& item, const Observer& observer) {
   Record record = run_as(item, 0, observer);
@@ -201,26 +213,6 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
 }
 
 // ---- The process ----
-
-namespace {
-
-const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
-  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
-  if (item == plan.end()) {
-    throw std::logic_error(fmt::format("there is no case {}", name));
-  }
-  return *item;
-}
-
-/// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
-void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
-  if (simt::is_stack_overflow(info->si_addr)) {
-    Serving::tell("{\"stack_overflow\": true}\n");
-  }
-  raise(signal);
-}
-
-}  // namespace
 
 bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
 

@@ -241,16 +241,6 @@ std::vector<Flag> output(Options& options) {
        into(options.list_format, one_of(LIST_FORMATS))}};
 }
 
-}  // namespace
-
-std::vector<FlagGroup> all_flags(Options& options) {
-  return {{"What to measure", what_to_measure(options)}, {"A kernel of your own", of_files(options)},
-          {"How to measure", how_to_measure(options)},   {"Products on several GPUs", on_several_gpus(options)},
-          {"What to count", what_to_count(options)},     {"Output", output(options)}};
-}
-
-namespace {
-
 constexpr std::string_view MORE_HELP = R"(
 Kernels, separated by commas (--list shows them):
   5  coarse_1d  05_coarse_1d    the default variant of one chapter; 0 is cuBLAS
@@ -329,6 +319,12 @@ std::string gpu_lines() {
 }
 
 }  // namespace
+
+std::vector<FlagGroup> all_flags(Options& options) {
+  return {{"What to measure", what_to_measure(options)}, {"A kernel of your own", of_files(options)},
+          {"How to measure", how_to_measure(options)},   {"Products on several GPUs", on_several_gpus(options)},
+          {"What to count", what_to_count(options)},     {"Output", output(options)}};
+}
 
 std::string more_help() {
   return fmt::format(fmt::runtime(MORE_HELP), fmt::arg("data", data_lines()), fmt::arg("gpus", gpu_lines()));

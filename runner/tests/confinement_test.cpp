@@ -1,6 +1,5 @@
 // Programs that KeptProgram confines.
 
-#include "base/confinement.hpp"
 #include "base/kept_program.hpp"
 #include "fixtures/temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 #include "judge/limits.hpp"
-#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "expectations.hpp"
 #include "fakes.hpp"
 #include "problem/batch.hpp"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "judge/hidden.hpp"
