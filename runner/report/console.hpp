@@ -49,14 +49,6 @@ class Table {
     bool times = true;
     bool gpu = true;  ///< all that only a kernel of one GPU has: a ratio to cuBLAS, registers
   };
-  /// `kernel_width` and `size_width` fit the longest entries to come.
-  Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width, std::size_t size_width);
-
-  /// The columns' headings; empty in the modes that print paragraphs.
-  std::string heading() const;
-  std::string row(const Record& record) const;
-
- private:
   enum class Needs { nothing, times, gpu, verification };
   struct Column {
     std::string heading;
@@ -65,11 +57,14 @@ class Table {
     std::function<std::string(const Record&, const nlohmann::ordered_json&)> cell;  ///< with what the file has of it
     Needs needs = Needs::nothing;
   };
-  static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
-  static std::vector<Column> columns_of_speed(const Protocol& protocol, Content content);
-  static std::vector<Column> columns_of_energy(const std::string& turns);
-  static std::vector<Column> columns_of_errors();
-  static std::vector<Column> columns_of_turns();
+  /// `kernel_width` and `size_width` fit the longest entries to come.
+  Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width, std::size_t size_width);
+
+  /// The columns' headings; empty in the modes that print paragraphs.
+  std::string heading() const;
+  std::string row(const Record& record) const;
+
+ private:
   /// A line of one part of each column, right-aligned but for the kernel's name.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 
