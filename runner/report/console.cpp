@@ -97,6 +97,14 @@ std::string width_text(const Record& /*record*/, const Json& json) {
                               : fmt::format("{:.1f}", 50.0 * (us("ci_high") - us("ci_low")) / us("median"));
 }
 
+/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
+std::string time_text(double us) {
+  if (us < 1e3) {
+    return fmt::format("{:.2f} us", us);
+  }
+  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
+}
+
 std::vector<Table::Column> columns_of_speed(const Protocol& protocol, Table::Content content) {
   return {
       {content.times ? "time" : "result", protocol.check ? CORRECT.size() + CHECKED.size() : 10, ESSENTIAL,
@@ -174,13 +182,6 @@ std::size_t terminal_width() {
   }
   winsize size{};
   return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-std::string time_text(double us) {
-  if (us < 1e3) {
-    return fmt::format("{:.2f} us", us);
-  }
-  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
 }
 
 std::string cut(std::string_view text, std::size_t width) {

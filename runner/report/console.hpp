@@ -24,9 +24,6 @@ namespace sgemm {
 /// for unlimited, and is the result if standard output is no terminal.
 std::size_t terminal_width();
 
-/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
-std::string time_text(double us);
-
 /// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
 std::string cut(std::string_view text, std::size_t width);
 

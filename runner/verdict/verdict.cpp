@@ -26,6 +26,12 @@ std::string circumstances(const JudgedCase& item) {
   return text + std::string(how);
 }
 
+/// An error on operands on which a file need not keep its bound.
+bool is_weak(const JudgedCase& item) {
+  return item.purpose == Purpose::operands && item.record.outcome == Outcome::incorrect && item.record.data &&
+         !is_required(*item.record.data);
+}
+
 /// A timed case beside cuBLAS.
 struct Pair {
   double paired;                   ///< in turns
@@ -245,11 +251,6 @@ Json case_json(const JudgedCase& item) {
 }
 
 }  // namespace
-
-bool is_weak(const JudgedCase& item) {
-  return item.purpose == Purpose::operands && item.record.outcome == Outcome::incorrect && item.record.data &&
-         !is_required(*item.record.data);
-}
 
 std::string_view to_string(Decision decision) {
   constexpr std::array<std::string_view, 3> WORDS{"accepted", "refused", "undecided"};

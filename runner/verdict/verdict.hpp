@@ -55,9 +55,6 @@ struct JudgedCase {
   Record record;
 };
 
-/// An error on operands on which a file need not keep its bound.
-bool is_weak(const JudgedCase& item);
-
 /// How many times as fast as cuBLAS a file is over all sizes that were asked for: the geometric mean of the smaller of
 /// both ratios of each, in turns and alone, and of that with decoys where it is far smaller. The interval is that of
 /// the ratios in turns, moved to that mean.
