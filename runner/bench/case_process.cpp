@@ -27,7 +27,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// Tells the process of a CaseProcess that it is one.

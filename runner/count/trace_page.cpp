@@ -13,8 +13,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// The lanes of requests, apart from where they begin. Few of them are different.
 class Shapes {
  public:

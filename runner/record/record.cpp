@@ -7,8 +7,6 @@
 
 namespace sgemm {
 
-using Json = nlohmann::ordered_json;
-
 void to_json(Json& json, const Interval& interval) { json = {interval.low, interval.high}; }
 
 namespace {

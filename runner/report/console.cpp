@@ -20,8 +20,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view ERASE_LINE = "\r\033[K";
 constexpr std::string_view GAP = "  ";
 /// For the progress line where standard output is no terminal.

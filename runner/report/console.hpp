@@ -50,8 +50,8 @@ class Table {
   struct Column {
     std::string heading;
     std::size_t width;
-    int importance;  ///< columns with the smallest are left out first
-    std::function<std::string(const Record&, const nlohmann::ordered_json&)> cell;  ///< with what the file has of it
+    int importance;                                               ///< columns with the smallest are left out first
+    std::function<std::string(const Record&, const Json&)> cell;  ///< with what the file has of it
     Needs needs = Needs::nothing;
   };
   /// `kernel_width` and `size_width` fit the longest entries to come.

@@ -10,8 +10,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Kinds of requests in the order of the table: the name of their sum in the record, and that of each line.
 constexpr std::array<std::pair<const char*, std::string_view>, simt::ACCESS_KINDS> KINDS{
     {{"global_loads", "global_load"},

@@ -27,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Json = nlohmann::ordered_json;
-
 /// Ten digits of each number, which all machines agree in.
 Json rounded(Json json) {
   if (json.is_number_float()) {

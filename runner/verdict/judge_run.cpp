@@ -31,7 +31,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 /// The largest extents of hidden sizes: what the executor computes, or checks, in a moment, and a GPU with the operands
 /// that the host makes.

@@ -12,8 +12,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
 std::string circumstances(const JudgedCase& item) {
   std::string text = to_string(item.record.size);
