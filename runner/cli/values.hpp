@@ -31,7 +31,7 @@ inline constexpr auto KINDS = [] {
   return kinds;
 }();
 
-/// Returns no text: it throws.
+/// Has the type of a value, so that parsers can return it, and returns none.
 [[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {
   throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
 }
@@ -45,9 +45,19 @@ std::optional<Number> number_in(std::string_view text) {
   return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
-/// What follows makes parsers of values: of a flag and its text.
+/// "cold, warm".
+template <class Choices>
+std::string words(const Choices& choices, std::string_view separator = ", ") {
+  std::vector<std::string> result;  // a view would be shorter, and clang-tidy 14 cannot read GCC's
+  for (const auto& choice : choices) {
+    result.emplace_back(to_string(choice));
+  }
+  return fmt::to_string(fmt::join(result, separator));
+}
 
-/// Of a number that is accepted.
+// Parsers take a flag's name and its text, and return the value.
+
+/// The parser of a number that is accepted; `expected` says which are.
 template <class Number, class Accepted>
 auto number(const Accepted& accepted, std::string expected) {
   return [=](std::string_view flag, std::string_view text) {
@@ -59,17 +69,7 @@ auto number(const Accepted& accepted, std::string expected) {
   };
 }
 
-/// "cold, warm".
-template <class Choices>
-std::string words(const Choices& choices, std::string_view separator = ", ") {
-  std::vector<std::string> result;  // a view would be shorter, and clang-tidy 14 cannot read GCC's
-  for (const auto& choice : choices) {
-    result.emplace_back(to_string(choice));
-  }
-  return fmt::to_string(fmt::join(result, separator));
-}
-
-/// Of a whole number from `least` to `most`.
+/// The parser of a whole number from `least` to `most`.
 template <class Number>
 auto between(Number least, Number most) {
   return number<Number>([=](Number x) { return least <= x && x <= most; },
@@ -78,6 +78,7 @@ auto between(Number least, Number most) {
                             : fmt::format("a whole number between {} and {}", least, most));
 }
 
+/// The parser of one of these words.
 template <class Choices>
 auto one_of(const Choices& choices) {
   return [choices](std::string_view flag, std::string_view text) {

@@ -358,9 +358,9 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
   append(anywhere.words, flags.definitions);
   const std::string recipe =
-      fmt::format("{}\n{}\n{}\n{}{}{}", quoted(anywhere.all()), state_of(words.front()),
+      fmt::format("{}\n{}\n{}\n{}{}", quoted(anywhere.all()), state_of(words.front()),
                   target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_files(simt::include_folder()),
-                  "", state_of_text(file, options), wrapper);
+                  state_of_text(file, options), wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, quoted(anywhere.words)};
   std::error_code error;
