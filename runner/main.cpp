@@ -5,7 +5,6 @@
 #include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/benchmarks.hpp"
-#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "digest/digest.hpp"
@@ -66,9 +65,9 @@ std::vector<OutputFile> other_files(const Options& options, const OutputFile& ou
   return others;
 }
 
-/// Runs the plan in the modes that fill a results file.
-ExitStatus run_plan(const Run& run) {
-  const Options& options = run.options;
+/// Runs the plan in the modes that fill a results file. `added` is a baseline that nobody named: a run with its times
+/// alone has measured nothing.
+ExitStatus run_plan(const Options& options, const Run& run, const Kernel* added) {
   const DeviceQuery& device = run.device;
   OutputFile output = results_file(options.out, device.device ? device.device->name : cpu_model());
   const std::filesystem::path path = output.path();
@@ -102,7 +101,7 @@ ExitStatus run_plan(const Run& run) {
     const std::string place = fmt::format("[{}/{}] {}", &item - run.plan.data() + 1, run.plan.size(), record.name);
     record =
         runner->run(item, [&](std::string_view activity) { console.progress(fmt::format("{}: {}", place, activity)); });
-    if (item.kernel != run.added || record.outcome != Outcome::measured) {
+    if (item.kernel != added || record.outcome != Outcome::measured) {
       ++counts[record.outcome];
     }
     file.add(record);
@@ -192,12 +191,13 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   if (options.google.list_tests) {
     return ALL_WELL;
   }
-  const Run run{options, device, plan, ranks_bench_maker(options, world, on_gpu), world != nullptr, added};
+  Run run = run_of(options, device, plan, ranks_bench_maker(options, world, on_gpu));
+  run.ranks_are_processes = world != nullptr;
   if (is_case_process()) {
     serve_cases(run);
     return ALL_WELL;
   }
-  return run_plan(run);
+  return run_plan(options, run, added);
 }
 
 }  // namespace

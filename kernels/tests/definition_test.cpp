@@ -12,12 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
-#include <limits>
 #include <sstream>
 #include <string>
-#include <vector>
 
 namespace sgemm::test {
 namespace {

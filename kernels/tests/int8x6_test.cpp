@@ -2,22 +2,16 @@
 // that are too long for INT32.
 
 #include "base/kernel.hpp"
-#include "fixtures/product_case.hpp"
+#include "fixtures/reference_case.hpp"
 #include "fixtures/same_bits.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "problem/operands.hpp"
-#include "verify/verify.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -39,18 +33,14 @@ class Int8x6Test : public testing::Test {
   }
 };
 
+Matrix result_of(const Kernel& kernel, const HostCase& host) {
+  return host.result_of(kernel.build(Target::for_executor).prepare(host.shape));
+}
+
 /// Gives rows and columns scales of their own, most of them by a single number.
 void scale_lines(HostCase& host) {
-  for (std::int64_t i = 0; i < host.a.rows(); ++i) {
-    for (std::int64_t k = 0; k < host.a.cols(); ++k) {
-      host.a.at(i, k) = std::ldexp(host.a.at(i, k), static_cast<int>(i * 7 % 41) - 20);
-    }
-  }
-  for (std::int64_t k = 0; k < host.b.rows(); ++k) {
-    for (std::int64_t j = 0; j < host.b.cols(); ++j) {
-      host.b.at(k, j) = std::ldexp(host.b.at(k, j), static_cast<int>(j * 5 % 19) - 9);
-    }
-  }
+  host.a.scale([](auto i, auto) { return static_cast<int>(i * 7 % 41) - 20; });
+  host.b.scale([](auto, auto j) { return static_cast<int>(j * 5 % 19) - 9; });
   for (std::int64_t i = 0; i < host.a.rows(); ++i) {
     float& large = host.a.at(i, i * 1031 % host.a.cols());
     large = std::ldexp(large, 6);
@@ -61,20 +51,22 @@ void scale_lines(HostCase& host) {
   }
 }
 
+HostCase with_scaled_lines(ProductCase product) {
+  product.change = {"scaled", scale_lines};
+  return HostCase(product);
+}
+
 std::string k_of(const testing::TestParamInfo<ProductCase>& info) { return std::to_string(info.param.k); }
 
 /// By K: numbers of a line that are all in registers, or in shared memory too, or read twice.
 class Int8x6LinesTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
 
 TEST_P(Int8x6LinesTest, IsTheRoundedSumOfSixProductsOfDigits) {
-  ProductCase product = GetParam();
-  product.change = {"scaled", scale_lines};
-  const HostCase host(product);
+  const HostCase host = with_scaled_lines(GetParam());
   Matrix defined = defined_result(host);
-  Matrix c = host.c;
-  int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    for (std::int64_t col = 0; col < product.n; ++col) {
+  Matrix c = result_of(int8x6(), host);
+  for (std::int64_t row = 0; row < c.rows(); ++row) {
+    for (std::int64_t col = 0; col < c.cols(); ++col) {
       // Sums are rounded twice, and those of the definition once.
       ASSERT_NEAR(c.at(row, col), defined.at(row, col), 0x1.8p-23 * std::fabs(defined.at(row, col)))
           << row << ' ' << col;
@@ -110,18 +102,15 @@ class FiveDigits {
 };
 
 TEST_P(Int8x6LinesTest, IsTheSumOfFiveProductsOfDigits) {
-  ProductCase product = GetParam();
-  product.change = {"scaled", scale_lines};
-  const HostCase host(product);
-  Matrix c = host.c;
-  int8x5().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  const HostCase host = with_scaled_lines(GetParam());
+  Matrix c = result_of(int8x5(), host);
   std::vector<FiveDigits> columns;
-  for (std::int64_t col = 0; col < product.n; ++col) {
-    columns.emplace_back(host.b.data() + col, host.b.ld(), product.k);
+  for (std::int64_t col = 0; col < c.cols(); ++col) {
+    columns.emplace_back(host.b.data() + col, host.b.ld(), host.b.rows());
   }
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    const FiveDigits a(host.a.data() + row * host.a.ld(), 1, product.k);
-    for (std::int64_t col = 0; col < product.n; ++col) {
+  for (std::int64_t row = 0; row < c.rows(); ++row) {
+    const FiveDigits a(host.a.data() + row * host.a.ld(), 1, host.a.cols());
+    for (std::int64_t col = 0; col < c.cols(); ++col) {
       const FiveDigits& b = columns[static_cast<std::size_t>(col)];
       std::int64_t sum = 0;
       for (std::size_t p = 0; p < a.digits.size(); ++p) {
@@ -158,10 +147,8 @@ TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
     const HostOperands operands = make_operands(host.shape, of.data, HostCase::SEED);
     host.a.assign(operands.a);
     host.b.assign(operands.b);
-    Matrix c = host.c;
-    const auto reference = Reference::compute(host.problem(c), Platform::cpu, HostCase::SEED);
-    of.kernel.build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
-    const Verdict verdict = reference->check(c.data(), c.ld(), of.kernel.accuracy);
+    const Verdict verdict =
+        ReferenceCase(host).run(of.kernel.build(Target::for_executor).prepare(host.shape), of.kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
     EXPECT_LT(verdict.rel_err, of.largest) << of.kernel.id() << ' ' << to_string(of.data);
     EXPECT_GT(verdict.rel_err, 0.4 * of.largest) << of.kernel.id() << ' ' << to_string(of.data);
@@ -173,13 +160,9 @@ TEST_F(Int8x6Test, ProductsOfSmallNumbersKeepTheirDigits) {
   const auto product_of = [](const Kernel& kernel, int exponent) {
     HostCase host({9, 11, 70});
     for (Matrix* const operand : {&host.a, &host.b}) {
-      for (float& x : operand->storage()) {
-        x = std::ldexp(x, exponent);
-      }
+      operand->scale([=](auto, auto) { return exponent; });
     }
-    Matrix c = host.c;
-    kernel.build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
-    return c;
+    return result_of(kernel, host);
   };
   for (const Kernel* const kernel : {&int8x6(), &int8x5()}) {
     Matrix small = product_of(*kernel, -62);
@@ -206,8 +189,7 @@ TEST_F(LengthyInt8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   for (const Prepared& whole : {int8x6().build(Target::for_executor).prepare(host.shape),
                                 int8x6_mma().build(Target::for_executor).prepare(host.shape)}) {
     for (int launch = 0; launch < 2; ++launch) {
-      Matrix c = host.c;
-      whole(host.problem(c), nullptr);
+      Matrix c = host.result_of(whole);
       for (std::int64_t col = 0; col < product.n; ++col) {
         EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
       }
@@ -229,8 +211,7 @@ TEST_F(LengthyInt8x6Test, SumsOf19ThatInt32CouldNotHoldAreCut) {
                     }};
   const HostCase host(product);
   const double expected = 66302.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0;
-  Matrix c = host.c;
-  int8x5().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
+  Matrix c = result_of(int8x5(), host);
   for (std::int64_t col = 0; col < product.n; ++col) {
     EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
   }
@@ -240,18 +221,8 @@ TEST_F(LengthyInt8x6Test, SumsOf19ThatInt32CouldNotHoldAreCut) {
 class SameBitsTest : public Int8x6Test, public testing::WithParamInterface<ProductCase> {};
 
 TEST_P(SameBitsTest, AreThoseOfChapter13) {
-  ProductCase product = GetParam();
-  product.change = {"scaled", scale_lines};
-  const HostCase host(product);
-  Matrix expected = host.c;
-  Matrix c = host.c;
-  int8x6().build(Target::for_executor).prepare(host.shape)(host.problem(expected), nullptr);
-  int8x6_mma().build(Target::for_executor).prepare(host.shape)(host.problem(c), nullptr);
-  for (std::int64_t row = 0; row < product.m; ++row) {
-    for (std::int64_t col = 0; col < product.n; ++col) {
-      ASSERT_EQ(c.at(row, col), expected.at(row, col)) << row << ' ' << col;
-    }
-  }
+  const HostCase host = with_scaled_lines(GetParam());
+  EXPECT_TRUE(same_bits(result_of(int8x6_mma(), host), result_of(int8x6(), host)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Mma, SameBitsTest,

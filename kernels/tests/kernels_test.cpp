@@ -13,12 +13,8 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -33,12 +29,10 @@ bool is_lengthy(const KernelAndGroup& item) {
 /// Reproducible kernels have but one lengthy test, that of their bits.
 std::vector<KernelAndGroup> executed_kernels_and_groups(bool lengthy) {
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const auto& item) {
-                             return !item.kernel->build(Target::for_executor) || is_lengthy(item) != lengthy ||
-                                    (lengthy && item.kernel->is_reproducible());
-                           }),
-            all.end());
+  std::erase_if(all, [&](const auto& item) {
+    return !item.kernel->build(Target::for_executor) || is_lengthy(item) != lengthy ||
+           (lengthy && item.kernel->is_reproducible());
+  });
   return all;
 }
 
@@ -117,16 +111,6 @@ void expect_right(const ReferenceCase& expected, const Kernel& kernel, const std
   EXPECT_TRUE(expected.run(prepared, kernel.accuracy).correct());
 }
 
-std::vector<const Kernel*> configured_kernels() {
-  std::vector<const Kernel*> configured;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.tunable) {
-      configured.push_back(&kernel);
-    }
-  }
-  return configured;
-}
-
 /// With shares of k that end within tiles, tiles that hang over C's edges, and few tiles and many.
 const std::vector<ProductCase> CONFIGURED_PRODUCTS{
     {129, 257, 65}, {200, 150, 1000}, {390, 520, 130}, {1150, 100, 1000}};
@@ -138,12 +122,12 @@ using KernelAndProduct = std::tuple<const Kernel*, ProductCase>;
 /// The build with sanitizers has the first product, with chapter 09.
 std::vector<KernelAndProduct> configured_kernels_and_products(bool lengthy) {
   std::vector<KernelAndProduct> all;
-  for (const Kernel* const kernel : configured_kernels()) {
+  for (const Kernel& kernel : kernels()) {
     for (const ProductCase& product : CONFIGURED_PRODUCTS) {
       const bool is_first = &product == &CONFIGURED_PRODUCTS.front();
       // The 343 products of chapter 18 have a whole tile each: one product of many tiles takes a minute.
-      if ((kernel->number != 9 || !is_first) == lengthy && (kernel->number != 18 || is_first)) {
-        all.emplace_back(kernel, product);
+      if (kernel.tunable && (kernel.number != 9 || !is_first) == lengthy && (kernel.number != 18 || is_first)) {
+        all.emplace_back(&kernel, product);
       }
     }
   }
@@ -202,24 +186,22 @@ TEST(LengthyExecutedChapters, SharesThatEndWithinTilesAreCompleted) {
   }
 }
 
+/// What a chapter chooses for a square product.
+std::string choice(std::string_view chapter, std::int64_t extent) {
+  const Problem p = packed({extent, extent, extent}, nullptr, nullptr, nullptr);
+  return find_kernel(chapter)->build(Target::for_executor).configurations(p).front().name;
+}
+
 TEST_F(ExecutedChapters, EveryTileOf09IsChosenForSomeShape) {
-  const auto choice = [](const Shape& shape) {
-    const Problem p = packed(shape, nullptr, nullptr, nullptr);
-    return find_kernel("09_every_shape")->build(Target::for_executor).configurations(p).front().name;
-  };
-  EXPECT_EQ(choice({512, 512, 512}), "32x32");
-  EXPECT_EQ(choice({1024, 1024, 1024}), "64x128");
-  EXPECT_EQ(choice({2048, 2048, 2048}), "128x128");
+  EXPECT_EQ(choice("09_every_shape", 512), "32x32");
+  EXPECT_EQ(choice("09_every_shape", 1024), "64x128");
+  EXPECT_EQ(choice("09_every_shape", 2048), "128x128");
 }
 
 TEST_F(ExecutedChapters, TheLargerAProductTheMoreLevelsOf18AreChosen) {
-  const auto choice = [](std::int64_t extent) {
-    const Problem p = packed({extent, extent, extent}, nullptr, nullptr, nullptr);
-    return find_kernel("18_strassen")->build(Target::for_executor).configurations(p).front().name;
-  };
-  EXPECT_EQ(choice(1024), "0 levels");
-  EXPECT_EQ(choice(8192), "2 levels");
-  EXPECT_EQ(choice(24576), "3 levels");
+  EXPECT_EQ(choice("18_strassen", 1024), "0 levels");
+  EXPECT_EQ(choice("18_strassen", 8192), "2 levels");
+  EXPECT_EQ(choice("18_strassen", 24576), "3 levels");
 }
 
 // A kernel that copies B float by float stores C so as well, whichever of the two is not aligned.

@@ -11,9 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -49,9 +47,7 @@ TEST_P(ReproducibleTest, HasTheBitsOfTheDefinition) {
       for (const Configuration& configuration : build.configurations(host.shape)) {
         const Prepared prepared = build.prepare(configuration);
         for (int launch = 0; launch < launches; ++launch) {
-          Matrix c = host.c;
-          prepared(host.problem(c), nullptr);
-          ASSERT_TRUE(same_bits(c, expected)) << configuration.name << ", " << multiprocessors;
+          ASSERT_TRUE(same_bits(host.result_of(prepared), expected)) << configuration.name << ", " << multiprocessors;
         }
       }
     }
@@ -85,24 +81,15 @@ TEST(LengthyReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
 /// Rows so far from the others that floats would overflow, or lose digits, before the columns' scales bring sums back.
 TEST(ReproducibleScales, OfSingleRowsTakeDoubles) {
   for (const int exponent : {120, -120}) {
-    ProductCase product{16, 32, 30};
-    HostCase host(product);
-    for (std::int64_t k = 0; k < product.k; ++k) {
-      for (const std::int64_t row : {0, 9}) {  // the first and the second of a thread's
-        host.a.at(row, k) = std::ldexp(host.a.at(row, k), exponent);
-      }
-      for (std::int64_t column = 0; column < product.n; ++column) {
-        host.b.at(k, column) = std::ldexp(host.b.at(k, column), -exponent / 2);
-      }
-    }
+    HostCase host({16, 32, 30});
+    // Of the rows, the first and the second of a thread's.
+    host.a.scale([=](auto row, auto) { return row == 0 || row == 9 ? exponent : 0; });
+    host.b.scale([=](auto, auto) { return -exponent / 2; });
     const Matrix expected = defined_result(host);
     for (const Kernel* const kernel : reproducible_kernels()) {
       const Build& build = kernel->build(Target::for_executor);
-      if (build) {
-        Matrix c = host.c;
-        build.prepare(host.shape)(host.problem(c), nullptr);
-        EXPECT_TRUE(same_bits(c, expected)) << kernel->id() << ", 2^" << exponent;
-      }
+      EXPECT_TRUE(!build || same_bits(host.result_of(build.prepare(host.shape)), expected))
+          << kernel->id() << ", 2^" << exponent;
     }
   }
 }
@@ -121,10 +108,9 @@ TEST(ReproducibleLongSums, AreCutBeforeInt32IsFull) {
     const Build& build = kernel->build(Target::for_executor);
     for (const int multiprocessors : {1, 2}) {
       simt::set_multiprocessors(multiprocessors);
-      for (int i = 0; build && i < static_cast<int>(build.configurations(host.shape).size()); ++i) {
-        Matrix c = host.c;
-        build.prepare(build.configurations(host.shape)[static_cast<std::size_t>(i)])(host.problem(c), nullptr);
-        EXPECT_TRUE(same_bits(c, expected)) << kernel->id() << ", " << multiprocessors;
+      for (std::size_t i = 0; build && i < build.configurations(host.shape).size(); ++i) {
+        EXPECT_TRUE(same_bits(host.result_of(build.prepare(build.configurations(host.shape)[i])), expected))
+            << kernel->id() << ", " << multiprocessors;
       }
     }
   }

@@ -1,16 +1,13 @@
 // What chapter 10 does with long sums, and where the terms are not finite, or too small.
 
 #include "base/kernel.hpp"
-#include "fixtures/product_case.hpp"
-#include "verify/verify.hpp"
+#include "fixtures/reference_case.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
-#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -32,16 +29,13 @@ template <class Change>
 Verdict run(std::string_view id, const ProductCase& product, const Change& change) {
   HostCase host(product);
   change(host);
-  Matrix c = host.c;
-  const Problem problem = host.problem(c);
-  const auto reference = Reference::compute(problem, Platform::cpu, HostCase::SEED);
-  find_kernel(id)->build(Target::for_executor).prepare(problem)(problem, nullptr);
-  return reference->check(c.data(), c.ld(), AccuracyClass::fp32_split);
+  return ReferenceCase(host).run(find_kernel(id)->build(Target::for_executor).prepare(host.shape),
+                                 AccuracyClass::fp32_split);
 }
 
 void make_positive(HostCase& host) {
-  for (std::vector<float>* storage : {&host.a.storage(), &host.b.storage()}) {
-    std::transform(storage->begin(), storage->end(), storage->begin(), [](float x) { return std::fabs(x); });
+  for (Matrix* const operand : {&host.a, &host.b}) {
+    operand->replace([](float x, auto, auto) { return std::fabs(x); });
   }
 }
 
@@ -67,9 +61,7 @@ TEST_F(Tf32x3Test, OperandsMayBeAsLargeAsFloatsGo) {
 
 TEST_F(Tf32x3Test, OperandsMayBeSmall) {
   const Verdict verdict = run("10_tf32x3", {33, 40, 24}, [](HostCase& host) {
-    for (float& x : host.a.storage()) {  // uniform on (-1, 1)
-      x = std::ldexp(x, -103);
-    }
+    host.a.scale([](auto, auto) { return -103; });  // of uniform ones on (-1, 1)
   });
   EXPECT_TRUE(verdict.correct()) << verdict.describe();
 }

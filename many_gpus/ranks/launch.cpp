@@ -1,6 +1,7 @@
 #include "ranks/launch.hpp"
 
 #include "base/usage_error.hpp"
+#include "cli/options.hpp"
 
 #include <unistd.h>
 

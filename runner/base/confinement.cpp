@@ -1,4 +1,4 @@
-#include "base/confinement.hpp"
+#include "base/kept_program.hpp"
 
 #include <fcntl.h>
 #include <linux/audit.h>

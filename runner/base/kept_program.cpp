@@ -1,7 +1,5 @@
 #include "base/kept_program.hpp"
 
-#include "base/confinement.hpp"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -46,15 +46,7 @@ bool merge(Kernel& kernel, Kernel& other) {
   return any;
 }
 
-}  // namespace
-
-std::string_view to_string(AccuracyClass accuracy) {
-  // In the order of the enumeration.
-  constexpr std::array<std::string_view, 7> WORDS{"fp32",       "fp32_strassen", "fp32_split", "bf16_split",
-                                                  "fp16_split", "int8_split",    "tf32"};
-  return WORDS.at(static_cast<std::size_t>(accuracy));
-}
-
+/// Those of a block on the current device.
 Resources resources_of(const KernelBlock& block) {
   cudaFuncAttributes attributes{};
   allow_dynamic_smem(block.kernel, block.dynamic_smem);
@@ -67,6 +59,15 @@ Resources resources_of(const KernelBlock& block) {
   CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resources.blocks_per_sm, block.kernel, block.threads,
                                                            block.dynamic_smem));
   return resources;
+}
+
+}  // namespace
+
+std::string_view to_string(AccuracyClass accuracy) {
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, 7> WORDS{"fp32",       "fp32_strassen", "fp32_split", "bf16_split",
+                                                  "fp16_split", "int8_split",    "tf32"};
+  return WORDS.at(static_cast<std::size_t>(accuracy));
 }
 
 std::shared_ptr<void> allocate_on_gpu(std::size_t bytes) {

@@ -32,9 +32,6 @@ struct Resources {
   int blocks_per_sm = 0;        ///< resident blocks on one multiprocessor, from the occupancy calculator
 };
 
-/// Those of a block on the current device.
-Resources resources_of(const KernelBlock& block);
-
 /// Allocates `bytes` zeros in the memory of the current GPU, or of the executor, whose checks know their bounds. Throws
 /// CudaError if a GPU has no room.
 std::shared_ptr<void> allocate_on_gpu(std::size_t bytes);

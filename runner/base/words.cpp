@@ -1,6 +1,12 @@
 #include "base/words.hpp"
 
+#include <cxxabi.h>
+
 #include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
 #include <numeric>
 #include <regex>
 #include <utility>
@@ -8,6 +14,17 @@
 #include <fmt/format.h>
 
 namespace sgemm {
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string demangled(const std::string& name) {
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr),
+                                                    std::free);
+  return text ? text.get() : name;
+}
 
 std::string in_lower_case(std::string_view text) {
   std::string lower;
@@ -24,7 +41,7 @@ std::string quoted(const std::string& word) {
   return plain && !word.empty() ? word : fmt::format("'{}'", std::regex_replace(word, std::regex("'"), "'\\''"));
 }
 
-std::string quoted(const std::vector<std::string>& words) {
+std::string quoted(const Words& words) {
   std::string line;
   for (const std::string& word : words) {
     line += (line.empty() ? "" : " ") + quoted(word);
@@ -63,10 +80,10 @@ std::size_t word_distance(std::string_view word, std::string_view candidate) {
   return row.back();
 }
 
-std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t limit) {
+Words nearest(std::vector<Candidate> candidates, std::size_t limit) {
   std::ranges::stable_sort(candidates, {}, &Candidate::distance);
   candidates.resize(std::min(limit, candidates.size()));
-  std::vector<std::string> names;
+  Words names;
   names.reserve(candidates.size());
   for (Candidate& candidate : candidates) {
     names.push_back(std::move(candidate.name));

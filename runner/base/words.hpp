@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sgemm {
+
+using Words = std::vector<std::string>;
 
 /// The parts of `text` between separators, empty ones included; always at least one.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -22,9 +25,17 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
 
 inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-inline bool contains(const std::vector<std::string>& words, std::string_view word) {
+inline bool contains(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
+
+inline void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// The whole file; empty where it can not be read.
+std::string content_of(const std::filesystem::path& path);
+
+/// The name of a function or variable as a person writes it, of what a compiler calls it.
+std::string demangled(const std::string& name);
 
 std::string in_lower_case(std::string_view text);
 
@@ -32,7 +43,7 @@ std::string in_lower_case(std::string_view text);
 std::string quoted(const std::string& word);
 
 /// A shell's command line.
-std::string quoted(const std::vector<std::string>& words);
+std::string quoted(const Words& words);
 
 /// Which texts a line on progress shows: all that say something new, and of those that differ in numbers ten a second.
 class Pace {
@@ -54,6 +65,6 @@ struct Candidate {
 std::size_t word_distance(std::string_view word, std::string_view candidate);
 
 /// The names of at most `limit` candidates, nearest first; equally near ones keep their order.
-std::vector<std::string> nearest(std::vector<Candidate> candidates, std::size_t limit);
+Words nearest(std::vector<Candidate> candidates, std::size_t limit);
 
 }  // namespace sgemm

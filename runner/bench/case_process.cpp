@@ -2,7 +2,6 @@
 
 #include "base/outcome.hpp"
 #include "base/words.hpp"
-#include "cli/selection.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
@@ -28,7 +27,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// Tells the process of a CaseProcess that it is one.
@@ -48,6 +46,30 @@ constexpr const char* LIMIT_NAMED = ", which --timeout changes";
 
 /// That of a file which calls what is in another one, likewise.
 constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names the file that has it";
+
+/// A call with numbers for M, N and K.
+std::string with_extents(std::string call, const Size& size) {
+  for (const auto& [name, extent] : {std::pair{"M", size.m}, std::pair{"N", size.n}, std::pair{"K", size.k}}) {
+    call = std::regex_replace(call, std::regex(fmt::format(R"(\b{}\b)", name)), std::to_string(extent));
+  }
+  return call;
+}
+
+const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
+  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
+  if (item == plan.end()) {
+    throw std::logic_error(fmt::format("there is no case {}", name));
+  }
+  return *item;
+}
+
+/// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
+void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
+  if (simt::is_stack_overflow(info->si_addr)) {
+    Serving::tell("{\"stack_overflow\": true}\n");
+  }
+  raise(signal);
+}
 
 }  // namespace
 
@@ -106,18 +128,6 @@ Json CaseProcess::receive(std::optional<double> seconds, bool checkable) {
     }
   }
 }
-
-namespace {
-
-/// A call with numbers for M, N and K.
-std::string with_extents(std::string call, const Size& size) {
-  for (const auto& [name, extent] : {std::pair{"M", size.m}, std::pair{"N", size.n}, std::pair{"K", size.k}}) {
-    call = std::regex_replace(call, std::regex(fmt::format(R"(\b{}\b)", name)), std::to_string(extent));
-  }
-  return call;
-}
-
-}  // namespace
 
 Record CaseProcess::run(const Case& item, const Observer& observer) {
   Record record = run_as(item, 0, observer);
@@ -203,30 +213,10 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
 
 // ---- The process ----
 
-namespace {
-
-const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
-  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
-  if (item == plan.end()) {
-    throw std::logic_error(fmt::format("there is no case {}", name));
-  }
-  return *item;
-}
-
-/// A handler of SIGSEGV, for once. The same signal ends the process when it returns.
-void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
-  if (simt::is_stack_overflow(info->si_addr)) {
-    Serving::tell("{\"stack_overflow\": true}\n");
-  }
-  raise(signal);
-}
-
-}  // namespace
-
 bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
 
 void serve_cases(const Run& run) {
-  CaseRunner runner = make_case_runner(run);
+  CaseRunner runner(run.protocol, run.device, run.settings, StopToken(interrupted));
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
   Serving serving(CONNECTION_VARIABLE);
   struct sigaction on_fault {};
@@ -254,7 +244,7 @@ void serve_cases(const Run& run) {
       std::vector<Kernel> readings;
       const std::size_t reading = std::stoul(*name);
       if (item.kernel->file) {
-        readings = readings_of(*item.kernel, target_of_files(run.options.protocol, run.device));
+        readings = readings_of(*item.kernel);
         item.kernel = &readings.at(reading);
       }
       Record record = runner.run(item, observer);

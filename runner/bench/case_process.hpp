@@ -4,8 +4,6 @@
 #include "base/own_process.hpp"
 #include "bench/case_runner.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +33,7 @@ class CaseProcess final : public Runner {
   void start();
   /// The next message of the process. Throws CaseStopped where it ends, takes longer than so many seconds, or is
   /// stopped instead.
-  nlohmann::ordered_json receive(std::optional<double> seconds, bool checkable = false);
+  Json receive(std::optional<double> seconds, bool checkable = false);
   /// Throws CaseStopped where the process gives no record.
   Record ask_for(const Case& item, std::size_t reading, const Observer& observer);
   /// Runs a file's function as its parameters were read first, or in another way. Never throws.

@@ -2,9 +2,7 @@
 
 #include "base/outcome.hpp"
 #include "bench/case_process.hpp"
-#include "cli/selection.hpp"
 #include "simt/executor.hpp"
-#include "simt/gpu_models.hpp"
 #include "user/compile.hpp"
 
 #include <algorithm>
@@ -140,42 +138,25 @@ Record CaseRunner::run(const Case& item, const Observer& observer) {
   return record;
 }
 
-CaseRunner make_case_runner(const Run& run) {
-  const Options& options = run.options;
-  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm,
-                                 options.trace.page.empty() ? std::nullopt : std::optional(options.trace),
-                                 options.force};
-  return {options.protocol,
-          run.device,
-          {is_for_gpus(run.plan), counting, options.force, run.several_gpus},
-          StopToken(interrupted)};
-}
-
 std::unique_ptr<Runner> make_runner(const Run& run) {
-  const Options& options = run.options;
-  const std::optional<Device>& device = run.device.device;
   const auto any = [&](const auto& wanted) {
     return std::ranges::any_of(run.plan, [&](const Case& item) { return wanted(*item.kernel); });
   };
   const bool several_gpus = any([](const Kernel& kernel) { return !kernel.local_kernel.empty(); });
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
   // A profiler may look at the process that it starts alone.
-  const bool profiled = options.protocol.mode == Mode::profile;
+  const bool profiled = run.protocol.mode == Mode::profile;
+  const StopToken stop(interrupted);
   if (run.ranks_are_processes || profiled || (!several_gpus && !files)) {
-    return std::make_unique<CaseRunner>(make_case_runner(run));
+    return std::make_unique<CaseRunner>(run.protocol, run.device, run.settings, stop);
   }
-  const auto largest = std::ranges::max_element(run.plan, {}, [](const Case& item) { return products(item.size); });
-  std::optional<double> seconds = seconds_per_case(options, device.has_value(), several_gpus, products(largest->size));
-  if (several_gpus && seconds) {
-    // The leader of the ranks gives up first, because it knows which rank is silent.
-    seconds = 2.0 * time_for_replies(*seconds).count();
-  }
-  const bool checkable = !device && !options.protocol.check && can_compile_checks();
+  const bool on_gpu = run.device.device.has_value();
+  const bool checkable = !on_gpu && !run.protocol.check && can_compile_checks();
   // On a GPU a stranger's file is device code alone; the executor runs all of it.
   const OwnProcess::Trust trust = !run.judged ? OwnProcess::Trust::full
-                                  : device    ? OwnProcess::Trust::silent
+                                  : on_gpu    ? OwnProcess::Trust::silent
                                               : OwnProcess::Trust::confined;
-  return std::make_unique<CaseProcess>(options.argv, seconds, checkable, trust, StopToken(interrupted));
+  return std::make_unique<CaseProcess>(run.argv, run.seconds_per_case, checkable, trust, stop);
 }
 
 }  // namespace sgemm

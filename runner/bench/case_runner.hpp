@@ -2,7 +2,6 @@
 
 #include "base/interrupt.hpp"
 #include "bench/bench.hpp"
-#include "cli/options.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
@@ -11,6 +10,7 @@
 #include "timing/sampling.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,17 +72,15 @@ class CaseRunner final : public Runner {
 
 /// A run, as the command line asks for it.
 struct Run {
-  const Options& options;
+  const Protocol& protocol;
   const DeviceQuery& device;
   const std::vector<Case>& plan;
-  BenchMaker several_gpus;
-  bool ranks_are_processes = false;  ///< that mpirun or srun started
-  const Kernel* added = nullptr;     ///< a baseline that nobody named: a run with its times alone has measured nothing
-  bool judged = false;               ///< files are strangers': what they print could pass for the judge's words
+  CaseRunner::Settings settings;
+  std::vector<std::string> argv;           ///< for a process that runs cases
+  std::optional<double> seconds_per_case;  ///< in such a process; nothing for as long as it likes
+  bool ranks_are_processes = false;        ///< that mpirun or srun started
+  bool judged = false;                     ///< files are strangers': what they print could pass for the judge's words
 };
-
-/// The runner of a run's cases in this process.
-CaseRunner make_case_runner(const Run& run);
 
 /// The runner of a plan. Files' kernels are kept away from all else, and so are ranks that are threads: what hangs or
 /// crashes costs its case alone.

@@ -5,15 +5,12 @@
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
 #include "device/trace.hpp"
-#include "record/record.hpp"
 #include "timing/turn.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <new>
-#include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>

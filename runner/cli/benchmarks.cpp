@@ -38,7 +38,7 @@ struct QuietReporter : benchmark::ConsoleReporter {
 };
 
 void report(benchmark::State& state, const Record& record, bool counters) {
-  const nlohmann::ordered_json json = to_json(record);
+  const Json json = to_json(record);
   const bool timed = json.contains("real_time");
   if (!timed && !record.reason.empty()) {
     state.SkipWithError(fmt::format("{}: {}", to_string(record.outcome), record.reason).c_str());

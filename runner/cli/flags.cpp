@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <sstream>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -45,11 +44,42 @@ std::string gpu_ids() {
 using Modes = std::vector<Mode>;
 using Text = const std::string&;
 
-std::string parse_secret(Text text) {
+/// Of a flag that keeps what is parsed of its text, or the text.
+template <class Value, class Parse>
+auto into(Value& value, Parse parse) {
+  return [&value, parse](Text flag, Text text) { value = parse(flag, text); };
+}
+
+template <class Value>
+auto into(Value& value) {
+  return [&value](Text, Text text) { value = text; };
+}
+
+/// Of a flag without a value.
+auto sets(bool& value, bool given = true) {
+  return [&value, given](Text, Text) { value = given; };
+}
+
+std::string parse_page(Text flag, Text text) {
+  return text.ends_with(".html") ? text : reject(flag, text, "a name that ends in .html");
+}
+
+std::string parse_results(Text flag, Text text) {
+  if (text == "-") {
+    throw UsageError("--out: '-' is no file: --benchmark_format=json writes to standard output");
+  }
+  return text.ends_with(".json") || is_csv(text) ? text : reject(flag, text, "a name that ends in .json or .csv");
+}
+
+std::string parse_gpu(Text flag, Text text) {
+  return simt::find_gpu_model(text) != nullptr ? text : reject(flag, text, fmt::format("one of {}", gpu_ids()));
+}
+
+std::string parse_secret(Text flag, Text text) {
   try {
     return Secret::parse(text).text();
   } catch (const UsageError& error) {
-    throw UsageError(fmt::format("--secret: {}", error.what()));
+    throw UsageError(fmt::format("{}: {}", flag, error.what()));
   }
 }
 
@@ -68,201 +98,148 @@ const Modes SLOW{Mode::measure, Mode::accuracy, Mode::count, Mode::digest};
 const Modes DIGEST{Mode::digest};
 const Modes TOLD_IN_JSON{Mode::judge, Mode::digest};
 
-FlagGroup what_to_measure(Options& options) {
+std::vector<Flag> what_to_measure(Options& options) {
   Protocol& protocol = options.protocol;
-  return {"What to measure",
-          {{"--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels), CHOOSE_KERNELS,
-            [&](Text text) { options.kernels = text; }},
-           {"--sizes", "SIZES",
-            fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}]", default_sizes(Mode::measure, true),
-                        default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false),
-                        default_sizes(Mode::profile, true)),
-            ALL, [&](Text text) { options.sizes = text; }},
-           {"--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha), ALL,
-            [&](Text text) { protocol.alpha = parse_factor("--alpha", text); }},
-           {"--beta", "X", fmt::format("factor of C [{}]", protocol.beta), ALL,
-            [&](Text text) { protocol.beta = parse_factor("--beta", text); }},
-           {"--data", "KIND",
-            fmt::format("operands, see below [{}; with --accuracy all]", to_string(protocol.data.front())),
-            CHOOSE_KERNELS, [&](Text text) { protocol.data = parse_data("--data", text); }},
-           {"--seed", "N", fmt::format("seed of the operands [{}]", protocol.seed), CHOOSE_KERNELS,
-            [&](Text text) {
-              protocol.seed = parse_number<std::uint64_t>(
-                  "--seed", text, [](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1");
-            }},
-           {"--secret", "HEX", "of the operands of samples, to repeat a case [drawn for each case]", TIMED,
-            [&](Text text) { protocol.secret = parse_secret(text); }}}};
-}
-
-FlagGroup of_files(Options& options) {
-  UserOptions& user = options.user;
-  return {"A kernel of your own",
-          {{"--launch", "CODE", "how a file's product is launched, see below [the file says so]", RUN_FILES,
-            [&](Text text) { user.launch.launch = text; }},
-           {"--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]", RUN_FILES,
-            [&](Text text) { user.launch.requirement = text; }},
-           {"--workspace", "CODE", "bytes of workspace, where the launch names it [the file says so]", RUN_FILES,
-            [&](Text text) { user.launch.workspace = text; }},
-           {"--include", "FOLDERS", "where files that it includes are, with commas or once more [beside it]", RUN_FILES,
-            [&](Text text) {
-              for (const std::string_view folder : split(text, ',')) {
-                user.compile.include_folders.emplace_back(folder);
-              }
-            },
-            true},
-           {"--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them", RUN_FILES,
-            [&](Text text) {
-              std::istringstream words{text};
-              for (std::string word; words >> word;) {
-                user.compile.nvcc_flags.push_back(word);
-              }
-            }},
-           {"--device-code", "", "of files, run the kernels of their launch line alone, and no host code", RUN_FILES,
-            [&](Text) { user.compile.device_code = true; }},
-           {"--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else", ALL,
-            [&](Text text) { options.new_kernel = text; }},
-           {"--judge", "FILES",
-            fmt::format("accept or refuse files, also by hidden cases [--sizes: {}]", default_sizes(Mode::judge, true)),
-            ALL, [&](Text text) { options.kernels = text; }}}};
-}
-
-FlagGroup how_to_measure(Options& options) {
-  Protocol& protocol = options.protocol;
-  return {"How to measure",
-          {{"--device", "N",
-            fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device), ALL,
-            [&](Text text) {
-              options.on_executor = text == "cpu";
-              if (!options.on_executor) {
-                options.device = parse_number<int>(
-                    "--device", text, [](int x) { return x >= 0; },
-                    text == "gpu" || text == "cuda" ? "a device index, as in --device 0"
-                                                    : "a device index, 0 or above, or cpu");
-              }
-            }},
-           {"--l2", "STATE",
-            fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
-            MEASURED, [&](Text text) { protocol.l2 = parse_choice("--l2", text, L2_STATES); }},
-           {"--time", "SPAN",
-            fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
-                        to_string(protocol.time)),
-            MEASURED, [&](Text text) { protocol.time = parse_choice("--time", text, TIME_MODES); }},
-           {"--max-seconds", "S", fmt::format("seconds to sample one case for [{}]", protocol.max_seconds), TIMED,
-            [&](Text text) { protocol.max_seconds = parse_seconds("--max-seconds", text); }},
-           {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
-            [&](Text text) {
-              protocol.sustain_s = parse_number<double>(
-                  "--sustain", text, [](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
-                  fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S));
-            }},
-           {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [60 to 300]", LIMIT_TIME,
-            [&](Text text) { options.timeout = parse_seconds("--timeout", text); }},
-           {"--energy", "", "after its samples run each kernel for a second, and cuBLAS, for the energy", MEASURED,
-            [&](Text) { protocol.energy = true; }},
-           {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
-           {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
-           {"--against", "FILE", "file of digests to compare with, in place of sizes and operands", DIGEST,
-            [&](Text text) { options.digests = text; }},
-           {"--no-verify", "", "skip the verification of results; their records say so", VERIFIED,
-            [&](Text) { protocol.verify = false; }},
-           {"--check", "", "run GPU kernels on the CPU and check every access to memory", SPREAD,
-            [&](Text) { protocol.check = true; }},
-           {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
-           {"--profile", "", "launch each kernel once more between marks, for a profiler around the run", ALL, {}},
-           {"--force", "", "run on the CPU even what takes long there", SLOW, [&](Text) { options.force = true; }}}};
-}
-
-FlagGroup on_several_gpus(Options& options) {
-  RankOptions& ranks = options.ranks;
-  return {"Products on several GPUs",
-          {{"--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS), SPREAD,
-            [&](Text text) { ranks.gpus = parse_between<int>("--gpus", text, 1, MOST_GPUS); }},
-           {"--grid", "PxQ", "rows and columns in which they share C [those that receive least]", SPREAD,
-            [&](Text text) { ranks.grid = parse_grid("--grid", text); }},
-           {"--exchange", "HOW",
-            fmt::format("how GPUs exchange blocks: {} [peer; nccl between processes]", words(GPU_EXCHANGES)), SPREAD,
-            [&](Text text) { ranks.exchange = parse_choice("--exchange", text, GPU_EXCHANGES); }}}};
-}
-
-FlagGroup what_to_count(Options& options) {
   return {
-      "What to count",
-      {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
-        [&](Text text) {
-          if (simt::find_gpu_model(text) == nullptr) {
-            reject("--gpu-model", text, fmt::format("one of {}", gpu_ids()));
-          }
-          options.gpu_model = text;
-        }},
-       {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
-        [&](Text text) { options.blocks_per_sm = parse_between<int>("--blocks-per-sm", text, 1, MOST_BLOCKS_PER_SM); }},
-       {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE), COUNT,
-        [&](Text text) {
-          if (!text.ends_with(".html")) {
-            reject("--trace", text, "a name that ends in .html");
-          }
-          options.trace.page = text;
-        }},
-       {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
-        [&](Text text) {
-          options.trace.launch = parse_number<std::size_t>(
-              "--trace-launch", text, [](std::size_t x) { return x < MOST_LAUNCHES; },
-              "the number of a launch, 0 or above");
-        }},
-       {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
-        [&](Text text) {
-          options.trace.warp.block = parse_number<std::uint64_t>(
-              "--trace-block", text, [](std::uint64_t x) { return x < MOST_BLOCKS; },
-              "the number of a block, 0 or above");
-        }},
-       {"--trace-warp", "N", "that warp in its block [0]", COUNT, [&](Text text) {
-          options.trace.warp.warp = parse_between<unsigned>("--trace-warp", text, 0U, MOST_WARPS - 1);
-        }}}};
+      {"--kernel", "KERNELS", fmt::format("kernels, see below [{}]", options.kernels), CHOOSE_KERNELS,
+       into(options.kernels)},
+      {"--sizes", "SIZES",
+       fmt::format("see below [{}; --accuracy: {}, CPU: {}; --profile: {}]", default_sizes(Mode::measure, true),
+                   default_sizes(Mode::accuracy, true), default_sizes(Mode::accuracy, false),
+                   default_sizes(Mode::profile, true)),
+       ALL, into(options.sizes)},
+      {"--alpha", "X", fmt::format("factor of A * B [{}]", protocol.alpha), ALL, into(protocol.alpha, parse_factor)},
+      {"--beta", "X", fmt::format("factor of C [{}]", protocol.beta), ALL, into(protocol.beta, parse_factor)},
+      {"--data", "KIND", fmt::format("operands, see below [{}; with --accuracy all]", to_string(protocol.data.front())),
+       CHOOSE_KERNELS, into(protocol.data, parse_data)},
+      {"--seed", "N", fmt::format("seed of the operands [{}]", protocol.seed), CHOOSE_KERNELS,
+       into(protocol.seed,
+            number<std::uint64_t>([](std::uint64_t) { return true; }, "a whole number between 0 and 2^64 - 1"))},
+      {"--secret", "HEX", "of the operands of samples, to repeat a case [drawn for each case]", TIMED,
+       into(protocol.secret, parse_secret)}};
 }
 
-FlagGroup output(Options& options) {
+std::vector<Flag> of_files(Options& options) {
+  UserOptions& user = options.user;
+  return {{"--launch", "CODE", "how a file's product is launched, see below [the file says so]", RUN_FILES,
+           into(user.launch.launch)},
+          {"--requires", "CODE", "what it can compute, as a C++ condition [all, unless the file says so]", RUN_FILES,
+           into(user.launch.requirement)},
+          {"--workspace", "CODE", "bytes of workspace, where the launch names it [the file says so]", RUN_FILES,
+           into(user.launch.workspace)},
+          {"--include", "FOLDERS", "where files that it includes are, with commas or once more [beside it]", RUN_FILES,
+           [&](Text, Text text) {
+             for (const std::string_view folder : split(text, ',')) {
+               user.compile.include_folders.emplace_back(folder);
+             }
+           },
+           true},
+          {"--nvcc-flags", "FLAGS", "more flags for nvcc; on the CPU, g++ gets -D, -U and -include of them", RUN_FILES,
+           [&](Text, Text text) {
+             std::istringstream words{text};
+             for (std::string word; words >> word;) {
+               user.compile.nvcc_flags.push_back(word);
+             }
+           }},
+          {"--device-code", "", "of files, run the kernels of their launch line alone, and no host code", RUN_FILES,
+           sets(user.compile.device_code)},
+          {"--new-kernel", "FILE.cu", "write a file with a right kernel to start from, and nothing else", ALL,
+           into(options.new_kernel)},
+          {"--judge", "FILES",
+           fmt::format("accept or refuse files, also by hidden cases [--sizes: {}]", default_sizes(Mode::judge, true)),
+           ALL, into(options.kernels)}};
+}
+
+std::vector<Flag> how_to_measure(Options& options) {
+  Protocol& protocol = options.protocol;
+  return {{"--device", "N",
+           fmt::format("CUDA device, or cpu to execute GPU kernels there without times [{}]", options.device), ALL,
+           [&](Text flag, Text text) {
+             options.on_executor = text == "cpu";
+             if (!options.on_executor) {
+               options.device =
+                   number<int>([](int x) { return x >= 0; }, text == "gpu" || text == "cuda"
+                                                                 ? "a device index, as in --device 0"
+                                                                 : "a device index, 0 or above, or cpu")(flag, text);
+             }
+           }},
+          {"--l2", "STATE",
+           fmt::format("state of the L2 cache before a sample: {} [{}]", words(L2_STATES), to_string(protocol.l2)),
+           MEASURED, into(protocol.l2, one_of(L2_STATES))},
+          {"--time", "SPAN",
+           fmt::format("{}; the latter adds copies to and from the device [{}]", words(TIME_MODES),
+                       to_string(protocol.time)),
+           MEASURED, into(protocol.time, one_of(TIME_MODES))},
+          {"--max-seconds", "S", fmt::format("seconds to sample one case for [{}]", protocol.max_seconds), TIMED,
+           into(protocol.max_seconds, parse_seconds)},
+          {"--sustain", "S", "run each kernel, then cuBLAS, back to back for S seconds [--sizes: 8192]", ALL,
+           into(protocol.sustain_s, number<double>([](double x) { return x > 0 && x <= MOST_SUSTAINED_S; },
+                                                   fmt::format("a number above 0 and up to {:g}", MOST_SUSTAINED_S)))},
+          {"--timeout", "S", "seconds for a file's case, or a step of several GPUs [60 to 300]", LIMIT_TIME,
+           into(options.timeout, parse_seconds)},
+          {"--energy", "", "after its samples run each kernel for a second, and cuBLAS, for the energy", MEASURED,
+           sets(protocol.energy)},
+          {"--accuracy", "", "measure errors on all kinds of operands, and no times", ALL, {}},
+          {"--digest", "", "compute products whose bits are defined, and print a hash of each", ALL, {}},
+          {"--against", "FILE", "file of digests to compare with, in place of sizes and operands", DIGEST,
+           into(options.digests)},
+          {"--no-verify", "", "skip the verification of results; their records say so", VERIFIED,
+           sets(protocol.verify, false)},
+          {"--check", "", "run GPU kernels on the CPU and check every access to memory", SPREAD, sets(protocol.check)},
+          {"--count", "", "run GPU kernels on the CPU and count their requests to a GPU's memories", ALL, {}},
+          {"--profile", "", "launch each kernel once more between marks, for a profiler around the run", ALL, {}},
+          {"--force", "", "run on the CPU even what takes long there", SLOW, sets(options.force)}};
+}
+
+std::vector<Flag> on_several_gpus(Options& options) {
+  RankOptions& ranks = options.ranks;
+  return {{"--gpus", "N", fmt::format("GPUs for one product [all; on the CPU {} ranks]", HOST_RANKS), SPREAD,
+           into(ranks.gpus, between(1, MOST_GPUS))},
+          {"--grid", "PxQ", "rows and columns in which they share C [those that receive least]", SPREAD,
+           into(ranks.grid, parse_grid)},
+          {"--exchange", "HOW",
+           fmt::format("how GPUs exchange blocks: {} [peer; nccl between processes]", words(GPU_EXCHANGES)), SPREAD,
+           into(ranks.exchange, one_of(GPU_EXCHANGES))}};
+}
+
+std::vector<Flag> what_to_count(Options& options) {
+  return {{"--gpu-model", "GPU", fmt::format("GPU that --count counts for, see below [{}]", options.gpu_model), COUNT,
+           into(options.gpu_model, parse_gpu)},
+          {"--blocks-per-sm", "N", "blocks on an SM for --count [as many as the kernel and the GPU allow]", COUNT,
+           into(options.blocks_per_sm, between(1, MOST_BLOCKS_PER_SM))},
+          {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
+           COUNT, into(options.trace.page, parse_page)},
+          {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
+           into(options.trace.launch, number<std::size_t>([](std::size_t x) { return x < MOST_LAUNCHES; },
+                                                          "the number of a launch, 0 or above"))},
+          {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
+           into(options.trace.warp.block, number<std::uint64_t>([](std::uint64_t x) { return x < MOST_BLOCKS; },
+                                                                "the number of a block, 0 or above"))},
+          {"--trace-warp", "N", "that warp in its block [0]", COUNT,
+           into(options.trace.warp.warp, between(0U, MOST_WARPS - 1))}};
+}
+
+std::vector<Flag> output(Options& options) {
   BenchmarkFlags& google = options.google;
   return {
-      "Output",
-      {{"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
-        [&](Text text) {
-          if (text == "-") {
-            throw UsageError("--out: '-' is no file: --benchmark_format=json writes to standard output");
-          }
-          if (!text.ends_with(".json") && !is_csv(text)) {
-            reject("--out", text, "a name that ends in .json or .csv");
-          }
-          options.out = text;
-        }},
-       {"--json", "FILE", "verdicts of --judge, - is standard output; digests", TOLD_IN_JSON,
-        [&](Text text) { options.json = text; }},
-       {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
-        [&](Text text) { google.filter = text; }},
-       {"--benchmark_list_tests", "", "print the names of the cases, and measure nothing", RUN_KERNELS,
-        [&](Text) { google.list_tests = true; }},
-       {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", google.repetitions), RUN_KERNELS,
-        [&](Text text) {
-          google.repetitions = parse_between<int>("--benchmark_repetitions", text, 1, std::numeric_limits<int>::max());
-        }},
-       {"--benchmark_format", "FORMAT", fmt::format("print {} in place of the table", words(BENCHMARK_FORMATS)),
-        RUN_KERNELS, [&](Text text) { google.format = parse_choice("--benchmark_format", text, BENCHMARK_FORMATS); }},
-       {"--benchmark_out", "FILE", "file of Google Benchmark, beside the results file", RUN_KERNELS,
-        [&](Text text) { google.out = text; }},
-       {"--benchmark_out_format", "FORMAT",
-        fmt::format("its format: {} [{}]", words(BENCHMARK_FORMATS), to_string(google.out_format)), RUN_KERNELS,
-        [&](Text text) { google.out_format = parse_choice("--benchmark_out_format", text, BENCHMARK_FORMATS); }},
-       {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)),
-        ALL, [&](Text text) { options.list_format = parse_choice("--list", text, LIST_FORMATS); }}}};
+      {"--out", "FILE", "results file: JSON, or CSV if it ends with .csv [named by device and time]", RUN_KERNELS,
+       into(options.out, parse_results)},
+      {"--json", "FILE", "verdicts of --judge, - is standard output; digests", TOLD_IN_JSON, into(options.json)},
+      {"--benchmark_filter", "REGEX", "cases whose names match, or with - before it the others", RUN_KERNELS,
+       into(google.filter)},
+      {"--benchmark_list_tests", "", "print the names of the cases, and measure nothing", RUN_KERNELS,
+       sets(google.list_tests)},
+      {"--benchmark_repetitions", "N", fmt::format("runs of each case [{}]", google.repetitions), RUN_KERNELS,
+       into(google.repetitions, between(1, std::numeric_limits<int>::max()))},
+      {"--benchmark_format", "FORMAT", fmt::format("print {} in place of the table", words(BENCHMARK_FORMATS)),
+       RUN_KERNELS, into(google.format, one_of(BENCHMARK_FORMATS))},
+      {"--benchmark_out", "FILE", "file of Google Benchmark, beside the results file", RUN_KERNELS, into(google.out)},
+      {"--benchmark_out_format", "FORMAT",
+       fmt::format("its format: {} [{}]", words(BENCHMARK_FORMATS), to_string(google.out_format)), RUN_KERNELS,
+       into(google.out_format, one_of(BENCHMARK_FORMATS))},
+      {"--list", "[FORMAT]", fmt::format("print the kernels and measure nothing: {} [table]", words(LIST_FORMATS)), ALL,
+       into(options.list_format, one_of(LIST_FORMATS))}};
 }
-
-}  // namespace
-
-std::vector<FlagGroup> all_flags(Options& options) {
-  return {what_to_measure(options), of_files(options),      how_to_measure(options),
-          on_several_gpus(options), what_to_count(options), output(options)};
-}
-
-namespace {
 
 constexpr std::string_view MORE_HELP = R"(
 Kernels, separated by commas (--list shows them):
@@ -342,6 +319,12 @@ std::string gpu_lines() {
 }
 
 }  // namespace
+
+std::vector<FlagGroup> all_flags(Options& options) {
+  return {{"What to measure", what_to_measure(options)}, {"A kernel of your own", of_files(options)},
+          {"How to measure", how_to_measure(options)},   {"Products on several GPUs", on_several_gpus(options)},
+          {"What to count", what_to_count(options)},     {"Output", output(options)}};
+}
 
 std::string more_help() {
   return fmt::format(fmt::runtime(MORE_HELP), fmt::arg("data", data_lines()), fmt::arg("gpus", gpu_lines()));

@@ -1,6 +1,7 @@
 #include "cli/options.hpp"
 
 #include "base/build_info.hpp"
+#include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
 #include "cli/selection.hpp"
@@ -15,7 +16,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -46,7 +49,7 @@ void declare(CLI::App& app, const Flag& flag) {
       throw UsageError(fmt::format("{} needs a value", flag.name));
     }
     if (flag.store) {
-      flag.store(text);
+      flag.store(flag.name, text);
     }
   };
   CLI::Option* const option =
@@ -70,7 +73,7 @@ void store_switches(const CLI::App& app, const std::vector<FlagGroup>& groups) {
         throw UsageError(fmt::format("{} takes no value", flag.name));
       }
       if (flag.store) {
-        flag.store("");
+        flag.store(flag.name, "");
       }
     }
   }
@@ -328,6 +331,31 @@ std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool
   return !on_gpu && !several_gpus ? on_executor
          : several_gpus           ? ON_SEVERAL_GPUS
                                   : ON_GPU + 2 * options.protocol.max_seconds;
+}
+
+ExitStatus exit_status(const std::map<Outcome, int>& counts) {
+  if (interrupted()) {
+    return INTERRUPTED;
+  }
+  bool wrong = false;
+  bool well = false;
+  for (const auto& [outcome, count] : counts) {
+    wrong = wrong || went_wrong(outcome);
+    well = well || ended_well(outcome);
+  }
+  return wrong ? CASES_WRONG : well ? ALL_WELL : NOTHING_MEASURED;
+}
+
+int status_of_error() {
+  try {
+    throw;
+  } catch (const UsageError& error) {
+    std::cerr << fmt::format("{}runner: {}\n", error.details(), error.what());
+    return BAD_USAGE;
+  } catch (const std::exception& error) {
+    std::cerr << fmt::format("runner: {}\n", error.what());
+    return interrupted() ? INTERRUPTED : CASES_WRONG;
+  }
 }
 
 }  // namespace sgemm

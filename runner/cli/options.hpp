@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/outcome.hpp"
 #include "cli/benchmarks.hpp"
 #include "count/count.hpp"
 #include "record/protocol.hpp"
@@ -8,6 +9,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,8 +70,9 @@ struct Flag {
   std::string value;        ///< "KERNELS", in brackets if it may be left out; empty for a flag without a value
   std::string description;  ///< with its default in brackets
   std::vector<Mode> modes;  ///< besides `list`; in all others it is an error. Empty for all
-  std::function<void(const std::string& text)> store;  ///< of a flag without a value, gets none; null for a mode
-  bool repeats = false;                                ///< given again, it adds to what it said before
+  /// Takes the name and the value, which is empty for a flag without one; null for a mode.
+  std::function<void(const std::string& flag, const std::string& text)> store;
+  bool repeats = false;  ///< given again, it adds to what it said before
 };
 
 struct FlagGroup {
@@ -104,6 +107,22 @@ struct ParseResult {
 
 /// Parses the command line; `version` is what --version prints. Throws UsageError.
 ParseResult parse_options(int argc, const char* const* argv, const std::string& version);
+
+/// How the runner ends; --help says what each is for.
+enum ExitStatus {
+  ALL_WELL = 0,
+  CASES_WRONG = 1,
+  BAD_USAGE = 2,
+  NOTHING_MEASURED = 3,
+  FILE_REFUSED = 4,
+  INTERRUPTED = 130,
+};
+
+/// The status of a run with so many cases of each outcome.
+ExitStatus exit_status(const std::map<Outcome, int>& counts);
+
+/// The status of the error that is being handled, which is printed in one piece: mpirun writes there as well.
+int status_of_error();
 
 /// The seconds that a case of at most so many products in a process of its own may be silent for, and an order to ranks
 /// may take; nothing for as long as they like.

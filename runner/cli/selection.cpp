@@ -3,6 +3,7 @@
 #include "base/outcome.hpp"
 #include "base/usage_error.hpp"
 #include "base/words.hpp"
+#include "simt/gpu_models.hpp"
 #include "user/user_file.hpp"
 #include "user/user_kernels.hpp"
 
@@ -290,13 +291,9 @@ std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, cons
                                      const DeviceQuery& device) {
   UserOptions user = options.user;
   user.compile.compute_capability = device.device ? device.device->compute_capability : 0;
-  return user_kernels(files, target_of_files(options.protocol, device), user);
-}
-
-Target target_of_files(const Protocol& protocol, const DeviceQuery& device) {
-  return protocol.check || protocol.mode == Mode::count ? Target::for_checks
-         : device.device                                ? Target::for_gpu
-                                                        : Target::for_executor;
+  const bool watched = options.protocol.check || options.protocol.mode == Mode::count;
+  const Target target = watched ? Target::for_checks : device.device ? Target::for_gpu : Target::for_executor;
+  return user_kernels(files, target, user);
 }
 
 void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected) {
@@ -348,6 +345,21 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
 
 bool is_for_gpus(const std::vector<Case>& plan) {
   return std::ranges::any_of(plan, [](const Case& item) { return item.kernel->platform == Platform::gpu; });
+}
+
+Run run_of(const Options& options, const DeviceQuery& device, const std::vector<Case>& plan, BenchMaker several_gpus) {
+  const bool spread = std::ranges::any_of(plan, [](const Case& item) { return !of_one_gpu(*item.kernel); });
+  const auto largest = std::ranges::max_element(plan, {}, [](const Case& item) { return products(item.size); });
+  std::optional<double> seconds = seconds_per_case(options, device.device.has_value(), spread, products(largest->size));
+  if (spread && seconds) {
+    // The leader of the ranks gives up first, because it knows which rank is silent.
+    seconds = 2.0 * time_for_replies(*seconds).count();
+  }
+  const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm,
+                                 options.trace.page.empty() ? std::nullopt : std::optional(options.trace),
+                                 options.force};
+  return {options.protocol, device, plan, {is_for_gpus(plan), counting, options.force, std::move(several_gpus)},
+          options.argv,     seconds};
 }
 
 }  // namespace sgemm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/kernel.hpp"
+#include "bench/case_runner.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
@@ -50,9 +51,6 @@ DeviceQuery device_of(const Options& options);
 std::vector<Kernel> kernels_of_files(const std::vector<std::string>& files, const Options& options,
                                      const DeviceQuery& device);
 
-/// That target.
-Target target_of_files(const Protocol& protocol, const DeviceQuery& device);
-
 /// Throws UsageError where the command line says how GPUs share a product, and no kernel of `selected` is for several.
 void require_several_gpus(const Options& options, const std::vector<const Kernel*>& selected);
 
@@ -67,5 +65,9 @@ std::vector<Case> plan_of(const Options& options, const std::vector<const Kernel
 
 /// Whether a kernel of the plan is for GPUs.
 bool is_for_gpus(const std::vector<Case>& plan);
+
+/// The run of the plan on that device. All of them outlive it. `several_gpus` is for its products on several GPUs.
+Run run_of(const Options& options, const DeviceQuery& device, const std::vector<Case>& plan,
+           BenchMaker several_gpus = {});
 
 }  // namespace sgemm

@@ -6,28 +6,26 @@
 
 namespace sgemm {
 
-float parse_factor(std::string_view flag, const std::string& text) {
-  return parse_number<float>(
-      flag, text, [](float x) { return std::isfinite(x); }, "a finite single-precision number");
+float parse_factor(std::string_view flag, std::string_view text) {
+  return number<float>([](float x) { return std::isfinite(x); }, "a finite single-precision number")(flag, text);
 }
 
-double parse_seconds(std::string_view flag, const std::string& text) {
-  return parse_number<double>(
-      flag, text, [](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0");
+double parse_seconds(std::string_view flag, std::string_view text) {
+  return number<double>([](double x) { return std::isfinite(x) && x > 0; }, "a finite number above 0")(flag, text);
 }
 
-Grid parse_grid(std::string_view flag, const std::string& text) {
+Grid parse_grid(std::string_view flag, std::string_view text) {
   constexpr std::string_view EXPECTED = "of the form 2x4, rows times columns of GPUs";
   const std::vector<std::string_view> sides = split(text, 'x');
   if (sides.size() != 2) {
     reject(flag, text, EXPECTED);
   }
   const auto side = [&](std::string_view digits) {
-    const std::optional<int> number = number_in<int>(digits);
-    if (!number || *number < 1 || *number > MOST_GPUS) {
+    const int found = number_in<int>(digits).value_or(0);
+    if (found < 1 || found > MOST_GPUS) {
       reject(flag, text, EXPECTED);
     }
-    return *number;
+    return found;
   };
   const Grid grid{side(sides[0]), side(sides[1])};
   if (grid.size() > MOST_GPUS) {
@@ -36,13 +34,13 @@ Grid parse_grid(std::string_view flag, const std::string& text) {
   return grid;
 }
 
-std::vector<Distribution> parse_data(std::string_view flag, const std::string& text) {
+std::vector<Distribution> parse_data(std::string_view flag, std::string_view text) {
   if (text == "all") {
     return {DISTRIBUTIONS.begin(), DISTRIBUTIONS.end()};
   }
   std::vector<Distribution> data;
   for (const std::string_view word : split(text, ',')) {
-    const Distribution parsed = parse_choice(flag, std::string(word), KINDS);
+    const Distribution parsed = one_of(KINDS)(flag, word);
     if (std::ranges::find(data, parsed) != data.end()) {
       throw UsageError(fmt::format("{}: {} is given more than once", flag, word));
     }

@@ -31,7 +31,8 @@ inline constexpr auto KINDS = [] {
   return kinds;
 }();
 
-[[noreturn]] inline void reject(std::string_view flag, std::string_view value, std::string_view expected) {
+/// Has the type of a value, so that parsers can return it, and returns none.
+[[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {
   throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
 }
 
@@ -44,16 +45,6 @@ std::optional<Number> number_in(std::string_view text) {
   return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
-template <class Number, class Accepted>
-Number parse_number(std::string_view flag, const std::string& text, const Accepted& accepted,
-                    std::string_view expected) {
-  const std::optional<Number> number = number_in<Number>(text);
-  if (!number || !accepted(*number)) {
-    reject(flag, text, expected);
-  }
-  return *number;
-}
-
 /// "cold, warm".
 template <class Choices>
 std::string words(const Choices& choices, std::string_view separator = ", ") {
@@ -64,28 +55,44 @@ std::string words(const Choices& choices, std::string_view separator = ", ") {
   return fmt::to_string(fmt::join(result, separator));
 }
 
-/// A whole number from `least` to `most`.
+// Parsers take a flag's name and its text, and return the value.
+
+/// The parser of a number that is accepted; `expected` says which are.
+template <class Number, class Accepted>
+auto number(const Accepted& accepted, std::string expected) {
+  return [=](std::string_view flag, std::string_view text) {
+    const std::optional<Number> found = number_in<Number>(text);
+    if (!found || !accepted(*found)) {
+      reject(flag, text, expected);
+    }
+    return *found;
+  };
+}
+
+/// The parser of a whole number from `least` to `most`.
 template <class Number>
-Number parse_between(std::string_view flag, const std::string& text, Number least, Number most) {
-  const std::string expected = most == std::numeric_limits<Number>::max()
-                                   ? fmt::format("a whole number above {}", least - 1)
-                                   : fmt::format("a whole number between {} and {}", least, most);
-  return parse_number<Number>(
-      flag, text, [&](Number x) { return least <= x && x <= most; }, expected);
+auto between(Number least, Number most) {
+  return number<Number>([=](Number x) { return least <= x && x <= most; },
+                        most == std::numeric_limits<Number>::max()
+                            ? fmt::format("a whole number above {}", least - 1)
+                            : fmt::format("a whole number between {} and {}", least, most));
 }
 
+/// The parser of one of these words.
 template <class Choices>
-auto parse_choice(std::string_view flag, const std::string& text, const Choices& choices) {
-  const auto choice = std::ranges::find_if(choices, [&](auto x) { return to_string(x) == text; });
-  if (choice == choices.end()) {
-    reject(flag, text, fmt::format("one of {}", words(choices)));
-  }
-  return *choice;
+auto one_of(const Choices& choices) {
+  return [choices](std::string_view flag, std::string_view text) {
+    const auto choice = std::ranges::find_if(choices, [&](auto x) { return to_string(x) == text; });
+    if (choice == choices.end()) {
+      reject(flag, text, fmt::format("one of {}", words(choices)));
+    }
+    return *choice;
+  };
 }
 
-float parse_factor(std::string_view flag, const std::string& text);
-double parse_seconds(std::string_view flag, const std::string& text);
-Grid parse_grid(std::string_view flag, const std::string& text);
-std::vector<Distribution> parse_data(std::string_view flag, const std::string& text);
+float parse_factor(std::string_view flag, std::string_view text);
+double parse_seconds(std::string_view flag, std::string_view text);
+Grid parse_grid(std::string_view flag, std::string_view text);
+std::vector<Distribution> parse_data(std::string_view flag, std::string_view text);
 
 }  // namespace sgemm

@@ -14,7 +14,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using simt::AccessKind;
 
 /// How many blocks an SM of the GPU holds, as far as threads and shared memory decide; 0 when a block is too large.

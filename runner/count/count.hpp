@@ -1,12 +1,11 @@
 #pragma once
 
+#include "base/json.hpp"
 #include "base/kernel.hpp"
 #include "common/problem.hpp"
 #include "problem/sizes.hpp"
 #include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstddef>
@@ -87,12 +86,12 @@ Counts count(const Kernel& kernel, const Prepared& prepared, const Problem& prob
              const std::function<void(std::string_view)>& observer);
 
 /// The record's "counts" in the results file.
-nlohmann::ordered_json to_json(const Counts& counts);
+Json to_json(const Counts& counts);
 
 /// A line in there.
-nlohmann::ordered_json to_json(const simt::LineCounts& line);
+Json to_json(const simt::LineCounts& line);
 /// A request in there: its bytes, and the address of each lane behind `first`, null for those that are not active.
-nlohmann::ordered_json lanes_of(const simt::WarpAccess& access, std::uint64_t first = 0);
+Json lanes_of(const simt::WarpAccess& access, std::uint64_t first = 0);
 
 std::string_view to_string(simt::AccessKind kind);
 

@@ -1,24 +1,17 @@
 #include "count/count.hpp"
 
+#include "base/words.hpp"
 #include "trace_template.hpp"
 
 #include <bit>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <string_view>
 #include <utility>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 // tools/trace_page/warp.js reads what is written here.
 
 namespace sgemm {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The lanes of requests, apart from where they begin. Few of them are different.
 class Shapes {
@@ -50,8 +43,7 @@ Json text_of(const Kernel& kernel, const std::filesystem::path& path) {
                                    : std::vector<std::filesystem::path>{SGEMM_SOURCE_FOLDER, SGEMM_BUILD_FOLDER};
   for (const std::filesystem::path& folder : folders) {
     if (std::filesystem::is_regular_file(folder / path)) {
-      std::ifstream file(folder / path, std::ios::binary);
-      return std::string(std::istreambuf_iterator<char>(file), {});
+      return content_of(folder / path);
     }
   }
   return nullptr;

@@ -43,6 +43,23 @@ Device describe(int index) {
   return device;
 }
 
+/// 13020 -> "13.2". Nothing for 0, which CUDA returns if there is no driver.
+std::optional<std::string> version_of(cudaError_t (*get)(int*)) {
+  int version = 0;
+  if (get(&version) != cudaSuccess || version == 0) {
+    return std::nullopt;
+  }
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string cublas_version() {
+  std::array<int, 3> parts{};
+  cublasGetProperty(MAJOR_VERSION, &parts[0]);
+  cublasGetProperty(MINOR_VERSION, &parts[1]);
+  cublasGetProperty(PATCH_LEVEL, &parts[2]);
+  return fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
+}
+
 }  // namespace
 
 DeviceQuery query_device(int index) {
@@ -72,27 +89,6 @@ DeviceQuery query_device(int index) {
     return {std::nullopt, error.what()};
   }
 }
-
-namespace {
-
-/// 13020 -> "13.2". Nothing for 0, which CUDA returns if there is no driver.
-std::optional<std::string> version_of(cudaError_t (*get)(int*)) {
-  int version = 0;
-  if (get(&version) != cudaSuccess || version == 0) {
-    return std::nullopt;
-  }
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
-std::string cublas_version() {
-  std::array<int, 3> parts{};
-  cublasGetProperty(MAJOR_VERSION, &parts[0]);
-  cublasGetProperty(MINOR_VERSION, &parts[1]);
-  cublasGetProperty(PATCH_LEVEL, &parts[2]);
-  return fmt::format("{}.{}.{}", parts[0], parts[1], parts[2]);
-}
-
-}  // namespace
 
 GpuLibraries gpu_libraries() {
   return {version_of(cudaRuntimeGetVersion), version_of(cudaDriverGetVersion), cublas_version(),

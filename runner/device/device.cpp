@@ -8,6 +8,14 @@
 #include <nlohmann/json.hpp>
 
 namespace sgemm {
+namespace {
+
+const nlohmann::json& table() {
+  static const nlohmann::json all = nlohmann::json::parse(RATES_JSON);
+  return all;
+}
+
+}  // namespace
 
 std::optional<double> Device::fp32_peak_gflops() const {
   const std::optional<int> lanes = multiply_adds_per_cycle(compute_capability, "fp32");
@@ -43,15 +51,6 @@ std::size_t flush_bytes(std::size_t l2_bytes, std::size_t free) {
 std::string capability_text(int compute_capability) {
   return fmt::format("{}.{}", compute_capability / 10, compute_capability % 10);
 }
-
-namespace {
-
-const nlohmann::json& table() {
-  static const nlohmann::json all = nlohmann::json::parse(RATES_JSON);
-  return all;
-}
-
-}  // namespace
 
 std::optional<int> multiply_adds_per_cycle(int compute_capability, const std::string& kind) {
   const nlohmann::json rates = table().at("rates").value(capability_text(compute_capability), nlohmann::json::object());

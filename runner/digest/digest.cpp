@@ -21,7 +21,6 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
@@ -180,7 +179,7 @@ ExitStatus run_digests(const Options& options) {
   const std::vector<Way> all_ways = ways(options, device_of(options));
   std::cout << fmt::format("# definition {}: M x N x K, alpha, beta, operands, seed, digest of C\n",
                            reproducible::DEFINITION);
-  nlohmann::ordered_json records = nlohmann::ordered_json::array();
+  Json records = Json::array();
   int wrong = 0;
   for (const DigestCase& item : cases) {
     const Shape shape = shape_of(item.size, item.alpha, item.beta);
@@ -217,8 +216,7 @@ ExitStatus run_digests(const Options& options) {
   std::cout << fmt::format("# {} cases by {}: {}\n", cases.size(), fmt::join(names, ", "),
                            wrong == 0 ? "the same bits" : fmt::format("{} with other bits or none", wrong));
   if (file) {
-    const nlohmann::ordered_json document{
-        {"definition", reproducible::DEFINITION}, {"wrong", wrong}, {"cases", std::move(records)}};
+    const Json document{{"definition", reproducible::DEFINITION}, {"wrong", wrong}, {"cases", std::move(records)}};
     file->write(dump_json(document, 1) + "\n");
   }
   return wrong == 0 ? ALL_WELL : CASES_WRONG;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "problem/operands.hpp"
 #include "problem/sizes.hpp"

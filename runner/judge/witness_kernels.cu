@@ -1,8 +1,8 @@
 #include "judge/witness_kernels.hpp"
 
+#include "base/counter_random.hpp"
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
-#include "problem/element.hpp"
 
 #include <cuda_runtime.h>
 

@@ -1,7 +1,6 @@
 #include "problem/operands.hpp"
 
 #include "base/counter_random.hpp"
-#include "problem/element.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -21,8 +21,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Version 2 added energy, sustained speed, and traces. Readers take version 1 as well.
 constexpr int SCHEMA_VERSION = 2;
 

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "base/json.hpp"
 #include "device/device.hpp"
 #include "record/protocol.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <string>
@@ -25,7 +24,7 @@ struct GpuFacts {
 
 /// The "context" of a results file (results.schema.json): the command line, host, device, libraries, build and
 /// protocol.
-nlohmann::ordered_json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol,
-                                            const DeviceQuery& query, const GpuFacts& facts);
+Json describe_environment(const std::vector<std::string>& argv, const Protocol& protocol, const DeviceQuery& query,
+                          const GpuFacts& facts);
 
 }  // namespace sgemm

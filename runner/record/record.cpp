@@ -7,8 +7,6 @@
 
 namespace sgemm {
 
-using Json = nlohmann::ordered_json;
-
 void to_json(Json& json, const Interval& interval) { json = {interval.low, interval.high}; }
 
 namespace {
@@ -92,6 +90,105 @@ std::string explanation(const Verdict& verdict, float beta) {
              ? "; as beta is 0, C held NaN before: it has been read there, or not been written, or other memory "
                "has been read that nothing was written to"
              : "";
+}
+
+/// What was to be computed, and by what.
+void add_case(Json& json, const Record& record) {
+  json["kernel"] = record.kernel;
+  json["number"] = record.number;
+  json["variant"] = record.variant;
+  if (record.file) {
+    json["path"] = record.file->path;
+    json["source_hash"] = record.file->hash;
+    json["compile_command"] = record.file->command;
+    json["launch"] = record.launch;
+    json["host_code"] = record.file->host_code;
+  }
+  json["platform"] = to_string(record.platform);
+  json["accuracy_class"] = to_string(record.accuracy);
+  json["m"] = record.size.m;
+  json["n"] = record.size.n;
+  json["k"] = record.size.k;
+  if (record.size.transposed_a || record.size.transposed_b) {
+    json["ops"] = ops_of(record.size);
+  }
+  if (record.size.batch > 1) {
+    json["batch"] = record.size.batch;
+  }
+  if (record.data) {
+    json["data"] = to_string(*record.data);
+  }
+}
+
+/// A column of the samples, with null where a sample lacks the value; no column where all lack it.
+template <class Of>
+void add_column(Json& json, const char* key, const Trace& trace, const Of& of) {
+  Json column = Json::array();
+  bool any = false;
+  for (const Trace::Point& point : trace.points) {
+    const auto value = of(point.sample);
+    any = any || value.has_value();
+    column.push_back(value ? Json(*value) : Json(nullptr));
+  }
+  if (any) {
+    json[key] = std::move(column);
+  }
+}
+
+/// Reasons change rarely, so each change has an entry.
+Json changes_of_reasons(const Trace& trace) {
+  Json changes = Json::array();
+  const std::vector<std::string>* latest = nullptr;
+  for (std::size_t i = 0; i < trace.points.size(); ++i) {
+    const std::vector<std::string>& reasons = trace.points[i].sample.throttle_reasons;
+    if (latest == nullptr || *latest != reasons) {
+      changes.push_back({{"sample", i}, {"reasons", reasons}});
+    }
+    latest = &reasons;
+  }
+  return changes;
+}
+
+Json to_json(const Turn& turn, double flops) {
+  Json json;
+  json["seconds"] = turn.seconds();
+  json["launches"] = turn.launches();
+  json["launch_us"] = turn.launch_us();
+  json["gflops"] = flops / (turn.launch_us() * 1e3);
+  const ProductEnergy energy = product_energy(turn);
+  if (energy.use) {
+    json["joules_per_product"] = energy.joules;
+    json["gflops_per_watt"] = flops / energy.joules / 1e9;
+    json["watts"] = energy.use->mean_power_w();
+    json["energy"] = {{"from_s", energy.use->from_s},
+                      {"to_s", energy.use->to_s},
+                      {"joules", energy.use->joules},
+                      {"uncertainty", energy.use->uncertainty}};
+  } else {
+    json["no_energy"] = energy.reason;
+  }
+  json["cut_short"] = turn.cut_short;
+  json["launches_per_batch"] = turn.launches_per_batch;
+  json["batch_us"] = to_nanoseconds(turn.batch_us);
+  json["trace"] = to_json(turn.trace);
+  return json;
+}
+
+Json to_json(const CoolDown& idle) {
+  Json json{{"seconds", idle.seconds}};
+  set_if(json, "from_c", idle.from_c);
+  set_if(json, "to_c", idle.to_c);
+  return json;
+}
+
+Json to_json(const TelemetrySample& sample) {
+  Json json = Json::object();
+  set_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
+  set_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
+  set_if(json, "power_w", sample.power_w);
+  set_if(json, "temperature_c", sample.temperature_c);
+  json["throttle_reasons"] = sample.throttle_reasons;
+  return json;
 }
 
 }  // namespace
@@ -179,38 +276,6 @@ void Record::stop(Outcome how, const std::string& why) {
     *part = nullptr;
   }
 }
-
-namespace {
-
-/// What was to be computed, and by what.
-void add_case(Json& json, const Record& record) {
-  json["kernel"] = record.kernel;
-  json["number"] = record.number;
-  json["variant"] = record.variant;
-  if (record.file) {
-    json["path"] = record.file->path;
-    json["source_hash"] = record.file->hash;
-    json["compile_command"] = record.file->command;
-    json["launch"] = record.launch;
-    json["host_code"] = record.file->host_code;
-  }
-  json["platform"] = to_string(record.platform);
-  json["accuracy_class"] = to_string(record.accuracy);
-  json["m"] = record.size.m;
-  json["n"] = record.size.n;
-  json["k"] = record.size.k;
-  if (record.size.transposed_a || record.size.transposed_b) {
-    json["ops"] = ops_of(record.size);
-  }
-  if (record.size.batch > 1) {
-    json["batch"] = record.size.batch;
-  }
-  if (record.data) {
-    json["data"] = to_string(*record.data);
-  }
-}
-
-}  // namespace
 
 Json to_json(const Record& record, int repetitions) {
   if (!record.told.is_null()) {
@@ -308,81 +373,6 @@ Record told_record(const Case& item, Json told) {
 }
 
 // ---- Samples, traces and turns ----
-
-namespace {
-
-/// A column of the samples, with null where a sample lacks the value; no column where all lack it.
-template <class Of>
-void add_column(Json& json, const char* key, const Trace& trace, const Of& of) {
-  Json column = Json::array();
-  bool any = false;
-  for (const Trace::Point& point : trace.points) {
-    const auto value = of(point.sample);
-    any = any || value.has_value();
-    column.push_back(value ? Json(*value) : Json(nullptr));
-  }
-  if (any) {
-    json[key] = std::move(column);
-  }
-}
-
-/// Reasons change rarely, so each change has an entry.
-Json changes_of_reasons(const Trace& trace) {
-  Json changes = Json::array();
-  const std::vector<std::string>* latest = nullptr;
-  for (std::size_t i = 0; i < trace.points.size(); ++i) {
-    const std::vector<std::string>& reasons = trace.points[i].sample.throttle_reasons;
-    if (latest == nullptr || *latest != reasons) {
-      changes.push_back({{"sample", i}, {"reasons", reasons}});
-    }
-    latest = &reasons;
-  }
-  return changes;
-}
-
-Json to_json(const Turn& turn, double flops) {
-  Json json;
-  json["seconds"] = turn.seconds();
-  json["launches"] = turn.launches();
-  json["launch_us"] = turn.launch_us();
-  json["gflops"] = flops / (turn.launch_us() * 1e3);
-  const ProductEnergy energy = product_energy(turn);
-  if (energy.use) {
-    json["joules_per_product"] = energy.joules;
-    json["gflops_per_watt"] = flops / energy.joules / 1e9;
-    json["watts"] = energy.use->mean_power_w();
-    json["energy"] = {{"from_s", energy.use->from_s},
-                      {"to_s", energy.use->to_s},
-                      {"joules", energy.use->joules},
-                      {"uncertainty", energy.use->uncertainty}};
-  } else {
-    json["no_energy"] = energy.reason;
-  }
-  json["cut_short"] = turn.cut_short;
-  json["launches_per_batch"] = turn.launches_per_batch;
-  json["batch_us"] = to_nanoseconds(turn.batch_us);
-  json["trace"] = to_json(turn.trace);
-  return json;
-}
-
-Json to_json(const CoolDown& idle) {
-  Json json{{"seconds", idle.seconds}};
-  set_if(json, "from_c", idle.from_c);
-  set_if(json, "to_c", idle.to_c);
-  return json;
-}
-
-Json to_json(const TelemetrySample& sample) {
-  Json json = Json::object();
-  set_if(json, "sm_clock_mhz", sample.sm_clock_mhz);
-  set_if(json, "memory_clock_mhz", sample.memory_clock_mhz);
-  set_if(json, "power_w", sample.power_w);
-  set_if(json, "temperature_c", sample.temperature_c);
-  json["throttle_reasons"] = sample.throttle_reasons;
-  return json;
-}
-
-}  // namespace
 
 Json to_json(const TelemetrySample& start, const TelemetrySample& end) {
   return {{"start", to_json(start)}, {"end", to_json(end)}};

@@ -14,8 +14,6 @@
 #include "timing/turn.hpp"
 #include "verify/accuracy.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -96,16 +94,16 @@ struct Record {
   std::optional<Measurement> measurement;  ///< present exactly for `measured`
 
   // Parts that only files and tables have a use for are what the file has of them; null where they do not apply.
-  nlohmann::ordered_json telemetry;  ///< at the start and at the end
-  nlohmann::ordered_json trace;      ///< while the samples were taken
-  nlohmann::ordered_json energy;     ///< with --energy; of those measured
-  nlohmann::ordered_json sustained;  ///< present exactly for `sustained`
-  nlohmann::ordered_json spread;     ///< of products on several GPUs
-  nlohmann::ordered_json counts;     ///< present exactly for `counted`
+  Json telemetry;  ///< at the start and at the end
+  Json trace;      ///< while the samples were taken
+  Json energy;     ///< with --energy; of those measured
+  Json sustained;  ///< present exactly for `sustained`
+  Json spread;     ///< of products on several GPUs
+  Json counts;     ///< present exactly for `counted`
 
   /// What the file has of it, as a process has told that ran the case; null for a record of this process. Beside
   /// it only `outcome`, `reason`, `verified`, `launch`, `rel_err`, `note` and the parts are set.
-  nlohmann::ordered_json told;
+  Json told;
 
   /// Records the configuration that runs: "128x256, by cost model", or what a library says of its choice.
   void describe_choice(const Kernel& chosen, const Configuration& configuration);
@@ -122,19 +120,19 @@ struct Record {
 
 /// The record's object in the results file (results.schema.json), shaped like one of Google Benchmark's. Fields that
 /// do not apply are absent.
-nlohmann::ordered_json to_json(const Record& record, int repetitions = 1);
-nlohmann::ordered_json to_json(const Spread& spread);
+Json to_json(const Record& record, int repetitions = 1);
+Json to_json(const Spread& spread);
 /// The record of `item` of which another process told this.
-Record told_record(const Case& item, nlohmann::ordered_json told);
+Record told_record(const Case& item, Json told);
 
 // Samples, traces and turns in the results file (results.schema.json). What follows from samples is written beside
 // them.
 
-nlohmann::ordered_json to_json(const TelemetrySample& start, const TelemetrySample& end);
-nlohmann::ordered_json to_json(const Trace& trace);
+Json to_json(const TelemetrySample& start, const TelemetrySample& end);
+Json to_json(const Trace& trace);
 
 /// `flops` is the work of one launch.
-nlohmann::ordered_json to_json(const Turns& turns, double flops);
-nlohmann::ordered_json to_json(const Sustained& sustained, double flops);
+Json to_json(const Turns& turns, double flops);
+Json to_json(const Sustained& sustained, double flops);
 
 }  // namespace sgemm

@@ -123,7 +123,7 @@ constexpr std::array CSV_COLUMNS{
     "rel_err",          "reason"};
 
 /// A cell of CSV: in quotes where it has to be.
-std::string csv_cell(const nlohmann::ordered_json& value) {
+std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
     return value.is_null() ? "" : value.dump();
   }
@@ -138,10 +138,10 @@ std::string csv_cell(const nlohmann::ordered_json& value) {
 }
 
 /// One row, without its end.
-std::string csv_row(const nlohmann::ordered_json& record) {
+std::string csv_row(const Json& record) {
   std::vector<std::string> cells;
   for (const char* const column : CSV_COLUMNS) {
-    const nlohmann::ordered_json value = record.value(column, nlohmann::ordered_json());
+    const Json value = record.value(column, Json());
     cells.push_back(csv_cell(value.is_object() ? value.at("median") : value));
   }
   return fmt::format("{}", fmt::join(cells, ","));
@@ -164,8 +164,8 @@ std::string slug(std::string_view name) {
   return result.empty() ? "unknown" : result;
 }
 
-std::string dump_json(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 void require_writable(const fs::path& path) {
@@ -254,7 +254,7 @@ OutputFile results_file(const std::optional<std::string>& asked, std::string_vie
 
 bool is_csv(const std::filesystem::path& path) { return in_lower_case(path.extension().string()) == ".csv"; }
 
-ResultsFile::ResultsFile(OutputFile file, const nlohmann::ordered_json& context)
+ResultsFile::ResultsFile(OutputFile file, const Json& context)
     : file_(std::move(file)), csv_(is_csv(file_.path())), context_(dump_json(context, 1)) {
   write();
 }
@@ -271,7 +271,7 @@ void ResultsFile::add(const Record& record) {
   // All repetitions of a case say how many there are.
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (records_[i].name == record.name) {
-      const nlohmann::ordered_json json = to_json(records_[i], repetitions);
+      const Json json = to_json(records_[i], repetitions);
       texts_[i] = csv_ ? csv_row(json) : dump_json(json, -1);
     }
   }

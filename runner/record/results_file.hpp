@@ -2,8 +2,6 @@
 
 #include "record/record.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,7 +15,7 @@ std::string slug(std::string_view name);
 
 /// `json` as text, with `indent` spaces for each level, or on one line for -1. Bytes that are no UTF-8, as in names
 /// from the system, are replaced.
-std::string dump_json(const nlohmann::ordered_json& json, int indent);
+std::string dump_json(const Json& json, int indent);
 
 /// Makes sure that a file can be written at `path`, and leaves an existing file as it is. Throws UsageError, in one
 /// line.
@@ -64,7 +62,7 @@ bool is_csv(const std::filesystem::path& path);
 class ResultsFile {
  public:
   /// Writes the file with no cases yet: JSON, or CSV where is_csv() of its name.
-  ResultsFile(OutputFile file, const nlohmann::ordered_json& context);
+  ResultsFile(OutputFile file, const Json& context);
 
   /// Appends a case and writes the file.
   void add(const Record& record);

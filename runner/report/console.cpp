@@ -20,8 +20,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view ERASE_LINE = "\r\033[K";
 constexpr std::string_view GAP = "  ";
 /// For the progress line where standard output is no terminal.
@@ -97,6 +95,79 @@ std::string width_text(const Record& /*record*/, const Json& json) {
                               : fmt::format("{:.1f}", 50.0 * (us("ci_high") - us("ci_low")) / us("median"));
 }
 
+/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
+std::string time_text(double us) {
+  if (us < 1e3) {
+    return fmt::format("{:.2f} us", us);
+  }
+  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
+}
+
+std::vector<Table::Column> columns_of_speed(const Protocol& protocol, Table::Content content) {
+  return {
+      {content.times ? "time" : "result", protocol.check ? CORRECT.size() + CHECKED.size() : 10, ESSENTIAL,
+       [check = protocol.check](const Record& r, const Json& json) {
+         return json.contains("time_us") ? time_text(json.at("time_us").at("median"))
+                : check                  ? fmt::format("{}{}", r.verified ? CORRECT : "", CHECKED)
+                                         : std::string(to_string(r.outcome));
+       }},
+      {"\u00b1%", 4, 7, width_text, Table::Needs::times},
+      {"GFLOP/s", 8, ESSENTIAL, number("/gflops", as("{:.1f}")), Table::Needs::times},
+      {"cuBLAS", 8, 9, cublas_text, Table::Needs::gpu},
+      {"% peak", 6, 8, number("/percent_of_peak", as("{:.1f}")), Table::Needs::gpu},
+      {"vs cuBLAS", 9, 9, number("/vs_cublas", as("{:.3f}")), Table::Needs::gpu},
+      {"vs alone", 8, 6, number("/vs_cublas_alone", as("{:.3f}")), Table::Needs::gpu},
+      {"rel err", 7, content.times ? 5 : ESSENTIAL, number("/rel_err", as("{:.1e}")), Table::Needs::verification},
+      {"regs", 4, 3, number("/registers", as("{:.0f}")), Table::Needs::gpu},
+      {"smem B", 6, 2, number("/smem_bytes", as("{:.0f}")), Table::Needs::gpu},
+      {"spill B", 7, 1, number("/spill_bytes", as("{:.0f}")), Table::Needs::gpu},
+      {"blk/SM", 6, 4, number("/blocks_per_sm", as("{:.0f}")), Table::Needs::gpu},
+  };
+}
+
+std::vector<Table::Column> columns_of_energy(const std::string& turns) {
+  return {
+      {"MHz", 4, 9, number(turns + "/kernel/trace/mean_sm_clock_mhz", as("{:.0f}"))},
+      {"W", 4, ESSENTIAL, number(turns + "/kernel/watts", as("{:.0f}"))},
+      {"J", 8, ESSENTIAL, number(turns + "/kernel/joules_per_product", as("{:.3g}"))},
+      {"GFLOP/J", 7, 9, number(turns + "/kernel/gflops_per_watt", as("{:.0f}"))},
+      {"cuBLAS W", 8, 8, number(turns + "/cublas/watts", as("{:.0f}"))},
+      {"cuBLAS J", 8, 8, number(turns + "/cublas/joules_per_product", as("{:.3g}"))},
+  };
+}
+
+std::vector<Table::Column> columns_of_turns() {
+  return {
+      {"GFLOP/s", 8, ESSENTIAL, number("/sustained/kernel/gflops", as("{:.1f}"))},
+      {"vs cuBLAS", 9, 9,
+       [](const Record& r, const Json&) -> std::string {
+         const auto us = [&](const char* owner) { return r.sustained.at(owner).at("launch_us").get<double>(); };
+         return r.sustained.contains("cublas") ? as("{:.3f}")(us("cublas") / us("kernel")) : "-";
+       }},
+      {"seconds", 7, 5, number("/sustained/kernel/seconds", as("{:.1f}"))},
+      {"\u00b0C", 3, 7, temperature_text},
+  };
+}
+
+std::vector<Table::Column> columns_of_errors() {
+  return {
+      {"data", 10, ESSENTIAL,
+       [](const Record& r, const Json&) { return std::string(r.data ? to_string(*r.data) : "-"); }},
+      {"rel err", 7, ESSENTIAL, number("/rel_err", error_text)},
+      {"vs cuBLAS", 9, 4, number("/accuracy/rel_err_vs_cublas", as("{:.3f}")), Table::Needs::gpu},
+      {"worst", 7, 3, number("/accuracy/componentwise_err", error_text)},
+      {"of bound", 8, 5, number("/max_bound_ratio", as("{:.3g}"))},
+      {"condition", 9, 1, number("/accuracy/condition", as("{:.3g}"))},
+      {"Inf/NaN", 10, 2, non_finite_text},
+      {"result", 13, ESSENTIAL,
+       [](const Record& r, const Json&) {
+         return r.outcome != Outcome::compared ? std::string(words(r.outcome))
+                : r.verified                   ? "within bound"
+                                               : "not promised";
+       }},
+  };
+}
+
 }  // namespace
 
 std::size_t terminal_width() {
@@ -109,13 +180,6 @@ std::size_t terminal_width() {
   }
   winsize size{};
   return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-std::string time_text(double us) {
-  if (us < 1e3) {
-    return fmt::format("{:.2f} us", us);
-  }
-  return us < 1e6 ? fmt::format("{:.3f} ms", us / 1e3) : fmt::format("{:.3f} s", us / 1e6);
 }
 
 std::string cut(std::string_view text, std::size_t width) {
@@ -159,83 +223,16 @@ std::string with_reason(std::string_view cells, std::string_view gap, std::strin
               : fmt::format("{}{}", cells, wrap(reason, width, cells.size()));
 }
 
-std::vector<Table::Column> Table::columns_of_case(std::size_t kernel_width, std::size_t size_width) {
-  return {
-      {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL,
-       [](const Record& r, const Json&) { return r.kernel; }},
-      {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL,
-       [](const Record& r, const Json&) { return to_string(r.size); }},
-  };
-}
-
-std::vector<Table::Column> Table::columns_of_speed(const Protocol& protocol, Content content) {
-  return {
-      {content.times ? "time" : "result", protocol.check ? CORRECT.size() + CHECKED.size() : 10, ESSENTIAL,
-       [check = protocol.check](const Record& r, const Json& json) {
-         return json.contains("time_us") ? time_text(json.at("time_us").at("median"))
-                : check                  ? fmt::format("{}{}", r.verified ? CORRECT : "", CHECKED)
-                                         : std::string(to_string(r.outcome));
-       }},
-      {"\u00b1%", 4, 7, width_text, Needs::times},
-      {"GFLOP/s", 8, ESSENTIAL, number("/gflops", as("{:.1f}")), Needs::times},
-      {"cuBLAS", 8, 9, cublas_text, Needs::gpu},
-      {"% peak", 6, 8, number("/percent_of_peak", as("{:.1f}")), Needs::gpu},
-      {"vs cuBLAS", 9, 9, number("/vs_cublas", as("{:.3f}")), Needs::gpu},
-      {"vs alone", 8, 6, number("/vs_cublas_alone", as("{:.3f}")), Needs::gpu},
-      {"rel err", 7, content.times ? 5 : ESSENTIAL, number("/rel_err", as("{:.1e}")), Needs::verification},
-      {"regs", 4, 3, number("/registers", as("{:.0f}")), Needs::gpu},
-      {"smem B", 6, 2, number("/smem_bytes", as("{:.0f}")), Needs::gpu},
-      {"spill B", 7, 1, number("/spill_bytes", as("{:.0f}")), Needs::gpu},
-      {"blk/SM", 6, 4, number("/blocks_per_sm", as("{:.0f}")), Needs::gpu},
-  };
-}
-
-std::vector<Table::Column> Table::columns_of_energy(const std::string& turns) {
-  return {
-      {"MHz", 4, 9, number(turns + "/kernel/trace/mean_sm_clock_mhz", as("{:.0f}"))},
-      {"W", 4, ESSENTIAL, number(turns + "/kernel/watts", as("{:.0f}"))},
-      {"J", 8, ESSENTIAL, number(turns + "/kernel/joules_per_product", as("{:.3g}"))},
-      {"GFLOP/J", 7, 9, number(turns + "/kernel/gflops_per_watt", as("{:.0f}"))},
-      {"cuBLAS W", 8, 8, number(turns + "/cublas/watts", as("{:.0f}"))},
-      {"cuBLAS J", 8, 8, number(turns + "/cublas/joules_per_product", as("{:.3g}"))},
-  };
-}
-
-std::vector<Table::Column> Table::columns_of_turns() {
-  return {
-      {"GFLOP/s", 8, ESSENTIAL, number("/sustained/kernel/gflops", as("{:.1f}"))},
-      {"vs cuBLAS", 9, 9,
-       [](const Record& r, const Json&) -> std::string {
-         const auto us = [&](const char* owner) { return r.sustained.at(owner).at("launch_us").get<double>(); };
-         return r.sustained.contains("cublas") ? as("{:.3f}")(us("cublas") / us("kernel")) : "-";
-       }},
-      {"seconds", 7, 5, number("/sustained/kernel/seconds", as("{:.1f}"))},
-      {"\u00b0C", 3, 7, temperature_text},
-  };
-}
-
-std::vector<Table::Column> Table::columns_of_errors() {
-  return {
-      {"data", 10, ESSENTIAL,
-       [](const Record& r, const Json&) { return std::string(r.data ? to_string(*r.data) : "-"); }},
-      {"rel err", 7, ESSENTIAL, number("/rel_err", error_text)},
-      {"vs cuBLAS", 9, 4, number("/accuracy/rel_err_vs_cublas", as("{:.3f}")), Needs::gpu},
-      {"worst", 7, 3, number("/accuracy/componentwise_err", error_text)},
-      {"of bound", 8, 5, number("/max_bound_ratio", as("{:.3g}"))},
-      {"condition", 9, 1, number("/accuracy/condition", as("{:.3g}"))},
-      {"Inf/NaN", 10, 2, non_finite_text},
-      {"result", 13, ESSENTIAL,
-       [](const Record& r, const Json&) {
-         return r.outcome != Outcome::compared ? std::string(words(r.outcome))
-                : r.verified                   ? "within bound"
-                                               : "not promised";
-       }},
-  };
-}
-
 Table::Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width,
              std::size_t size_width)
-    : mode_(protocol.mode), width_(width), columns_(columns_of_case(kernel_width, size_width)) {
+    : mode_(protocol.mode),
+      width_(width),
+      columns_{
+          {"kernel", std::max<std::size_t>(kernel_width, 6), ESSENTIAL,
+           [](const Record& r, const Json&) { return r.kernel; }},
+          {"size", std::max<std::size_t>(size_width, 4), ESSENTIAL,
+           [](const Record& r, const Json&) { return to_string(r.size); }},
+      } {
   const auto add = [this](std::vector<Column> more) {
     std::move(more.begin(), more.end(), std::back_inserter(columns_));
   };

@@ -24,9 +24,6 @@ namespace sgemm {
 /// for unlimited, and is the result if standard output is no terminal.
 std::size_t terminal_width();
 
-/// Microseconds in a unit that suits them: "31.20 us", "1.250 ms".
-std::string time_text(double us);
-
 /// `text` in at most `width` columns, ending in "..." where it was cut; unchanged for width 0.
 std::string cut(std::string_view text, std::size_t width);
 
@@ -49,6 +46,14 @@ class Table {
     bool times = true;
     bool gpu = true;  ///< all that only a kernel of one GPU has: a ratio to cuBLAS, registers
   };
+  enum class Needs { nothing, times, gpu, verification };
+  struct Column {
+    std::string heading;
+    std::size_t width;
+    int importance;                                               ///< columns with the smallest are left out first
+    std::function<std::string(const Record&, const Json&)> cell;  ///< with what the file has of it
+    Needs needs = Needs::nothing;
+  };
   /// `kernel_width` and `size_width` fit the longest entries to come.
   Table(const Protocol& protocol, Content content, std::size_t width, std::size_t kernel_width, std::size_t size_width);
 
@@ -57,19 +62,6 @@ class Table {
   std::string row(const Record& record) const;
 
  private:
-  enum class Needs { nothing, times, gpu, verification };
-  struct Column {
-    std::string heading;
-    std::size_t width;
-    int importance;  ///< columns with the smallest are left out first
-    std::function<std::string(const Record&, const nlohmann::ordered_json&)> cell;  ///< with what the file has of it
-    Needs needs = Needs::nothing;
-  };
-  static std::vector<Column> columns_of_case(std::size_t kernel_width, std::size_t size_width);
-  static std::vector<Column> columns_of_speed(const Protocol& protocol, Content content);
-  static std::vector<Column> columns_of_energy(const std::string& turns);
-  static std::vector<Column> columns_of_errors();
-  static std::vector<Column> columns_of_turns();
   /// A line of one part of each column, right-aligned but for the kernel's name.
   std::string line(const std::function<std::string(const Column&)>& part) const;
 

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace sgemm {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Kinds of requests in the order of the table: the name of their sum in the record, and that of each line.
 constexpr std::array<std::pair<const char*, std::string_view>, simt::ACCESS_KINDS> KINDS{

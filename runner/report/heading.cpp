@@ -1,7 +1,6 @@
 #include "report/console.hpp"
 
 #include "cli/selection.hpp"
-#include "device/device.hpp"
 #include "simt/executor.hpp"
 #include "simt/gpu_models.hpp"
 #include "timing/turn.hpp"
@@ -40,26 +39,15 @@ void describe_counting(const std::string& gpu_model, Lines& lines) {
       "DRAM: predicted, once with the blocks of an SM advancing in step, once each ahead of the next, in turn");
 }
 
-}  // namespace
-
-std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
-                                 bool executing, const std::string& file) {
+/// What the table or the report of the mode says.
+void describe_mode(const Options& options, bool on_gpu, Lines& lines) {
   const Protocol& protocol = options.protocol;
-  const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
-  const std::string data = fmt::format("{} data, {}", to_string(protocol.data.front()), factors);
-  const std::string timing = fmt::format("{} L2, {} time, {}{}", to_string(protocol.l2), to_string(protocol.time), data,
-                                         protocol.verify ? "" : ", NOT VERIFIED");
-  Lines lines;
-  if (query.device) {
-    describe(*query.device, facts.driver, lines);
-  }
-  std::string how;
   switch (protocol.mode) {
     case Mode::measure:
     case Mode::judge:
     case Mode::digest:
     case Mode::list:
-      if (query.device) {
+      if (on_gpu) {
         lines.push_back(cublas() +
                         " takes turns with every GPU kernel; vs cuBLAS: paired samples, vs alone: cuBLAS by itself; "
                         "above 1 is faster than cuBLAS");
@@ -70,7 +58,6 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
                         "warm; W, MHz, J of a product and GFLOP/J are of that time, and cuBLAS W and J of cuBLAS",
                         ENERGY_SECONDS));
       }
-      how = timing;
       break;
     case Mode::sustain:
       lines.push_back(cublas() + " has a turn as long after each kernel's; vs cuBLAS: sustained speeds");
@@ -78,36 +65,56 @@ std::vector<std::string> heading(const Options& options, const DeviceQuery& quer
           fmt::format("sustained: each back to back for {:g} s on operands of its own, L2 warm; before each turn the "
                       "GPU idles until it is at most {} K warmer than at first, {:g} s at most",
                       protocol.sustain_s, COOL_KELVIN, COOL_SECONDS));
-      how = timing;
       break;
     case Mode::accuracy:
-      if (query.device) {
+      if (on_gpu) {
         lines.push_back(cublas() + "; vs cuBLAS: the relative error over its; above 1 is less accurate than cuBLAS");
       }
       lines.emplace_back(
           "rel err: relative Frobenius error against FP64; worst: largest |C - C64| / (|A||B|) of an element; of "
-          "bound: "
-          "largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; Inf/NaN: "
-          "whether they are where they belong");
-      how = factors;
+          "bound: largest error over what the kernel's class allows; condition: |A||B| over C64, Frobenius norms; "
+          "Inf/NaN: whether they are where they belong");
       break;
     case Mode::count:
       describe_counting(options.gpu_model, lines);
-      how = data;
       break;
     case Mode::profile:
       lines.emplace_back(
           "profiled: one launch after one that is verified, between cudaProfilerStart() and cudaProfilerStop()");
-      how = data;
       break;
   }
+}
+
+/// What the numbers of the mode depend on.
+std::string circumstances(const Protocol& protocol) {
+  const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
+  if (protocol.mode == Mode::accuracy) {
+    return factors;
+  }
+  const std::string data = fmt::format("{} data, {}", to_string(protocol.data.front()), factors);
+  return protocol.mode == Mode::count || protocol.mode == Mode::profile
+             ? data
+             : fmt::format("{} L2, {} time, {}{}", to_string(protocol.l2), to_string(protocol.time), data,
+                           protocol.verify ? "" : ", NOT VERIFIED");
+}
+
+}  // namespace
+
+std::vector<std::string> heading(const Options& options, const DeviceQuery& query, const GpuFacts& facts,
+                                 bool executing, const std::string& file) {
+  const Protocol& protocol = options.protocol;
+  Lines lines;
+  if (query.device) {
+    describe(*query.device, facts.driver, lines);
+  }
+  describe_mode(options, query.device.has_value(), lines);
   if (executing && protocol.mode != Mode::count) {
     lines.push_back(fmt::format("GPU kernels: executed on the CPU by {} threads, {}; they have no times there",
                                 simt::workers(),
                                 protocol.check ? "every access to memory checked" : "memory unchecked"));
   }
   lines.push_back(fmt::format("CPU: {}", cpu_model()));
-  lines.push_back(how);
+  lines.push_back(circumstances(protocol));
   lines.push_back("Results: " + file);
   return lines;
 }

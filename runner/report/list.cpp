@@ -2,7 +2,6 @@
 #include "report/console.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -62,7 +61,6 @@ void print_table(std::ostream& out, const std::vector<Kernel>& kernels, std::siz
 }
 
 void print_json(std::ostream& out, const std::vector<Kernel>& kernels) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   const Kernel* previous = nullptr;
   for (const Kernel& kernel : kernels) {

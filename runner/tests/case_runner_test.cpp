@@ -14,11 +14,9 @@
 #include <functional>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace sgemm {
 namespace {

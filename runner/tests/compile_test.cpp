@@ -9,9 +9,7 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -1,6 +1,5 @@
 // Programs that KeptProgram confines.
 
-#include "base/confinement.hpp"
 #include "base/kept_program.hpp"
 #include "fixtures/temporary_folder.hpp"
 
@@ -9,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>

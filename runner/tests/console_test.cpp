@@ -12,13 +12,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
 namespace sgemm {
 namespace {

@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace sgemm {
 namespace {

@@ -6,10 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 #include "judge/limits.hpp"
-#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "expectations.hpp"
 #include "fakes.hpp"
 #include "problem/batch.hpp"
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -7,14 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace sgemm {
 namespace {

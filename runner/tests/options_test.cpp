@@ -7,11 +7,8 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -7,10 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <functional>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace sgemm {
 namespace {

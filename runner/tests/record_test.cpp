@@ -16,13 +16,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,8 +26,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Json = nlohmann::ordered_json;
 
 /// Ten digits of each number, which all machines agree in.
 Json rounded(Json json) {

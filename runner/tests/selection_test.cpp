@@ -1,6 +1,5 @@
 #include "cli/selection.hpp"
 
-#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/words.hpp"
 #include "expectations.hpp"
@@ -12,9 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace sgemm {
 namespace {

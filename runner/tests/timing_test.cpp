@@ -11,15 +11,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 namespace sgemm {
 namespace {

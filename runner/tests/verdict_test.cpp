@@ -11,11 +11,8 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <functional>
 #include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace sgemm {
 namespace {

@@ -17,11 +17,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <memory>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

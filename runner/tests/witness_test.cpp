@@ -6,14 +6,12 @@
 #include "problem/operands.hpp"
 #include "verify/verify_parts.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,11 +24,7 @@ constexpr Shape SHAPE{48, 96, 160, 1.5F, -0.5F};
 /// The product with sums in order in single precision, or with operands of fewer bits.
 std::vector<float> product(const HostOperands& operands, std::uint32_t kept_bits = 0xFFFFFFFFU) {
   const auto cut = [kept_bits](float value) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(bits));
-    bits &= kept_bits;
-    std::memcpy(&value, &bits, sizeof(bits));
-    return value;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & kept_bits);
   };
   std::vector<float> c = operands.c0;
   for (std::int64_t i = 0; i < SHAPE.m; ++i) {

@@ -85,12 +85,13 @@ double spread(const Timings& timings) {
   return timings.rival_us.empty() ? of_times : std::max(of_times, summarize(timings.ratios(), CONFIDENCE).spread());
 }
 
-}  // namespace
-
+/// The launches of a sample where the shortest contender takes `shortest_us`.
 int launches_for(double shortest_us) {
   const double launches = std::ceil(SHORTEST_SAMPLE_US / std::max(shortest_us, 1e-3));
   return static_cast<int>(std::clamp(launches, 1.0, double{MAX_LAUNCHES_PER_SAMPLE}));
 }
+
+}  // namespace
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -30,9 +30,6 @@ constexpr double WARM_UP_SECONDS = 0.25;
 constexpr double SHORTEST_SAMPLE_US = 50.0;
 constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 
-/// The launches of a sample where the shortest contender takes `us`.
-int launches_for(double us);
-
 /// Times every contender in `order` once, one after the other, with `launches` launches each. Returns microseconds per
 /// launch, indexed by contender.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;

@@ -14,10 +14,8 @@
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <initializer_list>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -31,9 +29,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 fs::path compiler_for(Target target) {
   const bool gpu = target == Target::for_gpu;
@@ -82,11 +77,6 @@ fs::path cache_folder() {
   throw UsageError(
       fmt::format("can not write compiled kernels to {}, nor to {}: set XDG_CACHE_HOME to a folder of yours",
                   SGEMM_USER_KERNELS_FOLDER, users.string()));
-}
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// The files of one compilation, in the cache's folder.
@@ -368,9 +358,9 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
   anywhere.before.clear();  // folders of this machine: where the file lies changes nothing in the library
   append(anywhere.words, flags.definitions);
   const std::string recipe =
-      fmt::format("{}\n{}\n{}\n{}{}{}", quoted(anywhere.all()), state_of(words.front()),
+      fmt::format("{}\n{}\n{}\n{}{}", quoted(anywhere.all()), state_of(words.front()),
                   target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_files(simt::include_folder()),
-                  "", state_of_text(file, options), wrapper);
+                  state_of_text(file, options), wrapper);
   const Files files = files_in(cache_folder(), file, target, recipe);
   CompiledFile compiled{files.library, quoted(anywhere.words)};
   std::error_code error;

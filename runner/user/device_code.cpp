@@ -1,22 +1,17 @@
 #include "user/library.hpp"
 
+#include "base/words.hpp"
 #include "common/cuda_check.hpp"
 #include "device/device_buffer.hpp"
 #include "problem/batch.hpp"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,7 +43,7 @@ void require(CUresult result, std::string_view what) {
 }
 
 /// The functions and variables in a cubin, an ELF file, by their mangled names.
-std::vector<std::string> names_in(const std::vector<char>& cubin) {
+std::vector<std::string> names_in(const std::string& cubin) {
   const auto at = [&](std::uint64_t place, auto& to) {
     if (place > cubin.size() || sizeof(to) > cubin.size() - place) {
       throw std::runtime_error("the compiled file is cut off");
@@ -81,13 +76,6 @@ std::vector<std::string> names_in(const std::vector<char>& cubin) {
     }
   }
   return names;
-}
-
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 ? text.get() : name;
 }
 
 /// The kernel of launch `index`, or the constant that is copied to there, mangled. The wrapper has a function for each
@@ -128,8 +116,7 @@ class DeviceCode final : public UserCode {
  public:
   explicit DeviceCode(const std::filesystem::path& path) {
     CUDA_CHECK(cudaFree(nullptr));  // so that the device has a context
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<char> cubin{std::istreambuf_iterator<char>(file), {}};
+    const std::string cubin = content_of(path);
     names_ = names_in(cubin);
     require(SGEMM_DRIVER(cuModuleLoadData)(&module_, cubin.data()), "can not load the compiled file");
   }

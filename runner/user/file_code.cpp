@@ -1,12 +1,9 @@
 #include "user/file_code.hpp"
 
-#include "base/words.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

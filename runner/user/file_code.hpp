@@ -3,7 +3,6 @@
 #include "user/readings.hpp"
 
 #include <map>
-#include <optional>
 #include <regex>
 #include <set>
 #include <string>

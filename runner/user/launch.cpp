@@ -1,7 +1,6 @@
 #include "user/launch.hpp"
 
 #include "base/usage_error.hpp"
-#include "base/words.hpp"
 #include "user/file_code.hpp"
 
 #include <algorithm>

@@ -1,13 +1,11 @@
 #include "user/library.hpp"
 
 #include "base/program.hpp"
+#include "base/words.hpp"
 #include "problem/batch.hpp"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -44,10 +42,7 @@ std::string undefined_function(const std::filesystem::path& path) {
     if (type != "U" || of_libraries || dlsym(RTLD_DEFAULT, symbol.c_str()) != nullptr) {
       continue;
     }
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> name(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-    return name != nullptr ? name.get() : symbol;
+    return demangled(symbol);
   }
   return "";
 }

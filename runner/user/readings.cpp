@@ -1,7 +1,5 @@
 #include "user/readings.hpp"
 
-#include "base/words.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -65,6 +63,18 @@ const std::vector<Row>& table_of_names() {
   return TABLE;
 }
 
+bool is_tensor(const simt::Parameter& parameter) {
+  static const std::regex TENSOR("(const )?(torch|at) :: Tensor( const)?( &)?");
+  return std::regex_match(parameter.type, TENSOR);
+}
+
+bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
+
+/// A pointer to const.
+bool is_input(const simt::Parameter& parameter) {
+  return is_pointer(parameter) && parameter.type.find("const") < parameter.type.find('*');
+}
+
 }  // namespace
 
 std::string meaning_of(std::string_view name, Names names) {
@@ -84,18 +94,7 @@ std::string meaning_of(std::string_view name, Names names) {
   return "";
 }
 
-bool is_tensor(const simt::Parameter& parameter) {
-  static const std::regex TENSOR("(const )?(torch|at) :: Tensor( const)?( &)?");
-  return std::regex_match(parameter.type, TENSOR);
-}
-
-bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
-
 bool is_pointer(const simt::Parameter& parameter) { return has(parameter.type, "*"); }
-
-bool is_input(const simt::Parameter& parameter) {
-  return is_pointer(parameter) && parameter.type.find("const") < parameter.type.find('*');
-}
 
 std::optional<Type> type_of(const simt::Parameter& parameter) {
   const std::string& type = parameter.type;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/words.hpp"
 #include "simt/source.hpp"
 
 #include <optional>
@@ -8,8 +9,6 @@
 #include <vector>
 
 namespace sgemm {
-
-using Words = std::vector<std::string>;
 
 /// What a name is asked for: an extent of the problem, a distance between rows or the number of products; a matrix; a
 /// matrix of the product P = M * N, as Kirk and Hwu have it; whether B lies transposed; a member of a class of extents
@@ -31,10 +30,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter);
 /// What Code::instance_of() makes of the type of a class of extents and a pointer: "matrix Name : rows memory".
 constexpr std::string_view OF_CLASS = "matrix ";
 
-bool is_tensor(const simt::Parameter& parameter);
-bool has_extents(const simt::Parameter& parameter);
 bool is_pointer(const simt::Parameter& parameter);
-bool is_input(const simt::Parameter& parameter);  ///< a pointer to const
 
 /// Of the function's parameters, those of a type where one is given.
 Words names_of(const simt::Function& function, std::optional<Type> type = {});

@@ -5,11 +5,10 @@
 #include "base/words.hpp"
 #include "user/compile.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <regex>
 #include <system_error>
@@ -22,16 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> content_of(const fs::path& path) {
+std::optional<std::string> text_of(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) {
+  if (!fs::is_regular_file(path, error) || access(path.c_str(), R_OK) != 0) {
     return std::nullopt;  // to open a pipe would wait for who writes to it
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return std::nullopt;
-  }
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text = content_of(path);
   constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";  // compilers take it at a file's begin alone
   return text.starts_with(BYTE_ORDER_MARK) ? text.substr(BYTE_ORDER_MARK.size()) : text;
 }
@@ -53,7 +48,7 @@ std::string source_text(const std::string& path) {
     throw UsageError(fmt::format("there is no file {0}; {1} --new-kernel {0} writes one to start from", path,
                                  program_invocation_name));
   }
-  const std::optional<std::string> text = content_of(path);
+  const std::optional<std::string> text = text_of(path);
   if (!text) {
     throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", path));
   }

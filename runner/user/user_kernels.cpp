@@ -1,20 +1,24 @@
 #include "user/user_kernels.hpp"
 
 #include "base/usage_error.hpp"
+#include "record/results_file.hpp"
 #include "user/library.hpp"
 #include "user/wrapper.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace sgemm {
 namespace {
@@ -22,17 +26,20 @@ namespace {
 /// A user's file with its libraries, which are compiled and loaded when they are first asked for.
 class LoadedFile {
  public:
-  LoadedFile(UserFile file, const CompileOptions& options) : file_(std::move(file)), options_(options) {
+  /// `target` is the one that is going to be run.
+  LoadedFile(UserFile file, const CompileOptions& options, Target target)
+      : file_(std::move(file)), options_(options), target_(target) {
     options_.device_code = options.device_code || needs_device_code(file_);
   }
 
   const UserFile& file() const { return file_; }
+  Target target() const { return target_; }
 
   /// The same file with another launch.
   std::shared_ptr<LoadedFile> with(const UserLaunch& launch) const {
     UserFile file = file_;
     file.launch = launch;
-    return std::make_shared<LoadedFile>(std::move(file), options_);
+    return std::make_shared<LoadedFile>(std::move(file), options_, target_);
   }
 
   const CompiledFile& compiled(Target target) {
@@ -69,6 +76,7 @@ class LoadedFile {
  private:
   const UserFile file_;
   CompileOptions options_;
+  const Target target_;
   std::array<std::optional<CompiledFile>, TARGETS> compiled_;
   std::array<std::unique_ptr<UserCode>, TARGETS> codes_;
 };
@@ -95,9 +103,9 @@ Build build_of(const std::shared_ptr<LoadedFile>& file, Target target) {
   return build;
 }
 
-Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, Target target,
-                 const std::string& command) {
+Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& name, const std::string& command) {
   const UserFile& file = loaded->file();
+  const Target target = loaded->target();
   Kernel kernel;
   kernel.name = name;
   kernel.variant = file.function;
@@ -125,13 +133,13 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
 
 /// Compiles all files, as many at a time as the machine has processors. Throws what the first one that failed threw, in
 /// their order.
-void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files, Target target) {
+void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files) {
   std::vector<std::exception_ptr> errors(files.size());
   std::atomic<std::size_t> next{0};
   const auto compile_some = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
       try {
-        files[i]->compiled(target);
+        files[i]->compiled(files[i]->target());
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -163,12 +171,37 @@ std::string name_of(const std::string& path, const std::set<std::string>& paths)
   return name;
 }
 
+constexpr std::string_view NEW_KERNEL =
+    R"(// C = alpha * A * B + beta * C: A is M x K, B is K x N, C is M x N, all row-major in single precision.
+//
+//   {1} --kernel {0} --device cpu --check --sizes 100,257x130x9  right, and within its arrays?
+//   {1} --kernel cublas,1,{0} --sizes 256:4096                   how fast, on a GPU?
+//
+// launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), dim3(32, 32)>>>(M, N, K, alpha, A, lda, B, ldb, beta, C, ldc)
+// requires: M <= 32 * 65535
+
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb, float beta,
+                      float* C, int ldc) {{
+  const int row = blockIdx.y * blockDim.y + threadIdx.y;
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= M || column >= N) {{
+    return;
+  }}
+  float sum = 0.0f;
+  for (int k = 0; k < K; ++k) {{
+    sum += A[(size_t)row * lda + k] * B[(size_t)k * ldb + column];
+  }}
+  float* const c = &C[(size_t)row * ldc + column];
+  *c = alpha * sum + (beta == 0.0f ? 0.0f : beta * *c);  // C is not read where beta is 0: it may hold anything
+}}
+)";
+
 }  // namespace
 
-std::vector<Kernel> readings_of(const Kernel& kernel, Target target) {
+std::vector<Kernel> readings_of(const Kernel& kernel) {
   std::vector<Kernel> readings;
   for (const std::shared_ptr<LoadedFile>& file : loaded_files().at(kernel.id())) {
-    readings.push_back(kernel_of(file, kernel.name, target, kernel.file->command));
+    readings.push_back(kernel_of(file, kernel.name, kernel.file->command));
   }
   return readings;
 }
@@ -199,15 +232,15 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
     for (const FileTerm& term : single_functions(parse_file_term(text), options.launch, target, options.compile)) {
       if (known.emplace(term.path, term.function).second) {
         files.push_back(std::make_shared<LoadedFile>(read_user_file(term, options.launch, target, options.compile),
-                                                     options.compile));
+                                                     options.compile, target));
       }
     }
   }
-  compile_all(files, target);
+  compile_all(files);
   std::vector<Kernel> kernels;
   kernels.reserve(files.size());
   for (const std::shared_ptr<LoadedFile>& file : files) {
-    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), target, file->compiled(target).command));
+    kernels.push_back(kernel_of(file, name_of(file->file().path, paths), file->compiled(target).command));
     std::vector<std::shared_ptr<LoadedFile>>& known = loaded_files()[kernels.back().id()];
     known = {file};
     for (const UserLaunch& other : file->file().launch.others) {
@@ -215,6 +248,18 @@ std::vector<Kernel> user_kernels(const std::vector<std::string>& terms, Target t
     }
   }
   return kernels;
+}
+
+void write_new_kernel(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    throw UsageError(fmt::format("--new-kernel: there is a file {} already; it is left as it is", path));
+  }
+  if (!path.ends_with(".cu")) {
+    throw UsageError(fmt::format("--new-kernel: '{}' does not end with .cu, by which the runner knows a file", path));
+  }
+  require_writable(path);
+  write_atomically(path, fmt::format(fmt::runtime(NEW_KERNEL), path, program_invocation_name));
 }
 
 }  // namespace sgemm

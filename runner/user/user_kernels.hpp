@@ -28,7 +28,7 @@ std::vector<std::string> launches_of(const Kernel& kernel);
 std::string undefined_function(const Kernel& kernel);
 
 /// The kernels that they make.
-std::vector<Kernel> readings_of(const Kernel& kernel, Target target);
+std::vector<Kernel> readings_of(const Kernel& kernel);
 
 /// Writes a file with a correct naive kernel, its launch and its requirement, to start from. Throws UsageError where
 /// there is one of that name, and where it can not be written.

@@ -410,6 +410,22 @@ class PlanKernels {
   int launches_ = 0;
 };
 
+/// Where the launch line is told that operands lie, as many times this as their number, and how far one is moved.
+constexpr std::uint64_t NOWHERE = std::uint64_t{1} << 40U;
+constexpr std::uint64_t MOVED = std::uint64_t{1} << 36U;
+
+std::uint64_t number_of(Base base) { return static_cast<std::uint64_t>(base) * NOWHERE; }
+
+std::uint64_t address_in(const UserPlan& plan, std::size_t offset) {
+  std::uint64_t address = 0;
+  std::memcpy(&address, plan.arguments.data() + offset, sizeof(address));
+  return address;
+}
+
+void put_address(UserPlan& plan, std::size_t offset, std::uint64_t address) {
+  std::memcpy(plan.arguments.data() + offset, &address, sizeof(address));
+}
+
 }  // namespace
 
 std::string line_directive(const PlacedText& text) {
@@ -484,26 +500,6 @@ std::string device_wrapper_of(const UserFile& file) {
 }
 
 // ---- Plans of launches ----
-
-namespace {
-
-/// Where the launch line is told that operands lie, as many times this as their number, and how far one is moved.
-constexpr std::uint64_t NOWHERE = std::uint64_t{1} << 40U;
-constexpr std::uint64_t MOVED = std::uint64_t{1} << 36U;
-
-std::uint64_t number_of(Base base) { return static_cast<std::uint64_t>(base) * NOWHERE; }
-
-std::uint64_t address_in(const UserPlan& plan, std::size_t offset) {
-  std::uint64_t address = 0;
-  std::memcpy(&address, plan.arguments.data() + offset, sizeof(address));
-  return address;
-}
-
-void put_address(UserPlan& plan, std::size_t offset, std::uint64_t address) {
-  std::memcpy(plan.arguments.data() + offset, &address, sizeof(address));
-}
-
-}  // namespace
 
 float* address_for_plan(Base base, Base moved) {
   return reinterpret_cast<float*>(number_of(base) + (base == moved ? MOVED : 0));  // NOLINT(performance-no-int-to-ptr)

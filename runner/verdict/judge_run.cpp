@@ -22,7 +22,6 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
-#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,8 +31,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-using Words = std::vector<std::string>;
 
 /// The largest extents of hidden sizes: what the executor computes, or checks, in a moment, and a GPU with the operands
 /// that the host makes.
@@ -46,8 +43,6 @@ constexpr std::int64_t MOST_MADE = 8192;  ///< likewise with few
 /// Sizes near those that were asked for are timed beside so many of them.
 constexpr std::size_t MOST_NEAR = 3;
 constexpr int VERDICTS_VERSION = 2;
-
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 /// What is the same for all files of a run.
 struct JudgeRun {
@@ -103,7 +98,7 @@ class FileTrials {
 
  private:
   /// Runs a trial of the file with the flags that hold for all of them.
-  const FileTrial& try_out(Purpose purpose, const Words& flags, bool until_supported = false) {
+  void try_out(Purpose purpose, const Words& flags, bool until_supported = false) {
     Words words{"--kernel", term_};
     append(words, flags);
     const Options& options = run_.options;
@@ -138,7 +133,13 @@ class FileTrials {
       add("--device", fmt::format("{}", options.device));
     }
     findings_.trials.push_back(run_trial(purpose, words, until_supported, run_.progress));
-    return findings_.trials.back();
+  }
+
+  /// The same on operands of hidden kinds, of which a file may rule out sizes and factors.
+  void try_what_it_takes(const Words& flags, bool until_supported = false) {
+    try_out(Purpose::operands, flags, until_supported);
+    std::erase_if(findings_.trials.back().records,
+                  [](const Record& record) { return record.outcome == Outcome::not_supported; });
   }
 
   std::string seed() { return fmt::format("{}", numbers_.next()); }
@@ -187,11 +188,9 @@ class FileTrials {
     }
     Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", words(sizes, ",")};
     append(flags, place());
-    try_out(Purpose::operands, flags, true);
-    std::vector<Record>& records = findings_.trials.back().records;
-    std::erase_if(records, [](const Record& record) { return record.outcome == Outcome::not_supported; });
-    if (!records.empty()) {
-      const auto found = std::find(sizes.begin(), sizes.end(), records.back().size);
+    try_what_it_takes(flags, true);
+    if (const std::vector<Record>& records = findings_.trials.back().records; !records.empty()) {
+      const auto found = std::ranges::find(sizes, records.back().size);
       grain_ = GRAINS.at(static_cast<std::size_t>(found - sizes.begin()));
     }
   }
@@ -289,10 +288,7 @@ class FileTrials {
       return !is_required(kind) || kind == Distribution::zeros || kind == Distribution::integers;
     });
     kinds.resize(FEW);
-    try_out(Purpose::operands,
-            {"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")});
-    std::erase_if(findings_.trials.back().records,
-                  [](const Record& record) { return record.outcome == Outcome::not_supported; });
+    try_what_it_takes({"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")});
   }
 
   /// Sizes that no other trial has, and factors other than 1 and 0 where the launch names them. A file may rule them
@@ -300,21 +296,16 @@ class FileTrials {
   void try_small_sizes_and_factors() {
     Words flags{"--accuracy", "--data", "uniform", "--seed", seed()};
     append(flags, place());
-    const auto try_what_it_takes = [&](const Words& more) {
-      append(flags, more);
-      try_out(Purpose::operands, flags);
-      std::erase_if(findings_.trials.back().records,
-                    [](const Record& record) { return record.outcome == Outcome::not_supported; });
-      flags.resize(flags.size() - more.size());
+    const auto try_with = [&](const Words& more) {
+      Words all = flags;
+      append(all, more);
+      try_what_it_takes(all);
     };
-    try_what_it_takes({"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
+    try_with({"--sizes", words(std::vector{tiny_size(numbers_), tiny_size(numbers_)}, ",")});
     const Protocol& protocol = run_.options.protocol;
-    const auto names = [&](const char* factor) {
-      return std::regex_search(file_.launch.statement.text, std::regex(fmt::format(R"(\b{}\b)", factor)));
-    };
     Words factors;
     for (const auto& [name, value] : {std::pair{"alpha", "2"}, std::pair{"beta", "-3"}}) {
-      if (names(name)) {
+      if (simt::read_source(file_.launch.statement.text).has_word(name)) {
         append(factors, {fmt::format("--{}", name), value});
       } else {
         notes_.push_back(fmt::format("tried with {} alone: its launch does not name it",
@@ -323,7 +314,7 @@ class FileTrials {
     }
     if (!factors.empty() && protocol.alpha == 1.0F && protocol.beta == 0.0F && right_so_far()) {
       append(factors, {"--sizes", words(hidden(EXECUTED, false), ",")});
-      try_what_it_takes(factors);
+      try_with(factors);
     }
   }
 
@@ -410,7 +401,7 @@ void print(std::ostream& out, const FileVerdict& verdict) {
 
 ExitStatus status_of(const std::vector<FileVerdict>& verdicts) {
   const auto any = [&](Decision decision) {
-    return std::any_of(verdicts.begin(), verdicts.end(), [&](const auto& each) { return each.decision == decision; });
+    return std::ranges::any_of(verdicts, [&](const auto& each) { return each.decision == decision; });
   };
   if (interrupted()) {
     return INTERRUPTED;
@@ -423,7 +414,7 @@ ExitStatus status_of(const std::vector<FileVerdict>& verdicts) {
 std::vector<std::string> judged_files(std::string_view expression) {
   std::vector<std::string> files;
   const auto add = [&](const std::string& file) {
-    if (std::find(files.begin(), files.end(), file) == files.end()) {
+    if (!contains(files, file)) {
       files.push_back(file);
     }
   };

@@ -2,8 +2,6 @@
 
 #include "base/kept_program.hpp"
 #include "base/usage_error.hpp"
-#include "bench/case_runner.hpp"
-#include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 
@@ -50,7 +48,9 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
     selected.push_back(&kernel);
   }
   const std::vector<Case> plan = plan_of(options, selected, device.device.has_value());
-  const std::unique_ptr<Runner> runner = make_runner(Run{options, device, plan, {}, false, nullptr, true});
+  Run run = run_of(options, device, plan);
+  run.judged = true;
+  const std::unique_ptr<Runner> runner = make_runner(run);
   std::vector<Record> records;
   for (const Case& item : plan) {
     records.push_back(

@@ -12,8 +12,6 @@
 namespace sgemm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// "1031x1019x1023, outliers, with checks", for the begin of a reason.
 std::string circumstances(const JudgedCase& item) {
   std::string text = to_string(item.record.size);
@@ -26,27 +24,42 @@ std::string circumstances(const JudgedCase& item) {
   return text + std::string(how);
 }
 
-std::optional<Ratio> ratio_of(const std::vector<const Record*>& timed) {
-  double mean = 0.0;
-  double low = 0.0;
-  double high = 0.0;
-  for (const Record* const record : timed) {
-    const Json json = to_json(*record);
-    if (!json.contains("vs_cublas")) {
-      return std::nullopt;
-    }
-    const auto paired = json.at("vs_cublas").get<double>();
-    const auto end = [&](int i) { return json.at("vs_cublas_ci").at(i).get<double>() / paired; };
-    const double ratio = std::min(paired, json.value("vs_cublas_alone", paired));
-    mean += std::log(ratio);
-    low += std::log(ratio * end(0));
-    high += std::log(ratio * end(1));
-  }
-  if (timed.empty()) {
+/// An error on operands on which a file need not keep its bound.
+bool is_weak(const JudgedCase& item) {
+  return item.purpose == Purpose::operands && item.record.outcome == Outcome::incorrect && item.record.data &&
+         !is_required(*item.record.data);
+}
+
+/// A timed case beside cuBLAS.
+struct Pair {
+  double paired;                   ///< in turns
+  double smaller;                  ///< of that and alone
+  std::array<double, 2> interval;  ///< of `paired`
+};
+
+/// Nothing where the case was not timed beside cuBLAS.
+std::optional<Pair> beside_cublas(const Record& record) {
+  const Json json = to_json(record);
+  if (!json.contains("vs_cublas")) {
     return std::nullopt;
   }
+  const double paired = json.at("vs_cublas");
+  return Pair{paired, std::min(paired, json.value("vs_cublas_alone", paired)), json.at("vs_cublas_ci")};
+}
+
+std::optional<Ratio> ratio_of(const std::vector<const Record*>& timed) {
+  Ratio sums;  // of logarithms
+  for (const Record* const record : timed) {
+    const std::optional<Pair> pair = beside_cublas(*record);
+    if (!pair) {
+      return std::nullopt;
+    }
+    sums.mean += std::log(pair->smaller);
+    sums.low += std::log(pair->smaller * pair->interval[0] / pair->paired);
+    sums.high += std::log(pair->smaller * pair->interval[1] / pair->paired);
+  }
   const auto of_all = [&](double sum) { return std::exp(sum / static_cast<double>(timed.size())); };
-  return Ratio{of_all(mean), of_all(low), of_all(high)};
+  return timed.empty() ? std::nullopt : std::optional(Ratio{of_all(sums.mean), of_all(sums.low), of_all(sums.high)});
 }
 
 void end(FileVerdict& verdict, Decision decision, Outcome outcome, const std::string& reason) {
@@ -101,7 +114,7 @@ void decide(const Findings& findings, FileVerdict& verdict) {
   if (!findings.asked.empty() && verdict.timed().size() == findings.asked.size()) {
     return end(verdict, Decision::accepted, Outcome::measured, "");
   }
-  const bool executed = std::any_of(verdict.cases.begin(), verdict.cases.end(), [](const JudgedCase& item) {
+  const bool executed = std::ranges::any_of(verdict.cases, [](const JudgedCase& item) {
     return item.record.outcome == Outcome::compared || item.record.outcome == Outcome::executed;
   });
   if (executed) {
@@ -135,7 +148,7 @@ void note_weaknesses(FileVerdict& verdict) {
   std::string first;
   for (const JudgedCase& item : verdict.cases) {
     const std::optional<Distribution>& data = item.record.data;
-    if (is_weak(item) && std::find(verdict.weak_on.begin(), verdict.weak_on.end(), *data) == verdict.weak_on.end()) {
+    if (is_weak(item) && std::ranges::find(verdict.weak_on, *data) == verdict.weak_on.end()) {
       verdict.weak_on.push_back(*data);
       kinds.push_back(to_string(*data));
       first = first.empty() ? fmt::format("{}: {}", circumstances(item), item.record.reason) : first;
@@ -149,11 +162,8 @@ void note_weaknesses(FileVerdict& verdict) {
 
 /// The timed case that is most like this size.
 const Record& nearest(const std::vector<const Record*>& timed, const Size& size) {
-  const auto distance = [&](const Record* record) {
-    return std::abs(std::log(products(record->size) / products(size)));
-  };
-  return **std::min_element(timed.begin(), timed.end(),
-                            [&](const Record* x, const Record* y) { return distance(x) < distance(y); });
+  return **std::ranges::min_element(
+      timed, {}, [&](const Record* record) { return std::abs(std::log(products(record->size) / products(size))); });
 }
 
 /// Sizes next to those that were asked for at which a kernel is far slower beside cuBLAS.
@@ -161,16 +171,16 @@ void note_special_sizes(FileVerdict& verdict) {
   constexpr double FAR_SLOWER = 0.6;
   const std::vector<const Record*> timed = verdict.timed();
   for (const JudgedCase& item : verdict.cases) {
-    const Json json = to_json(item.record);
-    if (item.purpose != Purpose::speed || !item.hidden || !json.contains("vs_cublas")) {
+    const std::optional<Pair> near = beside_cublas(item.record);
+    if (item.purpose != Purpose::speed || !item.hidden || !near) {
       continue;
     }
     const Record& asked = nearest(timed, item.record.size);
-    const double ratio = to_json(asked).value("vs_cublas", 0.0);
-    const double near = json.at("vs_cublas");
-    if (near < FAR_SLOWER * ratio) {
+    const std::optional<Pair> there = beside_cublas(asked);
+    if (there && near->paired < FAR_SLOWER * there->paired) {
       verdict.notes.push_back(fmt::format("fast only at {}: {:.3f} of cuBLAS there, and {:.3f} at {}",
-                                          to_string(asked.size), ratio, near, to_string(item.record.size)));
+                                          to_string(asked.size), there->paired, near->paired,
+                                          to_string(item.record.size)));
     }
   }
 }
@@ -181,15 +191,14 @@ void count_slower_decoys(FileVerdict& verdict) {
   constexpr double SLOWER = 0.9;  // by less it may be chance: decoys have fewer samples
   const std::vector<const Record*> timed = verdict.timed();
   for (const Record* const record : timed) {
-    const Json uniform = to_json(*record);
-    const double paired = uniform.value("vs_cublas", 0.0);
-    const double ratio = std::min(paired, uniform.value("vs_cublas_alone", paired));
+    const std::optional<Pair> uniform = beside_cublas(*record);
+    const double ratio = uniform ? uniform->smaller : 0.0;
     double of_decoy = ratio;  // the smallest
     for (const JudgedCase& item : verdict.cases) {
-      const Json decoy = to_json(item.record);
-      if (item.purpose == Purpose::decoy && item.record.size == record->size && decoy.contains("vs_cublas") &&
-          decoy.at("vs_cublas_ci").at(1).get<double>() < SLOWER * ratio) {
-        of_decoy = std::min(of_decoy, decoy.at("vs_cublas").get<double>());
+      const std::optional<Pair> decoy = beside_cublas(item.record);
+      if (item.purpose == Purpose::decoy && item.record.size == record->size && decoy &&
+          decoy->interval[1] < SLOWER * ratio) {
+        of_decoy = std::min(of_decoy, decoy->paired);
       }
     }
     if (verdict.ratio && of_decoy < ratio) {
@@ -199,6 +208,14 @@ void count_slower_decoys(FileVerdict& verdict) {
           fmt::format("slower with other operands at {}: {:.3f} of cuBLAS, which counts, and {:.3f} "
                       "with uniform ones",
                       to_string(record->size), of_decoy, ratio));
+    }
+  }
+}
+
+void copy_if_there(Json& json, const Json& of_case, std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    if (of_case.contains(name)) {
+      json[name] = of_case.at(name);
     }
   }
 }
@@ -214,41 +231,24 @@ Json speed_json(const Record& record) {
   }
   json["gflops"] = of_case.at("gflops");
   json["gflops_ci"] = {flop / time.at("ci_high").get<double>() / 1e3, flop / time.at("ci_low").get<double>() / 1e3};
-  for (const char* const name : {"vs_cublas", "vs_cublas_ci", "vs_cublas_alone"}) {
-    if (of_case.contains(name)) {
-      json[name] = of_case.at(name);
-    }
-  }
+  copy_if_there(json, of_case, {"vs_cublas", "vs_cublas_ci", "vs_cublas_alone"});
   json["samples"] = of_case.at("samples_us").size();
   json["throttled"] = record.throttled();
   return json;
 }
 
 Json case_json(const JudgedCase& item) {
-  Json json;
-  json["trial"] = to_string(item.purpose);
-  json["hidden"] = item.hidden;
-  json["size"] = to_string(item.record.size);
+  Json json{{"trial", to_string(item.purpose)}, {"hidden", item.hidden}, {"size", to_string(item.record.size)}};
   if (item.record.data) {
     json["data"] = to_string(*item.record.data);
   }
   json["outcome"] = to_string(item.record.outcome);
   json["reason"] = item.record.reason;
-  const Json of_case = to_json(item.record);
-  for (const char* const name : {"rel_err", "gflops", "vs_cublas"}) {
-    if (of_case.contains(name)) {
-      json[name] = of_case.at(name);
-    }
-  }
+  copy_if_there(json, to_json(item.record), {"rel_err", "gflops", "vs_cublas"});
   return json;
 }
 
 }  // namespace
-
-bool is_weak(const JudgedCase& item) {
-  return item.purpose == Purpose::operands && item.record.outcome == Outcome::incorrect && item.record.data &&
-         !is_required(*item.record.data);
-}
 
 std::string_view to_string(Decision decision) {
   constexpr std::array<std::string_view, 3> WORDS{"accepted", "refused", "undecided"};
@@ -270,7 +270,7 @@ FileVerdict verdict_of(const Findings& findings) {
   verdict.trials = findings.trials;
   for (const FileTrial& trial : findings.trials) {
     for (const Record& record : trial.records) {
-      const bool asked = std::find(findings.asked.begin(), findings.asked.end(), record.size) != findings.asked.end();
+      const bool asked = std::ranges::find(findings.asked, record.size) != findings.asked.end();
       const bool hidden = !asked || record.data || trial.purpose == Purpose::decoy;
       verdict.cases.push_back({trial.purpose, hidden, record});
     }

@@ -1,13 +1,10 @@
 #pragma once
 
-#include "cli/exit_status.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "judge/hidden.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <functional>
 #include <optional>
@@ -56,9 +53,6 @@ struct JudgedCase {
   Record record;
 };
 
-/// An error on operands on which a file need not keep its bound.
-bool is_weak(const JudgedCase& item);
-
 /// How many times as fast as cuBLAS a file is over all sizes that were asked for: the geometric mean of the smaller of
 /// both ratios of each, in turns and alone, and of that with decoys where it is far smaller. The interval is that of
 /// the ratios in turns, moved to that mean.
@@ -96,16 +90,15 @@ struct Findings {
 FileVerdict verdict_of(const Findings& findings);
 
 /// The verdict as verdicts.schema.json has it.
-nlohmann::ordered_json to_json(const FileVerdict& verdict);
+Json to_json(const FileVerdict& verdict);
 
 /// The files that a --judge expression names, as parts of --kernel: files separated by commas, and the *.cu of folders
 /// in alphabetical order. Throws UsageError for a file or folder that is not there, and for a folder without any.
 std::vector<std::string> judged_files(std::string_view expression);
 
 /// The file of verdicts that --json writes (verdicts.schema.json), without a secret while the run is under way.
-nlohmann::ordered_json verdicts_document(const Options& options, const DeviceQuery& device,
-                                         const std::vector<Size>& asked, const std::optional<Secret>& secret,
-                                         const std::vector<FileVerdict>& verdicts);
+Json verdicts_document(const Options& options, const DeviceQuery& device, const std::vector<Size>& asked,
+                       const std::optional<Secret>& secret, const std::vector<FileVerdict>& verdicts);
 
 /// Runs the program with --judge: tries each file, prints a verdict for each and, with --json, writes them all.
 ExitStatus run_judge(const Options& options);

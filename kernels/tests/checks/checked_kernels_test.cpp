@@ -8,9 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <vector>
-
 namespace sgemm::test {
 namespace {
 
@@ -35,11 +32,9 @@ TEST_P(CheckedKernelTest, MakesNoWrongAccess) {
 std::vector<KernelAndGroup> checked_kernels_and_groups(bool lengthy) {
   constexpr std::int64_t FEWER_PRODUCTS = 1'000'000;
   std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEWER_PRODUCTS);
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const auto& item) {
-                             return !item.kernel->build(Target::for_checks) || (item.group.name != "primes") != lengthy;
-                           }),
-            all.end());
+  std::erase_if(all, [&](const auto& item) {
+    return !item.kernel->build(Target::for_checks) || (item.group.name != "primes") != lengthy;
+  });
   return all;
 }
 

@@ -8,9 +8,6 @@
 
 #include <cstdint>
 #include <ostream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace sgemm::test {
 namespace {

@@ -11,7 +11,6 @@
 #include "fixtures/tested_kernel.hpp"
 #include "verify/verify.hpp"
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,10 +18,6 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace sgemm::test {
 namespace {

@@ -9,13 +9,10 @@
 #include "fixtures/same_bits.hpp"
 #include "fixtures/tested_kernel.hpp"
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace sgemm::test {
 namespace {
@@ -31,10 +28,18 @@ std::vector<KernelAndGroup> groups() {
   return all;
 }
 
+bool runs_here(const Kernel& kernel) { return has_to_run(kernel, query_device(0).device->compute_capability); }
+
+std::vector<const Kernel*> reproducible_kernels_here() {
+  std::vector<const Kernel*> all = reproducible_kernels();
+  std::erase_if(all, [](const Kernel* kernel) { return !runs_here(*kernel); });
+  return all;
+}
+
 class GpuReproducibleTest : public testing::TestWithParam<KernelAndGroup> {
  protected:
   void SetUp() override {
-    if (!has_to_run(*GetParam().kernel, query_device(0).device->compute_capability)) {
+    if (!runs_here(*GetParam().kernel)) {
       GTEST_SKIP() << "not for this compute capability";
     }
   }
@@ -58,9 +63,9 @@ class OnGpu {
   }
 
   /// Launches with C, and what lies around it, from `c`, and copies it back.
-  void run(const Prepared& prepared, const Problem& p, Matrix& c, cudaStream_t stream = nullptr) {
+  void run(const Prepared& prepared, const Problem& p, Matrix& c) {
     c_.copy_from_host(c.storage());
-    prepared(p, stream);
+    prepared(p, nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     c_.copy_to_host(c.storage());
   }
@@ -97,10 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, GpuReproducibleTest, testing::ValuesIn(grou
 /// Parts of a product, at any place in memory and in every configuration, have the bits of the whole one.
 TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
   RandomProducts random(4);
-  for (const Kernel* const kernel : reproducible_kernels()) {
-    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
-      continue;
-    }
+  for (const Kernel* const kernel : reproducible_kernels_here()) {
     const Build& build = kernel->build(Target::for_gpu);
     for (int product = 0; product < 300; ++product) {
       const HostCase host = random.next(300, 300, 600);
@@ -118,10 +120,7 @@ TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
 
 TEST(GpuReproducibleBlocks, ArePermutedWithRowsAndColumns) {
   RandomProducts random(5);
-  for (const Kernel* const kernel : reproducible_kernels()) {
-    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
-      continue;
-    }
+  for (const Kernel* const kernel : reproducible_kernels_here()) {
     const Build& build = kernel->build(Target::for_gpu);
     for (int product = 0; product < 300; ++product) {
       expect_permuted_result(random.next(200, 200, 300), random, [&](const HostCase& moved, Matrix& c) {
@@ -136,10 +135,7 @@ TEST(GpuReproducibleBlocks, ArePermutedWithRowsAndColumns) {
 TEST(GpuReproducibleStreams, ShareAGpuWithoutAnyOtherBits) {
   constexpr int STREAMS = 8;
   const HostCase host({700, 650, 900, 1.5F, 0.0F});
-  for (const Kernel* const kernel : reproducible_kernels()) {
-    if (!has_to_run(*kernel, query_device(0).device->compute_capability)) {
-      continue;
-    }
+  for (const Kernel* const kernel : reproducible_kernels_here()) {
     const Build& build = kernel->build(Target::for_gpu);
     OnGpu gpu(host);
     Matrix expected = host.c;

@@ -15,12 +15,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
 namespace sgemm {
 namespace {

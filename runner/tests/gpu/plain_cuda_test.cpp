@@ -7,7 +7,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <numeric>
 
 using simt::test::PLAIN_ELEMENTS;

@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <string>
-#include <vector>
 
 namespace sgemm {
 namespace {

@@ -10,12 +10,10 @@
 #include "problem/sizes.hpp"
 #include "verify/verify.hpp"
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace sgemm::test {
 namespace {

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
@@ -31,6 +31,29 @@ def schema_errors(schema: str, document: object) -> list[str]:
     rules = json.loads((ROOT / schema).read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(rules)
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+
+def ran(*words: str | Path, **options) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with any status, and what it printed."""
+    return subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=False, **options)
+
+
+@contextlib.contextmanager
+def started(*words: str | Path, **options) -> Iterator[subprocess.Popen[str]]:
+    """A program that runs while a test looks at it, and no longer."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def is_running(process: str) -> bool:
+    """Whether it is there, and no zombie that somebody outside has not asked for."""
+    with contextlib.suppress(OSError):
+        return ") Z " not in Path("/proc", process, "stat").read_text(encoding="utf-8")
+    return False
 
 
 class Run:
@@ -66,8 +89,7 @@ def run_runner(folder: Path, *arguments: str, runner: Path = RUNNER) -> Run:
     path = folder / "results.json"
     path.unlink(missing_ok=True)
     command = [str(runner), *arguments, *(() if "--out" in arguments else ("--out", str(path)))]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANGS, check=False)
-    return Run(done, path)
+    return Run(ran(*command, cwd=folder), path)
 
 
 def run_with_time_limit(run: Callable[[str], Run], hanging: Callable[[dict], bool]) -> tuple[Run, str]:
@@ -89,8 +111,7 @@ def run_nvcc_on_all(folder: Path, files: list[Path], headers: list[str], *option
         lines += [f"namespace of_{path.stem} {{", include, "}"] if path.suffix == ".cu" else [include]
         lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", path.read_text("utf-8"), re.MULTILINE)]
     (folder / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = ["nvcc", "-std=c++17", *options, str(folder / "all.cu")]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = ran("nvcc", "-std=c++17", *options, folder / "all.cu", cwd=folder)
     assert done.returncode == 0, done.stderr
 
 
@@ -137,18 +158,14 @@ def interrupt_runner(
     to be one that goes on until it is ended. Sends the signal so many times, each after the one before was noted."""
     path = folder / "results.json"
     command = [str(runner), *arguments, "--out", str(path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
-        try:
-            wait_until(lambda: count_of_cases(path) >= cases, process)
-            before = processor_seconds(process.pid)
-            wait_until(lambda: processor_seconds(process.pid) > before + 0.3, process)  # only a case takes as much
-            for time_sent in range(times):
-                wait_until(lambda first=time_sent == 0: catches(process.pid, number) == first, process)
-                process.send_signal(number)
-            stdout, stderr = process.communicate(timeout=HANGS)
-        finally:
-            process.kill()
+    with started(*command, cwd=folder, start_new_session=True) as process:
+        wait_until(lambda: count_of_cases(path) >= cases, process)
+        before = processor_seconds(process.pid)
+        wait_until(lambda: processor_seconds(process.pid) > before + 0.3, process)  # only a case takes as much
+        for time_sent in range(times):
+            wait_until(lambda first=time_sent == 0: catches(process.pid, number) == first, process)
+            process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=HANGS)
     return Run(subprocess.CompletedProcess(command, process.returncode, stdout, stderr), path)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from runs import ROOT, RUNNER, needs_runner
+from runs import ROOT, RUNNER, needs_runner, ran
 
 pytestmark = needs_runner
 
@@ -21,9 +19,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 def completions(*words: str) -> list[str]:
-    command = ["bash", "-c", ASK, "bash", str(ROOT / "scripts" / "completion.bash"), str(RUNNER), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    done = ran("bash", "-c", ASK, "bash", ROOT / "scripts" / "completion.bash", RUNNER, *words)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import cheats
-from runs import HANGS, ROOT, RUNNER, needs_runner, processor_seconds, schema_errors, wait_until
+from runs import HANGS, ROOT, RUNNER, needs_runner, processor_seconds, ran, schema_errors, started, wait_until
 from test_user_kernels import LAUNCH, RIGHT
 from tools import testing
 
@@ -31,14 +31,12 @@ JUDGED = [cheat for cheat in ON_THE_CPU if cheat.path.stem in SAMPLE]
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
 
-def judge(what: str | Path, *arguments: str, device: str | None = "cpu") -> subprocess.CompletedProcess[str]:
-    command = [str(RUNNER), "--judge", str(what), *arguments, *(("--device", device) if device else ())]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+def judge(what: str | Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return ran(RUNNER, "--judge", what, *arguments, "--device", "cpu")
 
 
 def verdicts(what: str | Path, *arguments: str) -> tuple[int, list[dict]]:
@@ -70,9 +68,8 @@ def test_a_right_file_is_right_as_far_as_it_can_be_judged(name):
 
 def test_a_program_without_symbols_can_not_check_and_calls_nothing_wrong(tmp_path):
     stripped = tmp_path / "runner"
-    subprocess.run(["strip", "-o", stripped, RUNNER], check=True)
-    command = [stripped, "--judge", RIGHT_FILES / "right_naive.cu", "--device", "cpu", "--json", "-"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, check=False)
+    ran("strip", "-o", stripped, RUNNER).check_returncode()
+    done = ran(stripped, "--judge", RIGHT_FILES / "right_naive.cu", "--device", "cpu", "--json", "-")
     [verdict] = json.loads(done.stdout)["verdicts"]
     assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
     assert sum("stripped of the symbols" in note for note in verdict["notes"]) == 1
@@ -114,7 +111,7 @@ def test_hidden_cases_are_those_of_the_secret():
     file = cheats.FOLDER / "odd_depth.cu"  # which the first trial refuses
     commands = [verdicts(file, *secret)[1][0]["trials"][0]["command"] for secret in (("--secret", SECRET),) * 2 + ((),)]
     assert commands[0] == commands[1] != commands[2]
-    again = subprocess.run([RUNNER, *commands[0], "--out", "again.json"], capture_output=True, text=True, check=False)
+    again = ran(RUNNER, *commands[0], "--out", "again.json")
     assert again.returncode == 1, again.stderr  # each trial can be typed
 
 
@@ -231,10 +228,9 @@ def test_host_code_of_a_strangers_file_has_no_effect():
 
 def test_where_nothing_can_be_confined_no_host_code_runs():
     command = f"echo 0 > /proc/sys/user/max_user_namespaces && exec {RUNNER} --judge {harmful('0')} --device cpu"
-    if subprocess.run(["unshare", "-Ur", "sh", "-c", command.partition(" && ")[0]], check=False).returncode != 0:
+    if ran("unshare", "-Ur", "sh", "-c", command.partition(" && ")[0]).returncode != 0:
         pytest.skip("this system does not let a test forbid user namespaces")
-    words = ["unshare", "-Ur", "sh", "-c", f"{command} --json verdicts.json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=False)
+    done = ran("unshare", "-Ur", "sh", "-c", f"{command} --json verdicts.json")
     [verdict] = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["verdicts"]
     assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
     why = "this system does not let the judge confine the file's host code (user namespaces)"
@@ -263,8 +259,7 @@ struct Ends {{
     file = written(folder / "ends.cu", code + RIGHT)
     status, [verdict] = verdicts(file)
     assert (status, verdict["outcome"]) == (4, "failed")
-    words = [RUNNER, "--kernel", file, "--device", "cpu", "--sizes", "20"]
-    assert subprocess.run(words, capture_output=True, check=False).returncode == 1
+    assert ran(RUNNER, "--kernel", file, "--device", "cpu", "--sizes", "20").returncode == 1
     assert [path.name for path in folder.iterdir()] == ["ends.cu"]
 
 
@@ -314,11 +309,12 @@ def test_bad_usage_is_told_in_a_line(arguments, message):
 def test_the_secret_is_told_when_the_run_is_over():
     written("many/a.cu", "int x;\n")
     written("many/b.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
-    command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "verdicts.json"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+    command = [RUNNER, "--judge", "many", "--device", "cpu", "--json", "verdicts.json"]
+    with started(*command, start_new_session=True) as process:
         wait_until(lambda: Path("verdicts.json").exists() and Path("verdicts.json").stat().st_size > 0, process)
         document = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
         process.send_signal(signal.SIGINT)
+        process.communicate(timeout=HANGS)
     assert [verdict["file"] for verdict in document["verdicts"]] == ["many/a.cu"]
     assert "secret" not in document
     assert schema_errors(SCHEMA, document) == []
@@ -328,9 +324,7 @@ def test_the_secret_is_told_when_the_run_is_over():
 def test_an_interrupted_run_says_so():
     written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
     written("many/b.cu", RIGHT)
-    command = [str(RUNNER), "--judge", "many", "--device", "cpu", "--json", "-"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+    with started(RUNNER, "--judge", "many", "--device", "cpu", "--json", "-", start_new_session=True) as process:
         wait_until(lambda: processor_seconds(process.pid) > 5, process)  # only a case takes as much
         process.send_signal(signal.SIGINT)
         stdout, _ = process.communicate(timeout=HANGS)
@@ -347,9 +341,8 @@ def test_a_leaderboard_is_one_command(tmp_path):
     shutil.copy(RIGHT_FILES / "right_naive.cu", entries / "mine.cu")
 
     def status_of(*arguments: str) -> int:
-        command = [str(ROOT / "scripts" / "leaderboard.sh"), *arguments]
         environment = os.environ | {"SGEMM_BUILD": str(RUNNER.parent)}
-        return subprocess.run(command, capture_output=True, check=False, env=environment).returncode
+        return ran(ROOT / "scripts" / "leaderboard.sh", *arguments, env=environment).returncode
 
     assert status_of("entries", "-o", "board.html", "--device", "cpu") == 3
     assert Path("board.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -13,7 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from runs import HANGS, MISBEHAVING, RUNNER, Run, count_of_cases, needs_runner, run_with_time_limit, spread, wait_until
+from runs import (
+    HANGS,
+    MISBEHAVING,
+    RUNNER,
+    Run,
+    count_of_cases,
+    is_running,
+    needs_runner,
+    ran,
+    run_with_time_limit,
+    spread,
+    started,
+    wait_until,
+)
 from tools import testing
 
 pytestmark = [
@@ -40,18 +53,9 @@ def run(tmp_path):
         ranks: int, *arguments: str, kernel: str = "many_gpus", runner: Path = RUNNER, mpirun: Sequence[str] = ()
     ) -> Run:
         words = command(tmp_path, ranks, "--kernel", kernel, *arguments, runner=runner, mpirun=mpirun)
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
-        return Run(done, tmp_path / "results.json")
+        return Run(ran(*words, cwd=tmp_path), tmp_path / "results.json")
 
     return run
-
-
-def is_alive(process: str) -> bool:
-    """Whether it still runs, and does not only wait for somebody to ask for its status."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("grid", testing.sample(["1x1", "1x2", "2x2", "1x3", "2x3"], 2))
@@ -111,8 +115,7 @@ def test_a_rank_that_goes_wrong_is_named_and_all_ranks_end(run, kernel, reason):
     ],
 )
 def test_bad_usage_is_told_once_and_ends_all_ranks(tmp_path, arguments, message):
-    words = command(tmp_path, 3, *arguments, "--sizes", "40")
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+    done = ran(*command(tmp_path, 3, *arguments, "--sizes", "40"), cwd=tmp_path)
     assert done.returncode == 2
     assert len(re.findall(f"^runner: {message}", done.stderr, re.MULTILINE)) == 1, done.stderr
     assert done.stdout == ""
@@ -121,8 +124,7 @@ def test_bad_usage_is_told_once_and_ends_all_ranks(tmp_path, arguments, message)
 
 def test_a_runner_of_another_version_is_refused(tmp_path):
     words = command(tmp_path, 1, "--kernel", "many_gpus", "--sizes", "40", mpirun=TIME_TO_END)
-    words += [":", "-n", "1", str(MISBEHAVING)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+    done = ran(*words, ":", "-n", "1", MISBEHAVING, cwd=tmp_path)
     assert done.returncode == 2
     message = "^runner: rank 0 is version .* and rank 1 is version 0.0.1 commit 000000000000 with changes"
     assert len(re.findall(message, done.stderr, re.MULTILINE)) == 1, done.stderr
@@ -140,10 +142,8 @@ def test_a_runner_of_another_version_is_refused(tmp_path):
 def test_processes_that_are_alone_are_refused(tmp_path, rank_name, size_name, message):
     for rank in (0, 1):
         environment = os.environ | {rank_name: str(rank), size_name: "2"}
-        words = [str(RUNNER), "--device", "cpu", "--kernel", "many_gpus", "--sizes", "40"]
-        done = subprocess.run(
-            words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS, check=False
-        )
+        words = [RUNNER, "--device", "cpu", "--kernel", "many_gpus", "--sizes", "40"]
+        done = ran(*words, cwd=tmp_path, env=environment)
         assert done.returncode == 2
         assert bool(done.stderr) == (rank == 0)
         assert done.stderr.startswith(f"runner: {message}" if rank == 0 else "")
@@ -155,23 +155,18 @@ def test_an_interrupt_of_mpirun_ends_all_ranks(tmp_path):
     words = command(
         tmp_path, 2, "--kernel", "many_gpus", "--force", "--no-verify", "--sizes", "40,2000", mpirun=TIME_TO_END
     )
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
-        try:
-            wait_until(lambda: count_of_cases(path) == 1, mpirun)
-            ranks = subprocess.run(
-                ["pgrep", "-P", str(mpirun.pid)], capture_output=True, text=True, check=True
-            ).stdout.split()
-            assert len(ranks) == 2
-            mpirun.send_signal(signal.SIGINT)
-            stdout, stderr = mpirun.communicate(timeout=HANGS)
-        finally:
-            mpirun.kill()
+    with started(*words, cwd=tmp_path) as mpirun:
+        wait_until(lambda: count_of_cases(path) == 1, mpirun)
+        ranks = ran("pgrep", "-P", str(mpirun.pid)).stdout.split()
+        assert len(ranks) == 2
+        mpirun.send_signal(signal.SIGINT)
+        stdout, stderr = mpirun.communicate(timeout=HANGS)
     done = Run(subprocess.CompletedProcess(words, mpirun.returncode, stdout, stderr), path)
     assert done.status != 0
     assert done.results["interrupted"] is True
     assert done.cases[0]["outcome"] == "executed"
     assert [case["reason"] for case in done.cases[1:]] in ([], ["interrupted"])
     deadline = time.monotonic() + HANGS
-    while any(is_alive(rank) for rank in ranks):
+    while any(is_running(rank) for rank in ranks):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -25,7 +25,6 @@ def printed(notebook) -> dict[str, str]:
 
 
 def test_the_notebook_prints_what_it_was_committed_with(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SGEMM_BUILD", str(BUILD))
     committed = printed(nbformat.read(NOTEBOOK, as_version=4))
     folder = shutil.copytree(NOTEBOOK.parent, tmp_path / "examples")

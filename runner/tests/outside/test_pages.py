@@ -8,13 +8,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from runs import ROOT, RUNNER, needs_runner, run_runner
+from runs import ROOT, RUNNER, needs_runner, ran, run_runner
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCREEN = README[: README.index("## The ladder")]
@@ -33,10 +32,8 @@ BLOCKS = "▏▎▍▌▋▊▉█"  # eighths of a block, and three blocks are 
 
 def printed(folder: Path, arguments: list[str]) -> str:
     """What the runner prints on a terminal that shows all columns."""
-    environment = os.environ | {"COLUMNS": "1000", "XDG_CACHE_HOME": str(folder / "cache")}
-    done = subprocess.run(
-        [RUNNER, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    environment = os.environ | {"COLUMNS": "1000"}
+    done = ran(RUNNER, *arguments, cwd=folder, env=environment)
     return done.stdout + done.stderr
 
 
@@ -81,10 +78,10 @@ def test_a_command_of_the_first_screen(clone, command):
             pytest.skip(f"there is no {RUNNER}: SGEMM_BUILD names the folder of a build")
         words = [{"256:8192": "64", "build/5.json": "build/run.json"}.get(word, word) for word in words]
     if "--new-kernel" not in words and "build/my.cu" in words and not (clone / "build" / "my.cu").exists():
-        subprocess.run(["build/runner", "--new-kernel", "build/my.cu"], cwd=clone, check=True)
+        ran("build/runner", "--new-kernel", "build/my.cu", cwd=clone).check_returncode()
     if "--new-kernel" in words:
         (clone / "build" / "my.cu").unlink(missing_ok=True)
-    done = subprocess.run(words, cwd=clone, capture_output=True, text=True, check=False)
+    done = ran(*words, cwd=clone)
     assert done.returncode == 0, done.stderr
     for option in ("--out", "--new-kernel"):
         if option in words:

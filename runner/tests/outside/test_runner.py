@@ -23,7 +23,9 @@ from runs import (
     count_of_cases,
     interrupt_runner,
     needs_runner,
+    ran,
     run_runner,
+    started,
     wait_until,
 )
 
@@ -236,7 +238,7 @@ def test_status_2_where_standard_output_can_not_be_written():
 def test_status_2_of_a_shell_that_leaves_no_room(tmp_path, limit, kernel, message):
     (tmp_path / "my.cu").write_text("// launch: k<<<1, 1>>>()\n__global__ void k() {}\n", encoding="utf-8")
     words = f"{limit}; exec {RUNNER} --kernel {kernel} --device cpu --sizes 16:64 --max-seconds 0.02 --out a.json"
-    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran("bash", "-c", words, cwd=tmp_path)
     assert (done.returncode, done.stderr.startswith(f"runner: {message}")) == (2, True), done.stderr
 
 
@@ -301,12 +303,11 @@ def test_seed_alpha_and_beta_change_the_product(run):
 
 def test_the_commit_is_one_of_the_repository(run):
     context = run("--kernel", "cpu_naive", "--sizes", "16", *QUICK).context
-    version = subprocess.run([str(RUNNER), "--version"], capture_output=True, text=True, check=True).stdout
+    version = ran(RUNNER, "--version").stdout
     assert f"commit {context['git_commit']}" in version
     assert (" with changes" in version) is context["git_dirty"]
-    git = ["git", "-C", str(ROOT)]
-    if subprocess.run([*git, "rev-parse"], capture_output=True, check=False).returncode == 0:
-        assert subprocess.run([*git, "cat-file", "-e", context["git_commit"]], check=False).returncode == 0
+    if ran("git", "rev-parse", cwd=ROOT).returncode == 0:
+        assert ran("git", "cat-file", "-e", context["git_commit"], cwd=ROOT).returncode == 0
 
 
 @without_misbehaving_kernels
@@ -346,16 +347,11 @@ def test_runs_that_begin_in_the_same_second_keep_their_results(tmp_path):
 @without_misbehaving_kernels
 def test_a_name_that_another_run_writes_is_refused(run, tmp_path):
     path = tmp_path / "results.json"
-    command = [str(MISBEHAVING), "--kernel", "endless", "--sizes", "32", "--out", str(path)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as endless:
-        try:
-            wait_until(lambda: count_of_cases(path) == 0, endless)
-            command = [str(RUNNER), "--kernel", "cpu_naive", "--sizes", "16", *QUICK, "--out", str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert (done.returncode, done.stderr) == (2, f"runner: can not write {path}: another run is writing it\n")
-            assert count_of_cases(path) == 0
-        finally:
-            endless.kill()
+    with started(MISBEHAVING, "--kernel", "endless", "--sizes", "32", "--out", path, cwd=tmp_path) as endless:
+        wait_until(lambda: count_of_cases(path) == 0, endless)
+        done = ran(RUNNER, "--kernel", "cpu_naive", "--sizes", "16", *QUICK, "--out", path)
+        assert (done.returncode, done.stderr) == (2, f"runner: can not write {path}: another run is writing it\n")
+        assert count_of_cases(path) == 0
 
 
 def test_the_limit_of_a_cpu_kernel_gives_way_to_force(run):
@@ -457,8 +453,7 @@ DIGESTS = ROOT / "reproducible" / "digests.txt"
 
 def digest(*arguments: str) -> subprocess.CompletedProcess[str]:
     """There is no results file to name."""
-    command = [str(RUNNER), "--digest", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return ran(RUNNER, "--digest", *arguments)
 
 
 def test_this_machine_has_the_committed_digests(tmp_path):

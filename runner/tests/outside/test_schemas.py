@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from runs import BUILD, ROOT, schema_errors
+from runs import BUILD, ROOT, ran, schema_errors
 
 CPU_TESTS = BUILD / "runner.build" / "tests" / "cpu_tests"
 RESULTS = "runner/record/results.schema.json"
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CP
 def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     """Files with every kind of record, those of a GPU among them, which the unit tests write."""
     folder: Path = tmp_path_factory.mktemp("samples")
-    environment = {**os.environ, "SGEMM_SAMPLES": str(folder)}
-    subprocess.run([CPU_TESTS, "--gtest_filter=*FileTest.Sample*"], env=environment, check=True, capture_output=True)
+    environment = os.environ | {"SGEMM_SAMPLES": str(folder)}
+    ran(CPU_TESTS, "--gtest_filter=*FileTest.Sample*", env=environment).check_returncode()
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
 
 
@@ -41,8 +40,7 @@ def test_files_with_every_kind_of_record_make_a_report(samples, tmp_path):
     for name, document in samples.items():
         path = tmp_path / name
         path.write_text(json.dumps(document), encoding="utf-8")
-        command = [sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = ran(sys.executable, ROOT / "scripts" / "report.py", path, "-o", tmp_path / "report.html")
         of_device = " names no device, so its GPU is called unknown, and has no peaks\n"
         expected = f"warning: {path}{of_device}" if name == "results_without_device.json" else ""
         assert (done.returncode, done.stderr) == (0, expected), name

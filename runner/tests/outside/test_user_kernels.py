@@ -7,12 +7,22 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from runs import HANGS, RUNNER, needs_runner, run_nvcc_on_all, run_runner, run_with_time_limit, wait_until
+from runs import (
+    HANGS,
+    RUNNER,
+    is_running,
+    needs_runner,
+    ran,
+    run_nvcc_on_all,
+    run_runner,
+    run_with_time_limit,
+    started,
+    wait_until,
+)
 from tools import testing, wrong_kernels
 
 pytestmark = needs_runner
@@ -47,9 +57,8 @@ def write_compiler(path: Path, commands: str) -> None:
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path):
     """Runs the runner on files, given by name and text, on the CPU."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(files: dict[str, str], *arguments: str, kernels: str | None = None, sizes: str = "20"):
         for name, text in files.items():
@@ -94,14 +103,14 @@ def test_every_mode_takes_files(run, arguments, outcome):
 
 
 def test_the_new_kernel_is_right_and_is_never_overwritten(tmp_path, run):
-    new = [str(RUNNER), "--new-kernel", "new.cu"]
-    assert subprocess.run(new, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    new = [RUNNER, "--new-kernel", "new.cu"]
+    assert ran(*new, cwd=tmp_path).returncode == 0
     text = (tmp_path / "new.cu").read_text(encoding="utf-8")
     for options in ((), ("--alpha", "-2", "--beta", "0.5")):
         done = run({}, "--check", *options, kernels="new.cu", sizes="33x17x9,1,64")
         assert done.status == 0, done.stdout
         assert [case["outcome"] for case in done.cases] == ["executed"] * 3
-    again = subprocess.run(new, cwd=tmp_path, capture_output=True, text=True, check=False)
+    again = ran(*new, cwd=tmp_path)
     assert again.returncode == 2
     assert "there is a file new.cu already" in again.stderr
     assert (tmp_path / "new.cu").read_text(encoding="utf-8") == text
@@ -438,13 +447,12 @@ def test_what_is_not_supported_is_named(run, arguments):
         assert NOT_SUPPORTED[case["kernel"]][1] in case["reason"]
 
 
-def test_nobody_answers_a_kernel(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_nobody_answers_a_kernel(tmp_path):
     asks = "#include <cstdio>\n" + KERNEL + host_function("if (getchar() == EOF)")
     (tmp_path / "asks.cu").write_text(asks, encoding="utf-8")
     reading, writing = os.pipe()  # as from a terminal at which nobody types
-    command = [str(RUNNER), "--kernel", "asks.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
-    done = subprocess.run(command, cwd=tmp_path, stdin=reading, capture_output=True, text=True, check=False)
+    command = [RUNNER, "--kernel", "asks.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
+    done = ran(*command, cwd=tmp_path, stdin=reading)
     os.close(reading)
     os.close(writing)
     assert done.returncode == 0, done.stdout
@@ -511,9 +519,7 @@ def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypat
     monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     began = tmp_path / "compiler.began"
-    command = [str(RUNNER), "--kernel", "my.cu", "--device", "cpu", "--sizes", "20"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+    with started(RUNNER, "--kernel", "my.cu", "--device", "cpu", "--sizes", "20", cwd=tmp_path) as process:
         wait_until(lambda: began.exists() and began.read_text(encoding="utf-8").endswith("\n"), process)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=60)
@@ -547,12 +553,6 @@ def test_errors_are_those_of_the_file_and_the_launch(run):
     assert not re.search("In instantiation of|required from", done.stderr[: done.stderr.index(first)])
     done = run({"my.cu": RIGHT.replace("sum = 0", "sum = zero").replace("beta * C", "beta * D")})
     assert done.stderr.count("error: ") == 2, done.stderr
-
-
-def is_running(process: str) -> bool:
-    """Whether it is there, and no zombie that somebody outside has not asked for."""
-    stat = Path("/proc", process, "stat")
-    return stat.exists() and ") Z " not in stat.read_text(encoding="utf-8")
 
 
 FORKS = """#include <cstdio>
@@ -594,11 +594,10 @@ def test_a_case_ends_with_all_its_descendants(run, tmp_path, then, outcome, reas
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupt_ends_a_case_that_hangs_with_its_descendants(tmp_path, monkeypatch, number):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_an_interrupt_ends_a_case_that_hangs_with_its_descendants(tmp_path, number):
     (tmp_path / "hang.cu").write_text(forking("while (true) {}"), encoding="utf-8")
-    command = [str(RUNNER), "--kernel", "1,hang.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [RUNNER, "--kernel", "1,hang.cu", "--device", "cpu", "--sizes", "20", "--out", "results.json"]
+    with started(*command, cwd=tmp_path) as process:
         descendant = tmp_path / "descendant"
         wait_until(lambda: descendant.exists() and descendant.read_text(encoding="utf-8").endswith("\n"), process)
         process.send_signal(number)
@@ -631,7 +630,7 @@ def test_nvcc_takes_them(tmp_path):
     files = [tmp_path / name for name in names if name != refused.name]
     options = ("-arch=sm_90", "-cubin", "-o", "cubin")
     run_nvcc_on_all(tmp_path, files, headers, *options)
-    done = subprocess.run(["nvcc", *options, refused], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = ran("nvcc", *options, refused, cwd=tmp_path)
     assert "too much shared data" in done.stderr
 
 

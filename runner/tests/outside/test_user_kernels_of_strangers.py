@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 
 import pytest
 
-from runs import HANGS, ROOT, RUNNER, run_runner
+from runs import ROOT, RUNNER, ran, run_runner
 from tools import testing
 
 sys.path.insert(0, str(ROOT / "tests" / "strangers"))
@@ -19,8 +18,7 @@ SAMPLE = testing.sample([case.name for case in CASES], 45)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in SAMPLE], ids=lambda case: case.name)
-def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path):
     (tmp_path / "file.cu").write_text(case.text, encoding="utf-8", errors="surrogateescape")
     where = ["--device", "cpu", "--sizes", case.sizes]
     done = run_runner(tmp_path, "--kernel", case.kernel, *where, *case.arguments)
@@ -48,7 +46,7 @@ def test_a_stranger_gets_the_right_outcome(case: Case, tmp_path, monkeypatch):
         for line in lines:
             words = shlex.split(line)  # what is pasted is run
             assert words[0] == str(RUNNER)
-            again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS, check=False)
+            again = ran(*words, cwd=tmp_path)
             outcomes.add(again.returncode)
             assert again.returncode in (0, 1), again.stderr
         assert 0 in outcomes  # one of them is what its author means

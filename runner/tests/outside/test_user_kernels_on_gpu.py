@@ -26,9 +26,8 @@ def _gpu(tmp_path_factory):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path):
     """Runs the runner with these options on files, given by name and text, and on chapter 1 before them."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(files: dict[str, str], *arguments: str) -> Run:
         for name, text in files.items():
@@ -68,8 +67,7 @@ def test_what_crashes_or_hangs_costs_its_case_alone(run):
     assert done.results["interrupted"] is False
 
 
-def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_the_first_interrupt_stops_a_case_that_hangs(tmp_path):
     (tmp_path / "endless.cu").write_text(RIGHT.replace("float sum = 0.0f;", ENDLESS), encoding="utf-8")
     done = interrupt_runner(tmp_path, "--kernel", "1,endless.cu", "--sizes", "100", cases=1, number=signal.SIGINT)
     assert done.status == 130, done.stderr

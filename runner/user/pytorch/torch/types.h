@@ -17,35 +17,15 @@
 
 namespace torch {
 
-enum class Dtype {
-  kFloat32,
-  kFloat64,
-  kFloat16,
-  kBFloat16,
-  kInt32,
-  kInt64,
-  kUInt8,
-  Float = kFloat32,
-  Double = kFloat64,
-  Half = kFloat16,
-  BFloat16 = kBFloat16,
-  Int = kInt32,
-  Long = kInt64,
-  Byte = kUInt8
-};
+enum class Dtype { Float, Double, Half, BFloat16, Int, Long, Byte };
 using ScalarType = Dtype;
-constexpr Dtype kFloat32 = Dtype::kFloat32;
-constexpr Dtype kFloat = Dtype::kFloat32;
-constexpr Dtype kFloat64 = Dtype::kFloat64;
-constexpr Dtype kDouble = Dtype::kFloat64;
-constexpr Dtype kFloat16 = Dtype::kFloat16;
-constexpr Dtype kHalf = Dtype::kFloat16;
-constexpr Dtype kBFloat16 = Dtype::kBFloat16;
-constexpr Dtype kInt32 = Dtype::kInt32;
-constexpr Dtype kInt = Dtype::kInt32;
-constexpr Dtype kInt64 = Dtype::kInt64;
-constexpr Dtype kLong = Dtype::kInt64;
-constexpr Dtype kUInt8 = Dtype::kUInt8;
+constexpr Dtype kFloat32 = Dtype::Float, kFloat = Dtype::Float;
+constexpr Dtype kFloat64 = Dtype::Double, kDouble = Dtype::Double;
+constexpr Dtype kFloat16 = Dtype::Half, kHalf = Dtype::Half;
+constexpr Dtype kBFloat16 = Dtype::BFloat16;
+constexpr Dtype kInt32 = Dtype::Int, kInt = Dtype::Int;
+constexpr Dtype kInt64 = Dtype::Long, kLong = Dtype::Long;
+constexpr Dtype kUInt8 = Dtype::Byte;
 
 enum class DeviceType { CPU, CUDA };
 constexpr DeviceType kCPU = DeviceType::CPU;

@@ -1,15 +1,19 @@
+// Benches of what runs in the memory of the host: kernels of the CPU, and GPU kernels on the executor.
+
 #include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
 #include "common/ceil_div.hpp"
 #include "problem/guarded_operands.hpp"
+#include "record/results_file.hpp"
 #include "simt/checked_arrays.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <exception>
-#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +47,74 @@ std::string duration_text(double seconds) {
 }
 
 }  // namespace
+
+void require_code_for(const Device& gpu, const Kernel& kernel) {
+  if (kernel.min_compute_capability > gpu.compute_capability) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("needs compute capability {}, this device has {}",
+                                                          capability_text(kernel.min_compute_capability),
+                                                          capability_text(gpu.compute_capability)));
+  }
+  if (kernel.max_compute_capability != 0 && kernel.max_compute_capability < gpu.compute_capability) {
+    throw CaseStopped(Outcome::not_supported, fmt::format("needs instructions of compute capability {}, which {} lacks",
+                                                          capability_text(kernel.max_compute_capability),
+                                                          capability_text(gpu.compute_capability)));
+  }
+  const std::string& missing_code = kernel.build(Target::for_gpu).missing_code;
+  if (!missing_code.empty()) {
+    throw CaseStopped(Outcome::not_supported,
+                      fmt::format("this build has no code for {0}: add {1} to -DCMAKE_CUDA_ARCHITECTURES", missing_code,
+                                  missing_code.substr(3) + "-real"));
+  }
+}
+
+void HostBench::verify(OperandSet& operands, std::string_view when, const Observer& observer, Record& record) {
+  stop_.check();
+  observer("verifying");
+  const bool on_gpu = gpu_ != nullptr && !gpu_->lost();
+  record.judge(on_gpu ? gpu_->check_host_result(operands, observer, record) : operands.check(record.accuracy), when,
+               protocol_.beta, [&] { return cause_of_wrong(operands.original(), operands.result().data()); });
+}
+
+// ---- Kernels of the CPU ----
+
+void CpuBench::require(const Kernel& kernel, OperandSet& operands) {
+  if (protocol_.mode == Mode::sustain) {
+    throw CaseStopped(Outcome::not_supported, "runs on the CPU: --sustain is for GPU kernels");
+  }
+  if (!force_ && kernel.most_products > 0.0 && products(operands.size) > kernel.most_products) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("CPU baseline capped at m * n * k = {:.0f}^3; --force runs it all the same",
+                                  std::cbrt(kernel.most_products)));
+  }
+}
+
+void CpuBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  const Build& build = kernel.build(Target::for_host);
+  const Prepared prepared = build.prepare(operands.problem());
+  record.detail = prepared.configuration.name;
+  const Round round = [&](const std::vector<int>&, int) {
+    const Problem problem = operands.fresh();
+    const auto start = std::chrono::steady_clock::now();
+    prepared(problem, nullptr);
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
+    return std::vector<double>{time.count()};
+  };
+  if (protocol_.verify) {
+    round({0}, 1);
+    verify(operands, "", observer, record);
+  }
+  if (protocol_.mode == Mode::accuracy) {
+    record.outcome = Outcome::compared;
+    return;
+  }
+  Timings timings = take_samples(round, {1, false, protocol_.max_seconds, protocol_.seed, stop_}, observer);
+  if (protocol_.verify) {
+    verify(operands, "after timing: ", observer, record);
+  }
+  record.measurement = measurement_of(std::move(timings), operands.size);
+}
+
+// ---- GPU kernels on the executor ----
 
 void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
   if (!kernel.build(Target::for_executor)) {
@@ -127,6 +199,45 @@ void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observ
     verify(operands, "in its second launch: ", observer, record);
   }
   record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;
+}
+
+// ---- Counts ----
+
+void CountingBench::require(const Kernel& kernel, OperandSet&) {
+  if (!kernel.build(Target::for_executor)) {
+    throw CaseStopped(Outcome::not_supported, kernel.platform == Platform::cpu
+                                                  ? "runs on the CPU: only GPU kernels are counted"
+                                                  : "is a library, of which there is no source to be counted");
+  }
+  if (!kernel.build(Target::for_checks)) {
+    throw CaseStopped(Outcome::not_supported, "was built without counting, which takes GCC without sanitizers");
+  }
+}
+
+void CountingBench::run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) {
+  const Problem problem = operands.fresh();
+  std::optional<GuardedOperands> guarded;
+  if (kernel.file) {
+    guarded.emplace(problem, false);
+  }
+  const Problem& counted = guarded ? guarded->problem() : problem;
+  const Prepared prepared = kernel.build(Target::for_checks).prepare(counted);
+  record.describe_choice(kernel, prepared.configuration);
+  const Counts counts = count(kernel, prepared, counted, options_, observer);
+  if (guarded) {
+    if (const std::optional<std::string> damage = guarded->damage()) {
+      throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, CHECK_HINT));
+    }
+    guarded->copy_result();
+  }
+  if (protocol_.verify && counts.sum().whole()) {
+    verify(operands, "", observer, record);
+  }
+  if (options_.trace) {
+    write_atomically(options_.trace->page, trace_page(kernel, operands.size, counts));
+  }
+  record.counts = to_json(counts);
+  record.outcome = Outcome::counted;
 }
 
 }  // namespace sgemm
