@@ -2,7 +2,7 @@
 
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
-#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "exchange/exchanges.hpp"
