@@ -1,6 +1,5 @@
 // The executor's tensor cores multiply FP32 numbers, of which they read the bits that TF32 has.
 
-#include "instructions.cuh"
 #include "launch.cuh"
 
 #include "simt/executor.hpp"
@@ -8,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -23,19 +23,17 @@ constexpr int MMA_M = 16;
 constexpr int MMA_N = 8;
 constexpr int MMA_K = 8;
 
+std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
+
 __global__ void tile_kernel(const float* a, const float* b, const float* c, float* d) {
   const int r = static_cast<int>(threadIdx.x) / 4;
   const int q = static_cast<int>(threadIdx.x) % 4;
-  const auto at_a = [&](int row, int k) { return a[row * MMA_K + k]; };
-  const auto at_b = [&](int k, int col) { return b[k * MMA_N + col]; };
+  const auto at_a = [&](int row, int k) { return bits_of(a[row * MMA_K + k]); };
+  const auto at_b = [&](int k, int col) { return bits_of(b[k * MMA_N + col]); };
   const auto place = [&](int i) { return (r + i / 2 * 8) * MMA_N + 2 * q + i % 2; };
-  const float a_part[4] = {at_a(r, q), at_a(r + 8, q), at_a(r, q + 4), at_a(r + 8, q + 4)};
-  const float b_part[2] = {at_b(q, r), at_b(q + 4, r)};
-  float part[4];
-  for (int i = 0; i < 4; ++i) {
-    part[i] = c[place(i)];
-  }
-  mma_m16n8k8_tf32(part, a_part, b_part, part);
+  const MmaRegisters operands{{at_a(r, q), at_a(r + 8, q), at_a(r, q + 4), at_a(r + 8, q + 4)},
+                              {at_b(q, r), at_b(q + 4, r)}};
+  const std::array part = mma(MmaFormat::tf32, MMA_K, operands, {c[place(0)], c[place(1)], c[place(2)], c[place(3)]});
   for (int i = 0; i < 4; ++i) {
     d[place(i)] = part[i];
   }
@@ -43,14 +41,14 @@ __global__ void tile_kernel(const float* a, const float* b, const float* c, floa
 
 /// d = a * b + c by a warp, or by so many of its threads.
 void multiply_tile(const float* a, const float* b, const float* c, float* d, unsigned threads = 32) {
-  launch(tile_kernel, 1, dim3(threads), 0, nullptr, a, b, c, d);
+  launch(tile_kernel, 1, threads, 0, a, b, c, d);
 }
 
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t IGNORED = (1U << 13U) - 1;  // mantissa bits that TF32 lacks
 
 /// The number that a tensor core reads.
-float as_read(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~IGNORED); }
+float as_read(float x) { return std::bit_cast<float>(bits_of(x) & ~IGNORED); }
 
 std::vector<float> random_floats(std::size_t rows, std::size_t columns, unsigned seed) {
   std::mt19937 random(seed);
