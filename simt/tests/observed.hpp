@@ -17,11 +17,11 @@
 namespace simt::test {
 
 /// What `run` ends with; empty where it ends well.
-template <class Run>
+template <class Exception = Error, class Run>
 std::string message_of(const Run& run) {
   try {
     run();
-  } catch (const Error& error) {
+  } catch (const Exception& error) {
     return error.what();
   }
   return "";
