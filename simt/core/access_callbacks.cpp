@@ -94,15 +94,17 @@ void* set_memory(void* to, int value, std::size_t bytes) {
 
 }  // namespace simt
 
-#define SIMT_VOLATILE(bytes)                                                \
-  void __tsan_volatile_read##bytes(void* address) {                         \
-    access(address, bytes, false, true, __builtin_return_address(0), true); \
-  }                                                                         \
-  void __tsan_volatile_write##bytes(void* address) {                        \
-    access(address, bytes, true, true, __builtin_return_address(0), true);  \
+#define SIMT_ACCESS(name, bytes, write, aligned, strong)                         \
+  void __tsan_##name##bytes(void* address) {                                     \
+    access(address, bytes, write, aligned, __builtin_return_address(0), strong); \
   }
-#define SIMT_ACCESS(name, bytes, write, aligned) \
-  void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
+#define SIMT_ACCESSES(bytes)                              \
+  SIMT_ACCESS(read, bytes, false, true, false)            \
+  SIMT_ACCESS(write, bytes, true, true, false)            \
+  SIMT_ACCESS(volatile_read, bytes, false, true, true)    \
+  SIMT_ACCESS(volatile_write, bytes, true, true, true)    \
+  SIMT_ACCESS(unaligned_read, bytes, false, false, false) \
+  SIMT_ACCESS(unaligned_write, bytes, true, false, false)
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
@@ -111,29 +113,11 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-SIMT_ACCESS(__tsan_read1, 1, false, true)
-SIMT_ACCESS(__tsan_read2, 2, false, true)
-SIMT_ACCESS(__tsan_read4, 4, false, true)
-SIMT_ACCESS(__tsan_read8, 8, false, true)
-SIMT_ACCESS(__tsan_read16, 16, false, true)
-SIMT_ACCESS(__tsan_write1, 1, true, true)
-SIMT_ACCESS(__tsan_write2, 2, true, true)
-SIMT_ACCESS(__tsan_write4, 4, true, true)
-SIMT_ACCESS(__tsan_write8, 8, true, true)
-SIMT_ACCESS(__tsan_write16, 16, true, true)
-SIMT_VOLATILE(1)
-SIMT_VOLATILE(2)
-SIMT_VOLATILE(4)
-SIMT_VOLATILE(8)
-SIMT_VOLATILE(16)
-SIMT_ACCESS(__tsan_unaligned_read2, 2, false, false)
-SIMT_ACCESS(__tsan_unaligned_read4, 4, false, false)
-SIMT_ACCESS(__tsan_unaligned_read8, 8, false, false)
-SIMT_ACCESS(__tsan_unaligned_read16, 16, false, false)
-SIMT_ACCESS(__tsan_unaligned_write2, 2, true, false)
-SIMT_ACCESS(__tsan_unaligned_write4, 4, true, false)
-SIMT_ACCESS(__tsan_unaligned_write8, 8, true, false)
-SIMT_ACCESS(__tsan_unaligned_write16, 16, true, false)
+SIMT_ACCESSES(1)
+SIMT_ACCESSES(2)
+SIMT_ACCESSES(4)
+SIMT_ACCESSES(8)
+SIMT_ACCESSES(16)
 
 void __tsan_read_range(void* address, std::size_t bytes) {
   access(address, static_cast<unsigned>(bytes), false, false, __builtin_return_address(0));

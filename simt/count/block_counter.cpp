@@ -119,15 +119,11 @@ void BlockCounter::clear() {
 }
 
 AccessSites::Number BlockCounter::site_of_copy(const std::source_location& place, unsigned bytes, bool bulk) {
-  for (const KnownCopy& copy : copies_) {
-    if (copy.file == place.file_name() && copy.line == place.line() && copy.column == place.column() &&
-        copy.bytes == bytes) {
-      return copy.site;
-    }
+  const auto [known, is_new] = copies_.try_emplace({place.file_name(), place.line(), place.column(), bytes});
+  if (is_new) {
+    known->second = context_.sites.of_copy(place, bytes, bulk);
   }
-  const AccessSites::Number site = context_.sites.of_copy(place, bytes, bulk);
-  copies_.push_back({place.file_name(), place.line(), place.column(), bytes, site});
-  return site;
+  return known->second;
 }
 
 BlockCounter::SiteState& BlockCounter::state(AccessSites::Number number) {

@@ -23,6 +23,7 @@
 #include <memory>
 #include <source_location>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -172,13 +173,6 @@ class BlockCounter final : public Watcher {
     Addresses addresses{};
   };
 
-  struct KnownCopy {
-    const char* file;
-    std::uint_least32_t line;
-    std::uint_least32_t column;
-    unsigned bytes;
-    AccessSites::Number site;
-  };
   /// Copies of this many bytes bypass the L1 (cp.async.cg). Smaller ones pass through it (.ca).
   static constexpr unsigned COPY_PAST_L1 = 16;
 
@@ -250,7 +244,8 @@ class BlockCounter final : public Watcher {
   std::vector<Warp> warps_;
   std::vector<std::unique_ptr<SiteState>> sites_;
   std::vector<AccessSites::Number> sites_used_;
-  std::vector<KnownCopy> copies_;
+  /// By their file, line, column and bytes.
+  std::map<std::tuple<const char*, std::uint_least32_t, std::uint_least32_t, unsigned>, AccessSites::Number> copies_;
   std::vector<std::uint16_t> variables_used_;
   std::vector<Piece> pieces_;
   ZeroedTable<std::uint64_t> runs_;  ///< of the code behind every address

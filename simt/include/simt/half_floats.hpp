@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers as tensor cores take them: FP16 and BF16 of 16 bits, numbers of 8 bits, and TF32. Not inline: instrumented code would count what
-// they compute.
+// Numbers as tensor cores take them: FP16 and BF16 of 16 bits, numbers of 8 bits, and TF32. Not inline: instrumented
+// code would count what they compute.
 
 #include <cstdint>
 #include <span>
