@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -14,29 +16,20 @@ namespace simt {
 /// their group, and never if it does not wait.
 class CopyQueue {
  public:
-  void start(const Copy& copy) { copies_.push_back(copy); }
-  void commit() { group_ends_.push_back(copies_.size()); }
+  void start(const Copy& copy) {
+    copies_.push_back(copy);
+    ++open_;
+  }
+  void commit() { groups_.push_back(std::exchange(open_, 0)); }
 
   /// Lets all groups arrive except the `pending` youngest. Calls `arrives` for each copy.
   template <class Arrives>
   void wait(std::size_t pending, const Arrives& arrives) {
-    if (group_ends_.size() - groups_arrived_ <= pending) {
-      return;
-    }
-    const std::size_t groups = group_ends_.size() - pending;
-    arrive(group_ends_[groups - 1], arrives);
-    groups_arrived_ = groups;
-    constexpr std::size_t ENOUGH_TO_MOVE = 256;
-    if (arrived_ == copies_.size() && groups_arrived_ == group_ends_.size()) {
-      clear();
-    } else if (arrived_ >= ENOUGH_TO_MOVE) {
-      copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(arrived_));
-      group_ends_.erase(group_ends_.begin(), group_ends_.begin() + static_cast<std::ptrdiff_t>(groups_arrived_));
-      for (std::size_t& end : group_ends_) {
-        end -= arrived_;
-      }
-      arrived_ = 0;
-      groups_arrived_ = 0;
+    if (groups_.size() > pending) {
+      const auto end = groups_.end() - static_cast<std::ptrdiff_t>(pending);
+      const std::size_t count = std::accumulate(groups_.begin(), end, std::size_t{0});
+      groups_.erase(groups_.begin(), end);
+      arrive(count, arrives);
     }
   }
 
@@ -44,25 +37,22 @@ class CopyQueue {
   template <class Arrives>
   void arrive_all(const Arrives& arrives) {
     arrive(copies_.size(), arrives);
-    copies_.clear();
-    arrived_ = 0;
-    group_ends_.assign(group_ends_.size() - groups_arrived_, 0);
-    groups_arrived_ = 0;
+    groups_.assign(groups_.size(), 0);
+    open_ = 0;
   }
 
   /// Forgets everything, arrived or not.
   void clear() {
     copies_.clear();
-    group_ends_.clear();
-    arrived_ = 0;
-    groups_arrived_ = 0;
+    groups_.clear();
+    open_ = 0;
   }
 
  private:
   template <class Arrives>
-  void arrive(std::size_t end, const Arrives& arrives) {
-    for (; arrived_ < end; ++arrived_) {
-      const Copy& copy = copies_[arrived_];
+  void arrive(std::size_t count, const Arrives& arrives) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Copy& copy = copies_[i];
       if (copy.source != nullptr) {
         std::memcpy(copy.destination, copy.source, copy.bytes);
       } else {
@@ -70,12 +60,12 @@ class CopyQueue {
       }
       arrives(copy);
     }
+    copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
   std::vector<Copy> copies_;
-  std::vector<std::size_t> group_ends_;  ///< positions in copies_
-  std::size_t arrived_ = 0;              ///< copies from the front
-  std::size_t groups_arrived_ = 0;
+  std::vector<std::size_t> groups_;  ///< how many of the copies, from the first on, are in each
+  std::size_t open_ = 0;             ///< copies behind these
 };
 
 /// Copies from global to shared memory: cp.async and cp.async.bulk.

@@ -47,10 +47,10 @@ class FirstReads final : public Watcher {
  private:
   void read(const void* address) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const std::size_t array = context_.array_of(at);
-    if (array != CountingContext::OUTSIDE && (missing_ >> array & 1U) != 0) {
-      missing_ &= ~(1U << array);
-      found_[array] = static_cast<std::int64_t>(at - reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin));
+    const auto [memory, begin] = context_.array_at(at);
+    if (memory.index != Memory::ELSEWHERE && (missing_ >> memory.index & 1U) != 0) {
+      missing_ &= ~(1U << memory.index);
+      found_[memory.index] = static_cast<std::int64_t>(at - begin);
     }
     if (missing_ == 0) {
       stop_();
