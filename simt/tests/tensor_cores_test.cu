@@ -19,6 +19,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace simt::test {
@@ -30,8 +31,7 @@ using Parts = std::vector<std::string>;
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned ROWS = 64;
 constexpr unsigned MOST_COLUMNS = 128;
-constexpr unsigned STEP = 16;          // of k, in numbers of 16 bits
-constexpr unsigned INTEGER_STEP = 32;  // in integers of 8 bits
+constexpr unsigned STEP = 16;  // of k, in numbers of 16 bits
 constexpr unsigned ROW_BYTES = 128;
 constexpr unsigned ALIGNMENT = 8 * ROW_BYTES;
 constexpr unsigned A_BYTES = ROWS * ROW_BYTES;
@@ -46,8 +46,8 @@ struct Form {
 };
 constexpr Form FORMS[] = {{false, 128}, {true, 128}, {true, 64}, {true, 32}};
 
-/// One block of a warpgroup stores its A and B in a format of 16 bits, multiplies 16 of K at a time and adds to D. What
-/// it does otherwise:
+/// One block of a warpgroup stores its A and B in a format of 16 bits or as integers of 8, multiplies 32 bytes of K at
+/// a time and adds to D. What it does otherwise:
 struct Wgmma {
   bool adds = true;             ///< the first product too
   bool group_per_step = false;  ///< and not one for all
@@ -67,11 +67,6 @@ struct Wgmma {
 };
 constexpr unsigned K = 64;
 
-/// Products of signed integers of 8 bits.
-struct IntegerWgmma {
-  bool adds = true;  ///< the first product too
-  bool waits = true;
-};
 constexpr unsigned INTEGER_K = 128;
 
 /// Two producer warps, each with a ring of two stages in shared memory, bring tiles of A and of B there by bulk copies;
@@ -144,7 +139,16 @@ void put(HalfFormat format, unsigned char* tile, unsigned row, unsigned tile_k, 
   }
 }
 
-__global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const float* a, const float* b, float* d) {
+void put(HalfFormat, unsigned char* tile, unsigned row, unsigned tile_k, const signed char* first, unsigned stride) {
+  for (unsigned k = 0; k < tile_k; ++k) {
+    tile[swizzled(row * ROW_BYTES + k)] = static_cast<unsigned char>(first[k * stride]);
+  }
+}
+
+template <class Number, class Sum>
+__global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const Number* a, const Number* b, Sum* d) {
+  constexpr bool INTEGERS = std::is_integral_v<Number>;
+  constexpr unsigned K = INTEGERS ? INTEGER_K : test::K;
   auto* const a_tile = reinterpret_cast<unsigned char*>(dynamic_smem()) + ALIGNMENT;
   auto* const b_tile = a_tile + A_BYTES + ALIGNMENT;
   for (unsigned row = threadIdx.x; !form.in_registers && row < ROWS; row += blockDim.x) {
@@ -158,31 +162,34 @@ __global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const fl
   const unsigned a_operand = shared_address(a_tile) + (moved ? how.a : 0);
   const unsigned b_operand = shared_address(b_tile) + (moved ? how.b : 0);
   const bool many_groups = how.two_sums || how.group_per_step;
-  WgmmaD sums[2];
-  for_elements(sums[0], form.columns, [&](float& element, unsigned place) { element = d[place]; });
-  for_elements(sums[1], form.columns, [&](float& element, unsigned) { element = 0.0F; });
+  Sum sums[2][64];
+  for_elements(sums[0], form.columns, [&](Sum& element, unsigned place) { element = d[place]; });
+  for_elements(sums[1], form.columns, [&](Sum& element, unsigned) { element = 0; });
   wgmma_fence();
-  for (unsigned k = 0; k < K && (k == 0 || threadIdx.x / LANES != how.stopping); k += STEP) {
-    auto& sum = sums[how.two_sums ? k / STEP % 2 : 0];
-    const unsigned lane = threadIdx.x % LANES;
-    const bool adds = how.adds || k > 0;
-    if (form.in_registers) {
+  for (unsigned step = 0; step < 4 && (step == 0 || threadIdx.x / LANES != how.stopping); ++step) {
+    auto& sum = sums[how.two_sums ? step % 2 : 0];
+    const bool adds = how.adds || step > 0;
+    const unsigned b_slice = b_operand + step * 32;
+    if constexpr (INTEGERS) {
+      wgmma(sum, form.columns, a_operand + step * 32, b_slice, adds);
+    } else if (form.in_registers) {
+      const unsigned lane = threadIdx.x % LANES;
       WgmmaA fragment;
       for (unsigned i = 0; i < 4; ++i) {
         const unsigned row = threadIdx.x / LANES * 16 + lane / 4 + i % 2 * 8;
-        const float* const pair = a + row * K + k + i / 2 * 8 + lane % 4 * 2;
+        const float* const pair = a + row * K + step * STEP + i / 2 * 8 + lane % 4 * 2;
         fragment[i] = pack(format, pair, pair + 1);
       }
-      wgmma(format, sum, form.columns, fragment, b_operand + k * 2, adds);
+      wgmma(format, sum, form.columns, fragment, b_slice, adds);
     } else {
-      wgmma(format, sum, a_operand + k * 2, b_operand + k * 2, adds);
+      wgmma(format, sum, a_operand + step * 32, b_slice, adds);
     }
-    if (many_groups || k + (how.uncommitted ? 2 : 1) * STEP == K) {
+    if (many_groups || step == (how.uncommitted ? 2 : 3)) {
       wgmma_commit();
     }
   }
   if (how.writes) {
-    sums[0][3] = 1.0F;
+    sums[0][3] = 1;
   }
   if (threadIdx.x == 0 && how.stores_at != NOWHERE) {
     b_tile[static_cast<int>(form.columns * ROW_BYTES) + how.stores_at] = 0;
@@ -193,36 +200,11 @@ __global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const fl
   if (how.two_sums) {
     wgmma_wait(static_cast<unsigned>(how.other_pending), sums[1]);
   }
-  for_elements(sums[0], form.columns, [&](float& element, unsigned place) { d[place] = element; });
-  for_elements(sums[1], form.columns,
-               [&](float& element, unsigned place) { d[ROWS * form.columns + place] = element; });
-}
-
-__global__ void integer_kernel(IntegerWgmma how, const signed char* a, const signed char* b, int* d) {
-  auto* const a_tile = reinterpret_cast<signed char*>(dynamic_smem());
-  auto* const b_tile = a_tile + A_BYTES;
-  for (unsigned k = 0; k < INTEGER_K; ++k) {
-    for (unsigned row = threadIdx.x; row < ROWS; row += blockDim.x) {
-      a_tile[swizzled(row * ROW_BYTES + k)] = a[row * INTEGER_K + k];
-    }
-    for (unsigned column = threadIdx.x; column < MOST_COLUMNS; column += blockDim.x) {
-      b_tile[swizzled(column * ROW_BYTES + k)] = b[k * MOST_COLUMNS + column];
-    }
+  for_elements(sums[0], form.columns, [&](Sum& element, unsigned place) { d[place] = element; });
+  if (how.two_sums) {
+    for_elements(sums[1], form.columns,
+                 [&](Sum& element, unsigned place) { d[ROWS * form.columns + place] = element; });
   }
-  __syncthreads();
-  const unsigned a_operand = shared_address(a_tile);
-  const unsigned b_operand = shared_address(b_tile);
-  int sums[64];
-  for_elements(sums, MOST_COLUMNS, [&](int& element, unsigned place) { element = d[place]; });
-  wgmma_fence();
-  for (unsigned k = 0; k < INTEGER_K; k += INTEGER_STEP) {
-    wgmma(sums, MOST_COLUMNS, a_operand + k, b_operand + k, how.adds || k > 0);
-  }
-  wgmma_commit();
-  if (how.waits) {
-    wgmma_wait(0, sums);
-  }
-  for_elements(sums, MOST_COLUMNS, [&](int& element, unsigned place) { d[place] = element; });
 }
 
 /// d = a * b + c of 16 x 8 x 8 numbers, of which a tensor core reads the bits that TF32 has.
@@ -449,8 +431,8 @@ struct Product {
   std::vector<float> c = random_matrix(2 * elements, 3);
 
   void run(const Wgmma& how, std::vector<float>& d) const {
-    launch(product_kernel, 1, how.threads, A_BYTES + B_BYTES + 4 * ALIGNMENT, how, form, format, a.data(), b.data(),
-           d.data());
+    launch(product_kernel<float, float>, 1, how.threads, A_BYTES + B_BYTES + 4 * ALIGNMENT, how, form, format, a.data(),
+           b.data(), d.data());
   }
   std::vector<float> run(const Wgmma& how = {}) const {
     std::vector<float> d = c;
@@ -557,9 +539,10 @@ struct IntegerProduct {
     // So large that sums wrap around at both ends.
     std::generate(c.begin(), c.end(), [&] { return random() % 2 == 0 ? INT_MAX : INT_MIN; });
   }
-  std::vector<int> run(const IntegerWgmma& how) const {
+  std::vector<int> run(const Wgmma& how) const {
     std::vector<int> d = c;
-    launch(integer_kernel, 1, WARPGROUP, A_BYTES + B_BYTES, how, a.data(), b.data(), d.data());
+    launch(product_kernel<signed char, int>, 1, WARPGROUP, A_BYTES + B_BYTES + 4 * ALIGNMENT, how, FORMS[0],
+           HalfFormat::fp16, a.data(), b.data(), d.data());
     return d;
   }
 };
@@ -582,7 +565,7 @@ TEST(WgmmaTest, SumsOfIntegersAreExactAndWrapAround) {
 }
 
 TEST(WgmmaTest, SumsOfIntegersAreThereOnceTheyHaveBeenWaitedFor) {
-  const std::vector<int> d = IntegerProduct().run({.waits = false});
+  const std::vector<int> d = IntegerProduct().run({.pending = NOWHERE});
   EXPECT_EQ(std::count(d.begin(), d.end(), -1), ELEMENTS);
 }
 
