@@ -129,40 +129,34 @@ void __tsan_vptr_update(void**, void*) {}
 
 // The host's side of a kernel may have atomics: the counts of std::shared_ptr, the guards of variables of functions.
 // They are not watched. All are there, because a symbol that is missing ends the program when it is called.
-#define SIMT_FETCH(bits, operation)                                                                  \
-  std::uint##bits##_t __tsan_atomic##bits##_fetch_##operation(volatile std::uint##bits##_t* address, \
-                                                              std::uint##bits##_t value, int) {      \
-    return __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST);                             \
+#define SIMT_FETCH(bits, T, operation)                                           \
+  T __tsan_atomic##bits##_fetch_##operation(volatile T* address, T value, int) { \
+    return __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST);         \
   }
-#define SIMT_ATOMICS(bits)                                                                                             \
-  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* address, int) {                   \
-    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                                 \
-  }                                                                                                                    \
-  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* address, std::uint##bits##_t value, int) {            \
-    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                                \
-  }                                                                                                                    \
-  std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* address, std::uint##bits##_t value, \
-                                                     int) {                                                            \
-    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);                                                      \
-  }                                                                                                                    \
-  bool __tsan_atomic##bits##_compare_exchange_strong(                                                                  \
-      volatile std::uint##bits##_t* address, std::uint##bits##_t* expected, std::uint##bits##_t value, int, int) {     \
-    return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
-  }                                                                                                                    \
-  bool __tsan_atomic##bits##_compare_exchange_weak(                                                                    \
-      volatile std::uint##bits##_t* address, std::uint##bits##_t* expected, std::uint##bits##_t value, int, int) {     \
-    return __atomic_compare_exchange_n(address, expected, value, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-  }                                                                                                                    \
-  SIMT_FETCH(bits, add)                                                                                                \
-  SIMT_FETCH(bits, sub)                                                                                                \
-  SIMT_FETCH(bits, and)                                                                                                \
-  SIMT_FETCH(bits, or)                                                                                                 \
-  SIMT_FETCH(bits, xor)
+#define SIMT_EXCHANGE_IF(bits, T, how, weak)                                                                \
+  bool __tsan_atomic##bits##_compare_exchange_##how(volatile T* address, T* expected, T value, int, int) {  \
+    return __atomic_compare_exchange_n(address, expected, value, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }
+#define SIMT_ATOMICS(bits, T)                                                                                         \
+  T __tsan_atomic##bits##_load(const volatile T* address, int) { return __atomic_load_n(address, __ATOMIC_SEQ_CST); } \
+  void __tsan_atomic##bits##_store(volatile T* address, T value, int) {                                               \
+    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_exchange(volatile T* address, T value, int) {                                               \
+    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);                                                     \
+  }                                                                                                                   \
+  SIMT_EXCHANGE_IF(bits, T, strong, false)                                                                            \
+  SIMT_EXCHANGE_IF(bits, T, weak, true)                                                                               \
+  SIMT_FETCH(bits, T, add)                                                                                            \
+  SIMT_FETCH(bits, T, sub)                                                                                            \
+  SIMT_FETCH(bits, T, and)                                                                                            \
+  SIMT_FETCH(bits, T, or)                                                                                             \
+  SIMT_FETCH(bits, T, xor)
 
-SIMT_ATOMICS(8)
-SIMT_ATOMICS(16)
-SIMT_ATOMICS(32)
-SIMT_ATOMICS(64)
+SIMT_ATOMICS(8, std::uint8_t)
+SIMT_ATOMICS(16, std::uint16_t)
+SIMT_ATOMICS(32, std::uint32_t)
+SIMT_ATOMICS(64, std::uint64_t)
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
