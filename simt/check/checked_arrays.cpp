@@ -75,14 +75,7 @@ void CheckedArrays::begin_launch() {
     add(std::move(workspace));
   }
   for (const DeviceVariable* const variable : device_variables()) {
-    const std::size_t bytes = variable->bytes();
-    add({.name = variable->name(),
-         .begin = variable->address(),
-         .row_bytes = bytes,
-         .stride = bytes,
-         .unit = 1,
-         .writable = variable->writable(),
-         .passed_between_blocks = true});
+    add(bytes_of_device(variable->name(), variable->address(), variable->bytes(), variable->writable()));
   }
 }
 

@@ -139,10 +139,9 @@ Complaint BlockChecker::access(ThreadNumber thread, const Access& access, const 
 
 // ---- Order ----
 
-void BlockChecker::meet(const Threads& threads) {
-  threads.copy_to(meeting_);
-  std::ranges::for_each(meeting_, [this](ThreadNumber thread) { learn_pending(thread); });
-  clocks_.join(meeting_);
+void BlockChecker::meet(Threads threads) {
+  std::ranges::for_each(threads, [this](ThreadNumber thread) { learn_pending(thread); });
+  clocks_.join(threads);
 }
 
 void BlockChecker::arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t /*phase*/) {
@@ -150,9 +149,9 @@ void BlockChecker::arrive_without_waiting(ThreadNumber thread, unsigned barrier,
   clocks_.release(thread, passed_on_[barrier]);
 }
 
-void BlockChecker::complete(unsigned barrier, const Threads& waiting, bool /*others*/) {
+void BlockChecker::complete(unsigned barrier, Threads waiting, bool /*others*/) {
   meet(waiting);
-  clocks_.acquire(meeting_, passed_on_[barrier]);
+  clocks_.acquire(waiting, passed_on_[barrier]);
   passed_on_[barrier].clear();
 }
 
@@ -242,11 +241,10 @@ void BlockChecker::mbarrier_arrive(ThreadNumber thread, unsigned address, bool c
   copies ? clocks_.release_copies(thread, arrived) : clocks_.release(thread, arrived);
 }
 
-void BlockChecker::mbarrier_complete(unsigned address, const Threads& waiting) {
+void BlockChecker::mbarrier_complete(unsigned address, Threads waiting) {
   MbarrierClocks& clocks = mbarriers_.at(address);
   clocks.ended = clocks.arrived;
-  waiting.copy_to(meeting_);
-  clocks_.acquire(meeting_, clocks.ended);
+  clocks_.acquire(waiting, clocks.ended);
 }
 
 void BlockChecker::mbarrier_wait(ThreadNumber thread, const Phase& phase, bool ended) {

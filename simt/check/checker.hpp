@@ -29,9 +29,9 @@ class BlockChecker final : public Watcher {
   /// An element that nobody has written may be one that another thread is about to write: then a barrier is missing.
   bool knows_all() const override { return !unwritten_; }
 
-  void meet(const Threads& threads) override;
+  void meet(Threads threads) override;
   void arrive_without_waiting(ThreadNumber thread, unsigned barrier, std::uint64_t phase) override;
-  void complete(unsigned barrier, const Threads& waiting, bool others) override;
+  void complete(unsigned barrier, Threads waiting, bool others) override;
 
   void fence(ThreadNumber thread, bool of_block) override;
   void release(ThreadNumber thread, const void* at) override;
@@ -40,7 +40,7 @@ class BlockChecker final : public Watcher {
   Complaint mbarrier_init(ThreadNumber thread, unsigned address) override;
   Complaint mbarrier_use(ThreadNumber thread, unsigned address) override;
   void mbarrier_arrive(ThreadNumber thread, unsigned address, bool copies) override;
-  void mbarrier_complete(unsigned address, const Threads& waiting) override;
+  void mbarrier_complete(unsigned address, Threads waiting) override;
   void mbarrier_wait(ThreadNumber thread, const Phase& phase, bool ended) override;
 
   Complaint copy_starts(ThreadNumber thread, const Copy& copy, Site site) override;
@@ -110,7 +110,6 @@ class BlockChecker final : public Watcher {
   Clocks clocks_;
   std::array<Clocks::Clock, BARRIERS> passed_on_;  ///< by those who arrive at a barrier and do not wait
   std::map<unsigned, MbarrierClocks> mbarriers_;   ///< by their address
-  std::vector<ThreadNumber> meeting_;
   UsesOfWords uses_;
   BlockOrder* order_ = nullptr;
   std::map<std::uint32_t, ThreadNumber> clocks_of_blocks_;  ///< of others: what they told, by its number

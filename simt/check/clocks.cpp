@@ -48,7 +48,7 @@ void Clocks::learn(ThreadNumber thread, const Use& done) {
   }
 }
 
-void Clocks::join(std::span<const ThreadNumber> threads) {
+void Clocks::join(Threads threads) {
   if (threads.empty()) {
     return;
   }
@@ -74,7 +74,7 @@ void Clocks::release_as(ThreadNumber number, ThreadNumber thread, Clock& passed_
   passed_on[number] = own_[number]++;
 }
 
-void Clocks::acquire(std::span<const ThreadNumber> threads, const Clock& passed_on) {
+void Clocks::acquire(Threads threads, const Clock& passed_on) {
   if (passed_on.empty()) {
     return;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/thread_list.hpp"
+#include "core/watcher.hpp"
 #include "simt/executor.hpp"
 
 #include <cstddef>
@@ -30,13 +30,13 @@ class Clocks {
 
   void begin(std::size_t threads);
   /// `threads` have met at a barrier: all that each did so far comes before all that any does from now on.
-  void join(std::span<const ThreadNumber> threads);
+  void join(Threads threads);
   /// Adds everything that `thread` did or knows of so far to the clock that a barrier passes on.
   void release(ThreadNumber thread, Clock& passed_on) { release_as(thread, thread, passed_on); }
   /// Adds the thread's copies alone.
   void release_copies(ThreadNumber thread, Clock& passed_on) { release_as(copies_of(thread), thread, passed_on); }
   /// All that was passed on comes before whatever any of `threads` does from now on.
-  void acquire(std::span<const ThreadNumber> threads, const Clock& passed_on);
+  void acquire(Threads threads, const Clock& passed_on);
   /// The thread's own copies come before all that it does from now on.
   void acquire_copies(ThreadNumber thread);
   ThreadNumber copies_of(ThreadNumber thread) const { return static_cast<ThreadNumber>(known_.size() + thread); }

@@ -94,15 +94,17 @@ void* set_memory(void* to, int value, std::size_t bytes) {
 
 }  // namespace simt
 
-#define SIMT_VOLATILE(bytes)                                                \
-  void __tsan_volatile_read##bytes(void* address) {                         \
-    access(address, bytes, false, true, __builtin_return_address(0), true); \
-  }                                                                         \
-  void __tsan_volatile_write##bytes(void* address) {                        \
-    access(address, bytes, true, true, __builtin_return_address(0), true);  \
+#define SIMT_ACCESS(name, bytes, write, aligned, strong)                         \
+  void __tsan_##name##bytes(void* address) {                                     \
+    access(address, bytes, write, aligned, __builtin_return_address(0), strong); \
   }
-#define SIMT_ACCESS(name, bytes, write, aligned) \
-  void name(void* address) { access(address, bytes, write, aligned, __builtin_return_address(0)); }
+#define SIMT_ACCESSES(bytes)                              \
+  SIMT_ACCESS(read, bytes, false, true, false)            \
+  SIMT_ACCESS(write, bytes, true, true, false)            \
+  SIMT_ACCESS(volatile_read, bytes, false, true, true)    \
+  SIMT_ACCESS(volatile_write, bytes, true, true, true)    \
+  SIMT_ACCESS(unaligned_read, bytes, false, false, false) \
+  SIMT_ACCESS(unaligned_write, bytes, true, false, false)
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
@@ -111,29 +113,11 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-SIMT_ACCESS(__tsan_read1, 1, false, true)
-SIMT_ACCESS(__tsan_read2, 2, false, true)
-SIMT_ACCESS(__tsan_read4, 4, false, true)
-SIMT_ACCESS(__tsan_read8, 8, false, true)
-SIMT_ACCESS(__tsan_read16, 16, false, true)
-SIMT_ACCESS(__tsan_write1, 1, true, true)
-SIMT_ACCESS(__tsan_write2, 2, true, true)
-SIMT_ACCESS(__tsan_write4, 4, true, true)
-SIMT_ACCESS(__tsan_write8, 8, true, true)
-SIMT_ACCESS(__tsan_write16, 16, true, true)
-SIMT_VOLATILE(1)
-SIMT_VOLATILE(2)
-SIMT_VOLATILE(4)
-SIMT_VOLATILE(8)
-SIMT_VOLATILE(16)
-SIMT_ACCESS(__tsan_unaligned_read2, 2, false, false)
-SIMT_ACCESS(__tsan_unaligned_read4, 4, false, false)
-SIMT_ACCESS(__tsan_unaligned_read8, 8, false, false)
-SIMT_ACCESS(__tsan_unaligned_read16, 16, false, false)
-SIMT_ACCESS(__tsan_unaligned_write2, 2, true, false)
-SIMT_ACCESS(__tsan_unaligned_write4, 4, true, false)
-SIMT_ACCESS(__tsan_unaligned_write8, 8, true, false)
-SIMT_ACCESS(__tsan_unaligned_write16, 16, true, false)
+SIMT_ACCESSES(1)
+SIMT_ACCESSES(2)
+SIMT_ACCESSES(4)
+SIMT_ACCESSES(8)
+SIMT_ACCESSES(16)
 
 void __tsan_read_range(void* address, std::size_t bytes) {
   access(address, static_cast<unsigned>(bytes), false, false, __builtin_return_address(0));
@@ -145,40 +129,34 @@ void __tsan_vptr_update(void**, void*) {}
 
 // The host's side of a kernel may have atomics: the counts of std::shared_ptr, the guards of variables of functions.
 // They are not watched. All are there, because a symbol that is missing ends the program when it is called.
-#define SIMT_FETCH(bits, operation)                                                                  \
-  std::uint##bits##_t __tsan_atomic##bits##_fetch_##operation(volatile std::uint##bits##_t* address, \
-                                                              std::uint##bits##_t value, int) {      \
-    return __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST);                             \
+#define SIMT_FETCH(bits, T, operation)                                           \
+  T __tsan_atomic##bits##_fetch_##operation(volatile T* address, T value, int) { \
+    return __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST);         \
   }
-#define SIMT_ATOMICS(bits)                                                                                             \
-  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* address, int) {                   \
-    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                                 \
-  }                                                                                                                    \
-  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* address, std::uint##bits##_t value, int) {            \
-    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                                \
-  }                                                                                                                    \
-  std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* address, std::uint##bits##_t value, \
-                                                     int) {                                                            \
-    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);                                                      \
-  }                                                                                                                    \
-  bool __tsan_atomic##bits##_compare_exchange_strong(                                                                  \
-      volatile std::uint##bits##_t* address, std::uint##bits##_t* expected, std::uint##bits##_t value, int, int) {     \
-    return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
-  }                                                                                                                    \
-  bool __tsan_atomic##bits##_compare_exchange_weak(                                                                    \
-      volatile std::uint##bits##_t* address, std::uint##bits##_t* expected, std::uint##bits##_t value, int, int) {     \
-    return __atomic_compare_exchange_n(address, expected, value, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-  }                                                                                                                    \
-  SIMT_FETCH(bits, add)                                                                                                \
-  SIMT_FETCH(bits, sub)                                                                                                \
-  SIMT_FETCH(bits, and)                                                                                                \
-  SIMT_FETCH(bits, or)                                                                                                 \
-  SIMT_FETCH(bits, xor)
+#define SIMT_EXCHANGE_IF(bits, T, how, weak)                                                                \
+  bool __tsan_atomic##bits##_compare_exchange_##how(volatile T* address, T* expected, T value, int, int) {  \
+    return __atomic_compare_exchange_n(address, expected, value, weak, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  }
+#define SIMT_ATOMICS(bits, T)                                                                                         \
+  T __tsan_atomic##bits##_load(const volatile T* address, int) { return __atomic_load_n(address, __ATOMIC_SEQ_CST); } \
+  void __tsan_atomic##bits##_store(volatile T* address, T value, int) {                                               \
+    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_exchange(volatile T* address, T value, int) {                                               \
+    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);                                                     \
+  }                                                                                                                   \
+  SIMT_EXCHANGE_IF(bits, T, strong, false)                                                                            \
+  SIMT_EXCHANGE_IF(bits, T, weak, true)                                                                               \
+  SIMT_FETCH(bits, T, add)                                                                                            \
+  SIMT_FETCH(bits, T, sub)                                                                                            \
+  SIMT_FETCH(bits, T, and)                                                                                            \
+  SIMT_FETCH(bits, T, or)                                                                                             \
+  SIMT_FETCH(bits, T, xor)
 
-SIMT_ATOMICS(8)
-SIMT_ATOMICS(16)
-SIMT_ATOMICS(32)
-SIMT_ATOMICS(64)
+SIMT_ATOMICS(8, std::uint8_t)
+SIMT_ATOMICS(16, std::uint16_t)
+SIMT_ATOMICS(32, std::uint32_t)
+SIMT_ATOMICS(64, std::uint64_t)
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 

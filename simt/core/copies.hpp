@@ -1,12 +1,72 @@
 #pragma once
 
 #include "core/block_context.hpp"
-#include "core/copy_queue.hpp"
 #include "core/mbarriers.hpp"
+#include "core/watcher.hpp"
 
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace simt {
+
+/// The cp.async copies of one thread that are under way. Bytes arrive as late as CUDA allows: when the thread waits for
+/// their group, and never if it does not wait.
+class CopyQueue {
+ public:
+  void start(const Copy& copy) {
+    copies_.push_back(copy);
+    ++open_;
+  }
+  void commit() { groups_.push_back(std::exchange(open_, 0)); }
+
+  /// Lets all groups arrive except the `pending` youngest. Calls `arrives` for each copy.
+  template <class Arrives>
+  void wait(std::size_t pending, const Arrives& arrives) {
+    if (groups_.size() > pending) {
+      const auto end = groups_.end() - static_cast<std::ptrdiff_t>(pending);
+      const std::size_t count = std::accumulate(groups_.begin(), end, std::size_t{0});
+      groups_.erase(groups_.begin(), end);
+      arrive(count, arrives);
+    }
+  }
+
+  /// Lets all copies so far arrive, also those without a group, and leaves the groups as they are.
+  template <class Arrives>
+  void arrive_all(const Arrives& arrives) {
+    arrive(copies_.size(), arrives);
+    groups_.assign(groups_.size(), 0);
+    open_ = 0;
+  }
+
+  /// Forgets everything, arrived or not.
+  void clear() {
+    copies_.clear();
+    groups_.clear();
+    open_ = 0;
+  }
+
+ private:
+  template <class Arrives>
+  void arrive(std::size_t count, const Arrives& arrives) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Copy& copy = copies_[i];
+      if (copy.source != nullptr) {
+        std::memcpy(copy.destination, copy.source, copy.bytes);
+      } else {
+        std::memset(copy.destination, 0, copy.bytes);
+      }
+      arrives(copy);
+    }
+    copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  std::vector<Copy> copies_;
+  std::vector<std::size_t> groups_;  ///< how many of the copies, from the first on, are in each
+  std::size_t open_ = 0;             ///< copies behind these
+};
 
 /// Copies from global to shared memory: cp.async and cp.async.bulk.
 class Copies {

@@ -109,10 +109,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
+cudaError_t cudaGetDevice(int* device) { return simt::give(device, 0); }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const cudaDeviceProp device{};
@@ -138,8 +135,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (found == values.end()) {
     return refuse("invalid argument: an attribute that the executor does not know");
   }
-  *value = static_cast<int>(found->second);
-  return cudaSuccess;
+  return simt::give(value, found->second);
 }
 
 cudaError_t simt::allocate_for_cuda(void** memory, std::size_t bytes, bool of_device_alone) {
@@ -194,17 +190,13 @@ cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   constexpr std::size_t GIB = std::size_t{1} << 30U;
   *total = 80 * GIB;
-  *free = 80 * GIB;
-  return cudaSuccess;
+  return simt::give(free, *total);
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
+cudaError_t cudaGetDeviceCount(int* count) { return simt::give(count, 1); }
 
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : (last_error = cudaErrorInvalidDevice); }
 
@@ -222,10 +214,7 @@ struct CUevent_st {
   std::chrono::steady_clock::time_point when;
 };
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = new CUevent_st;
-  return cudaSuccess;
-}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return simt::give(event, new CUevent_st); }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
@@ -256,14 +245,12 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaErrorNotSupported; }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
-  *blocks = 1;
-  return cudaSuccess;
+  return simt::give(blocks, 1);
 }
 
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
   const simt::Index3 cluster = simt::launch_of(*config).cluster;
-  *clusters = multiprocessors() / static_cast<int>(cluster.x * cluster.y * cluster.z);
-  return cudaSuccess;
+  return simt::give(clusters, multiprocessors() / static_cast<int>(cluster.x * cluster.y * cluster.z));
 }
 
 namespace simt {

@@ -109,13 +109,8 @@ std::vector<Allocation> allocations() {
 std::vector<GlobalArray> workspaces() {
   std::vector<GlobalArray> arrays;
   for (const Allocation& memory : allocations()) {
-    arrays.push_back({.name = memory.name != nullptr ? memory.name : std::string(WORKSPACE),
-                      .begin = memory.begin,
-                      .row_bytes = memory.bytes,
-                      .stride = memory.bytes,
-                      .unit = 1,
-                      .writable = true,
-                      .passed_between_blocks = true});
+    const std::string name = memory.name != nullptr ? memory.name : std::string(WORKSPACE);
+    arrays.push_back(bytes_of_device(name, memory.begin, memory.bytes));
   }
   return arrays;
 }

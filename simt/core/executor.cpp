@@ -4,7 +4,6 @@
 #include "core/cluster.hpp"
 #include "core/workers.hpp"
 #include "simt/launch_observer.hpp"
-#include "simt/launches.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,6 +32,7 @@ std::atomic<unsigned> running = 0;  ///< blocks
 std::atomic<std::uint64_t> changes_of_blocks = 0;
 
 LaunchObserver* observer = nullptr;
+std::atomic<std::uint64_t> launches_begun{0};
 
 bool asked_to_stop() {
   bool (*const asked)() = stop;
@@ -243,13 +243,23 @@ void wait_for_other_blocks(Scheduler& scheduler) {
   std::this_thread::yield();
 }
 
+bool Cluster::sync(unsigned blocks, Scheduler& scheduler) {
+  const unsigned meeting = arrived_.fetch_add(1) / blocks;
+  while (true) {
+    const bool ended = ended_;  // a block that has come to this meeting ends after it
+    if (arrived_ / blocks != meeting) {
+      return true;
+    }
+    if (ended) {
+      return false;
+    }
+    wait_for_other_blocks(scheduler);
+  }
+}
+
 void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
                         const std::function<void(Watcher&, std::uint64_t)>& done) {
   Workers::instance().run(launch, numbers, make, done);
-}
-
-namespace {
-std::atomic<std::uint64_t> launches_begun{0};
 }
 
 std::uint64_t launches() { return launches_begun; }

@@ -1,5 +1,4 @@
 #include "simt/half_floats.hpp"
-#include "simt/fp8.hpp"
 #include "simt/half_arithmetic.hpp"
 
 #include <algorithm>

@@ -84,8 +84,9 @@ void Mbarriers::end_phase_if_complete(Mbarrier& mbarrier, Site site) {
   }
   mbarrier.pending = mbarrier.expected;
   ++mbarrier.phase;
-  context_.watcher->mbarrier_complete(mbarrier.address, {context_.scheduler.links(), mbarrier.waiting});
+  context_.watcher->mbarrier_complete(mbarrier.address, mbarrier.waiting);
   context_.scheduler.make_ready(mbarrier.waiting);
+  mbarrier.waiting.clear();
 }
 
 void Mbarriers::wait(unsigned address, unsigned parity, Site site) {
@@ -96,7 +97,7 @@ void Mbarriers::wait(unsigned address, unsigned parity, Site site) {
   const bool ended = mbarrier.phase % 2 != parity;
   context_.watcher->mbarrier_wait(context_.current(), {address, ended ? mbarrier.phase - 1 : mbarrier.phase}, ended);
   if (!ended) {
-    context_.scheduler.append(mbarrier.waiting, context_.current());
+    mbarrier.waiting.push_back(context_.current());
     context_.scheduler.wait_at(*this, address, site);
   }
 }

@@ -12,11 +12,11 @@ namespace simt {
 /// bytes in shared memory are not touched.
 struct Mbarrier {
   unsigned address = 0;
-  unsigned expected = 0;     ///< arrivals in each phase
-  unsigned pending = 0;      ///< arrivals that the current phase still needs
-  std::uint64_t phase = 0;   ///< the current phase
-  std::int64_t missing = 0;  ///< bytes that are yet to be copied in this phase
-  ThreadList waiting;        ///< for the end of the phase
+  unsigned expected = 0;              ///< arrivals in each phase
+  unsigned pending = 0;               ///< arrivals that the current phase still needs
+  std::uint64_t phase = 0;            ///< the current phase
+  std::int64_t missing = 0;           ///< bytes that are yet to be copied in this phase
+  std::vector<ThreadNumber> waiting;  ///< for the end of the phase
 };
 
 /// The mbarriers of a block.

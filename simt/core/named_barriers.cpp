@@ -1,7 +1,5 @@
 #include "core/named_barriers.hpp"
 
-#include <optional>
-
 namespace simt {
 
 void NamedBarriers::refuse(unsigned id, unsigned threads, Site site) const {
@@ -14,7 +12,7 @@ void NamedBarriers::refuse(unsigned id, unsigned threads, Site site) const {
   }
   const Barrier& barrier = barriers_[id];
   if (barrier.size() > 0 && barrier.expected != threads) {
-    const ThreadNumber other = barrier.waiting.size > 0 ? barrier.waiting.first : barrier.arriver;
+    const ThreadNumber other = barrier.waiting.empty() ? barrier.arriver : barrier.waiting.front();
     context_.fail("barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " threads here and for " +
                       std::to_string(barrier.expected) + " in thread " + to_string(context_.scheduler.position(other)),
                   site);
@@ -35,18 +33,22 @@ void NamedBarriers::arrive(unsigned id, unsigned threads, Site site) {
 void NamedBarriers::end_thread() {
   ++ended_;
   const Barrier& barrier = barriers_[0];
-  if (barrier.waiting.size > 0 && barrier.size() + not_waited_for(0) == barrier.expected) {
+  if (!barrier.waiting.empty() && barrier.size() + not_waited_for(0) == barrier.expected) {
     complete(0, false);
   }
 }
 
 void NamedBarriers::complete(unsigned id, bool synchronises) {
   Barrier& barrier = barriers_[id];
-  const auto last = synchronises ? std::optional(context_.current()) : std::nullopt;
-  context_.watcher->complete(id, {context_.scheduler.links(), barrier.waiting, last}, barrier.arrived > 0);
+  const std::size_t waiting = barrier.waiting.size();
+  if (synchronises) {
+    barrier.waiting.push_back(context_.current());
+  }
+  context_.watcher->complete(id, barrier.waiting, barrier.arrived > 0);
   ++barrier.phase;
   barrier.arrived = 0;
-  context_.scheduler.make_ready(barrier.waiting);
+  context_.scheduler.make_ready(Threads(barrier.waiting).first(waiting));
+  barrier.waiting.clear();
 }
 
 std::string NamedBarriers::describe(unsigned id) const {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace simt {
 
@@ -15,7 +17,10 @@ class NamedBarriers final : public WaitingPlace {
 
   /// A block begins. Arrivals of the block before are forgotten.
   void begin() {
-    barriers_ = {};
+    for (Barrier& barrier : barriers_) {
+      barrier.waiting.clear();
+      barrier = {std::move(barrier.waiting)};
+    }
     ended_ = 0;
   }
   void sync(unsigned id, unsigned threads, Site site) {
@@ -26,7 +31,7 @@ class NamedBarriers final : public WaitingPlace {
       complete(id, true);
       return;
     }
-    scheduler.append(barrier.waiting, scheduler.current());
+    barrier.waiting.push_back(scheduler.current());
     scheduler.wait_at(*this, id, site);
   }
   void sync_block(Site site) { sync(0, context_.scheduler.threads(), site); }
@@ -40,12 +45,12 @@ class NamedBarriers final : public WaitingPlace {
   static constexpr unsigned BARRIERS = 16;
 
   struct Barrier {
-    ThreadList waiting;
+    std::vector<ThreadNumber> waiting;
     unsigned expected = 0;
     unsigned arrived = 0;      ///< threads that do not wait
     ThreadNumber arriver = 0;  ///< the latest of them
     std::uint64_t phase = 0;
-    unsigned size() const { return waiting.size + arrived; }
+    unsigned size() const { return static_cast<unsigned>(waiting.size()) + arrived; }
   };
 
   Barrier& at(unsigned id, unsigned threads, Site site) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string_view>
@@ -104,34 +105,25 @@ Program described(const dl_phdr_info& info) {
 
 }  // namespace
 
-Program Program::find() {
-  Program program;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* result) {
-        *static_cast<Program*>(result) = described(*info);
-        return 1;  // the program comes first
-      },
-      &program);
-  return program;
-}
+Program Program::find() { return of(nullptr); }
 
 Program Program::of(const void* code) {
   struct Search {
     std::uintptr_t code;
-    Program found;
-  } search{reinterpret_cast<std::uintptr_t>(code), find()};
+    std::optional<Program> found = {};
+  } search{reinterpret_cast<std::uintptr_t>(code)};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         Search& wanted = *static_cast<Search*>(data);
         const Program program = described(*info);
-        const bool found = wanted.code >= program.code_begin && wanted.code < program.code_end;
-        if (found) {
+        const bool holds = wanted.code >= program.code_begin && wanted.code < program.code_end;
+        if (holds || !wanted.found) {  // the program comes first
           wanted.found = program;
         }
-        return found ? 1 : 0;
+        return holds || wanted.code == 0 ? 1 : 0;
       },
       &search);
-  return search.found;
+  return *search.found;
 }
 
 bool is_data_of_program(const void* address, bool write) {

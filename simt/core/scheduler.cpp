@@ -88,7 +88,7 @@ void Scheduler::run() {
     Thread& thread = state_[number];
     thread.started = false;
     thread.finished = false;
-    append(ready_, number);
+    make_ready(number);
   }
   enter(take_ready());
 }
@@ -125,7 +125,7 @@ void Scheduler::abandon() {
     }
   }
   abandoning_ = false;
-  ready_ = {};
+  ready_count_ = 0;
 }
 
 void Scheduler::freeze(std::exception_ptr error) {

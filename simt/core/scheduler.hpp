@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/stacks.hpp"
-#include "core/thread_list.hpp"
+#include "core/watcher.hpp"
 #include "simt/executor.hpp"
 #include "simt/thread.hpp"
 
@@ -34,8 +34,7 @@ class WaitingPlace {
 /// Decides which thread of a block runs. Each thread has a fiber, which is kept for the blocks to come; all run on one
 /// OS thread.
 ///
-/// A fiber that has to wait hands over directly to the next one that is ready. The ready threads, and the threads at
-/// each barrier, are linked lists in order of arrival, so that completing a barrier moves all its threads at once.
+/// A fiber that has to wait hands over directly to the next one that is ready, in the order in which they became so.
 class Scheduler {
  public:
   /// `thread` is the work of each thread of every block.
@@ -63,7 +62,7 @@ class Scheduler {
 
   // For the thread whose turn it is:
   ThreadNumber current() const { return current_; }
-  /// Returns when another thread has made this one ready. This thread has been appended to a list before.
+  /// Returns when another thread has made this one ready. Who does so has been told of it before.
   void wait_at(const WaitingPlace& place, unsigned instance, Site site) {
     Thread& thread = state_[current_];
     thread.place = &place;
@@ -74,7 +73,7 @@ class Scheduler {
   /// Lets the others run first. For good where an error is held: what the thread looks for may never come.
   void give_way() {
     if (error_ == nullptr) {
-      append(ready_, current_);
+      make_ready(current_);
     }
     wait();
   }
@@ -83,7 +82,7 @@ class Scheduler {
     const ThreadNumber thread = current_;
     state_[thread].frozen = true;
     if (error_ == nullptr) {
-      append(ready_, thread);
+      make_ready(thread);
     }
     hand_over(take_ready());
     state_[thread].frozen = false;
@@ -94,11 +93,14 @@ class Scheduler {
   /// own. The first error that is held counts.
   void hold(std::exception_ptr error);
 
-  void append(ThreadList& list, ThreadNumber thread) { links_.append(list, thread); }
-  void make_ready(ThreadList& list) { links_.append(ready_, list); }
-  const ThreadLinks& links() const { return links_; }
+  void make_ready(ThreadNumber thread) { ready_[(first_ready_ + ready_count_++) % ready_.size()] = thread; }
+  void make_ready(Threads threads) {
+    for (const ThreadNumber thread : threads) {
+      make_ready(thread);
+    }
+  }
   /// How many other threads wait for their turn.
-  unsigned ready() const { return ready_.size; }
+  unsigned ready() const { return ready_count_; }
   const void* top_of_stack() const { return stacks_[current_].sp; }
   bool on_stack(const void* address) const { return stacks_.contain(address); }
 
@@ -119,7 +121,13 @@ class Scheduler {
   /// Each fiber runs its thread of one block after the other, until quitting_.
   void live();
   /// The first thread that is ready, or MAIN where none is.
-  ThreadNumber take_ready() { return ready_.size == 0 ? MAIN : links_.take_first(ready_); }
+  ThreadNumber take_ready() {
+    if (ready_count_ == 0) {
+      return MAIN;
+    }
+    --ready_count_;
+    return ready_[first_ready_++ % ready_.size()];
+  }
   /// Hands over to the next ready thread until this one is ready again.
   void wait() {
     hand_over(take_ready());
@@ -150,9 +158,10 @@ class Scheduler {
   bool abandoning_ = false;
   bool quitting_ = false;
   ThreadNumber current_ = MAIN;
-  ThreadNumber previous_ = MAIN;  ///< the fiber that handed over to this one
-  ThreadList ready_;
-  ThreadLinks links_;
+  ThreadNumber previous_ = MAIN;                             ///< the fiber that handed over to this one
+  std::array<ThreadNumber, MAX_THREADS_PER_BLOCK> ready_{};  ///< a ring, each thread once at most
+  unsigned first_ready_ = 0;
+  unsigned ready_count_ = 0;
   std::vector<Index3> positions_;
   std::array<Thread, MAX_THREADS_PER_BLOCK> state_;
   Stacks stacks_;

@@ -18,7 +18,7 @@
 namespace simt {
 namespace {
 
-constexpr std::size_t WORD = 4;
+constexpr std::size_t WORD_BYTES = 4;
 
 std::string demangled(const char* name) {
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, nullptr), std::free);
@@ -38,7 +38,7 @@ const SharedVariables& SharedVariables::of_program() {
   return variables;
 }
 
-SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes + WORD - 1) / WORD) {
+SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes + WORD_BYTES - 1) / WORD_BYTES) {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
   const auto at = [&](std::size_t offset) { return image.data() + offset; };
@@ -70,8 +70,8 @@ SharedVariables::SharedVariables() : words_((Program::find().thread_local_bytes 
   }
   for (std::size_t index = 0; index < variables_.size(); ++index) {
     const Variable& variable = variables_[index];
-    const std::size_t end = std::min((variable.offset + variable.bytes + WORD - 1) / WORD, words_.size());
-    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD),
+    const std::size_t end = std::min((variable.offset + variable.bytes + WORD_BYTES - 1) / WORD_BYTES, words_.size());
+    std::fill(words_.begin() + static_cast<std::ptrdiff_t>(variable.offset / WORD_BYTES),
               words_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<std::uint16_t>(index + 1));
   }
 }
@@ -86,7 +86,7 @@ std::string why_unobserved() {
 }
 
 const SharedVariables::Variable* SharedVariables::at(std::size_t offset) const {
-  const std::uint16_t index = words_[offset / WORD];
+  const std::uint16_t index = words_[offset / WORD_BYTES];
   return index == 0 ? nullptr : &variables_[index - 1U];
 }
 

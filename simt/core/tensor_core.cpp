@@ -43,16 +43,14 @@ float as_float(HalfFormat format, std::uint16_t half) {
 #define SIMT_FOR_EACH_PROCESSOR
 #endif
 
-/// The first `count` rows or columns.
-template <std::size_t COUNT>
-void read_operand(HalfFormat format, unsigned address, unsigned count, const std::byte* shared,
-                  Operand<COUNT>& operand) {
-  constexpr unsigned K_OF_PIECE = WGMMA_K / WGMMA_PIECES_OF_ROW;
+/// The first `count` rows or columns, of which `convert` makes numbers of the elements of a piece.
+template <class Element, class Numbers, class Convert>
+void read_pieces(unsigned address, unsigned count, const std::byte* shared, Numbers& operand, const Convert& convert) {
+  constexpr unsigned K_OF_PIECE = WGMMA_PIECE / sizeof(Element);
   for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
-    std::array<std::uint16_t, K_OF_PIECE> halves;
-    std::memcpy(halves.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof halves);
-    std::array<float, K_OF_PIECE> numbers;
-    from_halves(format, halves, numbers);
+    std::array<Element, K_OF_PIECE> elements;
+    std::memcpy(elements.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof elements);
+    const auto numbers = convert(elements);
     for (unsigned k = 0; k < K_OF_PIECE; ++k) {
       operand[piece % WGMMA_PIECES_OF_ROW * K_OF_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = numbers[k];
     }
@@ -60,14 +58,18 @@ void read_operand(HalfFormat format, unsigned address, unsigned count, const std
 }
 
 template <std::size_t COUNT>
+void read_operand(HalfFormat format, unsigned address, unsigned count, const std::byte* shared,
+                  Operand<COUNT>& operand) {
+  read_pieces<std::uint16_t>(address, count, shared, operand, [&](const auto& halves) {
+    std::array<float, WGMMA_PIECE / sizeof(std::uint16_t)> numbers;
+    from_halves(format, halves, numbers);
+    return numbers;
+  });
+}
+
+template <std::size_t COUNT>
 void read_operand(unsigned address, unsigned count, const std::byte* shared, IntegerOperand<COUNT>& operand) {
-  for (unsigned piece = 0; piece < count * WGMMA_PIECES_OF_ROW; ++piece) {
-    std::array<std::int8_t, WGMMA_PIECE> integers;
-    std::memcpy(integers.data(), shared + static_cast<int>(address_of_piece(address, piece)), sizeof integers);
-    for (unsigned k = 0; k < WGMMA_PIECE; ++k) {
-      operand[piece % WGMMA_PIECES_OF_ROW * WGMMA_PIECE + k][piece / WGMMA_PIECES_OF_ROW] = integers[k];
-    }
-  }
+  read_pieces<std::int8_t>(address, count, shared, operand, [](const auto& integers) { return integers; });
 }
 
 /// Adds `rows` * `columns_of_b` to `d`, and anything to columns of `d` from number `columns` on.

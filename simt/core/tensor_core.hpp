@@ -84,14 +84,16 @@ void for_pairs(unsigned columns, unsigned lane, const Body& body) {
 }
 /// Copies what a lane holds of D from there or to it.
 template <class T>
-void put_part(WgmmaRows<T>& rows, unsigned columns, unsigned lane, const T* part) {
+void put_part(WgmmaRows<T>& rows, unsigned columns, unsigned lane, const void* from) {
+  const auto* const part = static_cast<const T*>(from);
   for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
     rows[row][col] = part[i];
     rows[row][col + 1] = part[i + 1];
   });
 }
 template <class T>
-void take_part(const WgmmaRows<T>& rows, unsigned columns, unsigned lane, T* part) {
+void take_part(const WgmmaRows<T>& rows, unsigned columns, unsigned lane, void* to) {
+  auto* const part = static_cast<T*>(to);
   for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
     part[i] = rows[row][col];
     part[i + 1] = rows[row][col + 1];

@@ -153,20 +153,16 @@ void TensorOperations::multiply(Warp& warp, Site site) {
   }
   Sum& sum = sum_of(warp, site);
   sum.group = given.group;
-  if (given.integers) {
-    if (!given.accumulate) {
-      sum.integer_rows = {};
-    }
-    multiply_integers(*given.a + rows_of_warp, given.b, given.columns, in_shared_memory(0), sum.integer_rows);
+  if (!given.accumulate) {
+    std::visit([](auto& rows) { rows = {}; }, sum.rows);
+  }
+  const std::byte* const shared = in_shared_memory(0);
+  if (auto* const integers = std::get_if<WgmmaRows<std::int32_t>>(&sum.rows)) {
+    multiply_integers(*given.a + rows_of_warp, given.b, given.columns, shared, *integers);
+  } else if (auto& rows = std::get<WgmmaRows<float>>(sum.rows); given.a) {
+    multiply_half(given.format, *given.a + rows_of_warp, given.b, shared, rows);
   } else {
-    if (!given.accumulate) {
-      sum.rows = {};
-    }
-    if (given.a) {
-      multiply_half(given.format, *given.a + rows_of_warp, given.b, in_shared_memory(0), sum.rows);
-    } else {
-      multiply_half(given.format, warp.registers, given.b, given.columns, in_shared_memory(0), sum.rows);
-    }
+    multiply_half(given.format, warp.registers, given.b, given.columns, shared, rows);
   }
 }
 
@@ -190,14 +186,14 @@ TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
   Sum& sum = free != warp.sums.end() ? *free : warp.sums.emplace_back();
   sum.lanes = ALL_LANES;
   sum.parts = warp.parts;
-  sum.of_integers = warp.given.front().integers;
   sum.columns = warp.given.front().columns;
+  if (warp.given.front().integers) {
+    sum.rows.emplace<WgmmaRows<std::int32_t>>();
+  } else {
+    sum.rows.emplace<WgmmaRows<float>>();
+  }
   for (unsigned lane = 0; lane < WARP; ++lane) {
-    if (sum.of_integers) {
-      put_part(sum.integer_rows, sum.columns, lane, static_cast<const std::int32_t*>(sum.parts[lane]));
-    } else {
-      put_part(sum.rows, sum.columns, lane, static_cast<const float*>(sum.parts[lane]));
-    }
+    std::visit([&](auto& rows) { put_part(rows, sum.columns, lane, sum.parts[lane]); }, sum.rows);
     std::memcpy(sum.parts[lane], UNTOUCHED.data(), bytes_of_part(sum.columns));
   }
   return sum;
@@ -211,11 +207,7 @@ void TensorOperations::wgmma_wait(unsigned pending, void* part, Site site) {
       if (std::memcmp(part, UNTOUCHED.data(), bytes_of_part(sum.columns)) != 0) {
         context_.fail("the kernel writes to registers of a wgmma that it has not waited for", site);
       }
-      if (sum.of_integers) {
-        take_part(sum.integer_rows, sum.columns, lane(), static_cast<std::int32_t*>(part));
-      } else {
-        take_part(sum.rows, sum.columns, lane(), static_cast<float*>(part));
-      }
+      std::visit([&](const auto& rows) { take_part(rows, sum.columns, lane(), part); }, sum.rows);
       sum.lanes &= ~(1U << lane());
     }
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace simt {
@@ -37,10 +38,8 @@ class TensorOperations {
     unsigned lanes = 0;               ///< lanes that have not waited yet; if 0, the place is free for the next sum
     std::uint32_t group = 0;          ///< of the last wgmma, counted from 1
     std::array<void*, WARP> parts{};  ///< of each lane, its elements of D
-    bool of_integers = false;
     unsigned columns = 0;
-    WgmmaRows<float> rows;
-    WgmmaRows<std::int32_t> integer_rows;
+    std::variant<WgmmaRows<float>, WgmmaRows<std::int32_t>> rows;
   };
 
   /// A lane's arguments of a wgmma.

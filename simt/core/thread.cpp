@@ -22,11 +22,8 @@ void barrier(unsigned id, unsigned threads, Site site) { InExecutor()->named_bar
 void barrier_arrive(unsigned id, unsigned threads, Site site) {
   InExecutor()->named_barriers().arrive(id, threads, site);
 }
-
 void block_barrier(Site site) { InExecutor()->named_barriers().sync_block(site); }
-
 void warp_barrier(unsigned mask, Site site) { InExecutor()->warp_barriers().sync(mask, site); }
-
 void fence(bool of_block) { InExecutor()->fence(of_block); }
 
 void sleep(Site site) {
@@ -60,15 +57,10 @@ void cluster_barrier(Site site) {
 }
 
 void cluster_arrive(Site site) { InExecutor()->arrive_at_cluster(site); }
-
 void cluster_wait(Site site) { InExecutor()->sync_cluster(site); }
-
 void grid_barrier(Site site) { InExecutor()->sync_grid(site); }
-
 bool is_cooperative() { return InExecutor()->launch().cooperative; }
-
 unsigned cluster_rank() { return InExecutor()->rank(); }
-
 Index3 cluster_extents() { return InExecutor()->launch().cluster; }
 
 void* in_cluster(const void* own, unsigned rank, Site site) {
@@ -143,7 +135,6 @@ void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Si
 }
 
 void wgmma_fence(Site) {}
-
 void wgmma_commit(Site) { InExecutor()->tensor_operations().wgmma_commit(); }
 
 void wgmma_wait(unsigned pending, void* d, Site site) {
@@ -169,7 +160,6 @@ void cp_async(unsigned destination, const void* source, unsigned bytes, unsigned
 }  // namespace ptx
 
 void commit_copies() { InExecutor()->copies().commit(); }
-
 void wait_for_copies(unsigned pending) { InExecutor()->copies().wait(pending); }
 
 void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier, Site site) {

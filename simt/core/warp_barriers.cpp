@@ -30,12 +30,14 @@ bool WarpBarriers::sync(unsigned mask, Site site) {
   }
   if (complete) {
     warp.waiting &= ~others;
-    ThreadList waiting;
+    std::array<ThreadNumber, WARP> met;
+    unsigned count = 0;
     for (unsigned left = others; left != 0; left &= left - 1) {
-      scheduler.append(waiting, static_cast<ThreadNumber>(first + static_cast<unsigned>(std::countr_zero(left))));
+      met[count++] = static_cast<ThreadNumber>(first + static_cast<unsigned>(std::countr_zero(left)));
     }
-    context_.watcher->meet({scheduler.links(), waiting, current});
-    scheduler.make_ready(waiting);
+    met[count] = current;
+    context_.watcher->meet(Threads(met).first(count + 1));
+    scheduler.make_ready(Threads(met).first(count));
     return true;
   }
   warp.mask[current - first] = mask;

@@ -1,15 +1,19 @@
 #pragma once
 
-#include "core/thread_list.hpp"
 #include "simt/executor.hpp"
 #include "simt/thread.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace simt {
+
+/// Threads are numbered in their block, x running fastest.
+using ThreadNumber = std::uint16_t;
+using Threads = std::span<const ThreadNumber>;
 
 /// One access of a thread, about to happen.
 struct Access {
@@ -61,11 +65,11 @@ class Watcher {
   /// The thread has reached a barrier of the block, or else a warp-level operation, and waits for others.
   virtual void arrive(ThreadNumber, bool /*of_block*/) {}
   /// Lanes of a warp have met: what they did so far comes before everything that they do from now on.
-  virtual void meet(const Threads&) {}
+  virtual void meet(Threads) {}
   /// bar.arrive: the thread goes on. `phase` counts how often the barrier has been completed.
   virtual void arrive_without_waiting(ThreadNumber, unsigned /*barrier*/, std::uint64_t /*phase*/) {}
   /// The barrier is complete with the threads that waited there. `others` says whether some arrived without waiting.
-  virtual void complete(unsigned /*barrier*/, const Threads& /*waiting*/, bool /*others*/) {}
+  virtual void complete(unsigned /*barrier*/, Threads /*waiting*/, bool /*others*/) {}
 
   // ---- Order between blocks ----
 
@@ -83,7 +87,7 @@ class Watcher {
   /// `copies` says whether the arrival announces the thread's copies instead of all else.
   virtual void mbarrier_arrive(ThreadNumber, unsigned /*address*/, bool /*copies*/) {}
   /// The current phase has ended. These threads waited for it.
-  virtual void mbarrier_complete(unsigned /*address*/, const Threads& /*waiting*/) {}
+  virtual void mbarrier_complete(unsigned /*address*/, Threads /*waiting*/) {}
   /// `ended` says whether the thread goes on at once.
   virtual void mbarrier_wait(ThreadNumber, const Phase&, bool /*ended*/) {}
 

@@ -35,15 +35,6 @@ WarpAccess relative(std::uint32_t active, unsigned bytes, const std::array<std::
   return access;
 }
 
-std::uint64_t hash_of(std::uint32_t active, std::uint64_t phase, const std::array<std::uint32_t, WARP>& distance) {
-  constexpr std::uint64_t FNV = 0x100000001B3U;
-  std::uint64_t hash = (active * FNV ^ phase) * FNV;
-  for (const std::uint32_t lane : distance) {
-    hash = (hash ^ hash >> 29U ^ lane) * FNV;
-  }
-  return hash;
-}
-
 }  // namespace
 
 BlockCounter::BlockCounter(CountingContext& context)
@@ -119,15 +110,11 @@ void BlockCounter::clear() {
 }
 
 AccessSites::Number BlockCounter::site_of_copy(const std::source_location& place, unsigned bytes, bool bulk) {
-  for (const KnownCopy& copy : copies_) {
-    if (copy.file == place.file_name() && copy.line == place.line() && copy.column == place.column() &&
-        copy.bytes == bytes) {
-      return copy.site;
-    }
+  const auto [known, is_new] = copies_.try_emplace({place.file_name(), place.line(), place.column(), bytes});
+  if (is_new) {
+    known->second = context_.sites.of_copy(place, bytes, bulk);
   }
-  const AccessSites::Number site = context_.sites.of_copy(place, bytes, bulk);
-  copies_.push_back({place.file_name(), place.line(), place.column(), bytes, site});
-  return site;
+  return known->second;
 }
 
 BlockCounter::SiteState& BlockCounter::state(AccessSites::Number number) {
@@ -312,15 +299,15 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
     if (site.site.write) {
       // The sources of these copies come next. A source and its destination make one request.
       const auto [variable, begin] = use_variable(addresses[first_lane(active)]);
-      copies_to_memory_ = {true, variable};
+      copies_to_memory_ = variable;
       copies_to_ = relative(active, site.site.bytes, addresses, begin);
-      copies_to_hash_ = pattern_of(site, active, addresses, begin, true).hash;
       return;
     }
     std::uint32_t reading = 0;
     for_lanes(active, [&](unsigned lane) { reading |= addresses[lane] != 0 ? 1U << lane : 0U; });
     global_request(warp, site, AccessKind::async_copy, reading, addresses);
-    const Wavefronts wavefronts = wavefronts_of_copies(site, reading, addresses);
+    const std::uint64_t begin = reading == 0 ? 0 : context_.array_at(addresses[first_lane(reading)]).second;
+    const Wavefronts wavefronts = copy_wavefronts(relative(reading, site.site.bytes, addresses, begin), copies_to_);
     last_->traffic.wavefronts += wavefronts.taken;
     last_->traffic.ideal_wavefronts += wavefronts.ideal;
     if (&warp == traced_) {
@@ -339,8 +326,8 @@ void BlockCounter::request(Warp& warp, AccessSites::Number number, std::uint32_t
   }
   const auto [variable, begin] = use_variable(first);
   const Wavefronts wavefronts = pattern_of(site, active, addresses, begin, true).wavefronts;
-  SiteTraffic& counts = traffic_of(site, site.site.write ? AccessKind::shared_store : AccessKind::shared_load,
-                                   {true, variable}, active, addresses, begin);
+  SiteTraffic& counts = traffic_of(site, site.site.write ? AccessKind::shared_store : AccessKind::shared_load, variable,
+                                   active, addresses, begin);
   charge(warp, counts,
          {1, 0, wavefronts.taken, wavefronts.ideal,
           std::uint64_t{site.site.bytes} * static_cast<unsigned>(std::popcount(active))},
@@ -360,52 +347,35 @@ void BlockCounter::charge(const Warp& warp, SiteTraffic& to, const Traffic& traf
 void BlockCounter::bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses) {
   for_lanes(active, [&](unsigned lane) {
     const std::uint32_t alone = 1U << lane;
-    const std::size_t array = context_.array_of(addresses[lane]);
-    const bool outside = array == CountingContext::OUTSIDE;
-    const std::uint64_t begin = outside ? 0 : reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin);
+    const auto [memory, begin] = context_.array_at(addresses[lane]);
     const std::uint64_t first = (addresses[lane] - begin) / SECTOR_BYTES;
     const std::uint64_t end = (addresses[lane] - begin + site.site.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
-    const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
     charge(warp, traffic_of(site, AccessKind::async_copy, memory, alone, addresses, begin),
            {1, end - first, 0, 0, site.site.bytes}, alone, addresses, begin);
-    if (outside) {
+    if (memory.index == Memory::ELSEWHERE) {
       return;
     }
-    use_words(array, site.site.bytes, alone, addresses, begin);
+    use_words(memory.index, site.site.bytes, alone, addresses, begin);
     for (std::uint64_t sector = first; sector < end;) {
       const std::uint64_t line_end = std::min(end, (sector / SECTORS_PER_LINE + 1) * SECTORS_PER_LINE);
       const std::uint64_t line = sector / SECTORS_PER_LINE * SECTORS_PER_LINE;
       const auto mask = static_cast<std::uint8_t>((1U << (line_end - line)) - (1U << (sector - line)));
-      warp.pieces.push_back({static_cast<std::uint32_t>(line), mask, static_cast<std::uint8_t>(array), false, true});
+      warp.pieces.push_back(
+          {static_cast<std::uint32_t>(line), mask, static_cast<std::uint8_t>(memory.index), false, true});
       sector = line_end;
     }
     warp.piece_ends.push_back(static_cast<std::uint32_t>(warp.pieces.size()));
   });
 }
 
-Wavefronts BlockCounter::wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses) {
-  std::uint64_t begin = 0;
-  std::uint64_t hash = 0;
-  if (active != 0) {
-    const std::size_t array = context_.array_of(addresses[first_lane(active)]);
-    begin = array == CountingContext::OUTSIDE ? 0 : reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin);
-    hash = pattern_of(site, active, addresses, begin, false).hash;
-  }
-  const auto [known, is_new] = copy_wavefronts_.try_emplace({hash, copies_to_hash_});
-  if (is_new) {
-    known->second = copy_wavefronts(relative(active, site.site.bytes, addresses, begin), copies_to_);
-  }
-  return known->second;
-}
-
-std::pair<std::uint16_t, std::uint64_t> BlockCounter::use_variable(std::uint64_t address) {
+std::pair<Memory, std::uint64_t> BlockCounter::use_variable(std::uint64_t address) {
   const SharedVariables::Variable* const variable = variables_.at(address - shared_begin_);
   const auto index =
       variable == nullptr ? Memory::ELSEWHERE : static_cast<std::uint16_t>(variable - variables_.all().data());
   if (std::find(variables_used_.begin(), variables_used_.end(), index) == variables_used_.end()) {
     variables_used_.push_back(index);
   }
-  return {index, variable == nullptr ? shared_begin_ : shared_begin_ + variable->offset};
+  return {{true, index}, variable == nullptr ? shared_begin_ : shared_begin_ + variable->offset};
 }
 
 void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active,
@@ -419,12 +389,10 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
   // Lanes need not all use the same array.
   while (active != 0) {
     const std::uint64_t first = addresses[first_lane(active)];
-    const std::size_t array = context_.array_of(first);
-    const bool outside = array == CountingContext::OUTSIDE;
-    const std::uint64_t begin = outside ? 0 : reinterpret_cast<std::uintptr_t>(context_.arrays[array].begin);
+    const auto [memory, begin] = context_.array_at(first);
     std::uint32_t here = active;
     const Pattern* pattern = &pattern_of(site, active, addresses, begin, false);
-    if (!outside) {
+    if (const std::size_t array = memory.index; array != Memory::ELSEWHERE) {
       const auto offset = static_cast<std::int64_t>(first - begin);
       const auto bytes = static_cast<std::int64_t>(context_.arrays[array].bytes());
       if (offset + pattern->lowest < 0 || offset + pattern->highest >= bytes) {
@@ -443,7 +411,6 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
       }
       warp.piece_ends.push_back(static_cast<std::uint32_t>(warp.pieces.size()));
     }
-    const Memory memory{false, outside ? Memory::ELSEWHERE : static_cast<std::uint16_t>(array)};
     last_ = &traffic_of(site, kind, memory, here, addresses, begin);
     charge(
         warp, *last_,
@@ -510,9 +477,6 @@ const BlockCounter::Pattern& BlockCounter::pattern_of(SiteState& site, std::uint
   pattern.lowest = lowest;
   pattern.highest = highest;
   const WarpAccess access = relative(active, site.site.bytes, addresses, begin);
-  if (site.site.copy) {
-    pattern.hash = hash_of(active, (first - begin) % LINE, distance);
-  }
   if (shared) {
     pattern.wavefronts = shared_wavefronts(access, site.site.write ? SharedOperation::store : SharedOperation::load);
     return pattern;

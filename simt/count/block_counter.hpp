@@ -23,6 +23,7 @@
 #include <memory>
 #include <source_location>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,7 @@ class BlockCounter final : public Watcher {
   }
 
   void arrive(ThreadNumber thread, bool of_block) override;
-  void meet(const Threads& threads) override {
+  void meet(Threads threads) override {
     if (threads.size() == threads_) {
       end_interval();
     }
@@ -81,7 +82,7 @@ class BlockCounter final : public Watcher {
     // Lanes go on one by one, as at mbarriers. The addresses of mbarriers are multiples of 8, so this number is free.
     mark_wait(thread, barrier * 8 + 1, phase);
   }
-  void complete(unsigned /*barrier*/, const Threads& waiting, bool others) override {
+  void complete(unsigned /*barrier*/, Threads waiting, bool others) override {
     if (others || waiting.size() == threads_) {
       end_interval();
     }
@@ -89,7 +90,7 @@ class BlockCounter final : public Watcher {
 
   void tensor_product(ThreadNumber /*thread*/, std::uint64_t flops) override { tensor_flops_ += flops; }
   Complaint mbarrier_init(ThreadNumber thread, unsigned address) override;
-  void mbarrier_complete(unsigned /*address*/, const Threads& /*waiting*/) override { end_interval(); }
+  void mbarrier_complete(unsigned /*address*/, Threads /*waiting*/) override { end_interval(); }
   void mbarrier_wait(ThreadNumber thread, const Phase& phase, bool /*ended*/) override {
     mark_wait(thread, phase.address, phase.number);
   }
@@ -139,7 +140,6 @@ class BlockCounter final : public Watcher {
   struct Pattern {
     std::uint32_t active = 0;
     std::uint32_t sectors = 0;
-    std::uint64_t hash = 0;                      ///< of copies: of the distances and where the first begins
     std::array<std::uint32_t, WARP> distance{};  ///< from the first active lane
     Wavefronts wavefronts;
     std::int64_t lowest = 0;  ///< from the first active lane
@@ -172,13 +172,6 @@ class BlockCounter final : public Watcher {
     Addresses addresses{};
   };
 
-  struct KnownCopy {
-    const char* file;
-    std::uint_least32_t line;
-    std::uint_least32_t column;
-    unsigned bytes;
-    AccessSites::Number site;
-  };
   /// Copies of this many bytes bypass the L1 (cp.async.cg). Smaller ones pass through it (.ca).
   static constexpr unsigned COPY_PAST_L1 = 16;
 
@@ -221,10 +214,8 @@ class BlockCounter final : public Watcher {
   void global_request(Warp& warp, SiteState& site, AccessKind kind, std::uint32_t active, const Addresses& addresses);
   /// Adds the bulk copies of a warp. Each lane's copy is a request of its own.
   void bulk_requests(Warp& warp, SiteState& site, std::uint32_t active, const Addresses& addresses);
-  /// The wavefronts of copies from these addresses to copies_to_.
-  Wavefronts wavefronts_of_copies(SiteState& site, std::uint32_t active, const Addresses& addresses);
-  /// Index of the shared variable at the address, and its begin.
-  std::pair<std::uint16_t, std::uint64_t> use_variable(std::uint64_t address);
+  /// The shared variable at the address, and its begin.
+  std::pair<Memory, std::uint64_t> use_variable(std::uint64_t address);
   void use_words(std::size_t array, unsigned bytes, std::uint32_t active, const Addresses& addresses,
                  std::uint64_t begin);
   /// Adds to the counts, and to the trace if the request is the traced warp's.
@@ -250,7 +241,8 @@ class BlockCounter final : public Watcher {
   std::vector<Warp> warps_;
   std::vector<std::unique_ptr<SiteState>> sites_;
   std::vector<AccessSites::Number> sites_used_;
-  std::vector<KnownCopy> copies_;
+  /// By their file, line, column and bytes.
+  std::map<std::tuple<const char*, std::uint_least32_t, std::uint_least32_t, unsigned>, AccessSites::Number> copies_;
   std::vector<std::uint16_t> variables_used_;
   std::vector<Piece> pieces_;
   ZeroedTable<std::uint64_t> runs_;  ///< of the code behind every address
@@ -265,9 +257,7 @@ class BlockCounter final : public Watcher {
   std::array<std::vector<Entry>, WARP> later_;  ///< of each lane, what follows its wait
   WarpAccess copies_to_;                        ///< the copies whose sources come next
   Memory copies_to_memory_;
-  std::uint64_t copies_to_hash_ = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Wavefronts> copy_wavefronts_;  ///< by hashes of both sides
-  SiteTraffic* last_ = nullptr;                                                    ///< where the last request was added
+  SiteTraffic* last_ = nullptr;   ///< where the last request was added
   const Warp* traced_ = nullptr;  ///< the warp whose requests context_.recorder gets; null in most blocks
 };
 

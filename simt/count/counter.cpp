@@ -104,7 +104,25 @@ Shift operator-(const Shift& x, const Shift& y) {
 class Flops {
  public:
   /// Forgets code without arithmetic, for example the code that finds a block's place.
-  void keep_computing(std::vector<BlockCounts>& blocks);
+  void keep_computing(std::vector<BlockCounts>& blocks) {
+    std::set<const void*> missing;
+    for (const BlockCounts& block : blocks) {
+      for (const auto& [code, runs] : block.code) {
+        if (!behind_.contains(code)) {
+          missing.insert(code);
+        }
+      }
+    }
+    const std::vector<const void*> codes(missing.begin(), missing.end());
+    const auto found = flops_behind(codes);
+    known_ = known_ && found.has_value();
+    for (std::size_t i = 0; known_ && i < codes.size(); ++i) {
+      behind_.emplace(codes[i], (*found)[i]);
+    }
+    for (BlockCounts& block : blocks) {
+      std::erase_if(block.code, [&](const auto& code) { return !known_ || behind(code.first).empty(); });
+    }
+  }
   bool known() const { return known_; }
   const Instructions& behind(const void* code) const { return behind_.at(code); }
 
@@ -112,26 +130,6 @@ class Flops {
   bool known_ = true;
   std::map<const void*, Instructions> behind_;
 };
-
-void Flops::keep_computing(std::vector<BlockCounts>& blocks) {
-  std::set<const void*> missing;
-  for (const BlockCounts& block : blocks) {
-    for (const auto& [code, runs] : block.code) {
-      if (!behind_.contains(code)) {
-        missing.insert(code);
-      }
-    }
-  }
-  const std::vector<const void*> codes(missing.begin(), missing.end());
-  const auto found = flops_behind(codes);
-  known_ = known_ && found.has_value();
-  for (std::size_t i = 0; known_ && i < codes.size(); ++i) {
-    behind_.emplace(codes[i], (*found)[i]);
-  }
-  for (BlockCounts& block : blocks) {
-    std::erase_if(block.code, [&](const auto& code) { return !known_ || behind(code.first).empty(); });
-  }
-}
 
 /// Adds the counts of blocks up to the counts of the launch.
 class Sum {
@@ -151,64 +149,62 @@ class Sum {
   }
 
   /// Fills in everything except the data of single blocks.
-  void write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const;
+  void write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const {
+    std::vector<AccessSites::Site> accessing;
+    for (const auto& [key, site] : sites_) {
+      accessing.push_back(sites[site.site]);
+    }
+    std::vector<const void*> computing;
+    std::vector<std::uint64_t> flops_of;
+    if (flops.known()) {
+      counts.flops = 0;
+      for (const auto& [code, runs] : code_) {
+        for (const FlopInstruction& instruction : flops.behind(code)) {
+          computing.push_back(instruction.code);
+          flops_of.push_back(instruction.flops * runs);
+          *counts.flops += flops_of.back();
+        }
+      }
+    }
+    const std::vector<SourcePlace> accesses = places_in_kernel(accessing);
+    const std::vector<std::vector<SourcePlace>> computations = source_places(computing);
+
+    std::map<std::tuple<std::string, unsigned, std::optional<AccessKind>, std::string>, LineCounts> lines;
+    const auto line_at = [&](const SourcePlace& place, std::optional<AccessKind> kind,
+                             const std::string& array) -> LineCounts& {
+      const std::string file = without_folder(place.file);
+      LineCounts& line = lines[{file, place.line, kind, array}];
+      line.file = file;
+      line.line = place.line;
+      line.kind = kind;
+      line.array = array;
+      return line;
+    };
+    std::size_t index = 0;
+    for (const auto& [key, counted] : sites_) {
+      LineCounts& line = line_at(accesses[index++], counted.kind, name_of(counted.memory, counts.arrays));
+      if (line.traffic.requests == 0) {
+        line.example = counted.example;
+      }
+      line.traffic += counted.traffic;
+      counts.traffic[static_cast<std::size_t>(counted.kind)] += counted.traffic;
+      if (!counted.memory.shared && counted.memory.index != Memory::ELSEWHERE &&
+          counted.kind != AccessKind::global_store) {
+        counts.bytes_read[counted.memory.index] += counted.traffic.bytes;
+      }
+    }
+    for (std::size_t i = 0; i < flops_of.size(); ++i) {
+      line_at(place_in_kernel(computations[i]), std::nullopt, "").flops += flops_of[i];
+    }
+    for (auto& [key, line] : lines) {
+      counts.lines.push_back(std::move(line));
+    }
+  }
 
  private:
   std::map<std::tuple<AccessSites::Number, AccessKind, bool, std::uint16_t>, SiteTraffic> sites_;
   std::map<const void*, std::uint64_t> code_;
 };
-
-void Sum::write_to(LaunchCounts& counts, const AccessSites& sites, const Flops& flops) const {
-  std::vector<AccessSites::Site> accessing;
-  for (const auto& [key, site] : sites_) {
-    accessing.push_back(sites[site.site]);
-  }
-  std::vector<const void*> computing;
-  std::vector<std::uint64_t> flops_of;
-  if (flops.known()) {
-    counts.flops = 0;
-    for (const auto& [code, runs] : code_) {
-      for (const FlopInstruction& instruction : flops.behind(code)) {
-        computing.push_back(instruction.code);
-        flops_of.push_back(instruction.flops * runs);
-        *counts.flops += flops_of.back();
-      }
-    }
-  }
-  const std::vector<SourcePlace> accesses = places_in_kernel(accessing);
-  const std::vector<std::vector<SourcePlace>> computations = source_places(computing);
-
-  std::map<std::tuple<std::string, unsigned, std::optional<AccessKind>, std::string>, LineCounts> lines;
-  const auto line_at = [&](const SourcePlace& place, std::optional<AccessKind> kind,
-                           const std::string& array) -> LineCounts& {
-    const std::string file = without_folder(place.file);
-    LineCounts& line = lines[{file, place.line, kind, array}];
-    line.file = file;
-    line.line = place.line;
-    line.kind = kind;
-    line.array = array;
-    return line;
-  };
-  std::size_t index = 0;
-  for (const auto& [key, counted] : sites_) {
-    LineCounts& line = line_at(accesses[index++], counted.kind, name_of(counted.memory, counts.arrays));
-    if (line.traffic.requests == 0) {
-      line.example = counted.example;
-    }
-    line.traffic += counted.traffic;
-    counts.traffic[static_cast<std::size_t>(counted.kind)] += counted.traffic;
-    if (!counted.memory.shared && counted.memory.index != Memory::ELSEWHERE &&
-        counted.kind != AccessKind::global_store) {
-      counts.bytes_read[counted.memory.index] += counted.traffic.bytes;
-    }
-  }
-  for (std::size_t i = 0; i < flops_of.size(); ++i) {
-    line_at(place_in_kernel(computations[i]), std::nullopt, "").flops += flops_of[i];
-  }
-  for (auto& [key, line] : lines) {
-    counts.lines.push_back(std::move(line));
-  }
-}
 
 std::uint64_t blocks_of(const Launch& launch) { return std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z; }
 unsigned threads_of(const Launch& launch) { return launch.block.x * launch.block.y * launch.block.z; }
@@ -298,9 +294,139 @@ class LaunchCounter {
     }
   }
 
+  std::optional<std::vector<Place>> find_places() {
+    const BlockCounts& first = blocks_.front();
+    const auto used = [&](std::size_t array) { return !first.footprints[array].empty(); };
+    std::uint32_t inputs = 0;
+    for (std::size_t array = 0; array < arrays_.size(); ++array) {
+      inputs |= used(array) && !arrays_[array].array.writable ? 1U << array : 0U;
+    }
+    for (std::size_t array = 0; array < arrays_.size(); ++array) {
+      const std::uint32_t needed = 1U << arrays_[array].rows_like | 1U << arrays_[array].columns_like;
+      if (used(array) && arrays_[array].array.writable && (inputs & needed) != needed) {
+        return std::nullopt;
+      }
+    }
+    if (inputs == 0) {
+      return std::nullopt;
+    }
+    std::vector<Shift> found(counts_.blocks);
+    run_blocks<FirstReads>(
+        launch_, nullptr,
+        [&](Block& block) { return std::make_unique<FirstReads>(context_, inputs, [&block] { block.stop(); }); },
+        [&](const FirstReads& reads, std::uint64_t number) { found[number] = reads.found(); });
+
+    std::vector<Place> places(counts_.blocks);
+    for (std::uint64_t number = 0; number < counts_.blocks; ++number) {
+      Place& place = places[number];
+      for (std::size_t index = 0; index < arrays_.size(); ++index) {
+        if (!used(index)) {
+          continue;
+        }
+        const GlobalArray& array = arrays_[index].array;
+        const std::size_t rows_like = array.writable ? arrays_[index].rows_like : index;
+        const std::size_t columns_like = array.writable ? arrays_[index].columns_like : index;
+        if (found[number][rows_like] == FirstReads::NOT_READ || found[number][columns_like] == FirstReads::NOT_READ) {
+          place.edge = {static_cast<std::int64_t>(number)};  // like no other
+          break;
+        }
+        const auto rows_stride = static_cast<std::int64_t>(arrays_[rows_like].array.stride);
+        const auto columns_stride = static_cast<std::int64_t>(arrays_[columns_like].array.stride);
+        const std::int64_t rows = found[number][rows_like] / rows_stride - found[0][rows_like] / rows_stride;
+        const std::int64_t columns =
+            found[number][columns_like] % columns_stride - found[0][columns_like] % columns_stride;
+        place.shift[index] = rows * static_cast<std::int64_t>(array.stride) + columns;
+        const Extent extent(array, first.footprints[index]);
+        const auto beyond = [](std::int64_t begin, std::int64_t end, std::size_t size) {
+          return std::max<std::int64_t>(end - static_cast<std::int64_t>(size), 0) + std::min<std::int64_t>(begin, 0);
+        };
+        place.edge.push_back((place.shift[index] % LINE + LINE) % LINE);
+        place.edge.push_back(beyond(extent.first_row + rows, extent.last_row + rows + 1, array.rows));
+        place.edge.push_back(beyond(extent.first_column + columns, extent.last_column + columns,
+                                    std::max(array.row_bytes, static_cast<std::size_t>(extent.last_column))));
+      }
+    }
+    return places;
+  }
+
   /// Returns the reason if that is not possible.
-  std::optional<std::string> run_samples();
-  std::optional<std::vector<Place>> find_places();
+  std::optional<std::string> run_samples() {
+    // Such a block may wait for a block that would not be executed.
+    if (std::any_of(arrays_.begin(), arrays_.end(),
+                    [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
+      return "its blocks have a workspace in which they may depend on each other";
+    }
+    if (together(launch_) > 1) {
+      return "its blocks wait for one another";
+    }
+    const std::optional<std::vector<Place>> places = find_places();
+    if (!places) {
+      return "what its blocks read does not tell what they write";
+    }
+    std::map<std::vector<std::int64_t>, std::vector<std::uint64_t>> classes;
+    for (std::uint64_t number = 0; number < counts_.blocks; ++number) {
+      classes[(*places)[number].edge].push_back(number);
+    }
+    constexpr std::size_t MOST_CLASSES = 64;
+    if (classes.size() > MOST_CLASSES) {
+      return "its blocks are of " + std::to_string(classes.size()) + " different kinds";
+    }
+    // One of each class, then some others: of the largest classes, spread over the launch, and the last.
+    std::vector<std::uint64_t> representatives;
+    std::vector<std::uint64_t> checks{counts_.blocks - 1};
+    std::mt19937_64 random(counts_.blocks);
+    const auto any = [&](std::uint64_t begin, std::uint64_t end) { return begin + random() % (end - begin); };
+    for (const auto& [edge, members] : classes) {
+      representatives.push_back(members.front());
+      if (members.size() > 1 && classes.size() <= limits_.blocks_to_check) {
+        checks.push_back(members[any(1, members.size())]);
+      }
+    }
+    for (std::uint64_t part = 0; part < limits_.blocks_to_check; ++part) {
+      checks.push_back(any(counts_.blocks * part / limits_.blocks_to_check,
+                           std::max(counts_.blocks * (part + 1) / limits_.blocks_to_check,
+                                    counts_.blocks * part / limits_.blocks_to_check + 1)));
+    }
+    if (context_.recorder != nullptr) {
+      checks.push_back(context_.recorder->warp().block);
+    }
+    const std::set<std::uint64_t> known(representatives.begin(), representatives.end());
+    std::sort(checks.begin(), checks.end());
+    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
+    std::erase_if(checks, [&](std::uint64_t number) { return known.contains(number); });
+
+    std::vector<std::uint64_t> chosen = representatives;
+    std::erase(chosen, 0U);
+    const std::size_t new_representatives = chosen.size();
+    chosen.insert(chosen.end(), checks.begin(), checks.end());
+    std::vector<BlockCounts> executed = execute(chosen);
+    std::map<std::uint64_t, BlockCounts*> representative{{0, &blocks_.front()}};
+    for (std::size_t i = 0; i < new_representatives; ++i) {
+      representative[chosen[i]] = &executed[i];
+    }
+    for (std::size_t i = new_representatives; i < chosen.size(); ++i) {
+      const Place& place = (*places)[chosen[i]];
+      const std::uint64_t like = classes[place.edge].front();
+      if (const auto what = difference(executed[i], *representative[like], place.shift - (*places)[like].shift)) {
+        return "block number " + std::to_string(chosen[i]) + " is not number " + std::to_string(like) +
+               " moved elsewhere: it " + *what;
+      }
+    }
+
+    counts_.placed.resize(counts_.blocks);
+    counts_.like.resize(counts_.blocks);
+    for (const auto& [edge, members] : classes) {
+      BlockCounts& block = *representative[members.front()];
+      sum_.add(block, members.size());
+      counts_.barriers += block.barriers * members.size();
+      counts_.tensor_flops += block.tensor_flops * members.size();
+      const std::uint32_t index = keep(block);
+      for (const std::uint64_t number : members) {
+        place(number, index, (*places)[number].shift - (*places)[members.front()].shift);
+      }
+    }
+    return std::nullopt;
+  }
 
   const Launch& launch_;
   const std::vector<CountedArray>& arrays_;
@@ -312,139 +438,6 @@ class LaunchCounter {
   std::vector<BlockCounts> blocks_;  ///< those that run with the first one, at least
   double expected_accesses_ = 0.0;   ///< with what takes as long on tensor cores
 };
-
-std::optional<std::vector<Place>> LaunchCounter::find_places() {
-  const BlockCounts& first = blocks_.front();
-  const auto used = [&](std::size_t array) { return !first.footprints[array].empty(); };
-  std::uint32_t inputs = 0;
-  for (std::size_t array = 0; array < arrays_.size(); ++array) {
-    inputs |= used(array) && !arrays_[array].array.writable ? 1U << array : 0U;
-  }
-  for (std::size_t array = 0; array < arrays_.size(); ++array) {
-    const std::uint32_t needed = 1U << arrays_[array].rows_like | 1U << arrays_[array].columns_like;
-    if (used(array) && arrays_[array].array.writable && (inputs & needed) != needed) {
-      return std::nullopt;
-    }
-  }
-  if (inputs == 0) {
-    return std::nullopt;
-  }
-  std::vector<Shift> found(counts_.blocks);
-  run_blocks<FirstReads>(
-      launch_, nullptr,
-      [&](Block& block) { return std::make_unique<FirstReads>(context_, inputs, [&block] { block.stop(); }); },
-      [&](const FirstReads& reads, std::uint64_t number) { found[number] = reads.found(); });
-
-  std::vector<Place> places(counts_.blocks);
-  for (std::uint64_t number = 0; number < counts_.blocks; ++number) {
-    Place& place = places[number];
-    for (std::size_t index = 0; index < arrays_.size(); ++index) {
-      if (!used(index)) {
-        continue;
-      }
-      const GlobalArray& array = arrays_[index].array;
-      const std::size_t rows_like = array.writable ? arrays_[index].rows_like : index;
-      const std::size_t columns_like = array.writable ? arrays_[index].columns_like : index;
-      if (found[number][rows_like] == FirstReads::NOT_READ || found[number][columns_like] == FirstReads::NOT_READ) {
-        place.edge = {static_cast<std::int64_t>(number)};  // like no other
-        break;
-      }
-      const auto rows_stride = static_cast<std::int64_t>(arrays_[rows_like].array.stride);
-      const auto columns_stride = static_cast<std::int64_t>(arrays_[columns_like].array.stride);
-      const std::int64_t rows = found[number][rows_like] / rows_stride - found[0][rows_like] / rows_stride;
-      const std::int64_t columns =
-          found[number][columns_like] % columns_stride - found[0][columns_like] % columns_stride;
-      place.shift[index] = rows * static_cast<std::int64_t>(array.stride) + columns;
-      const Extent extent(array, first.footprints[index]);
-      const auto beyond = [](std::int64_t begin, std::int64_t end, std::size_t size) {
-        return std::max<std::int64_t>(end - static_cast<std::int64_t>(size), 0) + std::min<std::int64_t>(begin, 0);
-      };
-      place.edge.push_back((place.shift[index] % LINE + LINE) % LINE);
-      place.edge.push_back(beyond(extent.first_row + rows, extent.last_row + rows + 1, array.rows));
-      place.edge.push_back(beyond(extent.first_column + columns, extent.last_column + columns,
-                                  std::max(array.row_bytes, static_cast<std::size_t>(extent.last_column))));
-    }
-  }
-  return places;
-}
-
-std::optional<std::string> LaunchCounter::run_samples() {
-  // Such a block may wait for a block that would not be executed.
-  if (std::any_of(arrays_.begin(), arrays_.end(),
-                  [](const CountedArray& array) { return array.array.passed_between_blocks; })) {
-    return "its blocks have a workspace in which they may depend on each other";
-  }
-  if (together(launch_) > 1) {
-    return "its blocks wait for one another";
-  }
-  const std::optional<std::vector<Place>> places = find_places();
-  if (!places) {
-    return "what its blocks read does not tell what they write";
-  }
-  std::map<std::vector<std::int64_t>, std::vector<std::uint64_t>> classes;
-  for (std::uint64_t number = 0; number < counts_.blocks; ++number) {
-    classes[(*places)[number].edge].push_back(number);
-  }
-  constexpr std::size_t MOST_CLASSES = 64;
-  if (classes.size() > MOST_CLASSES) {
-    return "its blocks are of " + std::to_string(classes.size()) + " different kinds";
-  }
-  // One of each class, then some others: of the largest classes, spread over the launch, and the last.
-  std::vector<std::uint64_t> representatives;
-  std::vector<std::uint64_t> checks{counts_.blocks - 1};
-  std::mt19937_64 random(counts_.blocks);
-  const auto any = [&](std::uint64_t begin, std::uint64_t end) { return begin + random() % (end - begin); };
-  for (const auto& [edge, members] : classes) {
-    representatives.push_back(members.front());
-    if (members.size() > 1 && classes.size() <= limits_.blocks_to_check) {
-      checks.push_back(members[any(1, members.size())]);
-    }
-  }
-  for (std::uint64_t part = 0; part < limits_.blocks_to_check; ++part) {
-    checks.push_back(any(counts_.blocks * part / limits_.blocks_to_check,
-                         std::max(counts_.blocks * (part + 1) / limits_.blocks_to_check,
-                                  counts_.blocks * part / limits_.blocks_to_check + 1)));
-  }
-  if (context_.recorder != nullptr) {
-    checks.push_back(context_.recorder->warp().block);
-  }
-  const std::set<std::uint64_t> known(representatives.begin(), representatives.end());
-  std::sort(checks.begin(), checks.end());
-  checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
-  std::erase_if(checks, [&](std::uint64_t number) { return known.contains(number); });
-
-  std::vector<std::uint64_t> chosen = representatives;
-  std::erase(chosen, 0U);
-  const std::size_t new_representatives = chosen.size();
-  chosen.insert(chosen.end(), checks.begin(), checks.end());
-  std::vector<BlockCounts> executed = execute(chosen);
-  std::map<std::uint64_t, BlockCounts*> representative{{0, &blocks_.front()}};
-  for (std::size_t i = 0; i < new_representatives; ++i) {
-    representative[chosen[i]] = &executed[i];
-  }
-  for (std::size_t i = new_representatives; i < chosen.size(); ++i) {
-    const Place& place = (*places)[chosen[i]];
-    const std::uint64_t like = classes[place.edge].front();
-    if (const auto what = difference(executed[i], *representative[like], place.shift - (*places)[like].shift)) {
-      return "block number " + std::to_string(chosen[i]) + " is not number " + std::to_string(like) +
-             " moved elsewhere: it " + *what;
-    }
-  }
-
-  counts_.placed.resize(counts_.blocks);
-  counts_.like.resize(counts_.blocks);
-  for (const auto& [edge, members] : classes) {
-    BlockCounts& block = *representative[members.front()];
-    sum_.add(block, members.size());
-    counts_.barriers += block.barriers * members.size();
-    counts_.tensor_flops += block.tensor_flops * members.size();
-    const std::uint32_t index = keep(block);
-    for (const std::uint64_t number : members) {
-      place(number, index, (*places)[number].shift - (*places)[members.front()].shift);
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

@@ -47,13 +47,14 @@ AccessSites::Site AccessSites::operator[](Number number) const {
   return sites_[number];
 }
 
-std::size_t CountingContext::array_of(std::uint64_t address) const {
-  for (std::size_t index = 0; index < arrays.size(); ++index) {
-    if (address - reinterpret_cast<std::uintptr_t>(arrays[index].begin) < arrays[index].bytes()) {
-      return index;
+std::pair<Memory, std::uint64_t> CountingContext::array_at(std::uint64_t address) const {
+  for (std::uint16_t index = 0; index < arrays.size(); ++index) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(arrays[index].begin);
+    if (address - begin < arrays[index].bytes()) {
+      return {{false, index}, begin};
     }
   }
-  return OUTSIDE;
+  return {};
 }
 
 }  // namespace simt

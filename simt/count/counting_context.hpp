@@ -78,9 +78,8 @@ struct CountingContext {
   AccessSites sites;
   WarpRecorder* recorder = nullptr;  ///< of the warp that is traced in the current launch, or null
 
-  static constexpr std::size_t OUTSIDE = ~std::size_t{0};
-  /// Index of the array that the address lies in, or OUTSIDE.
-  std::size_t array_of(std::uint64_t address) const;
+  /// The array that the address lies in, and its begin; 0 elsewhere.
+  std::pair<Memory, std::uint64_t> array_at(std::uint64_t address) const;
 };
 
 }  // namespace simt

@@ -19,17 +19,43 @@ class FirstReads final : public Watcher {
   FirstReads(const CountingContext& context, std::uint32_t wanted, std::function<void()> stop)
       : context_(context), wanted_(wanted), stop_(std::move(stop)) {}
 
-  void begin(const Launch& launch, std::uint64_t block) override;
-  Complaint access(ThreadNumber thread, const Access& access, const void* code) override;
-  Complaint copy_starts(ThreadNumber thread, const Copy& copy, Site site) override;
-  Complaint bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& phase, Site site) override;
+  void begin(const Launch& /*launch*/, std::uint64_t /*block*/) override {
+    missing_ = wanted_;
+    found_.fill(NOT_READ);
+  }
+  Complaint access(ThreadNumber /*thread*/, const Access& access, const void* /*code*/) override {
+    if (!access.write) {
+      read(access.address);
+    }
+    return {};
+  }
+  Complaint copy_starts(ThreadNumber /*thread*/, const Copy& copy, Site /*site*/) override {
+    if (copy.source != nullptr) {
+      read(copy.source);
+    }
+    return {};
+  }
+  Complaint bulk_copy(ThreadNumber /*thread*/, const Copy& copy, const Phase& /*phase*/, Site /*site*/) override {
+    read(copy.source);
+    return {};
+  }
 
   const std::array<std::int64_t, MAX_ARRAYS>& found() const { return found_; }
 
   static constexpr std::int64_t NOT_READ = -1;
 
  private:
-  void read(const void* address);
+  void read(const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const auto [memory, begin] = context_.array_at(at);
+    if (memory.index != Memory::ELSEWHERE && (missing_ >> memory.index & 1U) != 0) {
+      missing_ &= ~(1U << memory.index);
+      found_[memory.index] = static_cast<std::int64_t>(at - begin);
+    }
+    if (missing_ == 0) {
+      stop_();
+    }
+  }
 
   const CountingContext& context_;
   const std::uint32_t wanted_;

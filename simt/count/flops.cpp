@@ -22,15 +22,8 @@ constexpr std::string_view TRACE_CALL = "<__sanitizer_cov_trace_pc";
 
 /// Operations of functions that instrumented code calls for what the source has as one operation.
 unsigned flops_of_call(std::string_view operands) {
-  struct Function {
-    std::string_view name;
-    unsigned flops;
-  };
-  static constexpr std::array<Function, 4> FUNCTIONS{
-      {{"<fmaf@plt>", 2}, {"<fma@plt>", 2}, {"<fmaf>", 2}, {"<fma>", 2}}};
-  const auto found = std::ranges::find_if(
-      FUNCTIONS, [&](const Function& function) { return operands.find(function.name) != std::string_view::npos; });
-  return found == FUNCTIONS.end() ? 0 : found->flops;
+  constexpr std::array FMA{"<fmaf@plt>", "<fma@plt>", "<fmaf>", "<fma>"};
+  return std::ranges::any_of(FMA, [&](std::string_view name) { return operands.find(name) != operands.npos; }) ? 2 : 0;
 }
 
 /// The operations that "addps", "vfmadd231ss" and the like make; 0 for all else. `operands` tell the width of packed

@@ -40,11 +40,6 @@ class Cache {
   explicit Cache(std::uint64_t bytes)
       : sets_(std::max<std::uint64_t>(bytes / (WAYS * LINE_BYTES), 1)), tags_(sets_), states_(sets_) {}
 
-  void prefetch(std::uint32_t hashed) const {
-    __builtin_prefetch(&tags_[set_of(hashed)]);
-    __builtin_prefetch(&states_[set_of(hashed)]);
-  }
-
   /// Makes the line the most recently used one and its sectors present, and also dirty if `dirty`. Returns the sectors
   /// that were not present before. Adds the dirty sectors of an evicted line to `written_back`.
   unsigned use(std::uint32_t line, std::uint32_t hashed, unsigned sectors, bool dirty, std::uint64_t& written_back) {
@@ -93,26 +88,27 @@ class L2 {
   L2(const GpuModel& gpu, std::uint32_t sample)
       : sample_(sample), partitions_(gpu.l2_partitions, Cache(gpu.l2_bytes / gpu.l2_partitions)) {}
 
-  /// An access to some sectors of a line by an SM of a partition. The access is carried out some calls later, so that
-  /// the host's memory has time to find the sets.
+  /// An access to some sectors of a line by an SM of a partition.
   void access(unsigned partition, std::uint32_t line, unsigned sectors, bool write) {
     const std::uint32_t hashed = hash(line);
     if (std::uint64_t{hashed} * sample_ >> 32U != 0) {
       return;  // of another set
     }
     const unsigned home = share_of(hashed, partitions_.size());
-    Request& request = waiting_[next_++ % waiting_.size()];
-    perform(request);
-    request = {line, hashed, write ? home : partition, home, sectors, write};
-    partitions_[request.partition].prefetch(hashed);
-    partitions_[home].prefetch(hashed);
+    unsigned missing = partitions_[write ? home : partition].use(line, hashed, sectors, write, written_back_);
+    if (write) {
+      traffic_.written_sectors += count(sectors);
+      return;
+    }
+    if (missing != 0 && partition != home) {
+      missing = partitions_[home].use(line, hashed, missing, false, written_back_);
+    }
+    traffic_.read_sectors += count(sectors);
+    traffic_.read_hits += count(sectors) - count(missing);
   }
 
   /// Ends a launch, whose traffic it returns. `asked` has the sectors that the whole launch requests.
   L2Traffic finish(const L2Traffic& asked) {
-    for (std::size_t i = 0; i < waiting_.size(); ++i) {
-      perform(waiting_[next_++ % waiting_.size()]);
-    }
     const auto of_all = [](std::uint64_t part, std::uint64_t followed, std::uint64_t all) {
       return followed == 0 ? 0
                            : static_cast<std::uint64_t>(std::llround(
@@ -132,36 +128,8 @@ class L2 {
   }
 
  private:
-  struct Request {
-    std::uint32_t line = 0;
-    std::uint32_t hashed = 0;
-    unsigned partition = 0;
-    unsigned home = 0;
-    unsigned sectors = 0;  // 0 for none
-    bool write = false;
-  };
-
-  void perform(Request& r) {
-    if (r.sectors == 0) {
-      return;
-    }
-    unsigned missing = partitions_[r.partition].use(r.line, r.hashed, r.sectors, r.write, written_back_);
-    if (r.write) {
-      traffic_.written_sectors += count(r.sectors);
-    } else {
-      if (missing != 0 && r.partition != r.home) {
-        missing = partitions_[r.home].use(r.line, r.hashed, missing, false, written_back_);
-      }
-      traffic_.read_sectors += count(r.sectors);
-      traffic_.read_hits += count(r.sectors) - count(missing);
-    }
-    r.sectors = 0;
-  }
-
   std::uint32_t sample_;
   std::vector<Cache> partitions_;
-  std::array<Request, 16> waiting_ = {};
-  std::size_t next_ = 0;
   L2Traffic traffic_;               ///< of the launch, as far as it is followed
   std::uint64_t written_back_ = 0;  ///< in the launch: sectors
   std::uint64_t all_written_ = 0;   ///< in all launches so far: sectors that were followed, and all

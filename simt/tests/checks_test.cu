@@ -1,17 +1,10 @@
 // Every access to memory checked: each of the wrong ones is found and placed.
 
-#include "complaint.hpp"
-#include "guarded_array.hpp"
-#include "instructions.cuh"
 #include "launch.cuh"
-
-#include "simt/checked_arrays.hpp"
-#include "simt/executor.hpp"
+#include "observed.hpp"
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -140,14 +133,14 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
     // Who meets at a barrier learns nothing of those that arrived before it ended the last time.
     {"read_what_an_earlier_barrier_announced",
      [](const float*, float* out) {
-       constexpr int USED_AGAIN = 1;
+       constexpr unsigned USED_AGAIN = 1;
        if (threadIdx.x < 32) {
          dynamic_smem()[threadIdx.x] = 1.0F;
-         bar_arrive(USED_AGAIN, 64);
+         barrier_arrive(USED_AGAIN, 64);
        } else if (threadIdx.x < 64) {
-         bar_sync(USED_AGAIN, 64);
+         barrier(USED_AGAIN, 64);
        } else {
-         bar_sync(USED_AGAIN, 32);
+         barrier(USED_AGAIN, 32);
          out[threadIdx.x] = dynamic_smem()[threadIdx.x - 64];
        }
      },
@@ -158,7 +151,7 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
      [](const float*, float* out) {
        __shared__ float values[THREADS];
        values[threadIdx.x] = 1.0F;
-       bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+       barrier(1 + threadIdx.x / 32, 32);
        out[threadIdx.x] = values[(threadIdx.x + 16) % THREADS];
      },
      {"shared values, which thread (", "no barrier lies in between; it read at "}},
@@ -210,9 +203,9 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
     {"read_copy_of_another_thread_without_barrier",
      [](const float* in, float* out) {
        float* const smem = dynamic_smem();
-       cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-       cp_async_commit_group();
-       cp_async_wait_group<0>();
+       copy_async(shared_address(smem + threadIdx.x), in + threadIdx.x, 4);
+       commit_copies();
+       wait_for_copies(0);
        if (threadIdx.x > 0) {
          out[threadIdx.x] = smem[threadIdx.x - 1];
        }
@@ -225,13 +218,13 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
        __syncthreads();
        out[threadIdx.x] = smem[THREADS - 1 - threadIdx.x];
        if (threadIdx.x < THREADS / 2) {
-         cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
+         copy_async(shared_address(smem + threadIdx.x), in + threadIdx.x, 4);
        }
      },
      {"asynchronous copy writes", "read, and no barrier"}},
     {"copy_from_beyond_end",
      [](const float* in, float*) {
-       cp_async<4>(shared_address(dynamic_smem() + threadIdx.x), in + ELEMENTS - 10 + threadIdx.x);
+       copy_async(shared_address(dynamic_smem() + threadIdx.x), in + ELEMENTS - 10 + threadIdx.x, 4);
      },
      {"thread (10,0,0)", "asynchronous copy reads 4 bytes", "outside"}},
     {"misaligned_vector_load",
@@ -252,17 +245,17 @@ __global__ void right_kernel(const float* in, float* out) {
   float sum = 0.0F;
   write_byte(out + blockIdx.x * THREADS, 1);
   for (int step = 0; step < 3; ++step) {
-    cp_async<4>(shared_address(smem + threadIdx.x), in + threadIdx.x);
-    cp_async_commit_group();
+    copy_async(shared_address(smem + threadIdx.x), in + threadIdx.x, 4);
+    commit_copies();
     values[threadIdx.x] = in[threadIdx.x];
-    cp_async_wait_group<0>();
+    wait_for_copies(0);
     __syncthreads();
     sum += values[THREADS - 1 - threadIdx.x] + smem[(threadIdx.x + 5) % THREADS];
     __syncthreads();
   }
   // The warps on their own: one hands over to itself.
   values[threadIdx.x] = sum;
-  bar_sync(1 + static_cast<int>(threadIdx.x / 32), 32);
+  barrier(1 + threadIdx.x / 32, 32);
   sum = values[threadIdx.x ^ 1U];
   __syncwarp();
   values[threadIdx.x ^ 1U] = sum + load_float4(in + 4 * (threadIdx.x % 16)).x;
@@ -273,17 +266,9 @@ __global__ void right_kernel(const float* in, float* out) {
 /// Uses all of them in allowed ways.
 const WrongAccess NOT_WRONG{"right", right_kernel, {}, 4};
 
-/// The message of the checks about an access; empty where there is none. Arrays are aligned for vectors, and bytes of
-/// OUT may have different writers.
 std::string complaint(const WrongAccess& wrong) {
-  GuardedArray in(ELEMENTS, 1.0F);
-  GuardedArray out(ELEMENTS, 0.0F);
-  float* const aligned_in = std::bit_cast<float*>((std::bit_cast<std::uintptr_t>(in.data()) + 15) / 16 * 16);
-  simt::GlobalArray bytes_of_out = simt::in_out("OUT", out.data(), ELEMENTS);
-  bytes_of_out.unit = 1;
-  const simt::CheckedArrays arrays({simt::input("IN", aligned_in, ELEMENTS), bytes_of_out});
-  return message_of([&] {
-    launch(wrong.kernel, wrong.blocks, wrong.threads, THREADS * sizeof(float), nullptr, aligned_in, out.data());
+  return InAndOut(ELEMENTS, 1).complaint_about([&](const float* in, float* out) {
+    launch(wrong.kernel, wrong.blocks, wrong.threads, THREADS * sizeof(float), in, out);
   });
 }
 
@@ -293,10 +278,8 @@ TEST_P(WrongAccessTest, IsFoundAndPlaced) {
   for (int repetition = 0; repetition < 2; ++repetition) {  // the executor goes on after an error
     const std::string message = complaint(GetParam());
     EXPECT_EQ(message.rfind("block (", 0), 0U) << message;
-    EXPECT_NE(message.find("checks_test.cu:"), std::string::npos) << message;
-    for (const std::string& part : GetParam().parts) {
-      EXPECT_NE(message.find(part), std::string::npos) << '\'' << part << "' is not in: " << message;
-    }
+    expect_parts(message, {"checks_test.cu:"});
+    expect_parts(message, GetParam().parts);
     EXPECT_EQ(complaint(NOT_WRONG), "");
   }
 }

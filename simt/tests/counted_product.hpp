@@ -2,9 +2,8 @@
 
 // Products of matrices that are counted, and what their counts have to agree in.
 
-#include "guarded_array.hpp"
+#include "observed.hpp"
 
-#include "simt/counter.hpp"
 #include "simt/gpu_models.hpp"
 
 #include <gtest/gtest.h>
@@ -21,9 +20,6 @@
 namespace simt::test {
 
 using simt::LaunchCounts;
-
-constexpr std::size_t L1_BYTES = std::size_t{32} * 1024;
-inline std::size_t l1_bytes(std::size_t, unsigned) { return L1_BYTES; }
 
 constexpr simt::CountingLimits WHOLE{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
                                      8};

@@ -1,7 +1,6 @@
 // Numbers of 16 and 8 bits, each of them, against what their bits mean.
 
 #include "simt/half_floats.hpp"
-#include "simt/fp8.hpp"
 
 #include <gtest/gtest.h>
 

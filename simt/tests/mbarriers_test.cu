@@ -1,17 +1,14 @@
 // Mbarriers: who waits for whom, what they order, where they divide what is counted, and what is reported of kernels
 // that use them wrongly.
 
-#include "complaint.hpp"
-#include "guarded_array.hpp"
-#include "instructions.cuh"
 #include "launch.cuh"
-#include "simt/checked_arrays.hpp"
-#include "simt/counter.hpp"
+#include "observed.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -20,36 +17,32 @@
 namespace simt::test {
 namespace {
 
-using simt::AccessKind;
-using simt::Traffic;
+using Parts = std::vector<std::string>;
 
-/// One block of 96 threads: a warp copies RING_STEPS rows of RING_WIDTH elements of `in` through a ring of three stages
-/// in shared memory, two warps add up what they read there, to RING_CONSUMERS elements of `out`.
-enum class Ring {
-  right,
-  consumers_first,    ///< they have the lower thread numbers
-  one_lane_waits,     ///< of each warp of consumers, for all; and arrives for all
-  half_of_the_lanes,  ///< of the consumers read in even steps, the others in odd ones
+constexpr unsigned STEPS = 8;
+constexpr unsigned WIDTH = 32;
+constexpr unsigned CONSUMERS = 64;
+constexpr unsigned STAGES = 3;
+constexpr unsigned BARRIER_BYTES = 8;
+
+/// One block of 96 threads: a warp copies STEPS rows of WIDTH elements of `in` through a ring of three stages in shared
+/// memory, two warps add up what they read there, to CONSUMERS elements of `out`. What they do otherwise:
+struct Ring {
+  bool consumers_first = false;    ///< they have the lower thread numbers
+  bool one_lane_waits = false;     ///< of each warp of consumers, for all; and arrives for all
+  bool half_of_the_lanes = false;  ///< of the consumers read in even steps, the others in odd ones
   // Mistakes that no kernel may make:
-  producer_stops,  ///< before the last step
-  wrong_parity,    ///< of the phases that consumers wait for
-  read_before_wait,
-  overwrite_unreleased,  ///< the producer does not wait for the consumers
-  release_before_read,
-  no_barrier_after_init,
-  no_init,  ///< of one of the mbarriers
-  init_twice,
-  misaligned,
-  no_arrivals,
-  one_arrival_more,  ///< in a phase to which bytes are missing
-  odd_parity,
+  unsigned produced = STEPS;
+  unsigned parity = 0;              ///< added to that of the phases that consumers wait for
+  bool reads_early = false;         ///< before a wait
+  bool waits_for_consumers = true;  ///< the producer does
+  bool releases_early = false;      ///< before it reads
+  bool waits_for_init = true;
+  unsigned without_init = STAGES;  ///< the stage whose mbarrier nobody initialises
 };
-constexpr unsigned RING_STEPS = 8;
-constexpr unsigned RING_WIDTH = 32;
-constexpr unsigned RING_CONSUMERS = 64;
 /// The value that consumer number `consumer` reads in the step.
 constexpr std::size_t ring_index(std::size_t step, std::size_t consumer) {
-  return step * RING_WIDTH + (5 * consumer + step) % RING_WIDTH;
+  return step * WIDTH + (5 * consumer + step) % WIDTH;
 }
 
 /// One block of two warps, of which the first hands something over to the second, once.
@@ -66,97 +59,72 @@ enum class Handover {
   overwrite_mbarrier,
 };
 
-constexpr unsigned STAGES = 3;
-constexpr unsigned LANES = 32;
-constexpr unsigned BARRIER_BYTES = 8;
-
-__device__ void init_ring(Ring which, unsigned full, unsigned empty) {
-  for (unsigned stage = 0; stage < STAGES; ++stage) {
-    if (which != Ring::no_init || stage != 1) {
-      mbarrier_init(full + stage * BARRIER_BYTES, LANES);
-    }
-    mbarrier_init(empty + stage * BARRIER_BYTES,
-                  which == Ring::one_lane_waits ? RING_CONSUMERS / LANES : RING_CONSUMERS);
-  }
-  if (which == Ring::init_twice) {
-    mbarrier_init(full, LANES);
-  } else if (which == Ring::misaligned) {
-    mbarrier_init(full + 4, LANES);
-  } else if (which == Ring::no_arrivals) {
-    mbarrier_init(full, 0);
-  } else if (which == Ring::one_arrival_more) {
-    for (unsigned arrival = 0; arrival < LANES; ++arrival) {
-      mbarrier_arrive_expect_tx(full, 16);
-    }
-    mbarrier_arrive(full);
-  }
-}
-
-__device__ void produce(Ring which, const float* in, unsigned stages, unsigned full, unsigned empty) {
+__device__ void produce(const Ring& how, const float* in, unsigned stages, unsigned full, unsigned empty) {
   const unsigned lane = threadIdx.x % LANES;
-  for (unsigned step = 0; step < RING_STEPS; ++step) {
+  for (unsigned step = 0; step < STEPS; ++step) {
     const unsigned stage = step % STAGES;
-    if (which != Ring::overwrite_unreleased) {
-      mbarrier_wait(empty + stage * BARRIER_BYTES, which == Ring::odd_parity ? 2 : step / STAGES % 2 ^ 1);
+    if (how.waits_for_consumers) {
+      mbarrier_wait(empty + stage * BARRIER_BYTES, step / STAGES % 2 ^ 1);
     }
-    if (which == Ring::producer_stops && step == RING_STEPS - 1) {
+    if (step == how.produced) {
       return;
     }
-    cp_async<4>(stages + (stage * RING_WIDTH + lane) * 4, in + step * RING_WIDTH + lane);
-    cp_async_mbarrier_arrive_noinc(full + stage * BARRIER_BYTES);
+    copy_async(stages + (stage * WIDTH + lane) * 4, in + step * WIDTH + lane, 4);
+    mbarrier_arrive_after_copies(full + stage * BARRIER_BYTES);
   }
 }
 
-__device__ float consume(Ring which, unsigned consumer, const float* stages, unsigned full, unsigned empty) {
-  const unsigned other = which == Ring::wrong_parity ? 1 : 0;
-  const bool waits = which != Ring::one_lane_waits || consumer % LANES == 0;
+__device__ float consume(const Ring& how, unsigned consumer, const float* stages, unsigned full, unsigned empty) {
+  const bool waits = !how.one_lane_waits || consumer % LANES == 0;
   float sum = 0.0F;
-  for (unsigned step = 0; step < RING_STEPS; ++step) {
+  for (unsigned step = 0; step < STEPS; ++step) {
     const unsigned stage = step % STAGES;
-    const float* const value = stages + stage * RING_WIDTH + (5 * consumer + step) % RING_WIDTH;
-    if (which == Ring::read_before_wait && step > 0) {
+    const float* const value = stages + stage * WIDTH + (5 * consumer + step) % WIDTH;
+    if (how.reads_early && step > 0) {
       sum += *value;
     }
     if (waits) {
-      mbarrier_wait(full + stage * BARRIER_BYTES, step / STAGES % 2 ^ other);
+      mbarrier_wait(full + stage * BARRIER_BYTES, step / STAGES % 2 ^ how.parity);
     }
-    if (which == Ring::one_lane_waits) {
+    if (how.one_lane_waits) {
       __syncwarp();
     }
-    if (which == Ring::release_before_read) {
+    if (how.releases_early) {
       mbarrier_arrive(empty + stage * BARRIER_BYTES);
     }
-    if (which != Ring::half_of_the_lanes || consumer % LANES / (LANES / 2) == step % 2) {
+    if (!how.half_of_the_lanes || consumer % LANES / (LANES / 2) == step % 2) {
       sum += *value;
     }
-    if (which == Ring::one_lane_waits) {
+    if (how.one_lane_waits) {
       __syncwarp();
     }
-    if (waits && which != Ring::release_before_read) {
+    if (waits && !how.releases_early) {
       mbarrier_arrive(empty + stage * BARRIER_BYTES);
     }
   }
   return sum;
 }
 
-__global__ void ring_kernel(Ring which, const float* in, float* out) {
+__global__ void ring_kernel(Ring how, const float* in, float* out) {
   __shared__ std::uint64_t full[STAGES];
   __shared__ std::uint64_t empty[STAGES];
-  __shared__ float stages[STAGES * RING_WIDTH];
+  __shared__ float stages[STAGES * WIDTH];
   const unsigned full_address = shared_address(full);
   const unsigned empty_address = shared_address(empty);
-  if (threadIdx.x == 0) {
-    init_ring(which, full_address, empty_address);
+  for (unsigned stage = 0; threadIdx.x == 0 && stage < STAGES; ++stage) {
+    if (stage != how.without_init) {
+      mbarrier_init(full_address + stage * BARRIER_BYTES, LANES);
+    }
+    mbarrier_init(empty_address + stage * BARRIER_BYTES, how.one_lane_waits ? CONSUMERS / LANES : CONSUMERS);
   }
-  if (which != Ring::no_barrier_after_init) {
+  if (how.waits_for_init) {
     __syncthreads();
   }
-  const bool consumers_first = which == Ring::consumers_first;
-  const unsigned consumer = threadIdx.x - (consumers_first ? 0 : LANES);
-  if (consumer < RING_CONSUMERS) {
-    out[consumer] = consume(which, consumer, stages, full_address, empty_address);
+  const unsigned consumer = threadIdx.x - (how.consumers_first ? 0 : LANES);
+  if (consumer < CONSUMERS) {
+    out[consumer] = consume(how, consumer, stages, full_address, empty_address);
   } else {
-    produce(which, in, shared_address(stages), full_address, empty_address);
+    produce(how, in, shared_address(stages), full_address, empty_address);
   }
 }
 
@@ -188,22 +156,22 @@ __global__ void handover_kernel(Handover which, const float* in, float* out) {
     if (which == Handover::arriver_reads_on || which == Handover::store_announced_as_copy) {
       values[lane] = in[lane];
     } else {
-      cp_async<4>(shared_address(values + lane), in + lane);
+      copy_async(shared_address(values + lane), in + lane, 4);
     }
     if (which == Handover::arriver_reads_on) {
       mbarrier_arrive(address);
       out[lane] = values[lane];
       return;
     }
-    cp_async_commit_group();
-    cp_async_mbarrier_arrive_noinc(address);
+    commit_copies();
+    mbarrier_arrive_after_copies(address);
     if (which == Handover::own_copy_before_wait) {
       out[lane] = values[lane];
     }
   }
   if (which == Handover::copies_awaited_otherwise || which == Handover::other_barrier_instead) {
     if (which == Handover::copies_awaited_otherwise) {
-      cp_async_wait_group<0>();
+      wait_for_copies(0);
     }
     __syncthreads();
   } else {
@@ -218,88 +186,91 @@ __global__ void handover_kernel(Handover which, const float* in, float* out) {
 }
 
 constexpr std::size_t ELEMENTS = 256;
-constexpr std::size_t BYTES = ELEMENTS * sizeof(float);
 
 /// `in` and `out` have ELEMENTS.
-void execute(Ring which, const float* in, float* out) {
-  launch(ring_kernel, 1, dim3(LANES + RING_CONSUMERS), 0, nullptr, which, in, out);
+void execute(const Ring& how, const float* in, float* out) {
+  launch(ring_kernel, 1, LANES + CONSUMERS, 0, how, in, out);
 }
 
 /// For the tests of checks alone, which builds with sanitizers do without.
 [[maybe_unused]] void execute(Handover which, const float* in, float* out) {
-  launch(handover_kernel, which == Handover::right ? 2 : 1, dim3(2 * LANES), 0, nullptr, which, in, out);
+  launch(handover_kernel, which == Handover::right ? 2 : 1, 2 * LANES, 0, which, in, out);
 }
 
-std::vector<float> execute(Ring which) {
+void expect_sums(const Ring& how = {}) {
   std::vector<float> in(ELEMENTS);
   std::iota(in.begin(), in.end(), 1.0F);
   std::vector<float> out(ELEMENTS, -1.0F);
-  execute(which, in.data(), out.data());
-  return out;
-}
-
-void expect_sums(Ring which) {
-  const std::vector<float> out = execute(which);
-  for (std::size_t consumer = 0; consumer < RING_CONSUMERS; ++consumer) {
+  execute(how, in.data(), out.data());
+  for (std::size_t consumer = 0; consumer < CONSUMERS; ++consumer) {
     float sum = 0.0F;
-    for (std::size_t step = 0; step < RING_STEPS; ++step) {
-      const bool reads = which != Ring::half_of_the_lanes || consumer % 32 / 16 == step % 2;
-      sum += reads ? static_cast<float>(1 + ring_index(step, consumer)) : 0.0F;
+    for (std::size_t step = 0; step < STEPS; ++step) {
+      const bool reads = !how.half_of_the_lanes || consumer % 32 / 16 == step % 2;
+      sum += reads ? in[ring_index(step, consumer)] : 0.0F;
     }
     EXPECT_EQ(out[consumer], sum) << consumer;
   }
 }
 
+const std::vector<Ring> RIGHT_RINGS{
+    {}, {.consumers_first = true}, {.one_lane_waits = true}, {.half_of_the_lanes = true}};
+
 TEST(Mbarriers, RingHandsEveryStageOver) {
-  for (const Ring which : {Ring::right, Ring::consumers_first, Ring::one_lane_waits, Ring::half_of_the_lanes}) {
-    SCOPED_TRACE(static_cast<int>(which));
-    expect_sums(which);
+  for (const Ring& how : RIGHT_RINGS) {
+    expect_sums(how);
   }
 }
 
 TEST(Mbarriers, WrongUsesAreNamed) {
-  for (const auto& [which, parts] : std::vector<std::pair<Ring, std::vector<std::string>>>{
-           {Ring::producer_stops,  // step 7 is the third in stage 1
+  const auto expect_error = [](const Parts& parts, const auto& run) {
+    expect_parts(message_of(run), parts);
+    expect_sums();  // nothing is left of it
+  };
+  const std::vector<float> in(ELEMENTS);
+  std::vector<float> out(ELEMENTS);
+  for (const auto& [how, parts] : std::vector<std::pair<Ring, Parts>>{
+           {{.produced = STEPS - 1},  // step 7 is the third in stage 1
             {"block (0,0,0), thread (32,0,0)", "mbarriers_test.cu:", "consume", "waits for ever",
              "the mbarrier at shared address 0x", "phase 2 only 0 of 32 arrivals", "thread (0,0,0) has finished"}},
-           {Ring::wrong_parity,
+           {{.parity = 1},
             {"thread (0,0,0)", "mbarriers_test.cu:", "produce", "to whose phase 0 only ", " of 64 arrivals",
              "thread (32,0,0) waits at ", "consume"}},
-           {Ring::no_init,
+           {{.without_init = 1},
             {"thread (0,0,0)", "mbarriers_test.cu:", "produce", "the mbarrier at shared address 0x",
-             "was never initialised"}},
-           {Ring::init_twice, {"thread (0,0,0)", "mbarriers_test.cu:", "init_ring", "is in use already"}},
-           {Ring::misaligned, {"thread (0,0,0)", "init_ring", "not aligned to 8 bytes"}},
-           {Ring::no_arrivals, {"init_ring", "1 to 1048575 arrivals, not 0"}},
-           {Ring::one_arrival_more,
-            {"thread (0,0,0)", "init_ring", "gets one arrival more than a phase takes: bytes are missing yet"}},
-           {Ring::odd_parity, {"thread (0,0,0)", "mbarriers_test.cu:", "produce", "0 or 1, not 2"}}}) {
-    SCOPED_TRACE(static_cast<int>(which));
-    expect_parts(message_of([&, ring = which] { execute(ring); }), parts);
-    expect_sums(Ring::right);  // nothing is left of it
+             "was never initialised"}}}) {
+    expect_error(parts, [&, ring = how] { execute(ring, in.data(), out.data()); });
+  }
+  for (const auto& [kernel, part] : std::vector<std::pair<void (*)(), std::string>>{
+           {[] { mbarrier_init(0, LANES), mbarrier_init(0, LANES); }, "is in use already"},
+           {[] { mbarrier_init(4, LANES); }, "not aligned to 8 bytes"},
+           {[] { mbarrier_init(0, 0); }, "1 to 1048575 arrivals, not 0"},
+           {[] { mbarrier_init(0, 1), mbarrier_wait(0, 2); }, "0 or 1, not 2"},
+           {[] {
+              mbarrier_init(0, 1);
+              mbarrier_arrive_expecting(0, 16);
+              mbarrier_arrive(0);
+            },
+            "gets one arrival more than a phase takes: bytes are missing yet"}}) {
+    expect_error({"thread (0,0,0)", "mbarriers_test.cu:", part}, [&, run = kernel] { launch(run, 1, 1, 8); });
   }
 }
 
 #ifdef SIMT_CHECKED
 
-template <class Which>
-std::string complaint(Which which) {
-  GuardedArray in(ELEMENTS, 1.0F);
-  GuardedArray out(ELEMENTS, 0.0F);
-  const simt::CheckedArrays arrays({simt::input("IN", in.data(), ELEMENTS), simt::in_out("OUT", out.data(), ELEMENTS)});
-  return message_of([&] { execute(which, in.data(), out.data()); });
+template <class How>
+std::string complaint(const How& how) {
+  return InAndOut(ELEMENTS).complaint_about([&](const float* in, float* out) { execute(how, in, out); });
 }
 
-template <class Which>
-void expect_complaint(Which which, const std::vector<std::string>& parts) {
-  SCOPED_TRACE(static_cast<int>(which));
-  expect_message(complaint(which), "mbarriers_test.cu", parts);
-  EXPECT_EQ(complaint(Which::right), "");
+template <class How>
+void expect_complaint(const How& how, const Parts& parts) {
+  expect_message(complaint(how), "mbarriers_test.cu", parts);
+  EXPECT_EQ(complaint(Ring{}), "");
 }
 
 TEST(CheckedMbarriers, RightUses) {
-  for (const Ring which : {Ring::right, Ring::consumers_first, Ring::one_lane_waits, Ring::half_of_the_lanes}) {
-    EXPECT_EQ(complaint(which), "") << static_cast<int>(which);
+  for (const Ring& how : RIGHT_RINGS) {
+    EXPECT_EQ(complaint(how), "");
   }
   for (const Handover which : {Handover::right, Handover::copies_awaited_otherwise}) {
     EXPECT_EQ(complaint(which), "") << static_cast<int>(which);
@@ -307,15 +278,16 @@ TEST(CheckedMbarriers, RightUses) {
 }
 
 TEST(CheckedMbarriers, WrongUsesAreNamed) {
-  expect_complaint(Ring::read_before_wait, {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
-  expect_complaint(Ring::overwrite_unreleased, {"thread (0,0,0)", "an asynchronous copy writes 4 bytes",
-                                                "shared stages, which thread (0,0,0) wrote, and no barrier"});
-  expect_complaint(Ring::release_before_read,
+  expect_complaint(Ring{.reads_early = true},
+                   {"reads 4 bytes", "shared stages, which thread (", "wrote, and no barrier"});
+  expect_complaint(Ring{.waits_for_consumers = false}, {"thread (0,0,0)", "an asynchronous copy writes 4 bytes",
+                                                        "shared stages, which thread (0,0,0) wrote, and no barrier"});
+  expect_complaint(Ring{.releases_early = true},
                    {"an asynchronous copy writes 4 bytes", "shared stages, which thread (", "read, and no barrier"});
-  expect_complaint(Ring::wrong_parity, {"an asynchronous copy writes 4 bytes", "shared stages, which thread (",
-                                        "read, and no barrier lies in between; it read at "});
-  expect_complaint(Ring::no_barrier_after_init, {"thread (1,0,0)", "an operation on an mbarrier reads 8 bytes",
-                                                 "shared empty, which thread (0,0,0) wrote, and no barrier"});
+  expect_complaint(Ring{.parity = 1}, {"an asynchronous copy writes 4 bytes", "shared stages, which thread (",
+                                       "read, and no barrier lies in between; it read at "});
+  expect_complaint(Ring{.waits_for_init = false}, {"thread (1,0,0)", "an operation on an mbarrier reads 8 bytes",
+                                                   "shared empty, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Handover::own_copy_before_wait,
                    {"thread (0,0,0)", "shared values, which thread (0,0,0) wrote, and no barrier"});
   expect_complaint(Handover::other_barrier_instead,
@@ -330,48 +302,37 @@ TEST(CheckedMbarriers, WrongUsesAreNamed) {
                    {"thread (0,0,0)", "writes 8 bytes", "shared barrier, which an mbarrier is kept in"});
 }
 
-simt::LaunchCounts counts_of(Ring which) {
-  GuardedArray in(ELEMENTS, 1.0F);
-  GuardedArray out(ELEMENTS, 0.0F);
-  simt::Counting counting({{{"IN", in.data(), 1, BYTES, BYTES, false}}, {{"OUT", out.data(), 1, BYTES, BYTES, true}}},
-                          [](std::size_t, unsigned) { return std::size_t{32768}; });
-  execute(which, in.data(), out.data());
-  return std::move(counting.take().front());
+LaunchCounts counts_of(const Ring& how) {
+  return InAndOut(ELEMENTS).counts_of([&](const float* in, float* out) { execute(how, in, out); });
 }
 
-const Traffic& of(const simt::LaunchCounts& counts, AccessKind kind) {
-  return counts.traffic[static_cast<std::size_t>(kind)];
-}
-
-constexpr std::uint64_t CONSUMER_WARPS = RING_CONSUMERS / 32;
+constexpr std::uint64_t CONSUMER_WARPS = CONSUMERS / 32;
 
 TEST(CountedMbarriers, LanesAreTogetherAtWaits) {
-  for (const Ring which : {Ring::right, Ring::consumers_first, Ring::one_lane_waits}) {
-    SCOPED_TRACE(static_cast<int>(which));
-    const simt::LaunchCounts counts = counts_of(which);
-    constexpr std::uint64_t READS = CONSUMER_WARPS * RING_STEPS;
-    EXPECT_EQ(of(counts, AccessKind::async_copy),
-              (Traffic{RING_STEPS, 4 * RING_STEPS, RING_STEPS, RING_STEPS, 128 * RING_STEPS}));
-    EXPECT_EQ(of(counts, AccessKind::shared_load), (Traffic{READS, 0, READS, READS, 128 * READS}));
-    EXPECT_EQ(of(counts, AccessKind::global_store).requests, CONSUMER_WARPS);
+  for (const Ring& how : {Ring{}, {.consumers_first = true}, {.one_lane_waits = true}}) {
+    const LaunchCounts counts = counts_of(how);
+    constexpr std::uint64_t READS = CONSUMER_WARPS * STEPS;
+    EXPECT_EQ(counts.of(AccessKind::async_copy), (Traffic{STEPS, 4 * STEPS, STEPS, STEPS, 128 * STEPS}));
+    EXPECT_EQ(counts.of(AccessKind::shared_load), (Traffic{READS, 0, READS, READS, 128 * READS}));
+    EXPECT_EQ(counts.of(AccessKind::global_store).requests, CONSUMER_WARPS);
     // Three warps at one barrier of the block; each then waits once a step.
-    EXPECT_EQ(counts.barriers, 3U + (1 + CONSUMER_WARPS) * RING_STEPS);
+    EXPECT_EQ(counts.barriers, 3U + (1 + CONSUMER_WARPS) * STEPS);
     EXPECT_EQ(counts.smem_bytes, 3U * (32 * 4 + 2 * 8));
   }
 }
 
 TEST(CountedMbarriers, LanesOfDifferentStepsArePutTogetherByStep) {
-  const simt::LaunchCounts counts = counts_of(Ring::half_of_the_lanes);
-  EXPECT_EQ(of(counts, AccessKind::shared_load).requests, CONSUMER_WARPS * RING_STEPS);
-  EXPECT_EQ(of(counts, AccessKind::shared_load).bytes, 64 * CONSUMER_WARPS * RING_STEPS);
+  const LaunchCounts counts = counts_of({.half_of_the_lanes = true});
+  EXPECT_EQ(counts.of(AccessKind::shared_load).requests, CONSUMER_WARPS * STEPS);
+  EXPECT_EQ(counts.of(AccessKind::shared_load).bytes, 64 * CONSUMER_WARPS * STEPS);
 }
 
 TEST(CountedMbarriers, WhatFollowsAPhaseReachesTheL2Later) {
-  const simt::LaunchCounts counts = counts_of(Ring::right);
-  const simt::BlockTraffic& traffic = counts.executed.front()->traffic;
+  const LaunchCounts counts = counts_of({});
+  const BlockTraffic& traffic = counts.executed.front()->traffic;
   std::vector<bool> writes;
   std::transform(traffic.begin(), traffic.end(), std::back_inserter(writes),
-                 [](const simt::SectorAccess& access) { return access.write; });
+                 [](const SectorAccess& access) { return access.write; });
   EXPECT_EQ(std::count(writes.begin(), writes.end(), true), 2);
   EXPECT_TRUE(std::is_sorted(writes.begin(), writes.end()));
 }

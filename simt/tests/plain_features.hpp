@@ -15,11 +15,10 @@ struct PlainFeature {
   float (*expected)(const float* in, int i);
 };
 
-/// The same for kernels that are wrong or not supported, with a part of the message.
+/// The same for kernels that are wrong or not supported, with parts of the message.
 struct PlainFault {
-  const char* name;
   void (*run)(const float* in, float* out);
-  const char* message;
+  const char* parts[3];
 };
 
 template <class T>

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -167,13 +165,7 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
   const Translation translation = translate_file(file, preprocessor, folder, more, run);
   const std::string source = folder / "translation.ii";
   const std::string object = folder / "translation.o";
-  std::ofstream output(source, std::ios::binary);
-  output << translation.text;
-  output.close();
-  if (!output) {
-    throw fs::filesystem_error("cannot write", source,
-                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
-  }
+  write_file(source, translation.text);
   std::vector<std::string> words = compiler;
   words.insert(words.end(), {"-c", "-o", object, source});
   ProgramEnd end = run(words);

@@ -1,15 +1,16 @@
 // Inline assembly as C++: operands become variables (PTX's registers), and instructions calls of functions in
 // simt/ptx_instructions.hpp. PTX ISA 9.0; the constraints are those of "Inline PTX Assembly in CUDA".
 
-#include "translate/inline_assembly.hpp"
-
 #include "simt/source.hpp"
 
+#include "translate/translator.hpp"
+
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -26,24 +27,17 @@ struct NotUnderstood {
   std::string what;
 };
 
-/// Splits where no bracket is open.
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() || (depth == 0 && text[i] == separator)) {
-      parts.push_back(trimmed(text.substr(begin, i - begin)));
-      begin = i + 1;
-    } else {
-      depth += text[i] == '{' || text[i] == '[' || text[i] == '(' ? 1 : 0;
-      depth -= text[i] == '}' || text[i] == ']' || text[i] == ')' ? 1 : 0;
-    }
-  }
-  if (parts.size() == 1 && parts.front().empty()) {
-    parts.clear();
+  for (const auto part : std::views::split(text, separator)) {
+    parts.emplace_back(part.begin(), part.end());
   }
   return parts;
+}
+
+/// Of an instruction, or of the names that are declared.
+std::vector<std::string> operands_of(std::string_view text) {
+  return trimmed(text).empty() ? std::vector<std::string>() : split_arguments(text);
 }
 
 const std::map<std::string_view, std::string>& known_types() {
@@ -56,16 +50,9 @@ const std::map<std::string_view, std::string>& known_types() {
   return types;
 }
 
-const std::string& type_named(std::string_view name) {
-  const auto found = known_types().find(name);
-  if (found == known_types().end()) {
-    throw Unknown{};
-  }
-  return found->second;
-}
-
+/// What a statement is to the outside: an output, an input or both.
 struct Operand {
-  std::string constraint;  ///< without "=" and "+"
+  std::string type;
   bool written = false;
   bool read = false;
   std::string expression;
@@ -88,21 +75,30 @@ std::string_view without_percent(std::string_view name) {
 ///
 /// The parts of a name stand between points: "a,b" is one of them, "(a,b)" one of them or none. I is a type of
 /// integers, F of floats, P of predicates and A any one, S is shared memory, G that of a cluster, M where and how
-/// memory is accessed, L* hints to caches, and * whatever comes. In C++, <0> is what the first "a,b" was, T the first
-/// type and U the second. $1 is operand 1; $T1, $U1, $u1, $l1 and $h1 as a T, a U and with 32, 64 and 16 unsigned bits,
-/// $W1 as a T without its sign, $n1 as a number, $s1 a shared address, $g1 and $p1 the pointer to a generic one, or to
-/// one in the space that the name says. "@T" sets operand 0, as does "@" with the type of what follows; "|" sets it
-/// and, behind a bar, a predicate. "..." allows more operands. "!" names a function of Instruction.
+/// memory is accessed, L* hints to caches, and * whatever comes.
+///
+/// In C++, <0> is what the first "a,b" was, <?a> whether there is an "a", and T the first type. $1 is operand 1; $T1,
+/// $U1, $u1, $l1 and $h1 as a T, as the second type, and with 32, 64 and 16 unsigned bits, $f1 as a float, $i1 as a
+/// signed number, $W1 as a T without its sign, $n1 as a number, $s1 a shared address, $g1 and $p1 the pointer to a
+/// generic one, or to one in the space that the name says, $t1 as it is written. $[u1] are the registers of operand 1
+/// as numbers of 32 bits, $[2u1] two of them, and $#1 says how many there are. "@T" sets operand 0, as does "@" with
+/// the type of what follows; "|" sets it and, behind a bar, a predicate; "*u,4" its four registers to the elements of
+/// an array. <strong> stands behind the names of accesses that may be strong ones. "..." allows more operands. Where
+/// operands do not fit, the rows below are tried.
 constexpr std::string_view FORMS = R"(
-mov.A => !mov
-ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A => !load
+mov.A => @T ptx::packed<T>($[2r1])
+mov.A => ptx::unpack<T>($1, $[2r0])
+mov.A => @T $T1
+ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A =>
+  *T ptx::load<strong><ptx::Vector<T, $#0>>($p1).values
 # CUTLASS has the space first.
-ld.global,S,G.relaxed,acquire.cta,cluster,gpu,sys.L*.(v2,v4).A => !load
-ldu.(global).(v2,v4).A => !load
-st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S,G).(wb,cg,cs,wt).L*.(v2,v4).A => !store
-st.global,S,G.relaxed,release.cta,cluster,gpu,sys.L*.(v2,v4).A => !store
+ld.global,S,G.relaxed,acquire.cta,cluster,gpu,sys.L*.(v2,v4).A => *T ptx::load_strong<ptx::Vector<T, $#0>>($p1).values
+ldu.(global).(v2,v4).A => *T ptx::load<ptx::Vector<T, $#0>>($p1).values
+st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S,G).(wb,cg,cs,wt).L*.(v2,v4).A =>
+  ptx::store<strong>($p0, ptx::Vector<T, $#1>{{$[T1]}})
+st.global,S,G.relaxed,release.cta,cluster,gpu,sys.L*.(v2,v4).A => ptx::store_strong($p0, ptx::Vector<T, $#1>{{$[T1]}})
 selp.A => @T $3 ? $T1 : $T2
-bra.(uni) => goto simt_label_#0
+bra.(uni) => goto simt_label_$t0
 cvta.to.S.I => @T ptx::to_shared($1)
 cvta.S.I => @T ptx::from_shared($1)
 cvta.(to).global.I => @T $T1
@@ -208,14 +204,24 @@ elect.sync => | ptx::elect($u1, site
 vote.sync.ballot.b32 => @ __ballot_sync($u2, $1 ? 1 : 0, site)
 vote.sync.any,all.P => @ __<0>_sync($u2, $1 ? 1 : 0, site) != 0
 nanosleep.u32 => simt::sleep(site)...
-mma.sync.aligned.m8n8k16,m16n8k16,m16n8k32.row.col.(satfinite).s32.s8.s8.s32 => !integer_mma
-mma.sync.aligned.m16n8k4,m16n8k8.row.col.f32.tf32.tf32.f32 => !mma
-mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.f16.f16.f32 => !mma
-mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 => !mma
-mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 => !mma
-ldmatrix,stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 => !matrix
-ldmatrix,stmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 => !matrix
-ldmatrix,stmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 => !matrix
+mma.sync.aligned.m8n8k16.row.col.(satfinite).s32.s8.s8.s32 =>
+  *i,2 ptx::mma({8, 8, 16}, {$[1u1]}, {$[1u2]}, ptx::Integers{$[2i3]}, <?satfinite>, site)
+mma.sync.aligned.m16n8k16.row.col.(satfinite).s32.s8.s8.s32 =>
+  *i,4 ptx::mma({16, 8, 16}, {$[2u1]}, {$[1u2]}, ptx::Integers{$[4i3]}, <?satfinite>, site)
+mma.sync.aligned.m16n8k32.row.col.(satfinite).s32.s8.s8.s32 =>
+  *i,4 ptx::mma({16, 8, 32}, {$[4u1]}, {$[2u2]}, ptx::Integers{$[4i3]}, <?satfinite>, site)
+mma.sync.aligned.m16n8k4,m16n8k8.row.col.f32.tf32.tf32.f32 =>
+  *f,4 ptx::mma(simt::MmaFormat::tf32, ptx::<0>, {$[u1]}, {$[u2]}, ptx::Floats{$[f3]}, site)
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.f16.f16.f32 =>
+  *f,4 ptx::mma(simt::MmaFormat::fp16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::Floats{$[f3]}, site)
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 =>
+  *f,4 ptx::mma(simt::MmaFormat::bf16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::Floats{$[f3]}, site)
+mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 =>
+  *u,2 ptx::mma(simt::MmaFormat::fp16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::PackedHalves{$[u3]}, site)
+ldmatrix.sync.aligned.(m8n8).x1,x2,x4.(trans).(m8n8).(trans).S.b16 =>
+  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+stmatrix.sync.aligned.(m8n8).x1,x2,x4.(trans).(m8n8).(trans).S.b16 =>
+  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
 wgmma.fence,commit_group.sync.aligned =>
 wgmma.wait_group.sync.aligned => ...
 wgmma.mma_async.sync.aligned.* => !wgmma
@@ -228,50 +234,52 @@ fence.sc,acq_rel.cta => simt::fence(true)
 prefetch,prefetchu,membar,fence,griddepcontrol,setmaxnreg.* => ...
 )";
 
+struct Row {
+  std::vector<std::string> form;
+  std::string text;
+};
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> all;
+    std::istringstream lines{std::string(FORMS)};
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(' ')) {
+        all.back().text = trimmed(line);
+      } else if (const std::size_t arrow = line.find(" =>"); arrow != line.npos && line[0] != '#') {
+        std::string form = line.substr(0, arrow);
+        if (const std::size_t access = form.find(".M."); access != form.npos) {
+          form.replace(access, 3, ".(relaxed,release,acquire,acq_rel).(cta,cluster,gpu,sys).(global,S,G).");
+        }
+        all.push_back({split(form, '.'), trimmed(std::string_view(line).substr(arrow + 3))});
+      }
+    }
+    return all;
+  }();
+  return rows;
+}
+
 /// One instruction: "cp.async.cg.shared.global" with its operands.
-class Instruction {
+class PtxInstruction {
  public:
-  Instruction(const std::string& text, const Names& names) : names_(names) {
+  PtxInstruction(std::string_view text, const Names& names) : names_(names) {
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
-    // "::" is part of "shared::cta".
-    parts_ = split(std::string_view(text).substr(0, end), '.');
-    arguments_ = split(std::string_view(text).substr(end), ',');
+    parts_ = split(text.substr(0, end), '.');  // "::" is part of "shared::cta"
+    arguments_ = operands_of(text.substr(end));
     if (has("L2::cache_hint") && !arguments_.empty()) {
       arguments_.pop_back();
     }
   }
 
   std::string translation() {
-    static const std::vector<std::pair<std::string, std::string>> forms = [] {
-      std::vector<std::pair<std::string, std::string>> rows;
-      std::istringstream lines{std::string(FORMS)};
-      for (std::string line; std::getline(lines, line);) {
-        constexpr std::string_view ACCESS = ".(relaxed,release,acquire,acq_rel).(cta,cluster,gpu,sys).(global,S,G).";
-        if (const std::size_t access = line.find(".M."); access != line.npos) {
-          line.replace(access, 3, ACCESS);
-        }
-        if (const std::size_t arrow = line.find(" =>"); arrow != line.npos && line[0] != '#') {
-          rows.emplace_back(line.substr(0, arrow), trimmed(std::string_view(line).substr(arrow + 3)));
-        }
-      }
-      return rows;
-    }();
-    using Function = std::string (Instruction::*)() const;
-    static const std::map<std::string_view, Function> functions{
-        {"mov", &Instruction::mov},    {"load", &Instruction::load},     {"store", &Instruction::store},
-        {"mma", &Instruction::mma},    {"matrix", &Instruction::matrix}, {"integer_mma", &Instruction::integer_mma},
-        {"wgmma", &Instruction::wgmma}};
-    for (const auto& [form, text] : forms) {
-      if (!matches(form)) {
+    for (const Row& row : table()) {
+      if (!matches(row.form)) {
         continue;
       }
-      if (text.starts_with('!')) {
-        return (this->*functions.at(std::string_view(text).substr(1)))();
-      }
-      if (const std::optional<std::string> filled = filled_in(text)) {
-        return (form.starts_with("red.") || form.starts_with("atom.")) && (has("release") || has("acq_rel"))
-                   ? "simt::fence(); " + *filled
-                   : *filled;
+      if (const std::optional<std::string> filled = row.text == "!wgmma" ? wgmma() : filled_in(row.text)) {
+        const std::string& name = parts_.front();
+        const bool releases = (name == "st" || name == "red" || name == "atom") && (has("release") || has("acq_rel"));
+        return (releases ? "simt::fence(); " : "") + *filled;
       }
     }
     throw Unknown{};
@@ -298,12 +306,12 @@ class Instruction {
     return false;
   }
 
-  bool matches(std::string_view form) {
+  bool matches(const std::vector<std::string>& form) {
     types_.clear();
     chosen_.clear();
     std::size_t at = 0;
     const auto is_hint = [&] { return parts_[at].starts_with("L1::") || parts_[at].starts_with("L2::"); };
-    for (std::string_view expected : split(form, '.')) {
+    for (std::string_view expected : form) {
       const bool optional = expected.starts_with('(');
       if (optional) {
         expected = expected.substr(1, expected.size() - 2);
@@ -324,74 +332,79 @@ class Instruction {
     return at == parts_.size();
   }
 
-  /// The text of a form with what stands for operands, types and parts filled in; nothing where the instruction has
-  /// another number of operands.
-  std::optional<std::string> filled_in(std::string_view text) const {
+  /// The text of a row with what stands for operands, types and parts filled in; nothing where the operands do not fit.
+  std::optional<std::string> filled_in(std::string text) const {
     const bool more = text.ends_with("...");
-    text.remove_suffix(more ? 3 : 0);
-    const bool with_predicate = text.starts_with('|');
-    const bool sets = text.starts_with('@') || with_predicate;
-    std::string set_type;
-    if (sets) {
-      const std::size_t space = text.find(' ');
-      set_type = text.substr(1, space - 1);
-      text.remove_prefix(space + 1);
+    text.erase(text.size() - (more ? 3 : 0));
+    std::string head;
+    if (text.starts_with('@') || text.starts_with('|') || text.starts_with('*')) {
+      head = text.substr(0, text.find(' '));
+      text.erase(0, head.size() + 1);
     }
-    std::size_t operands = sets ? 1 : 0;
-    const auto operand = [&](char digit) {
-      const auto number = static_cast<std::size_t>(digit - '0');
-      operands = std::max(operands, number + 1);
-      return number;
-    };
+    std::size_t operands = head.empty() ? 0 : 1;
+    static const std::regex PLACE(
+        R"(\$\[(\d?)(\w)(\d)\]|\$([A-Za-z#]?)(\d)|<([01]|strong|\?\w+)>|\b(site|T)\b|\bptx::)");
     std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto at = [&](std::string_view word) { return text.substr(i).starts_with(word); };
-      if (at("#")) {
-        result += argument(operand(text[++i]));
-      } else if (at("$")) {
-        const char how = std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0 ? ' ' : text[++i];
-        const std::size_t number = operand(text[++i]);
-        if (number >= arguments_.size()) {
-          return std::nullopt;
-        }
-        result += operand_as(how, number);
-      } else if (at("<0>") || at("<1>")) {
-        result += chosen_.at(static_cast<std::size_t>(text[i + 1] - '0'));
-        i += 2;
-      } else if (at("<T>")) {
-        result += "<" + types_.at(0) + ">";
-        i += 2;
-      } else if (at("site")) {
-        result += "simt_site";
-        i += 3;
-      } else if (at("ptx::") && !result.ends_with("simt::")) {
-        result += "simt::ptx::";
-        i += 4;
-      } else {
-        result += text[i];
+    std::string rest = text;
+    for (std::smatch place; std::regex_search(rest, place, PLACE); rest = place.suffix()) {
+      const std::string what = place.str();
+      result += place.prefix();
+      if (!what.starts_with('$')) {
+        result += what == "site"           ? "simt_site"
+                  : what == "T"            ? types_.at(0)
+                  : what == "ptx::"        ? "simt::ptx::"
+                  : what == "<strong>"     ? (is_strong() ? "_strong" : "")
+                  : what.starts_with("<?") ? (has(what.substr(2, what.size() - 3)) ? "true" : "false")
+                                           : chosen_.at(static_cast<std::size_t>(what[1] - '0'));
+        continue;
+      }
+      const std::size_t number = std::stoul(place.str(3) + place.str(5));
+      operands = std::max(operands, number + 1);
+      if (number >= arguments_.size()) {
+        return std::nullopt;
+      }
+      if (!what.starts_with("$[")) {
+        result += operand_as(place.length(4) > 0 ? place.str(4)[0] : ' ', number);
+        continue;
+      }
+      const std::vector<std::string> list = registers(number);
+      if (place.length(1) > 0 && list.size() != std::stoul(place.str(1))) {
+        return std::nullopt;
+      }
+      for (const std::string& each : list) {
+        result += (&each == &list.front() ? "" : ", ") + as(type_of(place.str(2)[0]), each);
       }
     }
+    result += rest;
     if (more ? arguments_.size() < operands : arguments_.size() != operands) {
       return std::nullopt;
     }
-    return with_predicate ? assign_with_predicate(result)
-           : sets         ? assign(set_type == "T" ? types_.at(0) : set_type, result)
-                          : result;
+    return head.empty()     ? result
+           : head[0] == '|' ? assign_with_predicate(result)
+           : head[0] == '*' ? spread(head, result)
+                            : set(head == "@T" ? types_.at(0) : head.substr(1), value(0), result);
+  }
+
+  /// Of a letter; empty for one that leaves operands as they are.
+  std::string type_of(char letter) const {
+    static const std::map<char, std::string> types{
+        {'u', "std::uint32_t"}, {'l', "std::uint64_t"}, {'h', "std::uint16_t"}, {'i', "std::int32_t"}, {'f', "float"}};
+    const auto known = types.find(letter);
+    return known != types.end() ? known->second
+           : letter == 'T'      ? types_.at(0)
+           : letter == 'U'      ? types_.at(1)
+           : letter == 'W'      ? "std::make_unsigned_t<" + types_.at(0) + ">"
+                                : "";
   }
 
   std::string operand_as(char how, std::size_t index) const {
-    static const std::map<char, std::string> unsigned_types{
-        {'u', "std::uint32_t"}, {'l', "std::uint64_t"}, {'h', "std::uint16_t"}};
-    const auto bits = unsigned_types.find(how);
-    return bits != unsigned_types.end() ? as(bits->second, index)
-           : how == 'T'                 ? as(types_.at(0), index)
-           : how == 'U'                 ? as(types_.at(1), index)
-           : how == 'W'                 ? as("std::make_unsigned_t<" + types_.at(0) + ">", index)
-           : how == 'n'                 ? "static_cast<unsigned>(" + value(index) + ")"
-           : how == 's'                 ? shared(index)
-           : how == 'g'                 ? "simt::ptx::generic_pointer(" + address(index) + ")"
-           : how == 'p'                 ? pointer(index)
-                                        : value(index);
+    return how == 'n'   ? "static_cast<unsigned>(" + value(index) + ")"
+           : how == 's' ? shared(index)
+           : how == 'g' ? "simt::ptx::generic_pointer(" + address(index) + ")"
+           : how == 'p' ? pointer(index)
+           : how == 't' ? argument(index)
+           : how == '#' ? std::to_string(registers(index).size())
+                        : as(type_of(how), value(index));
   }
 
   const std::string& argument(std::size_t index) const {
@@ -456,11 +469,11 @@ class Instruction {
     const std::string& text = argument(index);
     return text.starts_with('!') ? "!" + expression(text.substr(1)) : expression(text);
   }
-  std::string as(const std::string& type, std::size_t index) const {
-    return "simt::ptx::as<" + type + ">(" + value(index) + ")";
+  static std::string as(const std::string& type, const std::string& expression) {
+    return type.empty() ? expression : "simt::ptx::as<" + type + ">(" + expression + ")";
   }
-  std::string assign(const std::string& type, const std::string& result) const {
-    return "simt::ptx::set" + (type.empty() ? "" : "<" + type + ">") + "(" + value(0) + ", " + result + ")";
+  static std::string set(const std::string& type, const std::string& to, const std::string& result) {
+    return "simt::ptx::set" + (type.empty() ? "" : "<" + type + ">") + "(" + to + ", " + result + ")";
   }
 
   /// Of "a|p": what `call` gives goes to a, and to the predicate whether it holds, which is `call`'s last argument.
@@ -480,30 +493,25 @@ class Instruction {
       text = text.substr(1, text.size() - 2);
     }
     std::vector<std::string> result;
-    for (const std::string& part : split(text, ',')) {
+    for (const std::string& part : operands_of(text)) {
       result.push_back(expression(part));
     }
     return result;
   }
 
-  /// The registers of argument 0 with the elements of what `array` gives.
-  std::string spread(const std::string& type, const std::string& array, const std::string& member = "") const {
-    std::string text = "{ const auto simt_array = " + array + ";";
+  /// The registers of argument 0 with the elements of `array`; "*u,x2" tells their type and, behind a comma, number.
+  std::optional<std::string> spread(const std::string& head, const std::string& array) const {
     const std::vector<std::string> targets = registers(0);
+    const std::size_t comma = std::min(head.find(','), head.size());
+    const std::string count = head.substr(comma) == ",<0>" ? chosen_.at(0).substr(1) : head.substr(comma);
+    if (!count.empty() && targets.size() != std::stoul(count.substr(count.starts_with(',') ? 1 : 0))) {
+      return std::nullopt;
+    }
+    std::string text = "{ const auto simt_array = " + array + ";";
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      text.append(" simt::ptx::set<").append(type).append(">(").append(targets[i]).append(", simt_array");
-      text.append(member).append("[").append(std::to_string(i)).append("]);");
+      text += " " + set(type_of(head[1]), targets[i], "simt_array[" + std::to_string(i) + "]") + ";";
     }
     return text + " }";
-  }
-
-  /// "{a, b}", for a std::array.
-  std::string list(const std::string& type, std::size_t index) const {
-    std::string text;
-    for (const std::string& part : registers(index)) {
-      text.append(text.empty() ? "" : ", ").append("simt::ptx::as<").append(type).append(">(").append(part) += ')';
-    }
-    return "{" + text + "}";
   }
 
   /// Of "[register+4]", without the brackets.
@@ -530,110 +538,33 @@ class Instruction {
                                     : "simt::ptx::generic_pointer(" + address(index) + ")";
   }
 
-  std::string mov() const {
-    const std::string type = type_named(parts_.back());
-    if (argument(1).starts_with('{')) {
-      return assign(type, "simt::ptx::packed<" + type + ">" + pair(1));
-    }
-    if (argument(0).starts_with('{')) {
-      return "simt::ptx::unpack<" + type + ">(" + value(1) + ", " + pair(0).substr(1);
-    }
-    return assign(type, as(type, 1));
-  }
-  /// "(a, b)"
-  std::string pair(std::size_t index) const {
-    const std::vector<std::string> two = registers(index);
-    if (two.size() != 2) {
-      throw Unknown{};
-    }
-    return "(" + two[0] + ", " + two[1] + ")";
-  }
-
-  std::string vector_type() const {
-    const std::string count = has("v2") ? "2" : has("v4") ? "4" : "1";
-    return "simt::ptx::Vector<" + type_named(parts_.back()) + ", " + count + ">";
-  }
-  std::string strength() const {
-    return has("volatile") || has("relaxed") || has("acquire") || has("release") ? "_strong" : "";
-  }
-  std::string load() const {
-    return spread(type_named(parts_.back()),
-                  "simt::ptx::load" + strength() + "<" + vector_type() + ">(" + pointer(1) + ")", ".values");
-  }
-  std::string store() const {
-    return (has("release") ? "simt::fence(); " : "") + ("simt::ptx::store" + strength()) + "(" + pointer(0) + ", " +
-           vector_type() + "{" + list(type_named(parts_.back()), 1) + "})";
-  }
-
-  /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-  std::string mma() const {
-    const std::string& type = parts_[7];
-    const std::string format = type == "tf32" ? "tf32" : type == "f16" ? "fp16" : "bf16";
-    const bool halves = parts_[6] == "f16";
-    const std::string results = halves ? "std::uint32_t" : "float";
-    if (registers(0).size() != (halves ? 2U : 4U)) {
-      throw Unknown{};
-    }
-    return spread(results, "simt::ptx::mma(simt::MmaFormat::" + format + ", " + parts_[3].substr(6) + ", " +
-                               list("std::uint32_t", 1) + ", " + list("std::uint32_t", 2) + ", simt::ptx::" +
-                               (halves ? "PackedHalves" : "Floats") + list(results, 3) + ", simt_site)");
-  }
-
-  /// mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 and the like.
-  std::string integer_mma() const {
-    static const std::map<std::string_view, std::array<std::size_t, 3>> registers_of{
-        {"m8n8k16", {2, 1, 1}}, {"m16n8k16", {4, 2, 1}}, {"m16n8k32", {4, 4, 2}}};
-    for (std::size_t i = 0; i < 4; ++i) {
-      if (registers(i).size() != registers_of.at(parts_[3])[i % 3]) {
-        throw Unknown{};
-      }
-    }
-    std::string extents = parts_[3].substr(1);
-    extents.replace(extents.find('n'), 1, ", ").replace(extents.find('k'), 1, ", ");
-    return spread("std::int32_t", "simt::ptx::mma({" + extents + "}, " + list("std::uint32_t", 1) + ", " +
-                                      list("std::uint32_t", 2) + ", simt::ptx::Integers" + list("std::int32_t", 3) +
-                                      (has("satfinite") ? ", true" : ", false") + ", simt_site)");
-  }
+  bool is_strong() const { return has("volatile") || has("relaxed") || has("acquire") || has("release"); }
 
   /// wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d}, a, b, add, 1, 1, 0, 0, whose result is there at once.
-  std::string wgmma() const {
+  std::optional<std::string> wgmma() const {
     const std::size_t results = registers(0).size();
     const bool half = parts_.size() == 8 && (parts_[6] == "f16" || parts_[6] == "bf16") && parts_[7] == parts_[6];
     if (!half || parts_[5] != "f32" || results == 0 || results % 4 != 0 || results > 128 ||
         parts_[4] != "m64n" + std::to_string(2 * results) + "k16") {
-      throw Unknown{};
+      return std::nullopt;
     }
     const bool a_in_registers = argument(1).starts_with('{');
-    const std::vector<std::string_view> flags = a_in_registers ? std::vector<std::string_view>{"1", "1", "0"}
-                                                               : std::vector<std::string_view>{"1", "1", "0", "0"};
-    for (std::size_t i = 0; i < flags.size(); ++i) {  // signs of A and B, and whether they are transposed
+    // Signs of A and B, and whether they are transposed.
+    const std::vector<std::string> flags = split(a_in_registers ? "1,1,0" : "1,1,0,0", ',');
+    for (std::size_t i = 0; i < flags.size(); ++i) {
       if (constant(4 + i) != flags[i]) {
-        throw Unknown{};
+        return std::nullopt;
       }
     }
-    const std::string a = a_in_registers ? "simt::ptx::WgmmaPart{" + list("std::uint32_t", 1) + "}"
-                                         : "simt::ptx::wgmma_rows(" + as("std::uint64_t", 1) + ")";
-    return spread("float", "simt::ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
-                               ", std::array<float, " + std::to_string(results) + ">" + list("float", 0) + ", " + a +
-                               ", " + as("std::uint64_t", 2) + ", " + value(3) + ", simt_site)");
+    return filled_in("*f ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
+                     ", std::array<float, $#0>{$[f0]}, " +
+                     (a_in_registers ? "ptx::WgmmaPart{{$[u1]}}" : "ptx::wgmma_rows($l1)") + ", $l2, $3, site)...");
   }
   /// An immediate operand, also one that the statement passes in.
   std::string constant(std::size_t index) const {
     const std::string& text = argument(index);
     const std::size_t number = text.starts_with('%') ? std::stoul(text.substr(1)) : names_.operands.size();
     return number < names_.operands.size() ? names_.operands[number].expression : text;
-  }
-
-  /// ldmatrix and stmatrix.
-  std::string matrix() const {
-    const bool loads = parts_.front() == "ldmatrix";
-    const std::string count = has("x4") ? "4" : has("x2") ? "2" : "1";
-    if (std::to_string(registers(loads ? 0 : 1).size()) != count) {
-      throw Unknown{};
-    }
-    const std::string behind = std::string(has("trans") ? ", true" : ", false") + ", simt_site)";
-    return loads ? spread("std::uint32_t", "simt::ptx::ldmatrix<" + count + ">(" + shared(1) + behind)
-                 : "simt::ptx::stmatrix<" + count + ">(" + shared(0) + ", " + list("std::uint32_t", 1) + behind;
   }
 
   const Names& names_;
@@ -645,35 +576,28 @@ class Instruction {
 
 /// ".reg .b32 a, b" as "std::uint32_t simt_a, simt_b".
 std::string declaration(const std::string& text, std::set<std::string>& declared) {
-  std::istringstream words(text);
-  std::string reg;
-  std::string type;
-  words >> reg >> type;
-  std::string rest;
-  std::getline(words, rest, '\0');
-  if (type.size() < 2 || rest.find('<') != rest.npos) {
+  static const std::regex DECLARATION(R"(\.reg\s+\.(\w+)\s([^<]*))");
+  std::smatch parts;
+  if (!std::regex_match(text, parts, DECLARATION) || !known_types().contains(parts.str(1))) {
     throw Unknown{};
   }
   std::string names;
-  for (const std::string& name : split(rest, ',')) {
+  for (const std::string& name : operands_of(parts.str(2))) {
     names += (names.empty() ? " simt_" : ", simt_") + *declared.emplace(without_percent(name)).first;
   }
-  return "[[maybe_unused]] " + type_named(type.substr(1)) + names + ";";
+  return "[[maybe_unused]] " + known_types().at(parts.str(1)) + names + ";";
 }
+
+/// "@!%p add.u32 ...": whether the guard is negated, its predicate, and the instruction.
+const std::regex GUARDED(R"(@(!?)%*(\S*)\s*(.*))");
 
 /// One statement up to its semicolon, with its labels and guards.
 std::string statement(std::string text, Names& names) {
+  static const std::regex LABEL(R"(([A-Za-z0-9_$]+)\s*:(?!:)\s*)");
   std::string result;
-  for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':')) {
-    const std::string label = trimmed(std::string_view(text).substr(0, colon));
-    const bool is_label = !label.empty() && std::ranges::all_of(label, [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_' || c == '$';
-    }) && !text.substr(colon).starts_with("::");
-    if (!is_label) {
-      break;
-    }
-    result += "simt_label_" + label + ":; ";
-    text = trimmed(std::string_view(text).substr(colon + 1));
+  for (std::smatch label; std::regex_search(text, label, LABEL, std::regex_constants::match_continuous);
+       text = label.suffix()) {
+    result += "simt_label_" + label.str(1) + ":; ";
   }
   if (text.empty()) {
     return result;
@@ -681,26 +605,20 @@ std::string statement(std::string text, Names& names) {
   if (text.starts_with(".reg")) {
     return result + declaration(text, names.declared) + " ";
   }
-  if (text.starts_with('@')) {
-    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
-    const bool negated = text.starts_with("@!");
-    const std::string predicate(without_percent(text.substr(negated ? 2 : 1, end - (negated ? 2 : 1))));
-    if (!names.declared.contains(predicate)) {
+  if (std::smatch guarded; std::regex_match(text, guarded, GUARDED)) {
+    if (!names.declared.contains(guarded.str(2))) {
       throw Unknown{};
     }
-    result += std::string("if (") + (negated ? "!" : "") + "simt_" + predicate + ") ";
-    text = trimmed(std::string_view(text).substr(end));
+    result += "if (" + guarded.str(1) + "simt_" + guarded.str(2) + ") ";
+    text = guarded.str(3);
   }
-  return result + "{ " + Instruction(text, names).translation() + "; } ";
+  return result + "{ " + PtxInstruction(text, names).translation() + "; } ";
 }
 
 /// What stands in front of the first blank, or in front of the semicolon.
 std::string mnemonic_of(const std::string& text) {
-  std::string rest = text;
-  if (rest.starts_with('@')) {
-    rest = trimmed(std::string_view(rest).substr(std::min(rest.find_first_of(" \t"), rest.size())));
-  }
-  return rest.substr(0, rest.find_first_of(" \t"));
+  const std::string unguarded = std::regex_replace(text, GUARDED, "$3");
+  return unguarded.substr(0, unguarded.find_first_of(" \t"));
 }
 
 std::string refusal(const std::string& what, const std::string& place) {
@@ -773,9 +691,8 @@ class Parser {
     std::string after;
     for (std::size_t i = 0; i < names_.operands.size(); ++i) {
       const Operand& operand = names_.operands[i];
-      const std::string type = type_of(operand);
-      before += "[[maybe_unused]] " + type + " " + register_of(i);
-      before += operand.read ? " = simt::ptx::in<" + type + ">(" + operand.expression + "); " : "{}; ";
+      before += "[[maybe_unused]] " + operand.type + " " + register_of(i);
+      before += operand.read ? " = simt::ptx::in<" + operand.type + ">(" + operand.expression + "); " : "{}; ";
       if (operand.written) {
         after += "simt::ptx::out(" + operand.expression + ", " + register_of(i) + "); ";
       }
@@ -789,33 +706,26 @@ class Parser {
   int colons() const { return tokens_[at_].is(":") ? 1 : tokens_[at_].is("::") ? 2 : 0; }
 
   void read_operand(bool output) {
-    Operand operand;
+    static const std::map<std::string, std::string> types{{"h", "std::uint16_t"}, {"r", "std::uint32_t"},
+                                                          {"l", "std::uint64_t"}, {"f", "float"},
+                                                          {"d", "double"},        {"n", "long long"}};
     if (tokens_[at_].kind != TokenKind::string) {
       throw NotUnderstood{"an operand of inline assembly without a constraint"};
     }
-    operand.constraint = text_of_literal(tokens_[at_++].text);
-    operand.written = output;
-    operand.read = !output || operand.constraint.starts_with('+');
-    std::erase_if(operand.constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
+    std::string constraint = text_of_literal(tokens_[at_++].text);
+    const bool read = !output || constraint.starts_with('+');
+    std::erase_if(constraint, [](char c) { return c == '=' || c == '+' || c == '&'; });
     if (at_ == tokens_.size() || !tokens_[at_].is("(")) {
       throw NotUnderstood{"an operand of inline assembly without an expression in parentheses"};
     }
     const auto length = static_cast<std::size_t>(tokens_[at_].partner);
-    operand.expression = text_of(tokens_.subspan(at_ + 1, length - 1));
-    names_.operands.push_back(operand);
+    const auto type = types.find(constraint);
+    if (type == types.end()) {
+      throw NotUnderstood{"the constraint " + constraint + " of an operand of inline assembly"};
+    }
+    names_.operands.push_back({type->second, output, read, text_of(tokens_.subspan(at_ + 1, length - 1))});
     at_ += length + 1;
     at_ += at_ < tokens_.size() && tokens_[at_].is(",") ? 1 : 0;
-  }
-
-  std::string type_of(const Operand& operand) const {
-    static const std::map<std::string, std::string> types{{"h", "std::uint16_t"}, {"r", "std::uint32_t"},
-                                                          {"l", "std::uint64_t"}, {"f", "float"},
-                                                          {"d", "double"},        {"n", "long long"}};
-    const auto found = types.find(operand.constraint);
-    if (found == types.end()) {
-      throw NotUnderstood{"the constraint " + operand.constraint + " of an operand of inline assembly"};
-    }
-    return found->second;
   }
 
   const std::span<const Token> tokens_;

@@ -33,16 +33,6 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void write(const fs::path& path, std::string_view text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (!file.flush()) {
-    throw fs::filesystem_error("cannot write", path,
-                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
-  }
-}
-
 /// "my.cu:3: helper_cuda.h" of "my.cu:3:10: fatal error: helper_cuda.h: No such file or directory".
 std::string missing_header(const std::string& messages) {
   constexpr std::string_view FATAL = ": fatal error: ";
@@ -106,6 +96,16 @@ void restore_letters(std::string& text) {
 
 }  // namespace
 
+void write_file(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) {
+    throw fs::filesystem_error("cannot write", path,
+                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
+  }
+}
+
 ProgramEnd run_program(const std::vector<std::string>& words) {
   std::string command = "LANGUAGE=en exec";
   for (const std::string& word : words) {
@@ -142,8 +142,8 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
   const fs::path unit = folder / "unit.cu";
   const fs::path output = folder / "unit.ii";
   const fs::path stand_ins = folder / "missing";
-  write(unit, "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(file.string()) + "\"\n" + source + "\n" +
-                  std::string(more.empty() ? "" : BEGIN_OF_MORE) + "\n" + more);
+  write_file(unit, "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(file.string()) + "\"\n" + source + "\n" +
+                       std::string(more.empty() ? "" : BEGIN_OF_MORE) + "\n" + more);
   std::vector<std::string> words = compiler;
   words.insert(words.begin() + 1, "-I" + stand_ins.string());
   words.insert(words.end(), {"-E", "-fpch-preprocess", "-w", "-fdiagnostics-plain-output", "-x", "c++", "-o",
@@ -167,7 +167,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
     // <thrust/sort.h> and the like declare a namespace of their folder's name, which files say that they use.
     const std::string space = name.begin()->string();
     const bool is_name = std::ranges::all_of(space, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
-    write(path, name.has_parent_path() && is_name ? "namespace " + space + " {}\n" : "");
+    write_file(path, name.has_parent_path() && is_name ? "namespace " + space + " {}\n" : "");
     if (!missing.empty()) {
       result.missing.push_back(missing);
     }

@@ -23,6 +23,9 @@ struct Preprocessed {
 Preprocessed preprocess(const std::filesystem::path& file, const std::vector<std::string>& compiler,
                         const std::filesystem::path& folder, const std::string& more, const RunProgram& run);
 
+/// Makes the file's folder as well. Throws std::filesystem::filesystem_error.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
 /// The line before `more`.
 constexpr std::string_view BEGIN_OF_MORE = "#pragma simt more";
 

@@ -478,20 +478,16 @@ std::optional<LaunchParts> parts_of_launch(std::string_view statement) {
     code.pop_back();
   }
   // ns::name<T, 8>
-  std::size_t launch = 0;
-  launch += !code.empty() && code[0].text == "::" ? 1 : 0;
-  while (launch + 1 < code.size() && is_word(code[launch]) && code[launch + 1].text == "::") {
-    launch += 2;
-  }
-  if (launch >= code.size() || !is_word(code[launch])) {
-    return std::nullopt;
-  }
-  ++launch;
-  if (launch < code.size() && code[launch].text == "<") {
-    launch = closing(code, launch);
-    launch += launch == NOWHERE ? 0 : 1;
-  }
-  if (launch >= code.size() || code[launch].text != "<<<") {
+  const auto index_of = [&](std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::find(code, text, &Token::text) - code.begin());
+  };
+  const std::size_t launch = index_of("<<<");
+  const std::size_t name_end = std::min(launch, index_of("<"));
+  const Tokens name = Tokens(code).first(name_end);
+  const bool is_name = !name.empty() && is_word(name.back()) && std::ranges::all_of(name, [](const Token& token) {
+    return is_word(token) || token.text == "::";
+  }) && std::ranges::adjacent_find(name, {}, is_word) == name.end();
+  if (launch == code.size() || !is_name || (name_end < launch && closing(code, name_end) + 1 != launch)) {
     return std::nullopt;
   }
   // <<<grid, block>>>(arguments)

@@ -1,6 +1,5 @@
 #include "simt/plain_cuda.hpp"
 
-#include "translate/inline_assembly.hpp"
 #include "translate/tokens.hpp"
 #include "translate/translator.hpp"
 

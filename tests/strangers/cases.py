@@ -130,6 +130,18 @@ def of_outcome(outcome: str):
 
 
 failing, refused, asking = of_outcome("failed"), of_outcome("status 2"), of_outcome("asks")
+incorrect, unsupported = of_outcome("incorrect"), of_outcome("not_supported")
+
+
+def by(launch: str, *more: str) -> tuple[str, ...]:
+    """The arguments of a launch line."""
+    return ("--check", *more, "--launch", launch)
+
+
+def stuck(name: str, text: str, *places: str) -> Case:
+    """A kernel that waits for ever, without checks."""
+    says = ("waits for ever: no other thread changes what it looks at", *places)
+    return Case(name, text, "failed", says, by("run(A, B, C, M, N, K)")[1:], "20")
 
 
 def wrong(name: str, text: str, says: str, sizes: str = "40", arguments: tuple[str, ...] = ()) -> Case:
@@ -961,28 +973,27 @@ CASES = [
         says=("with sgemm_v1(N, M, K, alpha, B, A, beta, C); it is right",),
         arguments=("--check", "--beta", "1"),
     ),
-    Case(
+    incorrect(
         "matrices_in_columns_by_hand",
         IN_COLUMNS,
-        "incorrect",
-        ("column-major",),
-        ("--check", "--beta", "1", "--launch", "sgemm_v1(M, N, K, alpha, A, B, beta, C)"),
+        "column-major",
+        arguments=by("sgemm_v1(M, N, K, alpha, A, B, beta, C)", "--beta", "1"),
     ),
     asking("a_bias_that_is_always_read", WITH_BIAS.replace("(A, B, C", "(A, B, bias, C"), "(float*)workspace"),
     asking("input_weight_bias", FORWARD, "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt"),
     right(
         "weights_by_rows_of_outputs",
         FORWARD,
-        arguments=("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
+        arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
         sizes="48x32x64:nt,33x17x9:nt",
     ),
-    Case(
+    incorrect(
         "weights_taken_for_plain",
         FORWARD,
-        "incorrect",
-        ("A B^T", ":nt"),
-        ("--check", "--launch", "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
-        "48x32x64",
+        "A B^T",
+        ":nt",
+        arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
+        sizes="48x32x64",
     ),
     right("a_batch_by_name", BATCHED.replace("BATCH", "batch"), sizes="3x20x17x9"),
     right(
@@ -1000,13 +1011,7 @@ CASES = [
         "bmm(A, B, C, batch, M, N, K, lda, ldb, ldc)",
         sizes="3x20x17x9",
     ),
-    Case(
-        "a_batch_that_nobody_names",
-        BATCHED.replace("BATCH", "1"),
-        "not_supported",
-        ("does not name batch",),
-        sizes="3x20x17x9",
-    ),
+    unsupported("a_batch_that_nobody_names", BATCHED.replace("BATCH", "1"), "does not name batch", sizes="3x20x17x9"),
     right(
         "a_tensor_that_is_made",
         NEW_TENSOR,
@@ -1019,7 +1024,7 @@ CASES = [
         "sgemm_v1('N', 'N', N, M, K, alpha, B, A, beta, C);",
         arguments=("--check", "--beta", "1"),
     ),
-    Case("a_factor_that_is_not_taken", BY_BLAS, "not_supported", ("requires alpha == 1",), ("--beta", "2")),
+    unsupported("a_factor_that_is_not_taken", BY_BLAS, "requires alpha == 1", arguments=("--beta", "2")),
     # ---- Blocks that pass data on ----
     right("a_turn", in_turn(TURN), sizes="20"),
     failing("a_turn_without_a_fence", in_turn(TURN.replace("__threadfence();", "")), "not ordered", sizes="20"),
@@ -1053,14 +1058,7 @@ CASES = [
     ),
     right("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), sizes="20"),
     failing("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "of shared row", sizes="20"),
-    failing(
-        "a_turn_that_never_comes",
-        in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")),
-        "waits for ever: no other thread changes what it looks at",
-        "file.cu:17",
-        arguments=("--launch", "run(A, B, C, M, N, K)"),
-        sizes="20",
-    ),
+    stuck("a_turn_that_never_comes", in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")), "file.cu:17"),
     right(
         "a_flag_after_many_shuffles",
         HANDED_ON.replace("FENCE", "for (int i = 0; i < 400; ++i) __shfl_sync(~0u, i, 0);\n    __threadfence_block();")
@@ -1098,23 +1096,17 @@ CASES = [
         sizes="20",
     ),
     right("a_barrier_of_the_grid_in_an_empty_loop", GRID_BARRIER, sizes="33x17x9"),
-    failing(
+    stuck(
         "a_flag_that_is_slept_for",
         HANDED_ON.replace("FENCE", "")
         .replace("ready = 1;", "ready = 0;")
         .replace("{}", "{ if (threadIdx.x < 99) __nanosleep(9); }"),
-        "waits for ever: no other thread changes what it looks at",
-        arguments=("--launch", "run(A, B, C, M, N, K)"),
-        sizes="20",
     ),
     right("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), arguments=(), sizes="20"),
-    failing(
+    stuck(
         "a_flag_that_nobody_raises",
         HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"),
-        "waits for ever: no other thread changes what it looks at",
         "file.cu:14",
-        arguments=("--launch", "run(A, B, C, M, N, K)"),
-        sizes="20",
     ),
     failing(
         "a_turn_that_never_comes_to_a_sleeper",
@@ -1140,7 +1132,7 @@ CASES = [
     right("a_long_structure", "struct Many { " + " ".join(f"int i{i};" for i in range(9_000)) + " };" + launching()),
     # ---- What is proposed ----
     refused("a_kernel_in_line", IN_LINE, IN_LINE_LAUNCH),
-    right("a_kernel_in_line_as_proposed", IN_LINE, arguments=("--check", "--launch", IN_LINE_LAUNCH)),
+    right("a_kernel_in_line_as_proposed", IN_LINE, arguments=by(IN_LINE_LAUNCH)),
     refused(
         "operands_of_bf16",
         "#include <cuda_bf16.h>\n"
@@ -1179,7 +1171,7 @@ CASES = [
     right(
         "a_host_function_of_the_kernels_name",
         "namespace gpu {" + BY_BLAS.replace("void multiply", "}\nvoid mm").replace("mm<<<", "gpu::mm<<<"),
-        arguments=("--check", "--launch", "mm(A, B, C, M, N, K)"),
+        arguments=by("mm(A, B, C, M, N, K)"),
     ),
     refused("a_proposal_as_it_is", BY_BLAS, "?grid in the", arguments=("--launch", "mm<<<?grid, 9>>>(A, B)")),
     refused(
@@ -1212,7 +1204,7 @@ CASES = [
     refused("a_sample_without_a_host_function", SAMPLE, "MatrixMulCUDA<32><<<", "(C, A, B, K, N)"),
     refused(
         "a_program_that_launches_in_main",
-        launching().split("void run")[0].replace("__global__", "template <int SIDE, bool FAST> __global__")
+        ALONE.replace("__global__", "template <int SIDE, bool FAST> __global__")
         + """
 int main() {
   const unsigned int side{16};
@@ -1227,16 +1219,16 @@ int main() {
         "mm<(16), false><<<dim3{(N + ",
         "(16), ceil(M / 16.0)}, dim3((16), (16))>>>(A, B, C, M, N, K)",
     ),
-    failing("a_sample_with_too_few_blocks", SAMPLE, "of B", arguments=("--check", "--launch", TILES), sizes="100"),
+    failing("a_sample_with_too_few_blocks", SAMPLE, "of B", arguments=by(TILES), sizes="100"),
     failing(
         "a_sample_without_blocks",
         SAMPLE,
         "grid of 0 x 0 x 1 blocks",
-        arguments=("--check", "--launch", TILES),
+        arguments=by(TILES),
         sizes="20",
     ),
-    right("names_as_macros", GLOBALS, arguments=("--check", "--launch", GLOBALS_LAUNCH), sizes="64"),
-    Case("names_as_macros_of_another_size", GLOBALS, "incorrect", (), ("--check", "--launch", GLOBALS_LAUNCH), "128"),
+    right("names_as_macros", GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="64"),
+    incorrect("names_as_macros_of_another_size", GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="128"),
     # ---- What is wrong ----
     failing(
         "sums_that_are_added_to_c",
@@ -1476,11 +1468,10 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "calls_and_names_of_hosts",
         launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS),
     ),
-    Case(
+    unsupported(
         "a_pipeline_with_roles",
         "#include <cooperative_groups.h>\n#include <cuda/pipeline>\n" + launching().replace("float s = 0;", ROLES),
-        "not_supported",
-        ("the executor does not model pipelines whose threads have different roles",),
+        "the executor does not model pipelines whose threads have different roles",
     ),
     right(
         "a_kernel_with_a_chinese_name",
@@ -1519,11 +1510,10 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
         + launching(stored="C[r * N + c] = lerp(0.0f, s, 1.0f);"),
     ),
-    Case(
+    unsupported(
         "a_static_variable_of_a_kernel",
         launching().replace("float s = 0;", "static __device__ int n; ++n; float s = 0;"),
-        "not_supported",
-        ("the executor does not model static variables of kernels (file.cu:4)",),
+        "the executor does not model static variables of kernels (file.cu:4)",
     ),
     asking("a_workspace_as_a_parameter", SPLIT_K, "(A, B, C, (float*)workspace, M, N, K)' --workspace '64 * M * N'"),
     failing(
@@ -1538,9 +1528,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     ),
     right(
         "a_class_with_a_stride_that_is_copied_whole",
-        "struct Matrix { int width, height, stride; float* elements; };\n"
-        + launching().split("void run")[0]
-        + OF_CLASSES,
+        "struct Matrix { int width, height, stride; float* elements; };\n" + ALONE + OF_CLASSES,
     ),
     right("matrices_in_symbols", IN_SYMBOLS),
     refused("a_file_of_hip", "#include <hip/hip_runtime.h>\n" + naive("", "M", "N", "K"), "is written for HIP"),
@@ -1549,9 +1537,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     refused("an_answer_in_markdown", "A kernel:\n\n```cuda\n" + launching() + "```\n", "is Markdown"),
     right(
         "names_of_pytorch_and_of_hosts",
-        "#include <ATen/cuda/CUDAContext.h>\n#include <torch/extension.h>\n#include <omp.h>\n"
-        + launching().split("void run")[0]
-        + OF_HOSTS,
+        "#include <ATen/cuda/CUDAContext.h>\n#include <torch/extension.h>\n#include <omp.h>\n" + ALONE + OF_HOSTS,
     ),
     right(
         "fortran_s_pointers",
@@ -1560,7 +1546,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     right(
         "launches_of_two_threads_of_the_host",
         "#include <thread>\n#include <string.h>\n__managed__ float a[4096], b[4096], c[4096];\n"
-        + launching().split("void run")[0].replace("const float", "float")
+        + ALONE.replace("const float", "float")
         + OF_TWO_THREADS,
         sizes="32,34x17x9",
     ),
@@ -1642,7 +1628,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     ),
     refused(
         "a_kernel_that_is_a_member",
-        "struct Product { static " + launching().split("void run")[0].strip() + " };\n"
+        "struct Product { static " + ALONE.strip() + " };\n"
         "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
         "  Product::mm<<<dim3(M, N), dim3(16, 16)>>>(A, B, C, M, N, K);\n}\n",
         "a kernel can not be a member of a class: nvcc refuses it",
@@ -1732,7 +1718,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     refused(
         "a_helper_of_the_device",
         "__device__ float product(const float* A, const float* B, float* C, int M, int N, int K) { return A[0]; }\n"
-        + launching().split("void run")[0],
+        + ALONE,
         "not known how to launch its kernel\n",
     ),
 ]

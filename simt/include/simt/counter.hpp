@@ -92,6 +92,7 @@ struct LaunchCounts {
   std::vector<std::uint32_t> like;
   std::optional<WarpTrace> trace;  ///< of the warp that Counting was asked for; nothing where the launch lacks it
 
+  const Traffic& of(AccessKind kind) const { return traffic[static_cast<std::size_t>(kind)]; }
   bool whole() const { return blocks_executed == blocks; }
   /// The number of different elements that the first `count` blocks read, in the arrays that are only read.
   std::uint64_t elements_read_by_first(std::uint64_t count) const;

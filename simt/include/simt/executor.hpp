@@ -8,6 +8,7 @@
 // multiprocessors. That number decides only which blocks run at the same time.
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -73,6 +74,9 @@ void run(const Launch& launch);
 /// Sets a function that several threads call before each block starts. If it returns true, the launch ends with
 /// Stopped.
 void stop_when(bool (*stop)());
+
+/// How many launches have begun in this process: for programs that want to know whether a function has launched any.
+std::uint64_t launches();
 
 /// How many blocks run at the same time.
 unsigned workers();

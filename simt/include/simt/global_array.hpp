@@ -94,6 +94,17 @@ GlobalArray output(std::string name, Elements& elements) {
   return output(std::move(name), std::ranges::data(elements), std::ranges::size(elements));
 }
 
+/// Memory of the device of which nothing else is known.
+inline GlobalArray bytes_of_device(std::string name, const void* begin, std::size_t bytes, bool writable = true) {
+  return {.name = std::move(name),
+          .begin = begin,
+          .row_bytes = bytes,
+          .stride = bytes,
+          .unit = 1,
+          .writable = writable,
+          .passed_between_blocks = true};
+}
+
 /// The name of memory from cudaMalloc among arrays that are counted, and among others where no variable names it.
 constexpr std::string_view WORKSPACE = "workspace";
 

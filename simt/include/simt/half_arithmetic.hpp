@@ -7,6 +7,7 @@
 
 #include <vector_types.h>
 
+#include <compare>
 #include <cstdint>
 #include <type_traits>
 
@@ -48,11 +49,7 @@ struct Half {
   friend Half operator*(Half x, Half y) { return Half(x.value() * y.value()); }
   friend Half operator/(Half x, Half y) { return Half(x.value() / y.value()); }
   friend bool operator==(Half x, Half y) { return x.value() == y.value(); }
-  friend bool operator!=(Half x, Half y) { return x.value() != y.value(); }
-  friend bool operator<(Half x, Half y) { return x.value() < y.value(); }
-  friend bool operator>(Half x, Half y) { return x.value() > y.value(); }
-  friend bool operator<=(Half x, Half y) { return x.value() <= y.value(); }
-  friend bool operator>=(Half x, Half y) { return x.value() >= y.value(); }
+  friend std::partial_ordering operator<=>(Half x, Half y) { return x.value() <=> y.value(); }
 };
 
 /// Two of them, the first in the lower 16 bits.

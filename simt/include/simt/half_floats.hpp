@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers as tensor cores take them: FP16 and BF16 of 16 bits, and TF32. Not inline: instrumented code would count what
-// they compute.
+// Numbers as tensor cores take them: FP16 and BF16 of 16 bits, numbers of 8 bits, and TF32. Not inline: instrumented
+// code would count what they compute.
 
 #include <cstdint>
 #include <span>
@@ -18,6 +18,10 @@ float to_tf32(float x);
 /// Exact.
 float from_fp16(std::uint16_t bits);
 float from_bf16(std::uint16_t bits);
+/// `x` rounded to the nearest number of 8 bits with 2 or 3 of mantissa, ties to even; the largest one beyond it.
+std::uint8_t to_fp8(float x, unsigned mantissa_bits);
+/// Exact.
+float from_fp8(std::uint8_t bits, unsigned mantissa_bits);
 /// Each of `halves`. `numbers` has room for as many.
 void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers);
 

@@ -10,7 +10,6 @@
 
 #include <simt/device_memory.hpp>
 #include <simt/executor.hpp>
-#include <simt/launches.hpp>
 #include <simt/ptx_instructions.hpp>
 #include <simt/thread.hpp>
 

@@ -302,6 +302,10 @@ unsigned source_bytes(Operand operand, unsigned bytes) {
 
 // ---- Matrices ----
 
+// Parts of names: the k of a product, and how many matrices there are.
+constexpr unsigned m16n8k4 = 4, m16n8k8 = 8, m16n8k16 = 16;
+constexpr unsigned x1 = 1, x2 = 2, x4 = 4;
+
 using Floats = std::array<float, 4>;
 using PackedHalves = std::array<std::uint32_t, 2>;  ///< FP16, the lower columns in the lower halves
 using Integers = std::array<std::int32_t, 4>;

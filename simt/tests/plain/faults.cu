@@ -2,36 +2,33 @@
 #include <cooperative_groups.h>
 #include <cublas_v2.h>
 #include <stdexcept>
+#include <type_traits>
 
-__global__ void shared_into_next_kernel(const float* in, float* out) {
+__global__ void shared_into_next(const float* in, float* out) {
   __shared__ float first[64], second[64];
   first[threadIdx.x] = in[threadIdx.x];
   second[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
   out[threadIdx.x] = first[threadIdx.x + 1] + second[threadIdx.x];
 }
-void shared_into_next(const float* in, float* out) { shared_into_next_kernel<<<1, 64>>>(in, out); }
 
-__global__ void missing_barrier_kernel(const float* in, float* out) {
+__global__ void missing_barrier(const float* in, float* out) {
   __shared__ float values[64];
   values[threadIdx.x] = in[threadIdx.x];
   out[threadIdx.x] = values[threadIdx.x == 0 ? 0 : threadIdx.x - 1];
 }
-void missing_barrier(const float* in, float* out) { missing_barrier_kernel<<<1, 64>>>(in, out); }
 
-__global__ void read_too_early_kernel(const float* in, float* out) {
+__global__ void read_too_early(const float* in, float* out) {
   __shared__ float values[2][32];
   values[threadIdx.x / 32][threadIdx.x % 32] = in[threadIdx.x];
   out[threadIdx.x] = values[1 - threadIdx.x / 32][threadIdx.x % 32];
 }
-void read_too_early(const float* in, float* out) { read_too_early_kernel<<<1, 64>>>(in, out); }
 
-__global__ void unwritten_kernel(float* out) {
+__global__ void unwritten(float* out) {
   __shared__ float sums[64];
   atomicAdd(&sums[threadIdx.x], 1.0f);
   out[threadIdx.x] = sums[threadIdx.x];
 }
-void unwritten(const float*, float* out) { unwritten_kernel<<<1, 64>>>(out); }
 
 __global__ void atomic_and_plain_kernel(float* out) {
   if (threadIdx.x < 32)
@@ -44,24 +41,21 @@ void atomic_and_plain(const float*, float* out) {
   atomic_and_plain_kernel<<<1, 64>>>(out);
 }
 
-__global__ void atomic_behind_plain_kernel(float* out) {
+__global__ void atomic_behind_plain(float* out) {
   if (threadIdx.x == 0) out[0] = 0;
   atomicAdd(&out[0], 1.0f);
 }
-void atomic_behind_plain(const float*, float* out) { atomic_behind_plain_kernel<<<1, 64>>>(out); }
 
-__global__ void shared_atomic_behind_plain_kernel(float* out) {
+__global__ void shared_atomic_behind_plain(float* out) {
   __shared__ float sum;
   if (threadIdx.x == 0) sum = 0;
   atomicAdd(&sum, 1.0f);
   __syncthreads();
   out[threadIdx.x] = sum;
 }
-void shared_atomic_behind_plain(const float*, float* out) { shared_atomic_behind_plain_kernel<<<1, 64>>>(out); }
 
 __device__ float lookup[4];
-__global__ void variable_beyond_end_kernel(float* out) { out[threadIdx.x] = lookup[threadIdx.x]; }
-void variable_beyond_end(const float*, float* out) { variable_beyond_end_kernel<<<1, 64>>>(out); }
+__global__ void variable_beyond_end(float* out) { out[threadIdx.x] = lookup[threadIdx.x]; }
 
 // Blocks that pass data on to one another without an order.
 __device__ float parts[64];
@@ -90,15 +84,14 @@ void of_block_before(const float* in, float* out) {
 
 __device__ unsigned tickets;
 __device__ volatile int ready;
-__global__ void without_fence_kernel(const float* in, float* out) {
+__global__ void without_fence(const float* in, float* out) {
   __shared__ bool last;
   parts[blockIdx.x] = in[blockIdx.x];
   if (threadIdx.x == 0) last = atomicInc(&tickets, gridDim.x) == gridDim.x - 1;
   if (last) out[0] = parts[0] + parts[1];
 }
-void without_fence(const float* in, float* out) { without_fence_kernel<<<2, 1>>>(in, out); }
 
-__global__ void fence_too_early_kernel(const float* in, float* out) {
+__global__ void fence_too_early(const float* in, float* out) {
   if (blockIdx.x == 0) {
     __threadfence();
     parts[0] = in[0];
@@ -109,9 +102,8 @@ __global__ void fence_too_early_kernel(const float* in, float* out) {
     out[0] = parts[0];
   }
 }
-void fence_too_early(const float* in, float* out) { fence_too_early_kernel<<<2, 1>>>(in, out); }
 
-__global__ void plain_flag_kernel(float* out) {
+__global__ void plain_flag(float* out) {
   if (blockIdx.x == 0) {
     __threadfence();
     tickets = 1;
@@ -119,16 +111,14 @@ __global__ void plain_flag_kernel(float* out) {
     out[0] = 1;
   }
 }
-void plain_flag(const float*, float* out) { plain_flag_kernel<<<2, 1>>>(out); }
 
-__global__ void copy_not_awaited_kernel(const float* in, float* out) {
+__global__ void copy_not_awaited(const float* in, float* out) {
   extern __shared__ float smem[];
   const unsigned to = (unsigned)__cvta_generic_to_shared(smem + threadIdx.x);
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(in + threadIdx.x));
   asm volatile("cp.async.commit_group;");
   out[threadIdx.x] = smem[threadIdx.x];
 }
-void copy_not_awaited(const float* in, float* out) { copy_not_awaited_kernel<<<1, 64, 256>>>(in, out); }
 
 template <class T>
 __global__ void local_beyond_end_kernel(const T* in, T* out, int count) {
@@ -184,15 +174,13 @@ __global__ void __launch_bounds__(WARPS * 32, /* blocks */ 1) bounded_kernel(con
 }
 void beyond_launch_bounds(const float* in, float* out) { bounded_kernel<1><<<1, 64>>>(in, out); }
 
-__global__ void __cluster_dims__(2, 1, 1) of_clusters_kernel() {}
-void of_clusters(const float*, float*) { of_clusters_kernel<<<3, 32>>>(); }
+__global__ void __cluster_dims__(2, 1, 1) of_clusters() {}
 
-__global__ void beyond_cluster_kernel(float* out) {
+__global__ void beyond_cluster(float* out) {
   __shared__ float values[32];
   values[threadIdx.x] = 1;
   out[threadIdx.x] = cooperative_groups::this_cluster().map_shared_rank(values, 1)[threadIdx.x];
 }
-void beyond_cluster(const float*, float* out) { beyond_cluster_kernel<<<1, 32>>>(out); }
 
 __constant__ float constants[4];
 void copy_beyond_symbol(const float* in, float*) {
@@ -249,20 +237,17 @@ __global__ void broken_promise_kernel(int threads) { promise(threadIdx.x < threa
 void broken_promise(const float*, float*) { broken_promise_kernel<<<1, 64>>>(40); }
 void broken_promise_of_host(const float*, float* out) { assert(out == nullptr); }
 
-__global__ void unknown_instruction_kernel() { asm volatile("tcgen05.fence::before_thread_sync;\n" ::: "memory"); }
-void unknown_instruction(const float*, float*) { unknown_instruction_kernel<<<1, 32>>>(); }
+__global__ void unknown_instruction() { asm volatile("tcgen05.fence::before_thread_sync;\n" ::: "memory"); }
 
-__global__ void rounding_in_ptx_kernel(float* out) { asm("add.rz.f32 %0, %0, %0;" : "+f"(out[0])); }
-void rounding_in_ptx(const float*, float* out) { rounding_in_ptx_kernel<<<1, 1>>>(out); }
+__global__ void rounding_in_ptx(float* out) { asm("add.rz.f32 %0, %0, %0;" : "+f"(out[0])); }
 __global__ void conversion_in_ptx_kernel(unsigned* out) {
   asm("cvt.rz.f16x2.f32 %0, %1, %1;" : "=r"(out[0]) : "f"(1.0f));
 }
 void conversion_in_ptx(const float*, float* out) { conversion_in_ptx_kernel<<<1, 1>>>((unsigned*)out); }
 
 // Modifiers that change what an instruction does and that the executor does not know.
-#define REFUSED(name, text)                               \
-  __global__ void name##_kernel() { asm volatile(text); } \
-  void name(const float*, float*) { name##_kernel<<<1, 1>>>(); }
+#define REFUSED(name, text) \
+  __global__ void name() { asm volatile(text); }
 REFUSED(multicast,
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [0], [0], 16, [0], 3;")
 REFUSED(store_to_cluster, "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [0], 1, [0];")
@@ -271,11 +256,10 @@ REFUSED(cluster_arrives_twice, "barrier.cluster.arrive.aligned; barrier.cluster.
 REFUSED(sum_with_carry, "{ .reg .u32 a; add.cc.u32 a, 1, 2; }")
 REFUSED(bit_reduction, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [0], 1, [0];")
 
-__global__ void constraint_kernel(float* out) {
+__global__ void constraint(float* out) {
   out[0] = 0;
   asm volatile("mov.b32 %0, 1;" : "=C"(out[0]));
 }
-void constraint(const float*, float* out) { constraint_kernel<<<1, 32>>>(out); }
 
 __global__ void grid_barrier_kernel() { cooperative_groups::this_grid().sync(); }
 void grid_barrier(const float*, float*) { grid_barrier_kernel<<<1, 32>>>(); }
@@ -306,13 +290,12 @@ void cublas(const float*, float*) {
 #include <cuda_fp16.h>
 #include <mma.h>
 
-__global__ void static_variable_kernel(float* out) {
+__global__ void static_variable(float* out) {
   static __device__ float calls = 0.0f;
   out[0] = ++calls;
 }
-void static_variable(const float*, float* out) { static_variable_kernel<<<1, 1>>>(out); }
 
-__global__ void odd_rows_kernel() {
+__global__ void odd_rows() {
   __shared__ half tile[16 * 17];
   nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::row_major> fragment;
   for (int i = threadIdx.x; i < 16 * 17; i += 32) {
@@ -321,80 +304,82 @@ __global__ void odd_rows_kernel() {
   __syncwarp();
   nvcuda::wmma::load_matrix_sync(fragment, tile, 17);
 }
-void odd_rows(const float*, float*) { odd_rows_kernel<<<1, 32>>>(); }
 
 #include "../plain_features.hpp"
 
+template <auto KERNEL, int BLOCKS = 1, int THREADS = 64, int DYNAMIC_SMEM = 0>
+void launched(const float* in, float* out) {
+  if constexpr (std::is_invocable_v<decltype(KERNEL), const float*, float*>)
+    KERNEL<<<BLOCKS, THREADS, DYNAMIC_SMEM>>>(in, out);
+  else if constexpr (std::is_invocable_v<decltype(KERNEL), float*>)
+    KERNEL<<<BLOCKS, THREADS>>>(out);
+  else
+    KERNEL<<<BLOCKS, THREADS>>>();
+}
+
 extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
-  using simt::test::PlainFault;
-  static const PlainFault faults[] = {
-      {"shared_into_next", shared_into_next,
-       "faults.cu:11 in shared_into_next_kernel(float const*, float*): reads 4 bytes at element [64] of shared first, "
-       "outside"},
-      {"shared_into_next_by", shared_into_next, "outside of shared memory, 4 bytes beyond the end of shared first"},
-      {"missing_barrier", missing_barrier, "reads 4 bytes at element [0] of shared values, which thread ("},
-      {"read_too_early", read_too_early,
-       "writes 4 bytes at element [1][0] of shared values, which thread (0,0,0) read"},
-      {"read_too_early_by", read_too_early, ", before it was written: a barrier is missing between "},
-      {"read_too_early_lines", read_too_early, "plain/faults.cu:24 and "},
-      {"unwritten", unwritten, "faults.cu:31 in "},
-      {"unwritten_atomically", unwritten, "an atomic operation writes 4 bytes at "},
-      {"atomic_and_plain", atomic_and_plain, "of OUT, which block (0,0,0), thread (31,0,0) wrote"},
-      {"atomic_behind_plain", atomic_behind_plain, "of OUT, which block (0,0,0), thread (0,0,0) wrote"},
-      {"shared_atomic_behind_plain", shared_atomic_behind_plain, "of shared sum, which thread (0,0,0) wrote"},
-      {"missing_grid_barrier", missing_grid_barrier, ", and blocks are not ordered; it "},
-      {"missing_grid_barrier_where", missing_grid_barrier, " of parts, which block ("},
-      {"missing_second_grid_barrier", missing_second_grid_barrier, "faults.cu:"},
-      {"of_block_before", of_block_before, ", and blocks are not ordered; it "},
-      {"without_fence", without_fence, "of parts, which block ("},
-      {"fence_too_early", fence_too_early, "of parts, which block (0,0,0), thread (0,0,0) wrote, and blocks are not"},
-      {"plain_flag", plain_flag, "of tickets, which block ("},
-      {"variable_beyond_end", variable_beyond_end, "thread (4,0,0), "},
-      {"copy_not_awaited", copy_not_awaited, "byte 0 of dynamic shared memory, to which an asynchronous copy"},
-      {"race_with_both_lines", missing_barrier, "; it wrote at "},
-      {"local_beyond_end", local_beyond_end,
-       "thread (0,0,0) has written beyond the end of its local variable values ("},
-      {"vector_before_begin", vector_before_begin, "has written before its local variable vector ("},
-      {"template_type_before_begin", template_type_before_begin, "has written before its local variable vector ("},
-      {"braces_beyond_end", braces_beyond_end, "has written beyond the end of its local variable values ("},
-      {"too_many_threads", too_many_threads, "a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"},
-      {"no_blocks", no_blocks, "a launch of a grid of 0 x 1 x 1 blocks"},
-      {"much_dynamic_smem", much_dynamic_smem,
-       "300000 bytes of dynamic shared memory, of which a block may have 232448"},
-      {"much_static_smem", much_static_smem, "has 49152 bytes, and with second the block's variables take 60000"},
-      {"beyond_launch_bounds", beyond_launch_bounds,
-       "the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"},
-      {"of_clusters", of_clusters, "clusters of 2 x 1 x 1 blocks, which a launch of 3 x 1 x 1 blocks can not have"},
-      {"beyond_cluster", beyond_cluster, "there is no shared memory at shared address"},
-      {"copy_beyond_symbol", copy_beyond_symbol, "cudaErrorInvalidValue"},
-      {"copy_from_beyond_symbol", copy_from_beyond_symbol, "cudaErrorInvalidValue"},
-      {"set_beyond_allocation", set_beyond_allocation, "cudaMemset() beyond the end of an allocation"},
-      {"copy_beyond_allocation", copy_beyond_allocation, "cudaMemcpy() beyond the end of an allocation"},
-      {"beyond_allocation", beyond_allocation, "reads 4 bytes at byte 256 of d_in, which has 256 bytes: outside"},
-      {"free_twice", free_twice, "cudaFree() of what is no allocation"},
-      {"nothing_in_memory_yet", nothing_in_memory_yet, "__trap()"},
-      {"broken_promise", broken_promise, "block (0,0,0), thread (40,0,0), "},
-      {"broken_promise_text", broken_promise, "(bool): the assertion does not hold: kept && \"is kept\""},
-      {"broken_promise_of_host", broken_promise_of_host, "the assertion does not hold: out == nullptr"},
-      {"unknown_instruction", unknown_instruction, "the instruction tcgen05.fence::before_thread_sync ("},
-      {"rounding_in_ptx", rounding_in_ptx, "the instruction add.rz.f32 ("},
-      {"conversion_in_ptx", conversion_in_ptx, "the instruction cvt.rz.f16x2.f32 ("},
-      {"multicast", multicast,
-       "the instruction cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.mult"},
-      {"store_to_cluster", store_to_cluster, "the instruction st.async.shared::cluster.mbarrier::complete_tx::bytes.u"},
-      {"cluster_wait_alone", cluster_wait_alone, "waits at the cluster's barrier, where it has not arrived"},
-      {"cluster_arrives_twice", cluster_arrives_twice, "arrives at the cluster's barrier a second time"},
-      {"sum_with_carry", sum_with_carry, "the instruction add.cc.u32 ("},
-      {"bit_reduction", bit_reduction, "the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"},
-      {"constraint", constraint, "the constraint C of an operand of inline assembly ("},
-      {"grid_barrier", grid_barrier, "waits at a barrier of the grid, and its launch is not cooperative"},
-      {"leaving_grid", leaving_grid, "waits for ever at a barrier of the grid: another block of it has ended"},
-      {"untyped_launch", untyped_launch, "does not model a launch by a pointer without the kernel's type"},
-      {"large_cooperative_launch", large_cooperative_launch, "cudaErrorCooperativeLaunchTooLarge"},
-      {"launch_by_kernel", launch_by_kernel, "launches by kernels ("},
-      {"static_variable", static_variable, "static variables of kernels ("},
-      {"odd_rows", odd_rows, "wmma takes matrices whose rows are a multiple of 16 bytes apart"},
-      {"cublas", cublas, "cuBLAS, of which the host calls cublasCreate()"},
+  static const simt::test::PlainFault faults[] = {
+      {launched<shared_into_next>,
+       {"faults.cu:12 in shared_into_next(float const*, float*): reads 4 bytes at element [64] of shared first, "
+        "outside",
+        "outside of shared memory, 4 bytes beyond the end of shared first"}},
+      {launched<missing_barrier>, {"reads 4 bytes at element [0] of shared values, which thread (", "; it wrote at "}},
+      {launched<read_too_early>,
+       {"writes 4 bytes at element [1][0] of shared values, which thread (0,0,0) read",
+        ", before it was written: a barrier is missing between ", "plain/faults.cu:23 and "}},
+      {launched<unwritten>, {"faults.cu:29 in ", "an atomic operation writes 4 bytes at "}},
+      {atomic_and_plain, {"of OUT, which block (0,0,0), thread (31,0,0) wrote"}},
+      {launched<atomic_behind_plain>, {"of OUT, which block (0,0,0), thread (0,0,0) wrote"}},
+      {launched<shared_atomic_behind_plain>, {"of shared sum, which thread (0,0,0) wrote"}},
+      {missing_grid_barrier, {", and blocks are not ordered; it ", " of parts, which block ("}},
+      {missing_second_grid_barrier, {"faults.cu:"}},
+      {of_block_before, {", and blocks are not ordered; it "}},
+      {launched<without_fence, 2, 1>, {"of parts, which block ("}},
+      {launched<fence_too_early, 2, 1>, {"of parts, which block (0,0,0), thread (0,0,0) wrote, and blocks are not"}},
+      {launched<plain_flag, 2, 1>, {"of tickets, which block ("}},
+      {launched<variable_beyond_end>, {"thread (4,0,0), "}},
+      {launched<copy_not_awaited, 1, 64, 256>, {"byte 0 of dynamic shared memory, to which an asynchronous copy"}},
+      {local_beyond_end, {"thread (0,0,0) has written beyond the end of its local variable values ("}},
+      {vector_before_begin, {"has written before its local variable vector ("}},
+      {template_type_before_begin, {"has written before its local variable vector ("}},
+      {braces_beyond_end, {"has written beyond the end of its local variable values ("}},
+      {too_many_threads, {"a launch of 1056 threads (33 x 32 x 1) in a block, which may have 1024"}},
+      {no_blocks, {"a launch of a grid of 0 x 1 x 1 blocks"}},
+      {much_dynamic_smem, {"300000 bytes of dynamic shared memory, of which a block may have 232448"}},
+      {much_static_smem, {"has 49152 bytes, and with second the block's variables take 60000"}},
+      {beyond_launch_bounds, {"the block has 64 threads, and __launch_bounds__ of the kernel promises at most 32"}},
+      {launched<of_clusters, 3, 32>, {"clusters of 2 x 1 x 1 blocks, which a launch of 3 x 1 x 1 blocks can not have"}},
+      {launched<beyond_cluster, 1, 32>, {"there is no shared memory at shared address"}},
+      {copy_beyond_symbol, {"cudaErrorInvalidValue"}},
+      {copy_from_beyond_symbol, {"cudaErrorInvalidValue"}},
+      {set_beyond_allocation, {"cudaMemset() beyond the end of an allocation"}},
+      {copy_beyond_allocation, {"cudaMemcpy() beyond the end of an allocation"}},
+      {beyond_allocation, {"reads 4 bytes at byte 256 of d_in, which has 256 bytes: outside"}},
+      {free_twice, {"cudaFree() of what is no allocation"}},
+      {nothing_in_memory_yet, {"__trap()"}},
+      {broken_promise,
+       {"block (0,0,0), thread (40,0,0), ", "(bool): the assertion does not hold: kept && \"is kept\""}},
+      {broken_promise_of_host, {"the assertion does not hold: out == nullptr"}},
+      {launched<unknown_instruction>, {"the instruction tcgen05.fence::before_thread_sync ("}},
+      {launched<rounding_in_ptx, 1, 1>, {"the instruction add.rz.f32 ("}},
+      {conversion_in_ptx, {"the instruction cvt.rz.f16x2.f32 ("}},
+      {launched<multicast, 1, 1>,
+       {"the instruction cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.mult"}},
+      {launched<store_to_cluster, 1, 1>, {"the instruction st.async.shared::cluster.mbarrier::complete_tx::bytes.u"}},
+      {launched<cluster_wait_alone, 1, 1>, {"waits at the cluster's barrier, where it has not arrived"}},
+      {launched<cluster_arrives_twice, 1, 1>, {"arrives at the cluster's barrier a second time"}},
+      {launched<sum_with_carry, 1, 1>, {"the instruction add.cc.u32 ("}},
+      {launched<bit_reduction, 1, 1>,
+       {"the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"}},
+      {launched<constraint, 1, 32>, {"the constraint C of an operand of inline assembly ("}},
+      {grid_barrier, {"waits at a barrier of the grid, and its launch is not cooperative"}},
+      {leaving_grid, {"waits for ever at a barrier of the grid: another block of it has ended"}},
+      {untyped_launch, {"does not model a launch by a pointer without the kernel's type"}},
+      {large_cooperative_launch, {"cudaErrorCooperativeLaunchTooLarge"}},
+      {launch_by_kernel, {"launches by kernels ("}},
+      {launched<static_variable, 1, 1>, {"static variables of kernels ("}},
+      {launched<odd_rows, 1, 32>, {"wmma takes matrices whose rows are a multiple of 16 bytes apart"}},
+      {cublas, {"cuBLAS, of which the host calls cublasCreate()"}},
   };
   return {faults, sizeof faults / sizeof faults[0]};
 }

@@ -2,7 +2,7 @@
 
 // Stands in for CUDA's header of the same name: numbers of 8 bits, which are converted and do nothing else.
 
-#include <simt/fp8.hpp>
+#include <simt/half_floats.hpp>
 
 #include <cstdint>
 

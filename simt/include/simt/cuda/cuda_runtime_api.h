@@ -38,6 +38,15 @@ using cudaError_t = cudaError;
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
+namespace simt {
+/// A call of CUDA's that returns `value` at `to`.
+template <class T, class Value>
+cudaError_t give(T* to, Value value) {
+  *to = static_cast<T>(value);
+  return cudaSuccess;
+}
+}  // namespace simt
+
 /// Launches are complete when they return, so every stream is in order with all others and none needs to exist.
 using cudaStream_t = struct CUstream_st*;
 
@@ -53,10 +62,7 @@ inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }  // CUDA 12 and before
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
-inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  *stream = nullptr;
-  return cudaSuccess;
-}
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return simt::give(stream, nullptr); }
 constexpr unsigned cudaStreamDefault = 0;
 constexpr unsigned cudaStreamNonBlocking = 1;
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
@@ -203,8 +209,7 @@ cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
 }
 template <class T>
 cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
-  *device = static_cast<T*>(host);
-  return cudaSuccess;
+  return simt::give(device, host);
 }
 inline cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 template <class T>
@@ -237,6 +242,5 @@ cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t
 #define cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbol
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
-  *address = const_cast<std::remove_cv_t<T>*>(&symbol);
-  return cudaSuccess;
+  return simt::give(address, const_cast<std::remove_cv_t<T>*>(&symbol));
 }

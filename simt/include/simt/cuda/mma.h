@@ -60,9 +60,13 @@ struct fragment {
 
   storage_element_type x[num_elements];
 
-  /// Element i of a lane is number 32 i + lane, in rows.
-  static int row(int i) { return (i * 32 + static_cast<int>(simt::lane())) / COLUMNS; }
-  static int column(int i) { return (i * 32 + static_cast<int>(simt::lane())) % COLUMNS; }
+  /// Where element i of a lane, number 32 i + lane of the rows, lies in a matrix.
+  static unsigned place(int i, unsigned stride, bool in_rows) {
+    const unsigned number = i * 32 + simt::lane();
+    const unsigned row = number / COLUMNS;
+    const unsigned column = number % COLUMNS;
+    return in_rows ? row * stride + column : column * stride + row;
+  }
 };
 
 template <class Fragment, class T>
@@ -72,10 +76,11 @@ void fill_fragment(Fragment& fragment, const T& value) {
   }
 }
 
-/// Rows are multiples of 16 bytes apart. That they begin at multiples of 32 is not looked at: shared arrays lie
-/// elsewhere here.
+/// Of an access by all lanes. Rows are multiples of 16 bytes apart. That they begin at multiples of 32 is not looked
+/// at: shared arrays lie elsewhere here.
 template <class Memory>
-inline void require_rows(const Memory*, unsigned stride, simt::Site site) {
+inline void begin(const Memory*, unsigned stride, simt::Site site) {
+  simt::warp_barrier(0xFFFFFFFFU, site);
   if (stride * sizeof(Memory) % 16 != 0) {
     simt::fail("wmma takes matrices whose rows are a multiple of 16 bytes apart", site);
   }
@@ -87,36 +92,27 @@ template <class Use, int M, int N, int K, class T, class Layout, class Memory>
 inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& fragment, const Memory* memory, unsigned stride,
                              simt::Site site = simt::Site::current()) {
   static_assert(!std::is_void_v<Layout>, "wmma: an accumulator is loaded with its layout");
-  simt::warp_barrier(0xFFFFFFFFU, site);
-  require_rows(memory, stride, site);
+  begin(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
-    const unsigned row = static_cast<unsigned>(fragment.row(i));
-    const unsigned column = static_cast<unsigned>(fragment.column(i));
-    fragment.x[i] = memory[std::is_same_v<Layout, row_major> ? row * stride + column : column * stride + row];
+    fragment.x[i] = memory[fragment.place(i, stride, std::is_same_v<Layout, row_major>)];
   }
 }
 
 template <int M, int N, int K, class T, class Memory>
 inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& fragment, const Memory* memory, unsigned stride,
                              layout_t layout, simt::Site site = simt::Site::current()) {
-  simt::warp_barrier(0xFFFFFFFFU, site);
-  require_rows(memory, stride, site);
+  begin(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
-    const unsigned row = static_cast<unsigned>(fragment.row(i));
-    const unsigned column = static_cast<unsigned>(fragment.column(i));
-    fragment.x[i] = memory[layout == mem_row_major ? row * stride + column : column * stride + row];
+    fragment.x[i] = memory[fragment.place(i, stride, layout == mem_row_major)];
   }
 }
 
 template <int M, int N, int K, class T, class Memory>
 inline void store_matrix_sync(Memory* memory, const fragment<accumulator, M, N, K, T>& fragment, unsigned stride,
                               layout_t layout, simt::Site site = simt::Site::current()) {
-  simt::warp_barrier(0xFFFFFFFFU, site);
-  require_rows(memory, stride, site);
+  begin(memory, stride, site);
   for (int i = 0; i < fragment.num_elements; ++i) {
-    const unsigned row = static_cast<unsigned>(fragment.row(i));
-    const unsigned column = static_cast<unsigned>(fragment.column(i));
-    memory[layout == mem_row_major ? row * stride + column : column * stride + row] = fragment.x[i];
+    memory[fragment.place(i, stride, layout == mem_row_major)] = fragment.x[i];
   }
 }
 
