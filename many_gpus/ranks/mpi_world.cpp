@@ -3,7 +3,6 @@
 #include "base/build_info.hpp"
 #include "base/usage_error.hpp"
 #include "cli/options.hpp"
-#include "cli/options.hpp"
 #include "device/device.hpp"
 #include "exchange/exchanges.hpp"
 #include "exchange/mpi_exchange.hpp"

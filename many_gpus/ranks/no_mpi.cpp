@@ -1,7 +1,7 @@
 // The answer to mpirun and srun of a build without MPI.
 
 #include "base/usage_error.hpp"
-#include "cli/exit_status.hpp"
+#include "cli/options.hpp"
 #include "ranks/launch.hpp"
 
 #include <fmt/format.h>
