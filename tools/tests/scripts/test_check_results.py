@@ -249,8 +249,8 @@ def test_other_files_are_no_results(folder, tmp_path, capsys):
 HOST_CODE = ("executor", "many_gpus", "14_many_gpus.cpp", "host/chapter.hpp")
 DEVICE_CODE = ("kernels", *(f":!kernels/{path}" for path in HOST_CODE))
 
-# What stands in tables of its own: a pair of boards, other people's kernels, programs with the drop-in, the library, and
-# the list of kernels.
+# What stands in tables of its own: a pair of boards, other people's kernels, programs with the drop-in, the library,
+# and the list of kernels.
 APART = ("other_board", "other_kernels", "programs", "library", "kernels.json")
 
 
