@@ -189,9 +189,11 @@ void refuse_useless_flags(const CLI::App& app, const std::vector<FlagGroup>& gro
                                    fmt::join(options.user.compile.include_folders, ","), folder));
     }
   }
-  if (options.on_executor && options.ranks.exchange) {
-    throw UsageError(
-        fmt::format("--exchange is about GPUs: not with {}", options.protocol.check ? "--check" : "--device cpu"));
+  for (const char* const flag : {"--exchange", "--device-code"}) {
+    if (options.on_executor && mode != Mode::judge && app.count(flag) > 0) {
+      const char* const on_cpu = options.protocol.check ? "--check" : mode == Mode::count ? "--count" : "--device cpu";
+      throw UsageError(fmt::format("{} is about GPUs: not with {}", flag, on_cpu));
+    }
   }
   if (mode != Mode::accuracy && mode != Mode::digest && options.protocol.data.size() > 1) {
     throw UsageError("--data: several kinds of operands need --accuracy");

@@ -413,6 +413,18 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   while (!parameters.empty() && parameters.back().has_default && says_nothing(parameters.back())) {
     parameters.pop_back();
   }
+  if (!function.is_kernel && instance.needs_template_arguments()) {
+    std::set<std::string> called;  // with these arguments, by functions that are no templates
+    for (const simt::Function& caller : functions_) {
+      const std::regex call(fmt::format(R"(\b{}\s*(<[^<>;(){{}}]*>)\s*\()", base_name(function.name)));
+      const Words arguments = caller.template_parameters.empty() ? all_matches(body_of(caller), call) : Words();
+      called.insert(arguments.begin(), arguments.end());
+    }
+    if (called.size() == 1) {
+      instance.name += *called.begin();
+      instance.template_parameters.clear();
+    }
+  }
   return instance;
 }
 

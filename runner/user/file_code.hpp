@@ -42,13 +42,18 @@ class Code {
   /// and the distance of rows of a kernel without sizes, where it has one only ("a[row * 256 + k]").
   Extents extents_of(const simt::Function& function) const;
 
+  /// Whether a function has names out of a class, as in Config::TILE.
+  bool has_members(const simt::Function& function, const std::string& name) const {
+    return std::regex_search(body_of(function), std::regex("\\b" + name + R"(\s*::)"));
+  }
+
   /// The kernel with its template arguments as the file's own launch of it has them, empty where that does not tell,
   /// and the configuration of a launch that passes it these values: the file's own in words of a launch line, as far as
   /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread.
   std::pair<std::string, std::string> launch_of(const simt::Function& kernel, const Words& values) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
-  /// a template over, where that is all that it is a template over.
+  /// a template over, where that is all that it is a template over; else with the arguments that the file calls it with.
   simt::Function instance_of(const simt::Function& function) const;
 
  private:

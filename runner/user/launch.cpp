@@ -60,9 +60,11 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     for (const simt::Parameter& parameter : kernel.template_parameters) {
       const bool is_type = std::ranges::any_of(  // perhaps one that a concept allows
           kernel.parameters, [&](const simt::Parameter& one) { return has_word(one.type, parameter.name); });
-      values.push_back(is_type || parameter.type == "typename" || parameter.type == "class" ? "float"
-                       : kernel.template_parameters.size() == 1                             ? "32"
-                                                                                            : "?" + parameter.name);
+      const bool is_class = is_type || parameter.type == "typename" || parameter.type == "class";
+      const bool has_members = code.has_members(kernel, parameter.name);  // Config::TILE: no type of numbers
+      values.push_back(is_class && !has_members                              ? "float"
+                       : kernel.template_parameters.size() == 1 && !is_class ? "32"
+                                                                             : "?" + parameter.name);
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <system_error>
@@ -94,6 +95,27 @@ void restore_letters(std::string& text) {
   }
 }
 
+/// What stands in for a header that is not there. <thrust/sort.h> and the like declare a namespace of their folder's
+/// name, which files say that they use, and libraries declare handles, which files keep beside their kernels.
+std::string stand_in_for(const fs::path& header) {
+  static const std::map<std::string, std::vector<std::string>> HANDLES{
+      {"cublasLt.h", {"cublasLtHandle_t", "cublasLtMatmulDesc_t", "cublasLtMatrixLayout_t"}},
+      {"cudnn.h", {"cudnnHandle_t"}},
+      {"curand.h", {"curandGenerator_t"}},
+      {"cusolverDn.h", {"cusolverDnHandle_t"}},
+      {"cusparse.h", {"cusparseHandle_t"}},
+      {"nccl.h", {"ncclComm_t"}}};
+  std::string text;
+  if (const auto found = HANDLES.find(header.string()); found != HANDLES.end()) {
+    for (const std::string& handle : found->second) {
+      text += "typedef struct " + handle + "_* " + handle + ";\n";
+    }
+  }
+  const std::string space = header.begin()->string();
+  const bool is_name = std::ranges::all_of(space, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
+  return header.has_parent_path() && is_name ? "namespace " + space + " {}\n" : text;
+}
+
 }  // namespace
 
 void write_file(const fs::path& path, std::string_view text) {
@@ -164,10 +186,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
         fs::exists(path)) {
       throw CompilerError(end.output);
     }
-    // <thrust/sort.h> and the like declare a namespace of their folder's name, which files say that they use.
-    const std::string space = name.begin()->string();
-    const bool is_name = std::ranges::all_of(space, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
-    write_file(path, name.has_parent_path() && is_name ? "namespace " + space + " {}\n" : "");
+    write_file(path, stand_in_for(name));
     if (!missing.empty()) {
       result.missing.push_back(missing);
     }

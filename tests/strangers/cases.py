@@ -819,6 +819,18 @@ CASES = [
     # ---- What stands beside the kernel ----
     right("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS),
     right(
+        "a_host_function_of_a_configuration",
+        "struct Large { static const int SIDE = 16; };\n"
+        + BY_BLAS.replace("void multiply", "template <class Tile> void multiply").replace("16", "Tile::SIDE")
+        + "int main() { multiply<Large>(0, 0, 0, 0, 0, 0); }",
+        "multiply<Large>(A, B, C, M, N, K);",
+    ),
+    right(
+        "handles_beside_a_kernel",
+        "#include <cublasLt.h>\n#include <curand.h>\nstatic cublasLtHandle_t blas;\ncurandGenerator_t generator;\n"
+        + BY_BLAS,
+    ),
+    right(
         "ranges_for_a_profiler",
         "#include <nvtx3/nvToolsExt.h>\n"
         + BY_BLAS.replace("dim3 block", 'nvtxRangePush("mm"); dim3 block').replace(
@@ -1155,6 +1167,12 @@ CASES = [
         ),
         "--sizes 32:nt,33x17x9:nt",
         "mm<<<?grid, ?block>>>(A, B, C, M, N, K)",
+    ),
+    refused(
+        "a_kernel_of_a_configuration",
+        "template <class Tile>"
+        + naive("float *A, float *B, float *C, int M, int N, int K", "M", "N", "K").replace("blockDim.y", "Tile::ROWS"),
+        "mm<?Tile><<<",
     ),
     refused(
         "names_of_a_program_in_a_launch_line",
