@@ -218,9 +218,17 @@ mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 =>
   *f,4 ptx::mma(simt::MmaFormat::bf16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::Floats{$[f3]}, site)
 mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 =>
   *u,2 ptx::mma(simt::MmaFormat::fp16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::PackedHalves{$[u3]}, site)
-ldmatrix.sync.aligned.(m8n8).x1,x2,x4.(trans).(m8n8).(trans).S.b16 =>
+ldmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
   *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
-stmatrix.sync.aligned.(m8n8).x1,x2,x4.(trans).(m8n8).(trans).S.b16 =>
+ldmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
+  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+ldmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
+  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
+  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
+stmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
+  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
+stmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
   ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
 wgmma.fence,commit_group.sync.aligned =>
 wgmma.wait_group.sync.aligned => ...

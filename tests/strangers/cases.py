@@ -1529,6 +1529,15 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         + launching(stored="C[r * N + c] = lerp(0.0f, s, 1.0f);"),
     ),
     unsupported(
+        "a_matrix_load_without_its_shape",  # which ptxas refuses
+        launching().replace(
+            "float s = 0;",
+            """float s = 0; unsigned r;
+            asm("ldmatrix.sync.aligned.x1.trans.shared.b16 {%0}, [%1];" : "=r"(r) : "r"(0));""",
+        ),
+        "does not model the instruction ldmatrix.sync.aligned.x1.trans.shared.b16",
+    ),
+    unsupported(
         "a_static_variable_of_a_kernel",
         launching().replace("float s = 0;", "static __device__ int n; ++n; float s = 0;"),
         "the executor does not model static variables of kernels (file.cu:4)",
