@@ -74,9 +74,9 @@ TEST(LibraryTest, ThinProductsInEveryLayout) {
   };
   for (const auto& [transa, transb] : combinations(N_AND_T, N_AND_T)) {
     for (const auto& [m, n, batch] :
-         {std::tuple{12011, 32, 1}, {32, 12012, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
+         {std::tuple{12010, 32, 1}, {32, 12010, 1}, {5000, 60, 1}, {61, 5000, 2}, {3001, 128, 1}, {127, 4096, 3}}) {
       const sgemm_order_t order = batch == 1 ? SGEMM_ORDER_ROW_MAJOR : SGEMM_ORDER_COLUMN_MAJOR;
-      const GemmCase product{m, n, 4098, order, transa, transb, -1.5F, 0.5F, n % 4 == 0 ? 2 : 0};
+      const GemmCase product{m, n, 4098, order, transa, transb, -1.5F, 0.5F, 2};
       expect_right(handle, product.batched(batch), change, 5);
     }
   }
