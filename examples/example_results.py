@@ -28,8 +28,7 @@ def need(package: str, install: str) -> ModuleType:
 def need_torch(tf32: bool = False) -> ModuleType:
     """PyTorch, with a GPU that it can use. Its products may be in TF32 where `tf32` lets them."""
     torch = need("torch", "torch")
-    if tf32:
-        torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = tf32
     return torch if torch.cuda.is_available() else lacks("a GPU that PyTorch can use")
 
 

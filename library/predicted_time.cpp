@@ -27,9 +27,11 @@ constexpr double CUBLAS_VERY_NARROW = 32;
 constexpr double CUBLAS_VERY_NARROW_RATE = 0.63;
 constexpr double CUBLAS_NARROWEST = 8;
 // A single row or column takes as long as memory takes to read the other operand, and two to seven so many times as
-// long: rows in NN, NT, TN and TT, and columns. Rows in NN that are far longer than sums are as fast as a single one.
+// long: rows in NN, NT, TN and TT, and columns. In NN it is more where rows are no longer than sums, and nothing where
+// they are far longer.
 constexpr double CUBLAS_FEW_ROWS[] = {1.2, 1.35, 1.3, 1.7};
 constexpr double CUBLAS_FEW_COLUMNS = 1.6;
+constexpr double CUBLAS_FEW_SHORT_ROWS = 1.75;
 constexpr double CUBLAS_LONG_ROWS = 4;       // times k
 constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
@@ -101,30 +103,29 @@ double measured_over_least(const BoardModel& board, const PredictedShape& shape)
   return (std::exp(logarithm) + least) / 2;
 }
 
-/// How many times as long as memory needs cuBLAS takes at least for two to seven rows or columns and long sums.
-double cublas_over_memory(const PredictedShape& shape, std::int64_t batch_count) {
+/// How many times as long as memory needs cuBLAS takes at least for two to seven rows or columns and long sums. Its
+/// kernels were measured beside an H200's memory, and a slower one hides a part of that. Tables of a board have wider
+/// products alone, and tell more about cuBLAS than this.
+double cublas_over_memory(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
   const auto width = static_cast<double>(std::min(shape.m, shape.n));
-  if (batch_count > 1 || width <= 1 || width >= CUBLAS_NARROWEST ||
-      static_cast<double>(shape.k) < CUBLAS_NARROW_DEPTH) {
+  const auto k = static_cast<double>(shape.k);
+  if (!board.cublas_table.us.empty() || batch_count > 1 || width <= 1 || width >= CUBLAS_NARROWEST ||
+      k < CUBLAS_NARROW_DEPTH || (shape.layout == 0 && static_cast<double>(shape.n) > CUBLAS_LONG_ROWS * k)) {
     return 1.0;
   }
-  const bool is_nn = shape.layout % 4 == 0;
-  if (shape.n < shape.m) {
-    return CUBLAS_FEW_COLUMNS;
-  }
-  return is_nn && static_cast<double>(shape.n) > CUBLAS_LONG_ROWS * static_cast<double>(shape.k)
-             ? 1.0
-             : CUBLAS_FEW_ROWS[shape.layout % 4];
+  const double over = shape.n < shape.m                                        ? CUBLAS_FEW_COLUMNS
+                      : shape.layout == 0 && static_cast<double>(shape.n) <= k ? CUBLAS_FEW_SHORT_ROWS
+                                                                               : CUBLAS_FEW_ROWS[shape.layout % 4];
+  return std::max(1.0, over * std::min(1.0, board.cublas.bytes / CublasRates().bytes));
 }
 
-}  // namespace
-
-double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count) {
+double cublas_at_least(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count,
+                       double over_memory) {
   auto m = static_cast<double>(shape.m);
   auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
   const auto count = static_cast<double>(batch_count);
-  const double move = cublas_over_memory(shape, batch_count) * 4 * (m * k + k * n + m * n) * count / rates.bytes;
+  const double move = over_memory * 4 * (m * k + k * n + m * n) * count / rates.bytes;
   double narrow_rate = 1;
   if (const double width = std::min(m, n); width <= CUBLAS_NARROW && k >= CUBLAS_NARROW_DEPTH) {
     const bool is_very_narrow = width <= CUBLAS_VERY_NARROW;
@@ -153,8 +154,15 @@ double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape
   return rates.call + CUBLAS_LAYOUTS[shape.layout % 4] * std::max(multiply, move);
 }
 
+}  // namespace
+
+double cublas_microseconds(const CublasRates& rates, const PredictedShape& shape, std::int64_t batch_count) {
+  return cublas_at_least(rates, shape, batch_count, 1.0);
+}
+
 double cublas_microseconds(const BoardModel& board, const PredictedShape& shape, std::int64_t batch_count) {
-  return measured_over_least(board, shape) * cublas_microseconds(board.cublas, shape, batch_count);
+  return measured_over_least(board, shape) *
+         cublas_at_least(board.cublas, shape, batch_count, cublas_over_memory(board, shape, batch_count));
 }
 
 double cublas_microseconds_beside_every_shape(const BoardModel& board, const PredictedShape& shape,

@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, WatchedLayoutTest,
                                          std::tuple(SGEMM_OP_T, SGEMM_OP_T)));
 
 TEST(WatchedAlgorithmsTest, FewLines) {
-  for (const auto& [m, n, k] : {std::tuple{5, 37, 1028}, {37, 13, 516}}) {
+  for (const auto& [m, n, k] : {std::tuple{5, 37, 1028}, {37, 13, 1540}}) {
     const GemmCase product{m, n, k, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T, -1.5F, 0.5F};
     expect_right_while_watched(product.with(SGEMM_ACCURACY_FP32).batched(2), [](const auto&, const GemmBatch& batch) {
       std::vector<Algorithm> all = every_layout_algorithms(batch, 132);

@@ -21,6 +21,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -206,9 +207,9 @@ bool is_chosen(const std::vector<Algorithm>& algorithms, double cublas_us) {
   return choose(algorithms, cublas_us, ANY_WORKSPACE, "").algorithm.has_value();
 }
 
-/// Few rows or columns were measured down to 8. The product of a matrix and a vector is cuBLAS's.
+/// Where the matrix lies across k.
 TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
-  for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}, {4, 4096}}) {
+  for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}}) {
     const GemmProblem vector = problem_of(m, n, 8192);
     const double cublas = least_of_cublas({m, n, 8192, MULTIPROCESSORS});
     EXPECT_LE(cublas, 97);
@@ -228,6 +229,28 @@ TEST(ChoiceTest, FewRowsAreNotCublas) {
       const double cublas = least_of_cublas({rows, n, k, MULTIPROCESSORS, 1});
       EXPECT_TRUE(is_chosen(tall_bf16x6_algorithms({few}, MULTIPROCESSORS), cublas)) << rows << ' ' << n;
     }
+  }
+}
+
+/// Where each was measured to be the faster one on an H200: up to 16 rows, in X W^T or else in X W.
+TEST(ChoiceTest, ALongOperandIsReadOnceForFewRows) {
+  for (const auto& [rows, n, k, transposed, expected] : {std::tuple{1, 4096, 4096, true, "1x16 few"},
+                                                         {1, 2048, 2048, true, "cublas"},
+                                                         {1, 1928, 21888, true, "cublas"},
+                                                         {4, 14336, 4096, true, "4x16 few"},
+                                                         {8, 8192, 8192, true, "8x16 few"},
+                                                         {16, 4096, 14336, true, "16x16 few"},
+                                                         {2, 19075, 7534, true, "cublas"},
+                                                         {1, 4096, 4096, false, "cublas"},
+                                                         {4, 4096, 14336, false, "128x32 flat"},
+                                                         {4, 32000, 2048, false, "cublas"}}) {
+    const GemmBatch product{problem_of(rows, n, k, false, transposed)};
+    std::string without;
+    const Choice choice =
+        choose_for(product, SGEMM_ACCURACY_COMPONENTWISE,
+                   algorithms_for(product, SGEMM_ACCURACY_COMPONENTWISE, MULTIPROCESSORS, MULTIPROCESSORS, without),
+                   MULTIPROCESSORS, ANY_WORKSPACE, without);
+    EXPECT_EQ(choice.algorithm ? choice.algorithm->configuration : "cublas", expected) << rows << 'x' << n << 'x' << k;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -54,10 +55,8 @@ inline std::size_t l1_bytes(std::size_t /*smem_bytes*/, unsigned /*threads*/) { 
 template <class Run>
 LaunchCounts counts_of(const std::vector<GlobalArray>& arrays, const Run& run,
                        std::optional<TracedWarp> traced = std::nullopt) {
-  std::vector<CountedArray> counted;
-  for (const GlobalArray& array : arrays) {
-    counted.push_back({array});
-  }
+  std::vector<CountedArray> counted(arrays.size());
+  std::ranges::transform(arrays, counted.begin(), [](const GlobalArray& array) { return CountedArray{array}; });
   Counting counting(std::move(counted), l1_bytes, {}, traced);
   run();
   return std::move(counting.take().front());

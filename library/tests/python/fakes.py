@@ -161,9 +161,10 @@ class FakeCuda:
     cublasCreate_v2 = writes(lambda _: 1)
 
     def __init__(self):
+        self.created = 0  # events
         self.device = 0  # that of all memory; -1: it is the host's
         self.order = []  # which stream waited for which, "later<earlier", and which the host waited for, "stream!"
-        self.memory, self.events, self.current, self.recorded = {}, 0, [], 0
+        self.memory, self.events, self.current = {}, {}, []  # an event has the stream that recorded it
         self.cublasSgemmStridedBatched_64 = functools.partial(column_major_products)  # whose types are set
 
     def cuInit(self, flags):
@@ -199,25 +200,27 @@ class FakeCuda:
         ctypes.memmove(address.value, source, size.value)
 
     def cuEventCreate(self, event, flags):
-        self.events += 1
-        event._obj.value = self.events
+        event._obj.value = self.created = self.created + 1
+        self.events[self.created] = None
         return flags not in (0, 2)
 
-    def cuEventRecord(self, _, stream):
-        self.recorded = (stream and stream.value) or 0
+    def cuEventRecord(self, event, stream):
+        known = event.value in self.events
+        self.events[event.value] = (stream and stream.value) or 0
+        return not known
 
-    def cuStreamWaitEvent(self, stream, _, flags):
-        self.order.append(f"{stream.value or 0}<{self.recorded}")
+    def cuStreamWaitEvent(self, stream, event, flags):
+        self.order.append(f"{stream.value or 0}<{self.events[event.value]}")
         return flags
 
     def cuStreamSynchronize(self, stream):
         self.order.append(f"{stream.value or 0}!")
 
     def cuEventSynchronize(self, event):
-        return not event.value
+        return event.value not in self.events
 
-    def cuEventDestroy_v2(self, _):
-        self.events -= 1
+    def cuEventDestroy_v2(self, event):
+        del self.events[event.value]
 
 
 def column_major_products(_, transa, transb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, *of_c):
@@ -244,4 +247,4 @@ def cuda(monkeypatch):
     yield fake
     sgemm.driver.loaded.cache_clear()
     assert not fake.memory
-    assert (fake.events, fake.current) == (0, [])
+    assert (fake.events, fake.current) == ({}, [])
