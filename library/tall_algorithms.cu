@@ -35,7 +35,7 @@ constexpr double TALL_MULTIPLY = 2650;    // to multiply it
 constexpr double TALL_STORE = 1790;       // accumulators, to C or to the workspace
 constexpr double TALL_FIRST_TILE = 3550;  // until the first operands of a tile are there, whatever the columns
 constexpr double TALL_ADD = 1310;         // partial sums from the workspace
-constexpr double TALL_BY_FLOATS = 1.45;   // times as long, where lines of A do not split into groups of four
+constexpr double TALL_BY_FLOATS = 1.4;    // times as long, where lines of A do not split into groups of four
 
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_TALL_LAUNCH = std::size_t{1} << 29U;

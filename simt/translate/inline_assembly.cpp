@@ -81,22 +81,23 @@ std::string_view without_percent(std::string_view name) {
 /// $U1, $u1, $l1 and $h1 as a T, as the second type, and with 32, 64 and 16 unsigned bits, $f1 as a float, $i1 as a
 /// signed number, $W1 as a T without its sign, $n1 as a number, $s1 a shared address, $g1 and $p1 the pointer to a
 /// generic one, or to one in the space that the name says, $t1 as it is written. $[u1] are the registers of operand 1
-/// as numbers of 32 bits, $[2u1] two of them, and $#1 says how many there are. "@T" sets operand 0, as does "@" with
-/// the type of what follows; "|" sets it and, behind a bar, a predicate; "*u,4" its four registers to the elements of
-/// an array. <strong> stands behind the names of accesses that may be strong ones. "..." allows more operands. Where
-/// operands do not fit, the rows below are tried.
+/// as numbers of 32 bits, $[2u1] two of them, $[nu1] as many as .v4 or .x4 in the name says, and $#1 says how many
+/// there are. "@T" sets operand 0, as does "@" with the type of what follows; "|" sets it and, behind a bar, a
+/// predicate; "*u,4" its four registers to the elements of an array, and "*u,n" as many as the name says. <strong>
+/// stands behind the names of accesses that may be strong ones. "..." allows more operands. Where operands do not fit,
+/// the rows below are tried.
 constexpr std::string_view FORMS = R"(
 mov.A => @T ptx::packed<T>($[2r1])
 mov.A => ptx::unpack<T>($1, $[2r0])
 mov.A => @T $T1
 ld.(weak,volatile,relaxed,acquire).(cta,cluster,gpu,sys).(global,S,G).(ca,cg,cs,lu,cv,nc).L*.(v2,v4).A =>
-  *T ptx::load<strong><ptx::Vector<T, $#0>>($p1).values
+  *T,n ptx::load<strong><ptx::Vector<T, $#0>>($p1).values
 # CUTLASS has the space first.
-ld.global,S,G.relaxed,acquire.cta,cluster,gpu,sys.L*.(v2,v4).A => *T ptx::load_strong<ptx::Vector<T, $#0>>($p1).values
-ldu.(global).(v2,v4).A => *T ptx::load<ptx::Vector<T, $#0>>($p1).values
+ld.global,S,G.relaxed,acquire.cta,cluster,gpu,sys.L*.(v2,v4).A => *T,n ptx::load_strong<ptx::Vector<T, $#0>>($p1).values
+ldu.(global).(v2,v4).A => *T,n ptx::load<ptx::Vector<T, $#0>>($p1).values
 st.(weak,volatile,relaxed,release).(cta,cluster,gpu,sys).(global,S,G).(wb,cg,cs,wt).L*.(v2,v4).A =>
-  ptx::store<strong>($p0, ptx::Vector<T, $#1>{{$[T1]}})
-st.global,S,G.relaxed,release.cta,cluster,gpu,sys.L*.(v2,v4).A => ptx::store_strong($p0, ptx::Vector<T, $#1>{{$[T1]}})
+  ptx::store<strong>($p0, ptx::Vector<T, $#1>{{$[nT1]}})
+st.global,S,G.relaxed,release.cta,cluster,gpu,sys.L*.(v2,v4).A => ptx::store_strong($p0, ptx::Vector<T, $#1>{{$[nT1]}})
 selp.A => @T $3 ? $T1 : $T2
 bra.(uni) => goto simt_label_$t0
 cvta.to.S.I => @T ptx::to_shared($1)
@@ -219,17 +220,17 @@ mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 =>
 mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 =>
   *u,2 ptx::mma(simt::MmaFormat::fp16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::PackedHalves{$[u3]}, site)
 ldmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
-  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
 ldmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
-  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
 ldmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
-  *u,<0> ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
 stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
+  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
 stmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
+  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
 stmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[u1]}, <?trans>, site)
+  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
 wgmma.fence,commit_group.sync.aligned =>
 wgmma.wait_group.sync.aligned => ...
 wgmma.mma_async.sync.aligned.* => !wgmma
@@ -351,7 +352,7 @@ class PtxInstruction {
     }
     std::size_t operands = head.empty() ? 0 : 1;
     static const std::regex PLACE(
-        R"(\$\[(\d?)(\w)(\d)\]|\$([A-Za-z#]?)(\d)|<([01]|strong|\?\w+)>|\b(site|T)\b|\bptx::)");
+        R"(\$\[([\dn]?)(\w)(\d)\]|\$([A-Za-z#]?)(\d)|<([01]|strong|\?\w+)>|\b(site|T)\b|\bptx::)");
     std::string result;
     std::string rest = text;
     for (std::smatch place; std::regex_search(rest, place, PLACE); rest = place.suffix()) {
@@ -376,7 +377,7 @@ class PtxInstruction {
         continue;
       }
       const std::vector<std::string> list = registers(number);
-      if (place.length(1) > 0 && list.size() != std::stoul(place.str(1))) {
+      if (place.length(1) > 0 && list.size() != count_of(place.str(1))) {
         return std::nullopt;
       }
       for (const std::string& each : list) {
@@ -507,12 +508,16 @@ class PtxInstruction {
     return result;
   }
 
-  /// The registers of argument 0 with the elements of `array`; "*u,x2" tells their type and, behind a comma, number.
+  /// A number, or for "n" that of registers that the instruction's name says: of ".v4" and ".x4", 4.
+  std::size_t count_of(const std::string& number) const {
+    return number != "n" ? std::stoul(number) : has("v4") || has("x4") ? 4 : has("v2") || has("x2") ? 2 : 1;
+  }
+
+  /// The registers of argument 0 with the elements of `array`; "*u,2" tells their type and, behind a comma, number.
   std::optional<std::string> spread(const std::string& head, const std::string& array) const {
     const std::vector<std::string> targets = registers(0);
     const std::size_t comma = std::min(head.find(','), head.size());
-    const std::string count = head.substr(comma) == ",<0>" ? chosen_.at(0).substr(1) : head.substr(comma);
-    if (!count.empty() && targets.size() != std::stoul(count.substr(count.starts_with(',') ? 1 : 0))) {
+    if (comma < head.size() && targets.size() != count_of(head.substr(comma + 1))) {
       return std::nullopt;
     }
     std::string text = "{ const auto simt_array = " + array + ";";

@@ -253,6 +253,9 @@ REFUSED(multicast,
 REFUSED(store_to_cluster, "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [0], 1, [0];")
 REFUSED(cluster_wait_alone, "barrier.cluster.wait.aligned;")
 REFUSED(cluster_arrives_twice, "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;")
+REFUSED(too_few_stored, "{ .reg .b32 a; stmatrix.sync.aligned.m8n8.x4.shared.b16 [0], {a}; }")
+REFUSED(two_stored_as_one, "{ .reg .b32 a; st.shared.b32 [0], {a, a}; }")
+REFUSED(too_few_loaded, "{ .reg .b32 a; ld.shared.v4.b32 {a, a, a}, [0]; }")
 REFUSED(sum_with_carry, "{ .reg .u32 a; add.cc.u32 a, 1, 2; }")
 REFUSED(bit_reduction, "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [0], 1, [0];")
 
@@ -368,6 +371,9 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {launched<store_to_cluster, 1, 1>, {"the instruction st.async.shared::cluster.mbarrier::complete_tx::bytes.u"}},
       {launched<cluster_wait_alone, 1, 1>, {"waits at the cluster's barrier, where it has not arrived"}},
       {launched<cluster_arrives_twice, 1, 1>, {"arrives at the cluster's barrier a second time"}},
+      {launched<too_few_stored, 1, 1>, {"the instruction stmatrix.sync.aligned.m8n8.x4.shared.b16 ("}},
+      {launched<two_stored_as_one, 1, 1>, {"the instruction st.shared.b32 ("}},
+      {launched<too_few_loaded, 1, 1>, {"the instruction ld.shared.v4.b32 ("}},
       {launched<sum_with_carry, 1, 1>, {"the instruction add.cc.u32 ("}},
       {launched<bit_reduction, 1, 1>,
        {"the instruction red.async.relaxed.cluster.shared::cluster.mbarrier::complete_"}},
