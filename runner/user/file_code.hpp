@@ -53,7 +53,8 @@ class Code {
   std::pair<std::string, std::string> launch_of(const simt::Function& kernel, const Words& values) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
-  /// a template over, where that is all that it is a template over; else with the arguments that the file calls it with.
+  /// a template over, where that is all that it is a template over; else with the arguments that the file calls it
+  /// with.
   simt::Function instance_of(const simt::Function& function) const;
 
  private:
