@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,7 @@ class Suspect {
     std::vector<Guess> all;
     add_layouts(all);
     add_factors(all);
+    add_triangles(all);
     std::set<Index> ends;
     for (Index tile = 1; tile <= 256; tile *= 2) {
       for (const Index end : {p_.k - tile, p_.k / tile * tile}) {
@@ -257,6 +259,27 @@ class Suspect {
     constexpr auto MANY = 8;
     if (std::ranges::count_if(samples_, [&](Index at) { return value_of(right(), at).first < 0; }) >= MANY) {
       add(all, "; C is 0 where the product is negative, as behind a ReLU").clipped = true;
+    }
+  }
+
+  /// Products of triangular matrices, which read a part of A, of B or of both.
+  void add_triangles(std::vector<Guess>& all) const {
+    for (const bool upper : {true, false}) {
+      const auto within = [upper](Index row, Index column) { return upper ? row <= column : row >= column; };
+      for (const char* const parts : {"A and B", "A", "B"}) {
+        Guess& guess = add(
+            all, fmt::format("; C is the product with the {} triangle of {} alone", upper ? "upper" : "lower", parts));
+        if (*parts == 'A') {
+          guess.a = [a = guess.a, within](Index row, Index column, Index k) {
+            return within(row, k) ? a(row, column, k) : 0.0;
+          };
+        }
+        if (std::string_view(parts).ends_with('B')) {
+          guess.b = [b = guess.b, within](Index row, Index column, Index k) {
+            return within(k, column) ? b(row, column, k) : 0.0;
+          };
+        }
+      }
     }
   }
 

@@ -1268,6 +1268,11 @@ int main() {
         sizes="40",
     ),
     wrong(
+        "a_product_of_triangles",
+        launching(k="int k = r; k <= c; ++k"),
+        "C is the product with the upper triangle of A and B alone",
+    ),
+    wrong(
         "rows_and_columns_that_nobody_writes",
         launching("N / 16, M / 16"),
         "not written from row 96 and from column 96",
