@@ -414,10 +414,11 @@ simt::Function Code::instance_of(const simt::Function& function) const {
     parameters.pop_back();
   }
   if (!function.is_kernel && instance.needs_template_arguments()) {
-    std::set<std::string> called;  // with these arguments, by functions that are no templates
+    std::set<std::string> called;  // with these arguments, by functions that no launch line would call in its place
     for (const simt::Function& caller : functions_) {
       const std::regex call(fmt::format(R"(\b{}\s*(<[^<>;(){{}}]*>)\s*\()", base_name(function.name)));
-      const Words arguments = caller.template_parameters.empty() ? all_matches(body_of(caller), call) : Words();
+      const bool is_program = caller.name == "main" || caller.parameters.empty();
+      const Words arguments = is_program ? all_matches(body_of(caller), call) : Words();
       called.insert(arguments.begin(), arguments.end());
     }
     if (called.size() == 1) {

@@ -30,6 +30,9 @@ simt::Block* observed() {
 
 /// Beside a GPU the host ends with a segmentation fault where it touches what cudaMalloc() gave.
 void access_of_host(const void* address, bool write, const void* code) {
+  if (!simt::has_memory_of_device_alone()) {
+    return;
+  }
   if (const simt::Allocation memory = simt::allocation_at(address); memory.of_device_alone) {
     const std::string name = memory.name != nullptr ? memory.name : "memory";
     simt::note_fault_of_host(simt::source_line(code) + ": the host " + (write ? "writes to " : "reads ") + name +

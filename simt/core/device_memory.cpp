@@ -2,6 +2,7 @@
 
 #include "simt/global_array.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -29,6 +30,7 @@ LiveAllocations& live() {
 }
 
 std::string fault_of_host;  ///< with the lock of live()
+std::atomic<int> of_device_alone_count = 0;
 
 std::vector<const DeviceVariable*>& variables() {
   static std::vector<const DeviceVariable*> known;
@@ -62,6 +64,7 @@ void* allocate(std::size_t bytes, bool of_device_alone) {
   void* const memory = ::operator new (bytes, std::align_val_t{ALLOCATION_ALIGNMENT});
   const std::lock_guard lock(live().mutex);
   live().all.emplace(memory, Allocation{memory, bytes, std::exchange(next_name, nullptr), of_device_alone});
+  of_device_alone_count += of_device_alone ? 1 : 0;
   return memory;
 }
 
@@ -75,11 +78,14 @@ bool release(void* memory) {
     }
     std::memset(memory, NOT_A_NUMBER, found->second.bytes);
     asm volatile("" ::"r"(memory) : "memory");  // or the compiler leaves out what nobody reads before the end
+    of_device_alone_count -= found->second.of_device_alone ? 1 : 0;
     live().all.erase(found);
   }
   ::operator delete (memory, std::align_val_t{ALLOCATION_ALIGNMENT});
   return true;
 }
+
+bool has_memory_of_device_alone() { return of_device_alone_count > 0; }
 
 Allocation allocation_at(const void* address) {
   const std::lock_guard lock(live().mutex);

@@ -33,6 +33,10 @@ bool is_allocated(const void* begin, std::size_t bytes);
 /// The one that has the address; one of no bytes where none has it.
 Allocation allocation_at(const void* address);
 
+/// Whether there is any that the host may not touch. Takes no lock: all instrumented code of hosts asks, also in a
+/// process that was forked while another thread held one.
+bool has_memory_of_device_alone();
+
 /// Notes what the host did that ends its process beside a GPU.
 void note_fault_of_host(std::string what);
 /// The first that was noted since the last call, or nothing.
