@@ -8,7 +8,6 @@
 #include "sgemm/sgemm.h"
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,9 +54,8 @@ std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multi
 /// Chapter 15, one product after the other. Nothing is packed for it.
 std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
 
-/// The reproducible class, for all products and every GPU since Turing, but made for a C of few rows or columns. m, n
-/// and k may be 0. Blocks take no more shared memory than the device has, and no more than `most_smem_bytes`.
-std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors,
-                                                    int most_smem_bytes = std::numeric_limits<int>::max());
+/// The reproducible class, for all products and every GPU since Turing, but made for a C of few rows or columns. k may
+/// be 0.
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors);
 
 }  // namespace sgemm

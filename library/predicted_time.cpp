@@ -37,12 +37,10 @@ constexpr double CUBLAS_NARROW_DEPTH = 512;  // from here on sums are long
 constexpr double PASS = 0.07 * 1980;         // cycles of a pass over a tile of C, for each element along k
 constexpr double FEWEST_PASSES = 2;          // of the slowest block: both tiles of a configuration have the same row
 constexpr double SPLIT_BATCH = 4;            // microseconds of a batch besides its launches
-constexpr double THIN_CALL = 16;             // microseconds of both launches besides their work
-constexpr double THIN_COLUMNS = 64;          // for which the long operand is read
-constexpr double THIN_FIRST = 1.85;          // times as long as memory takes, to read it for the first time
-constexpr double THIN_AGAIN = 0.6;           // of that, each time more
-constexpr double THIN_DIGITS = 0.46;         // of the time that a byte takes from memory, one of the other one's digits
-constexpr double EVERY_SHAPE_FLAGS = 4.5;    // microseconds to lower the flags of a launch of chapter 09
+constexpr double THIN_CALL = 9;              // microseconds of both launches besides their work
+constexpr double THIN_AGAIN = 0.82;          // of the time for the long operand, to read it once more
+constexpr double THIN_BLOCK = 12100;       // bytes that memory gives in the time of a block that looks for the largest
+constexpr double EVERY_SHAPE_FLAGS = 4.5;  // microseconds to lower the flags of a launch of chapter 09
 /// Of NN, NT, TN and TT: factors of the time of its multiplying or moving.
 constexpr double CUBLAS_LAYOUTS[] = {1.01, 1.025, 0.995, 1.01};
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
@@ -205,14 +203,14 @@ double microseconds(const BoardModel& board, const Cost& cost) {
          std::max(multiply, cost.streamed / rates.bytes);
 }
 
-Cost thin_cost(const PredictedShape& tall, std::int64_t batch_count, std::int64_t launches, int rows) {
-  const auto m = static_cast<double>(tall.m);
-  const auto n = static_cast<double>(tall.n);
-  const double lines = static_cast<double>(batch_count) * static_cast<double>(tall.k);
-  const double reads = 1 + THIN_AGAIN * (std::ceil(n / THIN_COLUMNS) - 1);
-  const double digits = 3 * n * std::ceil(m / rows);
-  return {Method::every_shape, 0, 0, (THIN_FIRST * reads * 4 * m + THIN_DIGITS * digits) * lines,
-          static_cast<double>(launches) * THIN_CALL};
+Cost thin_cost(double bytes, double blocks, double cycles, std::int64_t launches) {
+  return {Method::every_shape,
+          0,
+          cycles,
+          std::max(bytes, blocks * THIN_BLOCK),
+          static_cast<double>(launches) * THIN_CALL,
+          0,
+          THIN_AGAIN * bytes};
 }
 
 double recomputed_microseconds(const PredictedShape& shape, double passes) {

@@ -26,37 +26,89 @@ namespace {
 /// A launch has as many products as need no more memory than this.
 constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
-__global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
+constexpr int FEWEST_CHUNKS = 2;    // of a part
+constexpr double MORE_CHUNKS = 6;   // which a block could multiply while it starts and ends
+constexpr std::int64_t ROUNDS = 4;  // more parts than fill all multiprocessors so often are not tried
 
-template <class Shape>
-__global__ void __launch_bounds__(MOST_THREADS, 1) thin_kernel(ThinBatch thin) {
-  multiply_thin<Shape>(thin);
+/// What blocks with so many blocks of columns take of a multiprocessor, measured on an H200.
+struct Use {
+  int blocks;           ///< at a time, by their registers
+  double chunk_cycles;  ///< of all of them, for a chunk of each
+};
+constexpr Use use_of(int column_blocks) {
+  switch (column_blocks) {
+    case 1:
+      return {4, 1190};
+    case 2:
+      return {4, 1780};
+    case 4:
+      return {2, 1980};
+    default:
+      return {2, 2870};
+  }
 }
 
-/// How rows of A are divided: 16 or 32 of them among the warps of a block.
-struct Division {
-  int tiles;  ///< of 16 rows
-  int warps;
-};
+/// Of the busiest multiprocessor.
+double cycles_of(const Division& division, std::int64_t products, int multiprocessors) {
+  const Use use = use_of(division.column_blocks);
+  const auto rounds = ceil_div<std::int64_t>(products * division.blocks(), multiprocessors * use.blocks);
+  return static_cast<double>(rounds) * (division.part_chunks + MORE_CHUNKS) * use.chunk_cycles;
+}
 
-/// 32 rows at a time where a block holds them; otherwise 16. Up to COLUMNS columns two blocks fit into a
-/// multiprocessor of Hopper, and one of them computes while the other one waits. More columns take blocks of all warps,
-/// because the digits of B then stay in the L1.
-Division division_of(std::int64_t k, std::int64_t n) {
-  constexpr int MOST_WARPS = MOST_THREADS / WARP_SIZE;
-  const auto chunks = static_cast<int>(std::min<std::int64_t>(ceil_div<std::int64_t>(k, CHUNK_K), 1 << 20));
-  if (chunks <= MOST_WARPS / 2) {
-    return {2, std::max(chunks, 1)};
+/// How so many products are divided, which is predicted to be the fastest way.
+Division division_of(const GemmProblem& p, std::int64_t products, int multiprocessors) {
+  Division fastest{
+      1, 1, static_cast<int>(ceil_div<std::int64_t>(p.m, ROWS)), static_cast<int>(ceil_div<std::int64_t>(p.k, CHUNK_K)),
+      0, 0};
+  while (fastest.column_blocks < MOST_COLUMN_BLOCKS && fastest.group_columns() < p.n) {
+    fastest.column_blocks *= 2;
   }
-  const int spans = ceil_div(chunks, ThinShape<1, true>::WARP_CHUNKS);
-  const int warps = n <= COLUMNS && spans <= MOST_WARPS / 2 ? MOST_WARPS / 2 : MOST_WARPS;
-  return {1, std::min(warps, spans)};
+  fastest.column_groups = static_cast<int>(ceil_div<std::int64_t>(p.n, fastest.group_columns()));
+  const std::int64_t pieces = products * fastest.row_groups * fastest.column_groups;
+  const std::int64_t fewest = std::max(ceil_div(fastest.chunks, MOST_PART_CHUNKS), 1);
+  const std::int64_t most = std::min<std::int64_t>(
+      fastest.chunks / FEWEST_CHUNKS, ROUNDS * multiprocessors * use_of(fastest.column_blocks).blocks / pieces);
+  for (std::int64_t parts = fewest; parts == fewest || parts <= most; ++parts) {
+    Division tried = fastest;
+    tried.part_chunks = static_cast<int>(ceil_div<std::int64_t>(tried.chunks, parts));
+    tried.parts = std::max(ceil_div(tried.chunks, std::max(tried.part_chunks, 1)), 1);
+    if (fastest.parts == 0 ||
+        cycles_of(tried, products, multiprocessors) < cycles_of(fastest, products, multiprocessors)) {
+      fastest = tried;
+    }
+  }
+  return fastest;
+}
+
+template <bool K_MAJOR>
+__global__ void __launch_bounds__(SCALE_THREADS) scales_kernel(ThinBatch thin) {
+  find_scales<K_MAJOR>(thin);
+}
+
+template <int COLUMN_BLOCKS, bool K_MAJOR>
+__global__ void __launch_bounds__(THREADS, use_of(COLUMN_BLOCKS).blocks) thin_kernel(ThinBatch thin) {
+  multiply_thin<COLUMN_BLOCKS, K_MAJOR>(thin);
+}
+
+using Kernel = void (*)(ThinBatch);
+
+template <bool K_MAJOR>
+Kernel kernel_for(int column_blocks) {
+  switch (column_blocks) {
+    case 1:
+      return thin_kernel<1, K_MAJOR>;
+    case 2:
+      return thin_kernel<2, K_MAJOR>;
+    case 4:
+      return thin_kernel<4, K_MAJOR>;
+    default:
+      return thin_kernel<MOST_COLUMN_BLOCKS, K_MAJOR>;
+  }
 }
 
 /// The architecture that the code of a kernel for the current device was compiled for, as 10 * major + minor; 0 if this
 /// build has none.
-template <class... Parameters>
-int architecture_of(void (*kernel)(Parameters...)) {
+int architecture_of(Kernel kernel) {
   if (TARGET != Target::for_gpu) {
     return current_device().compute_capability;
   }
@@ -66,98 +118,75 @@ int architecture_of(void (*kernel)(Parameters...)) {
   return has_code ? attributes.ptxVersion : 0;
 }
 
-/// A launch of so many tall products like `p`.
-template <class Shape>
+/// A launch of so many tall products like one.
 struct ThinLaunch {
+  bool k_major;
   Division division;
-  int columns_once;
-  int blocks;
-  int smem_bytes;
+  std::int64_t scale_blocks;  ///< for a product, in the first kernel
+  Kernel kernel;
   bool early;  ///< whether the kernel can start before the one before it has ended, because it waits for that itself
 
-  /// For blocks of at most so much shared memory. Older GPUs have less, and so fewer warps.
-  ThinLaunch(const GemmProblem& p, const Division& how, const Device& device)
-      : division(how),
-        columns_once(std::clamp(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS)), 1, MOST_COLUMN_BLOCKS)),
-        early(architecture_of(thin_kernel<Shape>) >= 90) {
-    const int chunks = NarrowDigits(p, 1, nullptr).chunks;
-    const auto measure = [&] {
-      const int threads = division.warps * WARP_SIZE;
-      smem_bytes = Shape::smem_bytes(threads, columns_once, Shape::segments(chunks, threads));
-    };
-    for (measure(); smem_bytes > device.smem_bytes; measure()) {
-      division.warps /= 2;
-    }
-    const bool two_fit = 2 * division.warps * WARP_SIZE <= MOST_THREADS && 2 * smem_bytes <= device.smem_bytes;
-    blocks = device.multiprocessors * (two_fit ? 2 : 1);
-  }
-
   void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
-    const ThinBatch thin{tall, NarrowDigits(tall.first, tall.count, workspace), c_transposed, columns_once};
-    launch(narrow_digits_kernel, tall.count * thin.digits.column_blocks * COLUMNS, dim3(SPLIT_THREADS), 0, stream,
-           thin);
-    const std::int64_t most =
-        std::min<std::int64_t>(Work::count(tall.first, columns_once, Shape::ROWS) * tall.count, blocks);
-    const dim3 threads(static_cast<unsigned>(division.warps * WARP_SIZE));
-    const auto bytes = static_cast<std::size_t>(smem_bytes);
+    const ThinBatch thin{tall, division, Workspace(division, tall.count, workspace), c_transposed};
+    launch(k_major ? scales_kernel<true> : scales_kernel<false>, tall.count * scale_blocks, dim3(SCALE_THREADS), 0,
+           stream, thin);
+    const int bytes_of_sums = ROWS * division.group_columns() * static_cast<int>(sizeof(Sum));
+    const auto bytes =
+        static_cast<std::size_t>(std::max(bytes_of_sums, division.column_blocks * ColumnDigits<1>::SMEM_BYTES));
     if (early) {
-      launch_dependent(thin_kernel<Shape>, most, threads, bytes, stream, thin);
+      launch_dependent(kernel, tall.count * division.blocks(), dim3(THREADS), bytes, stream, thin);
     } else {
-      launch(thin_kernel<Shape>, most, threads, bytes, stream, thin);
+      launch(kernel, tall.count * division.blocks(), dim3(THREADS), bytes, stream, thin);
     }
   }
 };
-
-template <class Shape>
-std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, const Division& division,
-                                  const Device& device) {
-  if (architecture_of(thin_kernel<Shape>) == 0) {
-    return {};
-  }
-  const ThinLaunch<Shape> launch_of(tall.first, division, device);
-  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / NarrowDigits::bytes(tall.first, 1));
-  const std::int64_t by_count =
-      std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
-  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
-  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
-  Algorithm algorithm;
-  algorithm.kernel = "15_reproducible";
-  algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) + " rows";
-  algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
-  algorithm.launches = ceil_div(tall.count, products);
-  algorithm.kernels = 2;
-  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, device.multiprocessors}, tall.count,
-                             algorithm.launches, Shape::ROWS);
-  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    const GemmBatch batch = c_transposed ? transposed(of) : of;
-    for (std::int64_t index = 0; index < batch.count; index += products) {
-      launch_of.enqueue(batch.part(index, std::min(products, batch.count - index)), c_transposed, workspace, stream);
-    }
-  };
-  return {algorithm};
-}
-
-template <int TILES>
-std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, const Division& division,
-                                  const Device& device) {
-  return tall.first.a_transposed ? algorithms<ThinShape<TILES, false>>(tall, c_transposed, division, device)
-                                 : algorithms<ThinShape<TILES, true>>(tall, c_transposed, division, device);
-}
 
 }  // namespace
 }  // namespace thin
 }  // namespace SGEMM_TARGET
 
-std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors, int most_smem_bytes) {
+std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace thin;
-  Device device = current_device();
-  device.multiprocessors = multiprocessors;
-  device.smem_bytes = std::min(device.smem_bytes, most_smem_bytes);
   const bool flat = batch.first.m < batch.first.n;
   const GemmBatch tall = flat ? transposed(batch) : batch;
-  const Division division = division_of(tall.first.k, tall.first.n);
-  return division.tiles == 2 ? algorithms<2>(tall, flat, division, device)
-                             : algorithms<1>(tall, flat, division, device);
+  const bool k_major = !tall.first.a_transposed;
+  const Division of_one = division_of(tall.first, 1, multiprocessors);
+  const Kernel kernel = k_major ? kernel_for<true>(of_one.column_blocks) : kernel_for<false>(of_one.column_blocks);
+  const int architecture = architecture_of(kernel);
+  if (architecture == 0) {
+    return {};
+  }
+  const std::int64_t scale_blocks = of_one.columns() + of_one.rows() / scaled_rows(k_major, tall.first.m);
+  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / Workspace::bytes(of_one, 1));
+  const std::int64_t by_count = std::numeric_limits<int>::max() / std::max(of_one.blocks(), scale_blocks);
+  if (by_count == 0) {
+    return {};
+  }
+  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
+  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
+  const Division division = division_of(tall.first, products, multiprocessors);
+  const ThinLaunch launch_of{k_major, division, scale_blocks, kernel, architecture >= 90};
+  Algorithm algorithm;
+  algorithm.kernel = "15_reproducible";
+  algorithm.configuration = flat ? "flat" : "tall";
+  if (division.parts > 1) {
+    algorithm.configuration += ", k/" + std::to_string(division.parts);
+  }
+  algorithm.workspace_bytes = Workspace::bytes(division, products);
+  algorithm.launches = ceil_div(tall.count, products);
+  algorithm.kernels = 2;
+  const auto count = static_cast<double>(tall.count);
+  algorithm.cost = thin_cost(
+      sizeof(float) * count * static_cast<double>(tall.first.m) * static_cast<double>(tall.first.k),
+      count * static_cast<double>(scale_blocks),
+      static_cast<double>(algorithm.launches) * cycles_of(division, products, multiprocessors), algorithm.launches);
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    const GemmBatch as_tall = flat ? transposed(of) : of;
+    for (std::int64_t index = 0; index < as_tall.count; index += products) {
+      launch_of.enqueue(as_tall.part(index, std::min(products, as_tall.count - index)), flat, workspace, stream);
+    }
+  };
+  return {algorithm};
 }
 
 }  // namespace sgemm

@@ -1,23 +1,19 @@
 #pragma once
 
 // Products of the reproducible class whose C has few columns, or few rows: that is the transposed product. The short
-// operand is B here, and A is long. A small kernel writes the digits of B. Then each block takes 16 or 32 rows of A at
-// a time, whose numbers are read once: they stay in the registers of its threads from the search for the largest ones
-// to the products of their digits. Warps have different k of the same rows, and their sums are integers, so that it
-// does not matter who adds which. docs/15_reproducible.md defines the result.
+// operand is B here, and A is long. docs/15_reproducible.md defines the result.
 //
-//   copies    threads copy their own next 64 numbers to shared memory while they work on the last ones. Nothing waits
-//             for another thread's copies.
-//   maxima    of each row, over the lanes and warps that have numbers of it.
-//   digits    as in chapter 13, in registers, in the places where mma.sync wants them.
-//   products  of 16 or 32 rows by 8 columns at a time. The warps' sums become integers of 64 bits, which are added
-//             and stored.
-//
-// Rows that are longer than what a block can hold are read twice, the second time backwards: the last segment is still
-// in registers then, and those before it in the L2, as far as it holds the rows of all blocks.
+//   scales    A kernel looks for the largest number of each line, a row of A or a column of B, and writes the digits of
+//             B, as chapter 13 has them.
+//   products  Blocks of 64 rows and a part of k read A again, the last rows first: the L2 may still hold them. Numbers
+//             go from memory to registers, where they become digits in the places in which mma.sync wants them.
+//   sums      are integers, so that it does not matter who adds which. Blocks of the same rows add theirs in memory,
+//   and
+//             the last one stores C.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
+#include "common/vector_access.cuh"
 #include "engine/int8_operands.cuh"
 #include "engine/reproducible.cuh"
 #include "gemm_problem.hpp"
@@ -41,20 +37,25 @@ namespace thin {
 
 using reproducible::Sum;
 using split_product::product_of;
+using split_product::rows_split_into;
 using split_product::int8::larger;
 using split_product::int8::LARGEST_EXPONENT;
 using split_product::int8::scale_code;
 using split_product::int8::UNSCALABLE_LINE;
 
-constexpr int WARP_SIZE = 32;
+constexpr int WARP = 32;
 constexpr int DIGITS = 3;
-constexpr int COLUMNS = 8;         // of B that a product of a warp takes
-constexpr int CHUNK_K = 64;        // k of B's digits that a lane reads at once
-constexpr int LANE_NUMBERS = 64;   // of A
-constexpr int STAGES = 4;          // in which they are copied
-constexpr int MOST_THREADS = 512;  // of a block
-constexpr int SPLIT_THREADS = 256;
-constexpr int MOST_COLUMN_BLOCKS = 8;
+constexpr int COLUMNS = 8;   // of B in a product of a warp
+constexpr int CHUNK_K = 64;  // k of B's digits that a lane reads at once
+constexpr int CHUNKS = 2;    // the number of chunks of a part is a multiple of this
+constexpr int WARP_ROWS = 16;
+constexpr int WARPS = 4;
+constexpr int THREADS = WARPS * WARP;
+constexpr int ROWS = WARPS * WARP_ROWS;  // of A in a block
+constexpr int MOST_COLUMN_BLOCKS = 8;    // of COLUMNS each, in a block of threads
+constexpr int MOST_PART_CHUNKS = 512;    // sums of digits of so many k fit into 32 bits
+constexpr int SCALE_THREADS = 256;
+constexpr int SCALE_WARPS = SCALE_THREADS / WARP;
 
 // ---- Digits ----
 
@@ -86,55 +87,66 @@ __device__ __forceinline__ void split_four(const float (&x)[4], const Factors& s
 
 // ---- The problem ----
 
-/// Where the digits of B lie: for each product, COLUMNS columns and CHUNK_K of k, the words of each digit as mma.sync
-/// takes them. Lane 4g + t has column g, and of each 16 k those from 4t to 4t + 3.
-struct NarrowDigits {
-  int column_blocks;
+/// How a product is divided among blocks: by rows, by groups of columns and by parts of k.
+struct Division {
+  int column_blocks;  ///< of a group
+  int column_groups;
+  int row_groups;
   int chunks;
-  uint4* words;
-  unsigned char* codes;  ///< of each column
+  int part_chunks;
+  int parts;
 
-  SGEMM_HOST_DEVICE NarrowDigits(const GemmProblem& p, std::int64_t products, void* memory)
-      : column_blocks(static_cast<int>(ceil_div<std::int64_t>(p.n, COLUMNS))),
-        chunks(static_cast<int>(ceil_div<std::int64_t>(p.k, CHUNK_K))),
-        words(static_cast<uint4*>(memory)),
-        codes(reinterpret_cast<unsigned char*>(words + products * column_blocks * chunks * (DIGITS * WARP_SIZE))) {}
+  SGEMM_HOST_DEVICE std::int64_t blocks() const { return std::int64_t{row_groups} * column_groups * parts; }
+  SGEMM_HOST_DEVICE int group_columns() const { return column_blocks * COLUMNS; }
+  // Of a product, with those that fill up the last group:
+  SGEMM_HOST_DEVICE std::int64_t columns() const { return std::int64_t{column_groups} * group_columns(); }
+  SGEMM_HOST_DEVICE std::int64_t rows() const { return std::int64_t{row_groups} * ROWS; }
+};
 
-  SGEMM_HOST_DEVICE static std::size_t bytes(const GemmProblem& p, std::int64_t products) {
-    const NarrowDigits one(p, 1, nullptr);
-    return static_cast<std::size_t>(products) * one.column_blocks *
-           (one.chunks * (DIGITS * WARP_SIZE * sizeof(uint4)) + COLUMNS);
+/// What kernels pass on, of so many products.
+struct Workspace {
+  uint4* digits;    ///< of B: of each group of columns, each chunk and block of columns, WARP words of each digit
+  Sum* sums;        ///< of the rows and columns of a block of threads, where there are several parts
+  unsigned* ended;  ///< parts of these
+  unsigned char* column_codes;
+  unsigned char* row_codes;
+
+  SGEMM_HOST_DEVICE Workspace(const Division& of, std::int64_t products, void* memory)
+      : digits(static_cast<uint4*>(memory)),
+        sums(reinterpret_cast<Sum*>(digits + products * of.columns() / COLUMNS * of.chunks * (DIGITS * WARP))),
+        ended(reinterpret_cast<unsigned*>(sums + shared_blocks(of, products) * ROWS * of.group_columns())),
+        column_codes(
+            reinterpret_cast<unsigned char*>(ended + ceil_div<std::int64_t>(shared_blocks(of, products), 4) * 4)),
+        row_codes(column_codes + products * of.columns()) {}
+
+  static std::size_t bytes(const Division& of, std::int64_t products) {
+    const Workspace all(of, products, nullptr);
+    return reinterpret_cast<std::uintptr_t>(all.row_codes) + static_cast<std::size_t>(products * of.rows());
   }
 
-  /// The words of the largest digit; those of the next ones follow, WARP_SIZE farther each.
-  __device__ __forceinline__ uint4* at(std::int64_t product, int column_block, int chunk) const {
-    return words + ((product * column_blocks + column_block) * chunks + chunk) * (DIGITS * WARP_SIZE);
-  }
-  __device__ __forceinline__ unsigned char* codes_of(std::int64_t product, int column_block) const {
-    return codes + (product * column_blocks + column_block) * COLUMNS;
+  /// The pieces of C that several blocks add up.
+  SGEMM_HOST_DEVICE static std::int64_t shared_blocks(const Division& of, std::int64_t products) {
+    return of.parts == 1 ? 0 : products * of.row_groups * of.column_groups;
   }
 };
 
 /// What both kernels get. The batch is one of tall products.
 struct ThinBatch {
   GemmBatch batch;
-  NarrowDigits digits;
+  Division division;
+  Workspace workspace;
   bool c_transposed;
-  int columns_once;  ///< blocks of columns that a block of threads computes at a time
 };
 
 __device__ __forceinline__ unsigned magnitude_bits(float x) { return __float_as_uint(x) & ~(1U << 31U); }
 
-// ---- The kernel that writes the digits of B ----
+// ---- The kernel that finds scales ----
 
-/// A block for each column, also for those that fill the last block of columns up.
-__device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
+/// Lane 4g + t of a product has column g, and of each 16 k those from 4t to 4t + 3.
+__device__ __forceinline__ void split_column(const ThinBatch& thin, const GemmProblem& p, std::int64_t product,
+                                             int column) {
   __shared__ unsigned largest_of_column;
-  griddepcontrol_launch_dependents();
-  const int padded = thin.digits.column_blocks * COLUMNS;
-  const std::int64_t product = blockIdx.x / padded;
-  const int column = static_cast<int>(blockIdx.x) % padded;
-  const GemmProblem p = product_of(thin.batch, product);
+  const Division& division = thin.division;
   const bool used = column < p.n && scalars_of(p).alpha != 0.0F;
   const std::int64_t k_step = p.b_transposed ? 1 : p.ldb;
   const float* const from = p.b + (p.b_transposed ? column * p.ldb : column);
@@ -150,10 +162,11 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
     largest_of_column = 0;
   }
   __syncthreads();
+  const int tasks = division.chunks * 4;
   unsigned largest = 0;
   float x[4][4];
 #pragma unroll 1
-  for (auto task = static_cast<int>(threadIdx.x); task < thin.digits.chunks * 4; task += SPLIT_THREADS) {
+  for (auto task = static_cast<int>(threadIdx.x); task < tasks; task += SCALE_THREADS) {
     load(task, x);
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
@@ -165,11 +178,16 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
   const int code = scale_code(largest_of_column);
   const Factors scale(code);
   if (threadIdx.x == 0) {
-    thin.digits.codes_of(product, column / COLUMNS)[column % COLUMNS] = static_cast<unsigned char>(code);
+    thin.workspace.column_codes[product * division.columns() + column] = static_cast<unsigned char>(code);
   }
+  const int group = column / division.group_columns();
+  const int block = column % division.group_columns() / COLUMNS;
+  uint4* const to =
+      thin.workspace.digits + column % COLUMNS * 4 +
+      ((product * division.column_groups + group) * division.chunks * division.column_blocks + block) * (DIGITS * WARP);
 #pragma unroll 1
-  for (auto task = static_cast<int>(threadIdx.x); task < thin.digits.chunks * 4; task += SPLIT_THREADS) {
-    if (thin.digits.chunks * 4 > SPLIT_THREADS) {
+  for (auto task = static_cast<int>(threadIdx.x); task < tasks; task += SCALE_THREADS) {
+    if (tasks > SCALE_THREADS) {
       load(task, x);
     }
     unsigned digits[4][DIGITS];
@@ -177,188 +195,286 @@ __device__ __forceinline__ void split_narrow(const ThinBatch& thin) {
     for (int i = 0; i < 4; ++i) {
       split_four(x[i], scale, digits[i]);
     }
-    uint4* const to = thin.digits.at(product, column / COLUMNS, task / 4) + column % COLUMNS * 4 + task % 4;
 #pragma unroll
     for (int digit = 0; digit < DIGITS; ++digit) {
-      to[digit * WARP_SIZE] = uint4{digits[0][digit], digits[1][digit], digits[2][digit], digits[3][digit]};
+      to[(std::int64_t{task / 4} * division.column_blocks * DIGITS + digit) * WARP + task % 4] =
+          uint4{digits[0][digit], digits[1][digit], digits[2][digit], digits[3][digit]};
     }
+  }
+}
+
+/// Rows of a block that looks for their largest numbers: one for each warp where they lie along k. Where they lie side
+/// by side it is as many as keep all multiprocessors busy.
+SGEMM_HOST_DEVICE constexpr int scaled_rows(bool k_major, std::int64_t m) {
+  return k_major || m < 4096 ? 8 : m < 8192 ? 16 : 32;
+}
+
+/// The largest number of a row that lies along k, for the whole warp.
+__device__ __forceinline__ unsigned largest_along_k(const GemmProblem& p, std::int64_t row) {
+  const auto lane = static_cast<int>(threadIdx.x) % WARP;
+  const float* const from = p.a + row * p.lda;
+  unsigned largest = 0;
+  if (rows_split_into<4>(p.a, p.k, p.lda)) {
+#pragma unroll 8
+    for (std::int64_t k = lane * 4; k < p.k; k += 4 * WARP) {
+      float four[4];
+      unpack(load_float4(from + k), four);
+      largest = larger(largest, split_product::int8::largest_bits(four));
+    }
+  } else {
+#pragma unroll 8
+    for (std::int64_t k = lane; k < p.k; k += WARP) {
+      largest = larger(largest, magnitude_bits(from[k]));
+    }
+  }
+#pragma unroll
+  for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+    largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+  }
+  return largest;
+}
+
+/// The largest number of a row whose neighbours lie beside it, of so many rows of a block.
+__device__ __forceinline__ unsigned largest_across_k(const GemmProblem& p, std::int64_t row, int rows) {
+  __shared__ unsigned largest_of[WARP];
+  const auto thread = static_cast<int>(threadIdx.x);
+  const float* const from = p.a + (row < p.m ? row : p.m - 1);
+  if (thread < WARP) {
+    largest_of[thread] = 0;
+  }
+  __syncthreads();
+  unsigned largest = 0;
+#pragma unroll 16
+  for (std::int64_t k = thread / rows; k < p.k; k += SCALE_THREADS / rows) {
+    largest = larger(largest, magnitude_bits(from[k * p.lda]));
+  }
+  atomicMax(largest_of + thread % rows, largest);
+  __syncthreads();
+  return largest_of[thread % rows];
+}
+
+/// A block for each column, also for those that fill up the last group, and then blocks for the rows. All of them
+/// together clear the sums.
+template <bool K_MAJOR>
+__device__ __forceinline__ void find_scales(const ThinBatch& thin) {
+  griddepcontrol_launch_dependents();
+  const Division& division = thin.division;
+  const Workspace& to = thin.workspace;
+  auto* const cleared = reinterpret_cast<uint4*>(to.sums);
+  const std::int64_t words = reinterpret_cast<uint4*>(to.column_codes) - cleared;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * SCALE_THREADS + threadIdx.x; i < words;
+       i += std::int64_t{gridDim.x} * SCALE_THREADS) {
+    cleared[i] = uint4{0, 0, 0, 0};
+  }
+  const int rows = scaled_rows(K_MAJOR, thin.batch.first.m);
+  const std::int64_t columns = division.columns();
+  const std::int64_t of_product = columns + division.rows() / rows;
+  const std::int64_t product = blockIdx.x / of_product;
+  const std::int64_t number = blockIdx.x % of_product;
+  const GemmProblem p = product_of(thin.batch, product);
+  if (number < columns) {
+    split_column(thin, p, product, static_cast<int>(number));
+    return;
+  }
+  const auto thread = static_cast<int>(threadIdx.x);
+  const std::int64_t row = (number - columns) * rows + (K_MAJOR ? thread / WARP : thread % rows);
+  const bool used = scalars_of(p).alpha != 0.0F && (!K_MAJOR || row < p.m);
+  const unsigned largest = !used ? 0 : K_MAJOR ? largest_along_k(p, row) : largest_across_k(p, row, rows);
+  if (K_MAJOR ? thread % WARP == 0 : thread < rows) {
+    to.row_codes[product * division.rows() + row] = static_cast<unsigned char>(scale_code(largest));
   }
 }
 
 // ---- The kernel that multiplies ----
 
-/// TILES: of 16 rows that a warp has at a time. K_MAJOR: how A is stored. A lane has LANE_ROWS rows and WORDS groups of
-/// four k of each. Lane 4g + t has, of each 16 k, those from 4t to 4t + 3.
-template <int TILES_, bool K_MAJOR_>
-struct ThinShape {
-  static constexpr int TILES = TILES_;
-  static constexpr bool K_MAJOR = K_MAJOR_;
-  static constexpr int ROWS = 16 * TILES;
-  static constexpr int LANE_ROWS = 2 * TILES;
-  static constexpr int WORDS = LANE_NUMBERS / 4 / LANE_ROWS;
-  static constexpr int WARP_K = 16 * WORDS;
-  static constexpr int WARP_CHUNKS = WARP_K / CHUNK_K;
-  static_assert(TILES == 1 || TILES == 2);
+/// Row number `half` of a lane's two, of a warp's 16. Where rows lie side by side, a lane has neighbours.
+template <bool K_MAJOR>
+SGEMM_HOST_DEVICE constexpr int row_of_lane(int g, int half) {
+  return K_MAJOR ? g + 8 * half : 2 * g + half;
+}
 
-  /// The row of number i of a lane. Where rows lie side by side, a lane has neighbours.
-  SGEMM_HOST_DEVICE static constexpr int row(int g, int i) { return K_MAJOR ? g + 8 * i : g * LANE_ROWS + i; }
+/// A lane's numbers of a chunk: four k each of its first row, then of its second, and so on. They are read once more,
+/// and then no more.
+using Numbers = float[CHUNK_K / 8][4];
 
-  /// Places in shared memory.
-  SGEMM_HOST_DEVICE static constexpr int slot_bytes(int threads) {
-    return threads * LANE_NUMBERS * static_cast<int>(sizeof(float));
+template <bool K_MAJOR, bool VECTORS>
+struct RowReader {
+  const float* rows[2];  ///< at the lane's first k; the last one in place of those behind it
+  std::int64_t k_step;
+  std::int64_t first_k;
+  std::int64_t end_k;
+
+  __device__ __forceinline__ RowReader(const GemmProblem& p, std::int64_t first_row, std::int64_t end_k)
+      : k_step(p.lda), first_k(static_cast<int>(threadIdx.x) % 4 * 4), end_k(end_k) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      std::int64_t row = first_row + row_of_lane<K_MAJOR>(static_cast<int>(threadIdx.x) % WARP / 4, half);
+      row = row < p.m ? row : p.m - (K_MAJOR || !VECTORS ? 1 : 2);  // two neighbours stay aligned
+      rows[half] = p.a + (K_MAJOR ? row * p.lda : row);
+    }
   }
-  SGEMM_HOST_DEVICE static constexpr int sums_bytes(int threads) {
-    return 2 * (threads / WARP_SIZE) * ROWS * COLUMNS * 8;
-  }
-  SGEMM_HOST_DEVICE static constexpr int partial_bytes(int columns_once) { return columns_once * ROWS * COLUMNS * 8; }
-  SGEMM_HOST_DEVICE static constexpr int smem_bytes(int threads, int columns_once, int segments) {
-    return slot_bytes(threads) + sums_bytes(threads) + partial_bytes(columns_once) * (segments == 1 ? 1 : 2) +
-           (1 + threads / WARP_SIZE) * ROWS * 4;
-  }
-  /// Of a row: what the warps of a block can not hold comes in several.
-  SGEMM_HOST_DEVICE static constexpr int segments(int chunks, int threads) {
-    return chunks == 0 ? 1 : ceil_div(chunks, threads / WARP_SIZE * WARP_CHUNKS);
-  }
-};
 
-/// Which rows and k a block reads next: for each product, block of columns and ROWS rows, segments of what it can
-/// hold. Where there are several, it searches them forwards, and adds products from the last one back to the first.
-struct Step {
-  int number;  ///< of the product, rows and columns
-  int segment;
-  bool searches;  ///< for the largest numbers
-  bool adds;      ///< products
-
-  __device__ __forceinline__ Step(int first, int segments)
-      : number(first), segment(0), searches(true), adds(segments == 1) {}
-
-  __device__ __forceinline__ void advance(int segments) {
-    if (searches && segment + 1 < segments) {
-      ++segment;
-      adds = segment + 1 == segments;
-    } else if (segment > 0) {
-      --segment;
-      searches = false;
-    } else {
-      number += static_cast<int>(gridDim.x);
-      searches = true;
-      adds = segments == 1;
+  __device__ __forceinline__ void read(int chunk, Numbers& x) const {
+#pragma unroll
+    for (int j = 0; j < CHUNK_K / 16; ++j) {
+      const std::int64_t k = std::int64_t{chunk} * CHUNK_K + first_k + j * 16;
+      if constexpr (K_MAJOR && VECTORS) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          unpack(k < end_k ? __ldcs(reinterpret_cast<const float4*>(rows[half] + k)) : float4{0.0F, 0.0F, 0.0F, 0.0F},
+                 x[2 * j + half]);
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const bool inside = k + i < end_k;
+          const std::int64_t at = K_MAJOR ? k + i : (k + i) * k_step;
+          if constexpr (VECTORS) {
+            const float2 both = inside ? __ldcs(reinterpret_cast<const float2*>(rows[0] + at)) : float2{0.0F, 0.0F};
+            x[2 * j][i] = both.x;
+            x[2 * j + 1][i] = both.y;
+          } else {
+            x[2 * j][i] = inside ? __ldcs(rows[0] + at) : 0.0F;
+            x[2 * j + 1][i] = inside ? __ldcs(rows[1] + at) : 0.0F;
+          }
+        }
+      }
     }
   }
 };
 
-/// What the number of a step says.
-struct Work {
-  int product;
-  int first_block;  ///< of columns
-  int blocks;
-  int first_row;
+/// Products of digits: of each block of columns, of each place from the largest on, of a lane's elements.
+template <int COLUMN_BLOCKS>
+using DigitSums = int[COLUMN_BLOCKS][DIGITS][4];
 
-  __device__ __forceinline__ Work(const ThinBatch& thin, int number, int rows) {
-    const unsigned groups = ceil_div(thin.digits.column_blocks, thin.columns_once);
-    const unsigned row_groups = ceil_div(static_cast<int>(thin.batch.first.m), rows);
-    const unsigned of_rows = static_cast<unsigned>(number) / groups;
-    first_block = static_cast<int>(static_cast<unsigned>(number) - of_rows * groups) * thin.columns_once;
-    const int left = thin.digits.column_blocks - first_block;
-    blocks = left < thin.columns_once ? left : thin.columns_once;
-    product = static_cast<int>(of_rows / row_groups);
-    first_row = static_cast<int>(of_rows % row_groups) * rows;
-  }
+/// The digits of B of the next chunks, which threads of a block copy to shared memory for all of them.
+template <int COLUMN_BLOCKS>
+struct ColumnDigits {
+  static constexpr int STAGES = 3;
+  static constexpr int WORDS = COLUMN_BLOCKS * DIGITS * WARP;
+  static constexpr int STAGE_BYTES = WORDS * static_cast<int>(sizeof(uint4));
+  static constexpr int SMEM_BYTES = STAGES * STAGE_BYTES;
 
-  /// Of a product.
-  SGEMM_HOST_DEVICE static std::int64_t count(const GemmProblem& p, int columns_once, int rows) {
-    return ceil_div<std::int64_t>(ceil_div<std::int64_t>(p.n, COLUMNS), columns_once) *
-           ceil_div<std::int64_t>(p.m, rows);
-  }
-};
+  const uint4* from;  ///< of the part's first chunk
+  int chunks;
+  unsigned smem;
 
-/// Where a lane finds its numbers of a step.
-template <class Shape>
-struct Source {
-  const float* from;
-  std::int64_t stride;
-  int rows_left;  ///< of A, from the lane's first one on; 0 if there is nothing to read
-  int k_left;
-  bool vectors;  ///< rows of the stored matrix split into aligned groups
-
-  __device__ __forceinline__ Source(const ThinBatch& thin, const Step& step, bool exists) {
-    constexpr int VECTOR = Shape::K_MAJOR ? 4 : Shape::LANE_ROWS;
-    const int warps = static_cast<int>(blockDim.x) / WARP_SIZE;
-    const int lane = static_cast<int>(threadIdx.x) % WARP_SIZE;
-    const int warp = static_cast<int>(threadIdx.x) / WARP_SIZE;
-    const Work work(thin, exists ? step.number : 0, Shape::ROWS);
-    const GemmProblem p = product_of(thin.batch, work.product);
-    const bool used = exists && scalars_of(p).alpha != 0.0F;
-    const std::int64_t row = work.first_row + Shape::row(lane / 4, 0);
-    const std::int64_t k = (static_cast<std::int64_t>(step.segment) * warps + warp) * Shape::WARP_K + lane % 4 * 4;
-    stride = p.lda;
-    from = p.a + (Shape::K_MAJOR ? row * stride + k : k * stride + row);
-    rows_left = used ? static_cast<int>(p.m - row) : 0;
-    k_left = static_cast<int>(p.k - k);
-    vectors = split_product::rows_split_into<VECTOR>(p.a, Shape::K_MAJOR ? p.k : p.m, stride);
-  }
-
-  /// Starts copying the numbers of a stage to `slots`, where the lane's groups of four are `distance` bytes apart.
-  __device__ __forceinline__ void start(int stage, unsigned slots, unsigned distance) const {
-    constexpr int FLOAT = sizeof(float);
+  __device__ __forceinline__ void copy(int chunk) const {
+    if (chunk < chunks) {
+      const uint4* const source = from + std::int64_t{chunk} * WORDS;
+      const unsigned to = smem + chunk % STAGES * STAGE_BYTES;
 #pragma unroll
-    for (int q = stage * 4; q < stage * 4 + 4; ++q) {
-      const unsigned to = slots + static_cast<unsigned>(q) * distance;
-      if constexpr (Shape::K_MAJOR) {  // four k of a row
-        const int row = q % Shape::LANE_ROWS * 8;
-        const int k = q / Shape::LANE_ROWS * 16;
-        const float* const at = from + row * stride + k;
-        if (vectors) {
-          cp_async_zfill<4 * FLOAT>(to, at, row < rows_left && k < k_left);
-        } else {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            cp_async_zfill<FLOAT>(to + j * FLOAT, at + j, row < rows_left && k + j < k_left);
-          }
-        }
-      } else {  // the lane's rows at one k, or at two
-        constexpr int K = 4 / Shape::LANE_ROWS;
-#pragma unroll
-        for (int j = 0; j < K; ++j) {
-          const int number = q * K + j;  // of the lane's k
-          const int k = number / 4 * 16 + number % 4;
-          const float* const at = from + k * stride;
-          const unsigned place = to + j * Shape::LANE_ROWS * FLOAT;
-          if (vectors) {
-            cp_async_zfill<Shape::LANE_ROWS * FLOAT>(place, at, 0 < rows_left && k < k_left);
-          } else {
-#pragma unroll
-            for (int i = 0; i < Shape::LANE_ROWS; ++i) {
-              cp_async_zfill<FLOAT>(place + i * FLOAT, at + i, i < rows_left && k < k_left);
-            }
-          }
-        }
+      for (auto word = static_cast<int>(threadIdx.x); word < WORDS; word += THREADS) {
+        cp_async<sizeof(uint4)>(to + word * static_cast<int>(sizeof(uint4)), source + word);
       }
     }
     cp_async_commit_group();
   }
-};
 
-/// A lane's numbers: four k each of a row, the rows of a word of k next to each other.
-using Numbers = float[LANE_NUMBERS / 4][4];
+  /// Waits for a chunk, and has a later one copied to the place that everyone has read.
+  __device__ __forceinline__ void advance_to(int chunk) const {
+    cp_async_wait_group<STAGES - 2>();
+    __syncthreads();
+    copy(chunk + STAGES - 1);
+  }
 
-/// Takes the numbers of a stage from their slots.
-template <class Shape>
-__device__ __forceinline__ void take(int stage, unsigned slots, unsigned distance, Numbers& x) {
+  __device__ __forceinline__ void add_products(const unsigned (&digits)[DIGITS][CHUNK_K / 8], int chunk,
+                                               DigitSums<COLUMN_BLOCKS>& sums) const {
+    constexpr int BYTES = sizeof(uint4);
+    const unsigned words = smem + chunk % STAGES * STAGE_BYTES + threadIdx.x % WARP * BYTES;
 #pragma unroll
-  for (int q = stage * 4; q < stage * 4 + 4; ++q) {
-    const float4 four = ld_shared_v4_f32(slots + static_cast<unsigned>(q) * distance);
-    const float values[4] = {four.x, four.y, four.z, four.w};
+    for (int block = 0; block < COLUMN_BLOCKS; ++block) {
+      float b[DIGITS][4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if constexpr (Shape::K_MAJOR) {
-        x[q][i] = values[i];
-      } else {
-        const int number = q * (4 / Shape::LANE_ROWS) + i / Shape::LANE_ROWS;
-        x[number / 4 * Shape::LANE_ROWS + i % Shape::LANE_ROWS][number % 4] = values[i];
+      for (int digit = 0; digit < DIGITS; ++digit) {
+        unpack(ld_shared_v4_f32(words + (block * DIGITS + digit) * WARP * BYTES), b[digit]);
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int of_a = 0; of_a < DIGITS; ++of_a) {
+          const unsigned(&of_k)[CHUNK_K / 8] = digits[of_a];
+          const unsigned a[4] = {of_k[4 * half], of_k[4 * half + 1], of_k[4 * half + 2], of_k[4 * half + 3]};
+#pragma unroll
+          for (int of_b = 0; of_b < DIGITS - of_a; ++of_b) {
+            mma_m16n8k32_s8(sums[block][of_a + of_b], a, __float_as_uint(b[of_b][2 * half]),
+                            __float_as_uint(b[of_b][2 * half + 1]));
+          }
+        }
       }
     }
   }
+};
+
+/// Which block of a launch does what. The rows that were looked at last come first.
+struct Place {
+  std::int64_t product;
+  int row_group;
+  int column_group;
+  int part;
+  std::int64_t piece;  ///< of C, in all products
+
+  __device__ __forceinline__ explicit Place(const Division& division) {
+    const unsigned number = gridDim.x - 1 - blockIdx.x;
+    part = static_cast<int>(number % division.parts);
+    piece = number / division.parts;
+    column_group = static_cast<int>(piece % division.column_groups);
+    row_group = static_cast<int>(piece / division.column_groups % division.row_groups);
+    product = piece / division.column_groups / division.row_groups;
+  }
+};
+
+/// Adds the products of the block's rows and columns in its part of k.
+template <int COLUMN_BLOCKS, bool K_MAJOR, bool VECTORS>
+__device__ __forceinline__ void add_part(const ThinBatch& thin, const GemmProblem& p, const Place& place,
+                                         DigitSums<COLUMN_BLOCKS>& sums) {
+  const Division& division = thin.division;
+  const auto lane = static_cast<int>(threadIdx.x) % WARP;
+  const std::int64_t row = std::int64_t{place.row_group} * ROWS + static_cast<int>(threadIdx.x) / WARP * WARP_ROWS;
+  const int first = place.part * division.part_chunks;
+  const int end = first + division.part_chunks < division.chunks ? first + division.part_chunks : division.chunks;
+  const std::int64_t end_k = std::int64_t{end} * CHUNK_K < p.k ? std::int64_t{end} * CHUNK_K : p.k;
+  const RowReader<K_MAJOR, VECTORS> reader(p, row, end_k);
+  constexpr int AHEAD = COLUMN_BLOCKS == 4 ? 2 : 1;  // chunks on their way, as many as registers hold
+  Numbers next[AHEAD];
+#pragma unroll
+  for (int ahead = 0; ahead < AHEAD; ++ahead) {
+    reader.read(first + ahead, next[ahead]);
+  }
+  griddepcontrol_wait();
+  const unsigned char* const codes = thin.workspace.row_codes + (place.product * division.rows() + row);
+  const Factors scales[2] = {Factors(codes[row_of_lane<K_MAJOR>(lane / 4, 0)]),
+                             Factors(codes[row_of_lane<K_MAJOR>(lane / 4, 1)])};
+  const ColumnDigits<COLUMN_BLOCKS> columns{
+      thin.workspace.digits +
+          ((place.product * division.column_groups + place.column_group) * division.chunks + first) *
+              ColumnDigits<COLUMN_BLOCKS>::WORDS,
+      end - first, shared_address(dynamic_smem())};
+#pragma unroll
+  for (int chunk = 0; chunk < ColumnDigits<COLUMN_BLOCKS>::STAGES - 1; ++chunk) {
+    columns.copy(chunk);
+  }
+#pragma unroll 1
+  for (int chunk = 0; chunk < end - first; chunk += AHEAD) {
+#pragma unroll
+    for (int ahead = 0; ahead < AHEAD; ++ahead) {  // the last one may be beyond the end, where all numbers are zeros
+      unsigned digits[DIGITS][CHUNK_K / 8];
+#pragma unroll
+      for (int i = 0; i < CHUNK_K / 8; ++i) {
+        unsigned of_four[DIGITS];
+        split_four(next[ahead][i], scales[i % 2], of_four);
+#pragma unroll
+        for (int digit = 0; digit < DIGITS; ++digit) {
+          digits[digit][i] = of_four[digit];
+        }
+      }
+      reader.read(first + chunk + ahead + AHEAD, next[ahead]);
+      columns.advance_to(chunk + ahead);
+      columns.add_products(digits, chunk + ahead, sums);
+    }
+  }
+  cp_async_wait_group<0>();
+  __syncthreads();  // what follows takes the memory
 }
 
 /// An element of op(A) op(B) from its numbers, in the order of k.
@@ -375,220 +491,128 @@ __device__ __forceinline__ double plain_sum(const GemmProblem& p, std::int64_t r
   return sum;
 }
 
-template <class Shape>
-__device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
-  constexpr int ROWS = Shape::ROWS;
-  const auto threads = static_cast<int>(blockDim.x);
-  const int warps = threads / WARP_SIZE;
-  const auto thread = static_cast<int>(threadIdx.x);
-  const int warp = thread / WARP_SIZE;
-  const int lane = thread % WARP_SIZE;
-  const int g = lane / 4;
-  const int segments = Shape::segments(thin.digits.chunks, threads);
-  const auto count = static_cast<int>(Work::count(thin.batch.first, thin.columns_once, ROWS) * thin.batch.count);
+/// Adds the sums of a part to those of the others. The block that comes last gets all of them, and true.
+template <int COUNT>
+__device__ __forceinline__ bool add_to_others(const ThinBatch& thin, const Place& place, Sum* sums) {
+  __shared__ bool is_last;
+  Sum* const all = thin.workspace.sums + place.piece * COUNT;
+#pragma unroll 4
+  for (auto i = static_cast<int>(threadIdx.x); i < COUNT; i += THREADS) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(all + i), static_cast<unsigned long long>(sums[i]));
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    is_last = atomicAdd(thin.workspace.ended + place.piece, 1U) + 1 == static_cast<unsigned>(thin.division.parts);
+  }
+  __syncthreads();
+  if (is_last) {
+    __threadfence();
+#pragma unroll 4
+    for (auto i = static_cast<int>(threadIdx.x); i < COUNT; i += THREADS) {
+      sums[i] = __ldcg(all + i);
+    }
+    __syncthreads();
+  }
+  return is_last;
+}
 
-  char* const memory = reinterpret_cast<char*>(dynamic_smem());
-  const unsigned slots = shared_address(memory) + static_cast<unsigned>(thread) * 16;
-  const unsigned distance = static_cast<unsigned>(threads) * 16;
-  char* place = memory + Shape::slot_bytes(threads);
-  auto* const sums_of_warps = reinterpret_cast<longlong2*>(place);
-  place += Shape::sums_bytes(threads);
-  auto* const sums_of_rows = reinterpret_cast<Sum*>(place);
-  place += Shape::partial_bytes(thin.columns_once);
-  auto* const maxima = reinterpret_cast<unsigned*>(place);
-  place += ROWS * 4;
-  auto* const maxima_of_warps = reinterpret_cast<unsigned*>(place);
-  place += warps * ROWS * 4;
-  auto* const of_segments = reinterpret_cast<Sum*>(place);  // the block's sums, if there are several segments
+/// The codes of the block's rows and columns. They are read before there are sums: what a block does at its end has to
+/// be short.
+template <int COLUMN_BLOCKS>
+struct Codes {
+  unsigned char of_rows[ROWS];
+  unsigned char of_columns[COLUMN_BLOCKS * COLUMNS];
 
-  Step step(static_cast<int>(blockIdx.x), segments);
-  {
-    const Source<Shape> source(thin, step, step.number < count);
-#pragma unroll
-    for (int stage = 0; stage < STAGES; ++stage) {
-      source.start(stage, slots, distance);
+  __device__ __forceinline__ void read(const ThinBatch& thin, const Place& place) {
+    const Division& division = thin.division;
+    const auto thread = static_cast<int>(threadIdx.x);
+    static_assert(ROWS + sizeof of_columns <= THREADS);
+    if (thread < ROWS) {
+      of_rows[thread] =
+          thin.workspace.row_codes[place.product * division.rows() + place.row_group * std::int64_t{ROWS} + thread];
+    } else if (thread < ROWS + COLUMN_BLOCKS * COLUMNS) {
+      of_columns[thread - ROWS] =
+          thin.workspace
+              .column_codes[(place.product * division.column_groups + place.column_group) * (COLUMN_BLOCKS * COLUMNS) +
+                            (thread - ROWS)];
     }
   }
-  griddepcontrol_wait();
-  unsigned largest[Shape::LANE_ROWS] = {};
-  int turn = 0;  // of the two places for the warps' sums: one is filled while the other one is still read
-#pragma unroll 1
-  while (step.number < count) {
-    Step next = step;
-    next.advance(segments);
-    Numbers x;
-    {
-      const Source<Shape> source(thin, next, next.number < count);
-#pragma unroll
-      for (int stage = 0; stage < STAGES; ++stage) {
-        cp_async_wait_group<STAGES - 1>();
-        take<Shape>(stage, slots, distance, x);
-        source.start(stage, slots, distance);
-      }
-    }
-    if (step.searches) {
-#pragma unroll
-      for (int q = 0; q < LANE_NUMBERS / 4; ++q) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          largest[q % Shape::LANE_ROWS] = larger(largest[q % Shape::LANE_ROWS], magnitude_bits(x[q][j]));
-        }
-      }
-      if (step.segment == segments - 1) {
-#pragma unroll
-        for (int i = 0; i < Shape::LANE_ROWS; ++i) {
-          largest[i] = larger(largest[i], __shfl_xor_sync(~0U, largest[i], 1));
-          largest[i] = larger(largest[i], __shfl_xor_sync(~0U, largest[i], 2));
-          if (lane % 4 == 0) {
-            maxima_of_warps[warp * ROWS + Shape::row(g, i)] = largest[i];
-          }
-          largest[i] = 0;
-        }
-        __syncthreads();
-#pragma unroll 1
-        for (int i = thread; i < ROWS; i += threads) {
-          unsigned of_row = 0;
+};
+
+/// Stores the block's elements of C.
+template <int COLUMN_BLOCKS>
+__device__ __forceinline__ void store_elements(const GemmProblem& p, const split_product::Scalars& scalars,
+                                               bool c_transposed, const Place& place, const Codes<COLUMN_BLOCKS>& codes,
+                                               const Sum* sums) {
+  constexpr int BLOCK_COLUMNS = COLUMN_BLOCKS * COLUMNS;
+  const double alpha = scalars.alpha == 0.0F || p.k == 0 ? 0.0 : static_cast<double>(scalars.alpha);
+  bool all_have_digits = true;
+  const auto update_each = [&](auto value_of) {
 #pragma unroll 4
-          for (int w = 0; w < warps; ++w) {
-            of_row = larger(of_row, maxima_of_warps[w * ROWS + i]);
-          }
-          maxima[i] = of_row;
-        }
-        __syncthreads();
+    for (auto i = static_cast<int>(threadIdx.x); i < ROWS * BLOCK_COLUMNS; i += THREADS) {
+      const int row = c_transposed ? i % ROWS : i / BLOCK_COLUMNS;
+      const int column = c_transposed ? i / ROWS : i % BLOCK_COLUMNS;
+      const std::int64_t row_of_c = std::int64_t{place.row_group} * ROWS + row;
+      const std::int64_t column_of_c = std::int64_t{place.column_group} * BLOCK_COLUMNS + column;
+      double value;
+      if (row_of_c < p.m && column_of_c < p.n && value_of(row, column, row_of_c, column_of_c, value)) {
+        float& c = p.c[c_transposed ? column_of_c * p.ldc + row_of_c : row_of_c * p.ldc + column_of_c];
+        c = reproducible::updated<false>(value, scalars.beta, scalars.beta == 0.0F ? 0.0F : c);
       }
     }
-    if (step.adds) {
-      const Work work(thin, step.number, ROWS);
-      const int chunk = (step.segment * warps + warp) * Shape::WARP_CHUNKS;
-      const uint4* narrow = thin.digits.at(work.product, work.first_block, chunk) + lane;
-      uint4 words[Shape::WARP_CHUNKS][DIGITS];  // of B, read while the ones before are multiplied or added up
-      const auto read_narrow = [&] {
-#pragma unroll
-        for (int c = 0; c < Shape::WARP_CHUNKS; ++c) {
-#pragma unroll
-          for (int digit = 0; digit < DIGITS; ++digit) {
-            words[c][digit] =
-                chunk + c < thin.digits.chunks ? narrow[(c * DIGITS + digit) * WARP_SIZE] : uint4{0, 0, 0, 0};
-          }
-        }
-        narrow += static_cast<std::int64_t>(thin.digits.chunks) * (DIGITS * WARP_SIZE);
-      };
-      read_narrow();
-      unsigned digits[DIGITS][LANE_NUMBERS / 4];
-#pragma unroll
-      for (int i = 0; i < Shape::LANE_ROWS; ++i) {
-        const Factors scale(scale_code(maxima[Shape::row(g, i)]));
-#pragma unroll
-        for (int q = i; q < LANE_NUMBERS / 4; q += Shape::LANE_ROWS) {
-          unsigned of_four[DIGITS];
-          split_four(x[q], scale, of_four);
-#pragma unroll
-          for (int digit = 0; digit < DIGITS; ++digit) {
-            digits[digit][q] = of_four[digit];
-          }
-        }
+  };
+  const auto has_digits = [&](int row, int column) {
+    return codes.of_rows[row] != UNSCALABLE_LINE && codes.of_columns[column] != UNSCALABLE_LINE;
+  };
+  update_each([&](int row, int column, std::int64_t, std::int64_t, double& value) {
+    value = reproducible::product(sums[row * BLOCK_COLUMNS + column], alpha * reproducible::undoing(codes.of_rows[row]),
+                                  reproducible::undoing(codes.of_columns[column]));
+    all_have_digits = all_have_digits && has_digits(row, column);
+    return has_digits(row, column);
+  });
+  if (!all_have_digits) {
+    update_each([&](int row, int column, std::int64_t row_of_c, std::int64_t column_of_c, double& value) {
+      if (has_digits(row, column)) {
+        return false;
       }
-#pragma unroll 1
-      for (int block = 0; block < work.blocks; ++block) {
-        int sums[DIGITS][Shape::TILES][4] = {};
+      value = alpha * plain_sum(p, row_of_c, column_of_c);
+      return true;
+    });
+  }
+}
+
+template <int COLUMN_BLOCKS, bool K_MAJOR>
+__device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
+  const Place place(thin.division);
+  GemmProblem p = product_of(thin.batch, place.product);
+  const split_product::Scalars scalars = scalars_of(p);
+  __shared__ Codes<COLUMN_BLOCKS> codes;
+  DigitSums<COLUMN_BLOCKS> digit_sums = {};
+  if (scalars.alpha == 0.0F || p.k == 0) {  // A and B are not read then
+    griddepcontrol_wait();
+  } else if (rows_split_into<(K_MAJOR ? 4 : 2)>(p.a, K_MAJOR ? p.k : p.m, p.lda)) {
+    add_part<COLUMN_BLOCKS, K_MAJOR, true>(thin, p, place, digit_sums);
+  } else {
+    add_part<COLUMN_BLOCKS, K_MAJOR, false>(thin, p, place, digit_sums);
+  }
+  codes.read(thin, place);
+  auto* const sums = reinterpret_cast<Sum*>(dynamic_smem());
+  const auto warp = static_cast<int>(threadIdx.x) / WARP;
+  const auto lane = static_cast<int>(threadIdx.x) % WARP;
 #pragma unroll
-        for (int c = 0; c < Shape::WARP_CHUNKS; ++c) {
-          unsigned b[DIGITS][4];
+  for (int block = 0; block < COLUMN_BLOCKS; ++block) {
 #pragma unroll
-          for (int digit = 0; digit < DIGITS; ++digit) {
-            b[digit][0] = words[c][digit].x;
-            b[digit][1] = words[c][digit].y;
-            b[digit][2] = words[c][digit].z;
-            b[digit][3] = words[c][digit].w;
-          }
-#pragma unroll
-          for (int of_a = 0; of_a < DIGITS; ++of_a) {
-#pragma unroll
-            for (int of_b = 0; of_b < DIGITS - of_a; ++of_b) {
-#pragma unroll
-              for (int half = 0; half < 2; ++half) {
-#pragma unroll
-                for (int tile = 0; tile < Shape::TILES; ++tile) {
-                  const int word = c * 4 + half * 2;
-                  const int q = word * Shape::LANE_ROWS + tile * 2;
-                  const unsigned a[4] = {digits[of_a][q], digits[of_a][q + 1], digits[of_a][q + Shape::LANE_ROWS],
-                                         digits[of_a][q + Shape::LANE_ROWS + 1]};
-                  mma_m16n8k32_s8(sums[of_a + of_b][tile], a, b[of_b][half * 2], b[of_b][half * 2 + 1]);
-                }
-              }
-            }
-          }
-        }
-        if (block + 1 < work.blocks) {
-          read_narrow();
-        }
-        longlong2* const sums_of_block = sums_of_warps + turn * (warps * ROWS * (COLUMNS / 2));
-        turn ^= 1;
-#pragma unroll
-        for (int tile = 0; tile < Shape::TILES; ++tile) {
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            longlong2 pair;
-            const auto sum = [&](int i) {
-              return static_cast<Sum>(sums[0][tile][i]) * 65536 + (sums[1][tile][i] * 256 + sums[2][tile][i]);
-            };
-            pair.x = sum(2 * half);
-            pair.y = sum(2 * half + 1);
-            sums_of_block[(warp * ROWS + Shape::row(g, 2 * tile + half)) * (COLUMNS / 2) + lane % 4] = pair;
-          }
-        }
-        __syncthreads();
-        const Sum* const to_add = reinterpret_cast<const Sum*>(sums_of_block);
-#pragma unroll 1
-        for (int i = thread; i < ROWS * COLUMNS; i += threads) {
-          Sum sum = 0;
-#pragma unroll 4
-          for (int w = 0; w < warps; ++w) {
-            sum += to_add[w * (ROWS * COLUMNS) + i];
-          }
-          if (segments > 1) {
-            Sum& all = of_segments[block * (ROWS * COLUMNS) + i];
-            sum += step.segment + 1 == segments ? 0 : all;
-            all = sum;
-          }
-          if (step.segment == 0) {
-            sums_of_rows[block * (ROWS * COLUMNS) + i] = sum;
-          }
-        }
-      }
-      if (step.segment == 0) {
-        __syncthreads();
-        const GemmProblem p = product_of(thin.batch, work.product);
-        const split_product::Scalars scalars = scalars_of(p);
-        const bool empty = scalars.alpha == 0.0F || p.k == 0;
-        const int columns = work.blocks * COLUMNS;
-#pragma unroll 1
-        for (int i = thread; i < ROWS * columns; i += threads) {
-          const int row_in_block = thin.c_transposed ? i % ROWS : i / columns;
-          const int column_in_work = thin.c_transposed ? i / ROWS : i % columns;
-          const int row = work.first_row + row_in_block;
-          const int column = work.first_block * COLUMNS + column_in_work;
-          if (row < p.m && column < p.n) {
-            const int of_row = scale_code(maxima[row_in_block]);
-            const int of_column =
-                thin.digits.codes_of(work.product, work.first_block + column_in_work / COLUMNS)[column % COLUMNS];
-            double value = 0.0;
-            if (empty) {
-            } else if (of_row == UNSCALABLE_LINE || of_column == UNSCALABLE_LINE) {
-              value = scalars.alpha * plain_sum(p, row, column);
-            } else {
-              const Sum sum =
-                  sums_of_rows[(column_in_work / COLUMNS * ROWS + row_in_block) * COLUMNS + column_in_work % COLUMNS];
-              value = reproducible::product(sum, scalars.alpha * reproducible::undoing(of_row),
-                                            reproducible::undoing(of_column));
-            }
-            float& c = p.c[thin.c_transposed ? column * p.ldc + row : row * p.ldc + column];
-            c = reproducible::updated<false>(value, scalars.beta, scalars.beta == 0.0F ? 0.0F : c);
-          }
-        }
-      }
+    for (int i = 0; i < 4; ++i) {
+      const int row = warp * WARP_ROWS + row_of_lane<K_MAJOR>(lane / 4, i / 2);
+      const int(&of)[DIGITS][4] = digit_sums[block];
+      sums[row * (COLUMN_BLOCKS * COLUMNS) + block * COLUMNS + lane % 4 * 2 + i % 2] =
+          static_cast<Sum>(of[0][i]) * 65536 + static_cast<Sum>(of[1][i]) * 256 + of[2][i];
     }
-    step = next;
+  }
+  __syncthreads();
+  if (thin.division.parts == 1 || add_to_others<ROWS * COLUMN_BLOCKS * COLUMNS>(thin, place, sums)) {
+    store_elements(p, scalars, thin.c_transposed, place, codes, sums);
   }
 }
 
