@@ -102,7 +102,7 @@ struct MemoryPool::Pool {
   };
 
   void* take(std::size_t bytes, cudaStream_t stream) const;
-  bool has_stream();
+  bool has_stream(cudaStream_t& stream);
   void* take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream);
   bool hold(cudaGraph_t graph, const Holding& holding);
   void give_up(const Holding& holding);
@@ -121,7 +121,8 @@ struct MemoryPool::Pool {
   Clock::time_point next_look_;
   Clock::time_point full_until_;
   std::size_t refused_ = std::numeric_limits<std::size_t>::max();  ///< bytes for which there is no room until then
-  cudaStream_t stream_ = nullptr;                                  ///< on which the memory of graphs comes and goes
+  cudaStream_t stream_ = nullptr;  ///< on which the memory of graphs comes and goes. The host waits for it
+  cudaStream_t behind_ = nullptr;  ///< which waits for streams of programs
 
   std::mutex graphs_mutex_;  ///< of what follows. Graphs that end need it, so that nobody calls CUDA with it.
   std::map<GraphStream, GraphMemory> graphs_;
@@ -256,20 +257,21 @@ MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t str
   return {memory, false, bytes};
 }
 
-/// The pool's own stream. With `mutex_`.
-bool MemoryPool::Pool::has_stream() {
-  return stream_ != nullptr || cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess;
+/// Makes one of the pool's own streams. With `mutex_`.
+bool MemoryPool::Pool::has_stream(cudaStream_t& stream) {
+  return stream != nullptr || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess;
 }
 
 cudaEvent_t MemoryPool::Pool::make_event() {
   const std::lock_guard lock(mutex_);
   cudaEvent_t event = nullptr;
-  return has_stream() && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event : nullptr;
+  return has_stream(behind_) && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event
+                                                                                                        : nullptr;
 }
 
 void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
-  if (cudaStreamWaitEvent(stream_, event, 0) == cudaSuccess) {
-    free(memory, stream_);
+  if (cudaStreamWaitEvent(behind_, event, 0) == cudaSuccess) {
+    free(memory, behind_);
   }
 }
 
@@ -286,7 +288,7 @@ void* MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cuda
       return nullptr;
     }
   }
-  if (!has_stream()) {
+  if (!has_stream(stream_)) {
     return nullptr;
   }
   void* const memory = take(bytes, stream_);
