@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import math
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def _load() -> None:
     except OSError as error:
         raise library.LibraryNotFound(f"the library for JAX can not be loaded: {error}") from None
     call.sgemm_jax_load.restype = ctypes.c_char_p
-    if problem := call.sgemm_jax_load(library.library_path().encode()):
+    if problem := call.sgemm_jax_load(os.fsencode(library.library_path())):
         raise library.LibraryNotFound(f"libsgemm can not be used: {problem.decode()}")
     platform = {"cuda": "CUDA"}.get(_platform(), _platform())
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(call.sgemm_jax_dot), platform=platform)

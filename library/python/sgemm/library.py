@@ -157,7 +157,7 @@ def library_path() -> str:
     """The file of the loaded libsgemm. Raises LibraryNotFound."""
     found = (c_char_p * 4)()  # a Dl_info, whose first field it is
     ctypes.pythonapi.dladdr(ctypes.cast(load().sgemm_version, c_void_p), found)
-    return found[0].decode()
+    return os.fsdecode(found[0])
 
 
 def version() -> int:

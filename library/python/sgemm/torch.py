@@ -115,6 +115,8 @@ def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
 
     Under torch.compile the graph breaks at such a module, which is compiled by itself.
     """
+    if not isinstance(of, torch.nn.Module):
+        raise TypeError(f"a {type(of).__name__} is no torch.nn.Module")
     if accuracy is not None:
         drop_in.number_of(accuracy)
         _prepare()

@@ -112,6 +112,12 @@ def test_the_products_of_pytorch_are_redirected_and_back(library):
     assert here() == CUBLAS
 
 
+def test_what_is_no_module_is_named():
+    for wrong in (torch.nn.Linear, "head", None):
+        with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
+            sgemm.torch.module(wrong, "fp32")
+
+
 def test_wrong_accuracies_are_named():
     for function in (sgemm.torch.enable, sgemm.torch.use, lambda name: sgemm.torch.module(Layer(), name)):
         with pytest.raises(ValueError, match="accuracy is 'tf32': give one of fp32"):

@@ -1,6 +1,7 @@
 """Products that tell what a machine gets: squares, layers of networks, batches of attention."""
 
 import ctypes
+import os
 from ctypes import POINTER, byref, c_float, c_int64
 from dataclasses import dataclass
 
@@ -84,7 +85,7 @@ class Cublas:
         path = library.load().sgemm_cublas_path()
         if not path:
             raise library.LibraryNotFound("there is no cuBLAS 12 or 13: pip install sgemm[cuda13], or set SGEMM_CUBLAS")
-        self.library = ctypes.CDLL(path.decode())
+        self.library = ctypes.CDLL(os.fsdecode(path))
         scalar, matrix, integer = POINTER(c_float), [ctypes.c_void_p, c_int64, ctypes.c_longlong], c_int64
         self.multiply = self.library.cublasSgemmStridedBatched_64
         self.multiply.argtypes = [
