@@ -12,7 +12,6 @@ import ctypes
 import functools
 import math
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -226,22 +225,13 @@ def _is_faster(m: int, n: int, k: int, count: int, accuracy: int, device: int | 
     """What libsgemm plans on a device, with operands as they lie in most programs."""
     a, b = library.Operand(ld=k, stride=m * k), library.Operand(ld=n, stride=k * n)
     planned = library.product(library.ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), count)
+    settings = 0, accuracy, None, library.FALLBACK_NONE  # which needs no cuBLAS
     try:
-        with contextlib.nullcontext() if device is None else driver.loaded().current(device), _planning:
-            return library.plan(_planner(device), planned, accuracy).kernel not in (b"cublas", b"none")
+        with contextlib.nullcontext() if device is None else driver.loaded().current(device):
+            plan = library.with_handle(device or 0, functools.partial(library.plan, planned=planned), *settings)
     except (library.SgemmError, driver.DriverError):  # there is no GPU where the program is compiled
         return False
-
-
-_planning = threading.Lock()
-
-
-@functools.cache
-def _planner(device: int | None) -> library.Handle:
-    """A handle that needs no cuBLAS, for a device that is current."""
-    handle = library.Handle()
-    library.check(library.load().sgemm_set_fallback(handle.pointer, library.FALLBACK_NONE))
-    return handle
+    return plan.kernel not in (b"cublas", b"none")
 
 
 def _dot_general(a: jax.Array, b: jax.Array, *, dimension_numbers: Any, accuracy: int) -> jax.Array:

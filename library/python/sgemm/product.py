@@ -55,7 +55,7 @@ def matmul(
     gradients: where PyTorch records them, tensors that require them are refused. The version of `out` is raised, as by
     PyTorch's own changes in place.
     """
-    library.number_of(accuracy)
+    of_accuracy = library.number_of(accuracy)
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
     scalars = {"alpha": _scalar("alpha", alpha), "beta": _scalar("beta", beta)}
@@ -81,7 +81,7 @@ def matmul(
             # Tensors on one device have one current stream.
             others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
             call = functools.partial(_enqueue, **arrays, **scalars, stream=number, others=others, waits=stream is None)
-            library.with_handle(arrays["a"].device, call, number, accuracy, repeatable)
+            library.with_handle(arrays["a"].device, call, number, of_accuracy, repeatable)
     return given["out"]
 
 

@@ -288,7 +288,7 @@ def test_products_are_right(fake, cuda, transposed):
     shape_of_b = (2, 4, 3) if transposed else (2, 3, 4)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3), shape_of_b))
     handle, cublas = sgemm.library.Handle(), products.Cublas()
-    for enqueue in (lambda *matrices: products.enqueue(handle, *matrices), cublas.enqueue):
+    for enqueue in (lambda *matrices: products.enqueue(handle.pointer, *matrices), cublas.enqueue):
         c = np.full((2, 5, 4), np.nan, np.float32)
         enqueue(product, a.ctypes.data, b.ctypes.data, c.ctypes.data)
         np.testing.assert_allclose(c, a @ (b.swapaxes(1, 2) if transposed else b), atol=1e-6)

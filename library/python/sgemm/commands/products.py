@@ -65,7 +65,7 @@ PRODUCTS = (
 
 
 def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Plan:
-    return library.plan(handle, product.call(), library.ACCURACIES[accuracy])
+    return library.plan(handle.set(0, library.ACCURACIES[accuracy]), product.call())
 
 
 def accuracies(handle: library.Handle) -> list[str]:
@@ -73,9 +73,9 @@ def accuracies(handle: library.Handle) -> list[str]:
     return [accuracy for accuracy in library.ACCURACIES if plan(handle, PRODUCTS[0], accuracy).kernel != b"none"]
 
 
-def enqueue(handle: library.Handle, product: Product, a: int, b: int, c: int) -> None:
-    """C = A B on the default stream, with the handle's accuracy."""
-    library.check(library.load().sgemm_run(handle.pointer, byref(product.call(a, b, c))))
+def enqueue(handle: ctypes.c_void_p, product: Product, a: int, b: int, c: int) -> None:
+    """C = A B, with the handle's settings."""
+    library.check(library.load().sgemm_run(handle, byref(product.call(a, b, c))))
 
 
 class Cublas:
