@@ -307,6 +307,16 @@ TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
   EXPECT_EQ(setting(sgemm_get_memory_limit, handle), std::size_t{512} << 20U);
 }
 
+TEST_F(HandleTest, AWrongSgemmRepeatableIsNamed) {
+  setenv("SGEMM_REPEATABLE", "off", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(setting(sgemm_get_repeatable, Handle()), 1);
+  EXPECT_EQ(setting(sgemm_get_repeatable, Handle()), 1);
+  unsetenv("SGEMM_REPEATABLE");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "libsgemm: SGEMM_REPEATABLE=off is neither 0 nor 1; it is taken for 1\n");
+}
+
 /// cudaDeviceReset() has destroyed what the handle has of CUDA's, so it is not freed.
 TEST_F(HandleTest, AfterAResetOfTheDeviceAHandleIsRefusedAndANewOneWorks) {
   static sgemm_handle_t handle = nullptr;  // which LeakSanitizer finds
