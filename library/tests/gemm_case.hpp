@@ -115,16 +115,11 @@ inline void set(sgemm_handle_t handle, const GemmCase& of) {
 inline sgemm_product_t product_of(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa = SGEMM_OP_N,
                                   sgemm_op_t transb = SGEMM_OP_N, std::int64_t batch = 1) {
   const auto distance = [](std::int64_t length) { return std::max<std::int64_t>(length, 1); };
-  sgemm_product_t product{};
-  product.size = sizeof product;
-  product.order = SGEMM_ORDER_ROW_MAJOR;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.a = {nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
-  product.b = {nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
-  product.ldd = product.stride_of_d = distance(n);
-  product.batch_count = batch;
+  const sgemm_operand_t a{nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
+  const sgemm_operand_t b{nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
+  const sgemm_product_t product{
+      sizeof product, SGEMM_ORDER_ROW_MAJOR, m,           n,       k,     nullptr, a, b, nullptr, nullptr, 0,
+      nullptr,        distance(n),           distance(n), nullptr, batch, nullptr};
   return product;
 }
 
