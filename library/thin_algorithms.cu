@@ -7,6 +7,7 @@
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
+#include "split_algorithms.cuh"
 #include "thin_product.cuh"
 
 #include <cuda_runtime.h>
@@ -22,9 +23,6 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace thin {
 namespace {
-
-/// A launch has as many products as need no more memory than this.
-constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) narrow_digits_kernel(ThinBatch thin) { split_narrow(thin); }
 
@@ -115,24 +113,21 @@ std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, cons
     return {};
   }
   const ThinLaunch<Shape> launch_of(tall.first, division, device);
-  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / NarrowDigits::bytes(tall.first, 1));
+  const auto by_bytes = static_cast<std::int64_t>(split_product::Parts::LARGEST / NarrowDigits::bytes(tall.first, 1));
   const std::int64_t by_count =
       std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
-  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
-  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
+  const split_product::Parts parts(tall.count, std::min(by_bytes, by_count));
   Algorithm algorithm;
   algorithm.kernel = "15_reproducible";
   algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) + " rows";
-  algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, products);
-  algorithm.launches = ceil_div(tall.count, products);
+  algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, parts.products);
+  algorithm.launches = parts.launches;
   algorithm.kernels = 2;
   algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, device.multiprocessors}, tall.count,
                              algorithm.launches, Shape::ROWS);
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    const GemmBatch batch = c_transposed ? transposed(of) : of;
-    for (std::int64_t index = 0; index < batch.count; index += products) {
-      launch_of.enqueue(batch.part(index, std::min(products, batch.count - index)), c_transposed, workspace, stream);
-    }
+    parts.for_each(c_transposed ? transposed(of) : of,
+                   [&](const GemmBatch& part, bool) { launch_of.enqueue(part, c_transposed, workspace, stream); });
   };
   return {algorithm};
 }

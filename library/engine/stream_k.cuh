@@ -149,8 +149,9 @@ class PartialSums {
 template <int WARPS, int ROWS, int COLS, class Number = float>
 struct SharesMemory {
   static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()
+  static int flag_count(int shares) { return shares * WARPS; }
   static std::size_t sums_at(int shares) {
-    return ceil_div<std::size_t>(shares * WARPS * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
+    return ceil_div<std::size_t>(flag_count(shares) * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
   }
   static std::size_t bytes(int shares) {
     return sums_at(shares) + static_cast<std::size_t>(shares) * WARPS * 32 * ROWS * COLS * sizeof(Number);
