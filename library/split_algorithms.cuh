@@ -307,16 +307,10 @@ Algorithm one_by_one(const char* kernel, int kernels, const Splitting& splitting
                      int multiprocessors, bool streamed, const Memory& memory) {
   const GemmProblem& p = batch.first;
   const auto count = static_cast<double>(batch.count);
-  Algorithm algorithm;
-  algorithm.kernel = kernel;
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  algorithm.workspace_bytes = memory.bytes;
-  algorithm.cost =
+  Cost cost =
       split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count, count * memory.planned.cycles);
-  algorithm.cost.streamed = count * memory.planned.strayed_bytes;
-  algorithm.launches = batch.count;
-  algorithm.kernels = kernels;
-  return algorithm;
+  cost.streamed = count * memory.planned.strayed_bytes;
+  return {kernel, tile_name(Shape::BM, Shape::BN, streamed), memory.bytes, cost, batch.count, kernels};
 }
 
 /// A batch in launches of about equal numbers of products.
@@ -349,15 +343,14 @@ Algorithm in_parts(const char* kernel, std::string configuration, const Splittin
                    const PredictedShape& shape, std::int64_t count, const Parts& parts, const LaunchOf& launch_of) {
   const auto each = launch_of(parts.products);
   const auto last = launch_of(count - (parts.launches - 1) * parts.products);
-  Algorithm algorithm;
-  algorithm.kernel = kernel;
-  algorithm.configuration = std::move(configuration);
-  algorithm.workspace_bytes = std::max(each.memory.bytes, last.memory.bytes);
-  algorithm.cost =
-      split_cost(splitting, shape, count, parts.launches,
-                 static_cast<double>(parts.launches - 1) * each.memory.planned.cycles + last.memory.planned.cycles);
-  algorithm.launches = parts.launches;
-  algorithm.kernels = 2;
+  const double cycles =
+      static_cast<double>(parts.launches - 1) * each.memory.planned.cycles + last.memory.planned.cycles;
+  Algorithm algorithm{kernel,
+                      std::move(configuration),
+                      std::max(each.memory.bytes, last.memory.bytes),
+                      split_cost(splitting, shape, count, parts.launches, cycles),
+                      parts.launches,
+                      2};
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     parts.for_each(
         of, [&](const GemmBatch& part, bool is_last) { (is_last ? last : each).enqueue(part, workspace, stream); });

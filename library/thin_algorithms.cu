@@ -117,14 +117,13 @@ std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, cons
   const std::int64_t by_count =
       std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
   const split_product::Parts parts(tall.count, std::min(by_bytes, by_count));
-  Algorithm algorithm;
-  algorithm.kernel = "15_reproducible";
-  algorithm.configuration = std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) + " rows";
-  algorithm.workspace_bytes = NarrowDigits::bytes(tall.first, parts.products);
-  algorithm.launches = parts.launches;
-  algorithm.kernels = 2;
-  algorithm.cost = thin_cost({tall.first.m, tall.first.n, tall.first.k, device.multiprocessors}, tall.count,
-                             algorithm.launches, Shape::ROWS);
+  const GemmProblem& p = tall.first;
+  Algorithm algorithm{"15_reproducible",
+                      std::string(c_transposed ? "flat" : "tall") + ", " + std::to_string(Shape::ROWS) + " rows",
+                      NarrowDigits::bytes(p, parts.products),
+                      thin_cost({p.m, p.n, p.k, device.multiprocessors}, tall.count, parts.launches, Shape::ROWS),
+                      parts.launches,
+                      2};
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     parts.for_each(c_transposed ? transposed(of) : of,
                    [&](const GemmBatch& part, bool) { launch_of.enqueue(part, c_transposed, workspace, stream); });
