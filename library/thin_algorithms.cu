@@ -114,8 +114,8 @@ std::vector<Algorithm> algorithms(const GemmBatch& tall, bool c_transposed, cons
   }
   const ThinLaunch<Shape> launch_of(tall.first, division, device);
   const auto by_bytes = static_cast<std::int64_t>(split_product::Parts::LARGEST / NarrowDigits::bytes(tall.first, 1));
-  const std::int64_t by_count =
-      std::numeric_limits<int>::max() / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
+  const std::int64_t by_count =  // half of an int's numbers, because blocks count beyond the last one
+      std::numeric_limits<int>::max() / 2 / Work::count(tall.first, launch_of.columns_once, Shape::ROWS);
   const split_product::Parts parts(tall.count, std::min(by_bytes, by_count));
   const GemmProblem& p = tall.first;
   Algorithm algorithm{"15_reproducible",

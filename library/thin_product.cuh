@@ -256,7 +256,7 @@ struct Work {
 
   __device__ __forceinline__ Work(const ThinBatch& thin, int number, int rows) {
     const unsigned groups = ceil_div(thin.digits.column_blocks, thin.columns_once);
-    const unsigned row_groups = ceil_div(static_cast<int>(thin.batch.first.m), rows);
+    const unsigned row_groups = ceil_div(static_cast<unsigned>(thin.batch.first.m), static_cast<unsigned>(rows));
     const unsigned of_rows = static_cast<unsigned>(number) / groups;
     first_block = static_cast<int>(static_cast<unsigned>(number) - of_rows * groups) * thin.columns_once;
     const int left = thin.digits.column_blocks - first_block;

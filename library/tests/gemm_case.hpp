@@ -268,16 +268,11 @@ class GemmOperands {
   /// The case as the library takes it.
   sgemm_product_t product() {
     const auto addresses = [&](StoredMatrix& matrix) { return of.by_address ? matrix.addresses() : nullptr; };
-    sgemm_product_t product = product_of(of.m, of.n, of.k, of.transa, of.transb, of.batch);
-    product.order = of.order;
-    product.alpha = alpha();
-    product.a = {nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
-    product.b = {nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
-    product.beta = beta();
-    product.d = c.data();
-    product.ldd = c.ld();
-    product.stride_of_d = c.stride();
-    product.addresses_of_d = addresses(c);
+    const sgemm_operand_t of_a{nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
+    const sgemm_operand_t of_b{nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
+    const sgemm_product_t product{sizeof product, of.order,   of.m,         of.n,     of.k,   alpha(),
+                                  of_a,           of_b,       beta(),       nullptr,  0,      c.data(),
+                                  c.ld(),         c.stride(), addresses(c), of.batch, nullptr};
     return product;
   }
 

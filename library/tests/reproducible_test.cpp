@@ -5,11 +5,13 @@
 #include "gemm_batch.hpp"
 #include "gemm_case.hpp"
 #include "reproducible_case.hpp"
+#include "thin_product.cuh"
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -106,6 +108,15 @@ TEST_P(ReproducibleTest, Batches) {
 
 TEST(LengthyReproducibleTest, SumsThatInt32CouldNotHold) {
   expect_bits_of_reference({2, 1, 44500, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_T, SGEMM_OP_N});
+}
+
+TEST(ReproducibleRowsTest, AsManyRowsAsAnIntCountsAreDividedAmongBlocks) {
+  const GemmBatch columns{problem_of(std::numeric_limits<int>::max(), 1, 1)};
+  const thin::ThinBatch batch{columns, thin::NarrowDigits(columns.first, 2, nullptr), false, 1};
+  const auto of_first = static_cast<int>(thin::Work::count(columns.first, 1, 16));
+  const thin::Work work(batch, of_first + 1, 16);
+  EXPECT_EQ(work.product, 1);
+  EXPECT_EQ(work.first_row, 16);
 }
 
 TEST(ReproducibleInterfaceTest, NobodyElseGetsACall) {
