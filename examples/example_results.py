@@ -65,8 +65,16 @@ def parser(text: str, out: str, *flags: tuple[str, str], **numbers: tuple[int | 
         made.add_argument(f"--{name}", type=positive, default=default, **several)
     for flag, what in flags:
         made.add_argument(f"--{flag}", action="store_true", help=what)
-    made.add_argument("--out", type=Path, help=f"writes {out} into this JSON file")
+    made.add_argument("--out", type=result_file, help=f"writes {out} into this JSON file")
     return made
+
+
+def result_file(text: str) -> Path:
+    """An argument that is a file which write_json() can write. It would replace a device or a pipe."""
+    path = Path(text)
+    if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        raise ArgumentTypeError(f"{text} is no file in a folder that can be written")
+    return path
 
 
 def positive(text: str) -> int:

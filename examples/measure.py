@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from example_results import positive, write_json
+from example_results import positive, result_file, write_json
 
 FOLDER = Path(__file__).resolve().parent
 ACCURACIES = ("fp32", "componentwise", "normwise", "rowwise", "reproducible")
@@ -46,7 +46,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=positive, default=1, help="of all modes (1)")
     parser.add_argument("--preload", type=Path, default=FOLDER.parent / "build" / "library" / "libsgemm_cublas.so",
                         help="the drop-in (build/library/libsgemm_cublas.so)")  # fmt: skip
-    parser.add_argument("--out", type=Path, required=True, help="the JSON file")
+    parser.add_argument("--out", type=result_file, required=True, help="the JSON file")
     parser.add_argument("example", help="a file of this folder, or a path")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the example")
     options = parser.parse_args(arguments)

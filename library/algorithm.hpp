@@ -28,9 +28,10 @@ struct Algorithm {
   bool fills_gap = false;
   /// Enqueues a batch of the size, shapes, layouts and packed operands that the algorithm was made for. The workspace
   /// may hold anything. Throws CudaError.
-  std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch;
+  std::function<void(const GemmBatch&, void* workspace, cudaStream_t)> launch = nullptr;
   /// The same for one product with an epilogue, which the kernel applies where it stores D. Empty: it has none.
-  std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue;
+  std::function<void(const GemmBatch&, const GemmEpilogue&, void* workspace, cudaStream_t)> launch_with_epilogue =
+      nullptr;
 
   /// Whether the kernel applies epilogues.
   bool has_epilogues() const { return static_cast<bool>(launch_with_epilogue); }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
@@ -71,10 +72,16 @@ int forks() {
   return count;
 }
 
-/// Whether a variable of the environment has a value other than 0.
-bool is_set(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::string(value) != "0";
+/// What SGEMM_REPEATABLE asks of new handles. A wrong value asks for the same bits, and is named once in a process.
+bool is_repeatable_by_environment() {
+  const char* const value = std::getenv("SGEMM_REPEATABLE");
+  const std::string text = value == nullptr ? "" : value;
+  if (!text.empty() && text != "0" && text != "1") {
+    static const int told =
+        std::fprintf(stderr, "libsgemm: SGEMM_REPEATABLE=%s is neither 0 nor 1; it is taken for 1\n", value);
+    static_cast<void>(told);
+  }
+  return !text.empty() && text != "0";
 }
 
 bool multiplies(const GemmProblem& p) { return p.k > 0 && (p.scalars_on_device() || p.alpha != 0.0F); }
@@ -100,7 +107,7 @@ void append(std::vector<Algorithm>& algorithms, std::vector<Algorithm> more) {
 }  // namespace
 
 sgemm_context::sgemm_context()
-    : repeatable(is_set("SGEMM_REPEATABLE")),
+    : repeatable(is_repeatable_by_environment()),
       forks_(forks()),
       context_(context_id()),
       device_(device_in_use()),

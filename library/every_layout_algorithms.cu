@@ -205,11 +205,9 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, const Device& device,
   const bool by_float = !batch.addresses_on_device() && !batch.operands_split_into_fours();
   const double cycles = predicted_cycles<Shape>(planned, multiprocessors, streamed, cycles_per_fma) *
                         (by_float ? STREAMED_BY_FLOAT : 1.0);
-  Algorithm algorithm;
-  algorithm.kernel = "09_every_shape";
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  algorithm.workspace_bytes = streamed ? SharesMemoryOf<Shape>::bytes(multiprocessors) : 0;
-  algorithm.cost = every_shape_cost(cycles, has_shares(planned));
+  Algorithm algorithm{"09_every_shape", tile_name(Shape::BM, Shape::BN, streamed),
+                      streamed ? SharesMemoryOf<Shape>::bytes(multiprocessors) : 0,
+                      every_shape_cost(cycles, has_shares(planned))};
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     enqueue_for_layout<Tile, Scalar>(of, blocks, workspace, stream);
   };
@@ -273,10 +271,8 @@ void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, cons
       b_k_major * (SLICED_B_K_MAJOR + fmas * (p.a_transposed ? SLICED_B_ALONE_K_MAJOR : SLICED_BOTH_K_MAJOR));
   const double cycles = sliced_cycles<Shape>(tiles, p.k, multiprocessors, !batch.operands_split_into_fours(), more) +
                         b_k_major * LAUNCH_B_K_MAJOR;
-  Algorithm algorithm;
-  algorithm.kernel = "09_every_shape";
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN) + " sliced";
-  algorithm.cost = every_shape_cost(cycles, false);
+  Algorithm algorithm{"09_every_shape", tile_name(Shape::BM, Shape::BN) + " sliced", 0,
+                      every_shape_cost(cycles, false)};
   algorithm.launch = [tiles](const GemmBatch& of, void*, cudaStream_t stream) {
     const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Shape, Access::float4>(of.first)
                                                        : sliced_kernel_of<Shape, Access::float1>(of.first);
@@ -318,11 +314,10 @@ void add_few_lines(std::vector<Algorithm>& algorithms, const GemmBatch& batch, i
   const auto k_of_chunks = static_cast<double>(ceil_div<std::int64_t>(p.k, few_lines::CHUNK_K) * few_lines::CHUNK_K);
   const double bandwidth = std::min(1.0, static_cast<double>(blocks) / (FEW_LINES_BLOCKS * multiprocessors));
   const auto k = static_cast<double>(p.k);
-  Algorithm algorithm;
-  algorithm.kernel = "09_every_shape";
-  algorithm.configuration =
-      tile_name(rows_are_few ? FEW : few_lines::LINES, rows_are_few ? few_lines::LINES : FEW) + " few";
-  algorithm.cost = every_shape_cost(FEW_LINES_START + rounds * lines_at_once * k_of_chunks * times.cycles, false);
+  Algorithm algorithm{"09_every_shape",
+                      tile_name(rows_are_few ? FEW : few_lines::LINES, rows_are_few ? few_lines::LINES : FEW) + " few",
+                      0,
+                      every_shape_cost(FEW_LINES_START + rounds * lines_at_once * k_of_chunks * times.cycles, false)};
   algorithm.cost.other = FEW_LINES_CALL + rounds * times.round;
   algorithm.cost.streamed = FEW_LINES_READING / bandwidth * 4 * count *
                             (static_cast<double>(p.m + p.n) * k + static_cast<double>(p.m) * static_cast<double>(p.n));

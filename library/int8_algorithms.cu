@@ -8,7 +8,6 @@
 #include "engine/int8x6_loop.cuh"
 #include "engine/reproducible.cuh"
 #include "engine/reproducible_tile.cuh"
-#include "engine/split_launch.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
 #include "gemm_problem.hpp"
@@ -18,7 +17,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -89,35 +87,22 @@ int share_count(const Problem& p, int multiprocessors, bool streamed) {
 constexpr double CYCLES = 1.08;
 
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, reproducible::Sum>;
   const GemmProblem& p = batch.first;
-  const PredictedPlan planned =
-      streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
-  const int shares = share_count(p, multiprocessors, streamed);
-  const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  const std::size_t operands_at = shares > 0 ? Memory::bytes(shares) : 0;
-  const std::size_t deferred_at = operands_at + Workspace<Int8x6>(p, nullptr).bytes();
-  Algorithm algorithm;
-  algorithm.kernel = "15_reproducible";
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(of_lines(REPRODUCIBLE_SPLITTING, p), {p.m, p.n, p.k, multiprocessors}, batch.count,
-                              batch.count, CYCLES * static_cast<double>(batch.count) * planned.cycles);
-  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
-  algorithm.launches = batch.count;
-  algorithm.kernels = 2;
+  PredictedPlan planned = plan<Shape>(p, multiprocessors, streamed);
+  planned.cycles *= CYCLES;
+  const LaunchMemory<SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64, reproducible::Sum>> memory(
+      planned, share_count(p, multiprocessors, streamed), Workspace<Int8x6>(p, nullptr).bytes(), tiles_of_c(p));
+  Algorithm algorithm = one_by_one<Shape>("15_reproducible", 2, of_lines(REPRODUCIBLE_SPLITTING, p), batch,
+                                          multiprocessors, streamed, memory);
   algorithm.launch = one_after_the_other([=](const GemmProblem& problem, void* workspace, cudaStream_t stream) {
-    Plan work = planned;
-    Memory::place(work.schedule, workspace, shares);
-    char* const memory = static_cast<char*>(workspace);
-    void* const operands = memory + operands_at;
-    launch_lines(problem, DigitLines(problem, operands), {work.schedule.flags, flag_count}, stream);
+    const auto work = memory.in(workspace);
+    void* const operands = work.operands;
+    launch_lines(problem, DigitLines(problem, operands), work.flags, stream);
     const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float2>>
                            : reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float1>>,
                      work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,
-                     DeferringProblem(problem, Deferred(tiles_of_c(problem), memory + deferred_at)), operands,
-                     work.schedule);
+                     DeferringProblem(problem, Deferred(tiles_of_c(problem), work.deferred)), operands, work.schedule);
   });
   return algorithm;
 }

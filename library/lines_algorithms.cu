@@ -10,7 +10,6 @@
 #include "engine/int8_operands.cuh"
 #include "engine/line_terms.cuh"
 #include "engine/lines_loop.cuh"
-#include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -25,7 +24,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -124,30 +122,19 @@ template <int B_TILES>
 Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) {
   using Three = BlockTile<LineTerms::Split, B_TILES>;
   using Six = BlockTile<Bf16x6, B_TILES>;
-  using Memory = SharesMemory<Three::CONSUMER_WARPS, B_TILES, 64>;
   const GemmProblem& p = batch.first;
-  const PredictedPlan planned =
-      streamed ? plan_streamed<Three>(p, multiprocessors) : plan_whole<Three>(p, multiprocessors);
-  const MostResiduals most = most_residuals<Three, Six>(p, planned);
-  const std::size_t lines_at = streamed ? Memory::bytes(multiprocessors) : 0;
-  const int flag_count = streamed ? multiprocessors * Three::CONSUMER_WARPS : 0;
-  const std::size_t deferred_at = lines_at + LineTerms(p, nullptr).bytes();
-  Algorithm algorithm;
-  algorithm.kernel = "12_fp16x3_lines";
-  algorithm.configuration = tile_name(Three::BM, Three::BN, streamed);
-  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(int8::of_lines(LINES_SPLITTING, p), {p.m, p.n, p.k, multiprocessors}, batch.count,
-                              batch.count, static_cast<double>(batch.count) * planned.cycles);
-  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
-  algorithm.launches = batch.count;
-  algorithm.kernels = 5;
+  const LaunchMemory<SharesMemory<Three::CONSUMER_WARPS, B_TILES, 64>> memory(
+      plan<Three>(p, multiprocessors, streamed), streamed ? multiprocessors : 0, LineTerms(p, nullptr).bytes(),
+      tiles_of_c(p));
+  const MostResiduals most = most_residuals<Three, Six>(p, memory.planned);
+  Algorithm algorithm = one_by_one<Three>("12_fp16x3_lines", 5, int8::of_lines(LINES_SPLITTING, p), batch,
+                                          multiprocessors, streamed, memory);
   const auto run = [=](const GemmProblem& problem, const GemmEpilogue* epilogue, void* workspace, cudaStream_t stream) {
-    Plan work = planned;
-    Memory::place(work.schedule, workspace, multiprocessors);
-    const LineTerms lines(problem, static_cast<char*>(workspace) + lines_at, most);
-    const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
+    const auto work = memory.in(workspace);
+    const LineTerms lines(problem, work.operands, most);
+    const Deferred deferred(tiles_of_c(problem), work.deferred);
     launch(gemm_prepare_lines_kernel, LineTerms::SAMPLES, dim3(SPLIT_THREADS), 0, stream, problem, lines);
-    int8::launch_lines(problem, lines, {work.schedule.flags, flag_count}, stream);
+    int8::launch_lines(problem, lines, work.flags, stream);
     const auto split_left_over =
         kernel_for(readings_of(problem), [](auto a, auto b) { return gemm_split_left_over_kernel<a, b>; });
     launch_dependent(split_left_over, SPLIT_BLOCKS_PER_SM * multiprocessors, dim3(SPLIT_THREADS), 0, stream, problem,

@@ -88,22 +88,17 @@ struct MemoryPool::Pool {
   std::size_t limit() const { return limit_; }
 
  private:
-  /// The memory of one stream's work in a graph.
-  struct GraphMemory {
-    void* data = nullptr;
-    std::size_t bytes = 0;
-  };
   using GraphStream = std::tuple<unsigned long long, cudaStream_t, int>;  ///< capture, stream, and its thread
   /// What a graph has, until it is destroyed.
   struct Holding {
     Pool* pool;
     GraphStream place;
-    GraphMemory memory;
+    Block memory;
   };
 
   void* take(std::size_t bytes, cudaStream_t stream) const;
-  bool has_stream();
-  void* take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream);
+  bool has_stream(cudaStream_t& stream);
+  Block take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream);
   bool hold(cudaGraph_t graph, const Holding& holding);
   void give_up(const Holding& holding);
   void free_returned();
@@ -121,10 +116,11 @@ struct MemoryPool::Pool {
   Clock::time_point next_look_;
   Clock::time_point full_until_;
   std::size_t refused_ = std::numeric_limits<std::size_t>::max();  ///< bytes for which there is no room until then
-  cudaStream_t stream_ = nullptr;                                  ///< on which the memory of graphs comes and goes
+  cudaStream_t stream_ = nullptr;  ///< on which the memory of graphs comes and goes. The host waits for it
+  cudaStream_t behind_ = nullptr;  ///< which waits for streams of programs
 
   std::mutex graphs_mutex_;  ///< of what follows. Graphs that end need it, so that nobody calls CUDA with it.
-  std::map<GraphStream, GraphMemory> graphs_;
+  std::map<GraphStream, Block> graphs_;  ///< the memory of one stream's work in a graph
   std::size_t of_graphs_ = 0;
   std::vector<void*> returned_;  ///< memory of graphs that are gone
 };
@@ -234,7 +230,7 @@ MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t str
     const std::lock_guard lock(mutex_);
     free_returned();
     if (capture.active) {
-      return {capture.graph == nullptr ? nullptr : take_for(capture, bytes, stream), true, bytes};
+      return capture.graph == nullptr ? Block{} : take_for(capture, bytes, stream);
     }
     look_at_free_memory();
     if (bytes >= refused_ && Clock::now() < full_until_) {
@@ -256,45 +252,41 @@ MemoryPool::Block MemoryPool::Pool::allocate(std::size_t bytes, cudaStream_t str
   return {memory, false, bytes};
 }
 
-/// The pool's own stream. With `mutex_`.
-bool MemoryPool::Pool::has_stream() {
-  return stream_ != nullptr || cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess;
+/// Makes one of the pool's own streams. With `mutex_`.
+bool MemoryPool::Pool::has_stream(cudaStream_t& stream) {
+  return stream != nullptr || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess;
 }
 
 cudaEvent_t MemoryPool::Pool::make_event() {
   const std::lock_guard lock(mutex_);
   cudaEvent_t event = nullptr;
-  return has_stream() && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event : nullptr;
+  return has_stream(behind_) && cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess ? event
+                                                                                                        : nullptr;
 }
 
 void MemoryPool::Pool::free_behind(cudaEvent_t event, void* memory) {
-  if (cudaStreamWaitEvent(stream_, event, 0) == cudaSuccess) {
-    free(memory, stream_);
+  if (cudaStreamWaitEvent(behind_, event, 0) == cudaSuccess) {
+    free(memory, behind_);
   }
 }
 
 /// Memory for a captured stream. An allocation that is captured itself would make the graph one of those that can
 /// neither be cloned nor be a part of another one.
-void* MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream) {
+MemoryPool::Block MemoryPool::Pool::take_for(const Capture& capture, std::size_t bytes, cudaStream_t stream) {
   const GraphStream place{capture.id, stream, thread_of(stream)};
   {
     const std::lock_guard lock(graphs_mutex_);
     if (const auto found = graphs_.find(place); found != graphs_.end() && found->second.bytes >= bytes) {
-      return found->second.data;  // the work of a stream comes one after the other
+      return found->second;  // the work of a stream comes one after the other
     }
     if (bytes > most_of_graphs_ - of_graphs_) {
-      return nullptr;
+      return {};
     }
   }
-  if (!has_stream()) {
-    return nullptr;
-  }
-  void* const memory = take(bytes, stream_);
-  // From now on every stream may use it.
-  if (memory == nullptr || cudaStreamSynchronize(stream_) != cudaSuccess) {
-    return nullptr;
-  }
-  return hold(capture.graph, {this, place, {memory, bytes}}) ? memory : nullptr;
+  const Block memory{has_stream(stream_) ? take(bytes, stream_) : nullptr, true, bytes};
+  // Once it is there, every stream may use it.
+  const bool is_there = memory.data != nullptr && cudaStreamSynchronize(stream_) == cudaSuccess;
+  return is_there && hold(capture.graph, {this, place, memory}) ? memory : Block{};
 }
 
 /// Lets a graph hold memory until it is destroyed. False: it does not, and the memory is returned.

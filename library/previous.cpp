@@ -30,13 +30,8 @@ sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t o
                                           const float* a, int64_t lda, int64_t stride_a, const float* b, int64_t ldb,
                                           int64_t stride_b, const float* beta, float* c, int64_t ldc, int64_t stride_c,
                                           int64_t batch_count) {
-  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
-  product.a = matrix_of(transa, a, lda, stride_a);
-  product.b = matrix_of(transb, b, ldb, stride_b);
-  product.d = c;
-  product.ldd = ldc;
-  product.stride_of_d = stride_c;
-  product.batch_count = batch_count;
+  const sgemm_product_t product = product_of(order, m, n, k, alpha, matrix_of(transa, a, lda, stride_a),
+                                             matrix_of(transb, b, ldb, stride_b), beta, c, ldc, stride_c, batch_count);
   return sgemm_run(handle, &product);
 }
 
@@ -44,12 +39,9 @@ sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sg
                                   int64_t m, int64_t n, int64_t k, const float* alpha, const float* const* a,
                                   int64_t lda, const float* const* b, int64_t ldb, const float* beta, float* const* c,
                                   int64_t ldc, int64_t batch_count) {
-  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
-  product.a = by_address(transa, a, lda);
-  product.b = by_address(transb, b, ldb);
+  sgemm_product_t product = product_of(order, m, n, k, alpha, by_address(transa, a, lda), by_address(transb, b, ldb),
+                                       beta, nullptr, ldc, 0, batch_count);
   product.addresses_of_d = c;
-  product.ldd = ldc;
-  product.batch_count = batch_count;
   return sgemm_run(handle, &product);
 }
 
@@ -72,13 +64,9 @@ sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int
   if (a == nullptr || b == nullptr || lacks_c(handle, c, beta)) {
     return SGEMM_STATUS_INVALID_VALUE;
   }
-  sgemm_product_t product = product_of(order, m, n, k, alpha, beta);
-  product.a = operand(*a);
-  product.b = operand(*b);
+  sgemm_product_t product = product_of(order, m, n, k, alpha, operand(*a), operand(*b), beta, d, ldd);
   product.c = c;
   product.ldc = ldc;
-  product.d = d;
-  product.ldd = ldd;
   product.epilogue = epilogue;
   return sgemm_run(handle, &product);
 }
@@ -86,13 +74,10 @@ sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int
 sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb,
                                int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc,
                                int64_t batch_count, sgemm_plan_t* plan) {
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.a = matrix_of(transa, nullptr, lda);
-  product.b = matrix_of(transb, nullptr, ldb);
-  product.ldd = ldc;
-  product.stride_of_d =
-      order == SGEMM_ORDER_ROW_MAJOR ? n : m;  // the smallest that is allowed: it does not matter here
-  product.batch_count = batch_count;
+  const std::int64_t smallest_stride = order == SGEMM_ORDER_ROW_MAJOR ? n : m;  // it does not matter here
+  const sgemm_product_t product =
+      product_of(order, m, n, k, nullptr, matrix_of(transa, nullptr, lda), matrix_of(transb, nullptr, ldb), nullptr,
+                 nullptr, ldc, smallest_stride, batch_count);
   return sgemm_plan(handle, &product, plan);
 }
 
@@ -101,12 +86,9 @@ sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t orde
                                        int64_t batch_count, sgemm_plan_t* plan) {
   const float* const nowhere = nullptr;  // no address is read here
   float* const nowhere_of_d = nullptr;
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.a = by_address(transa, &nowhere, lda);
-  product.b = by_address(transb, &nowhere, ldb);
+  sgemm_product_t product = product_of(order, m, n, k, nullptr, by_address(transa, &nowhere, lda),
+                                       by_address(transb, &nowhere, ldb), nullptr, nullptr, ldc, 0, batch_count);
   product.addresses_of_d = &nowhere_of_d;
-  product.ldd = ldc;
-  product.batch_count = batch_count;
   return sgemm_plan(handle, &product, plan);
 }
 
@@ -126,10 +108,7 @@ sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order
   if (a == nullptr || b == nullptr) {
     return SGEMM_STATUS_INVALID_VALUE;
   }
-  sgemm_product_t product = product_of(order, m, n, k);
-  product.a = operand(*a);
-  product.b = operand(*b);
-  product.ldd = ldd;
+  sgemm_product_t product = product_of(order, m, n, k, nullptr, operand(*a), operand(*b), nullptr, nullptr, ldd);
   product.epilogue = epilogue;
   return sgemm_plan(handle, &product, plan);
 }

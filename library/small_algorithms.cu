@@ -68,18 +68,14 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multip
       static_cast<double>(ceil_div<std::int64_t>(p.tasks / parts, parts > 1 ? at_once : multiprocessors));
   const int mn_major = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
   const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + mn_major * SMALL_MN_MAJOR);
-  Algorithm algorithm;
-  algorithm.kernel = "11_bf16x6";
-  algorithm.configuration =
-      tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string());
-  algorithm.workspace_bytes = Deferred::bytes(p.tasks);
+  const double cycles = parts > 1
+                            ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
+                            : of_k_tiles + SMALL_TILE + (rounds - 1) * std::max(of_k_tiles + SMALL_NEXT, SMALL_STORE);
+  Algorithm algorithm{
+      "11_bf16x6",
+      tile_name(TILE_ROWS, TILE_ROWS) + " one launch" + (parts > 1 ? " k/" + std::to_string(parts) : std::string()),
+      Deferred::bytes(p.tasks), Cost{Method::bf16x6, 0, cycles, 0, SMALL_CALL}};
   algorithm.fills_gap = batch.count == 1;  // among other kernels, most products take less time in two launches
-  algorithm.cost.method = Method::bf16x6;
-  algorithm.cost.launches = 0;
-  algorithm.cost.cycles = parts > 1
-                              ? rounds * (of_k_tiles + SMALL_TILE + SMALL_CLUSTER)
-                              : of_k_tiles + SMALL_TILE + (rounds - 1) * std::max(of_k_tiles + SMALL_NEXT, SMALL_STORE);
-  algorithm.cost.other = SMALL_CALL;
   algorithm.launch = [parts, blocks](const GemmBatch& of, void* workspace, cudaStream_t stream) {
     if (!of.operands_split_into_fours()) {  // the kernel would end the program's work on the device
       throw CudaError(cudaErrorInvalidValue, "a product in one launch of unaligned operands", __FILE__, __LINE__);

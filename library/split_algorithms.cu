@@ -4,7 +4,6 @@
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "deferred_elements.cuh"
-#include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -20,7 +19,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -75,33 +73,20 @@ template <class Loop, class Shape>
 Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, int multiprocessors,
                     bool streamed) {
   using Split = typename Loop::Split;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
   const GemmProblem& p = batch.first;
   const PackedTiles packed = p.packed_for(splitting.method);
-  const PredictedPlan planned =
-      streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
-  const std::size_t operands_at = streamed ? Memory::bytes(multiprocessors) : 0;
-  const int flag_count = streamed ? multiprocessors * Shape::CONSUMER_WARPS : 0;
-  Algorithm algorithm;
-  algorithm.kernel = kernel;
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed);
-  const std::size_t deferred_at = operands_at + Workspace<Split>(without_packed(p, packed), nullptr).bytes();
-  algorithm.workspace_bytes = deferred_at + Deferred::bytes(tiles_of_c(p));
-  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count,
-                              static_cast<double>(batch.count) * planned.cycles);
-  algorithm.cost.streamed = static_cast<double>(batch.count) * planned.strayed_bytes;
+  const LaunchMemory<SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>> memory(
+      plan<Shape>(p, multiprocessors, streamed), streamed ? multiprocessors : 0,
+      Workspace<Split>(without_packed(p, packed), nullptr).bytes(), tiles_of_c(p));
+  Algorithm algorithm = one_by_one<Shape>(kernel, 2, splitting, batch, multiprocessors, streamed, memory);
   read_packed(algorithm, splitting, p, packed);
-  algorithm.launches = batch.count;
-  algorithm.kernels = 2;
   const auto run = [=, method = splitting.method](const GemmProblem& problem, const GemmEpilogue* epilogue,
                                                   void* workspace, cudaStream_t stream) {
-    Plan work = planned;
-    Memory::place(work.schedule, workspace, multiprocessors);
-    void* const operands = static_cast<char*>(workspace) + operands_at;
-    const Deferred deferred(tiles_of_c(problem), static_cast<char*>(workspace) + deferred_at);
+    const auto work = memory.in(workspace);
+    const Deferred deferred(tiles_of_c(problem), work.deferred);
     const PackedTiles tiles = problem.packed_for(method);
-    split_left<Split>(problem, tiles, operands, Flags{work.schedule.flags, flag_count}, stream);
-    const OperandPlaces places = places_of<Split>(problem, tiles.a, tiles.b, operands);
+    split_left<Split>(problem, tiles, work.operands, work.flags, stream);
+    const OperandPlaces places = places_of<Split>(problem, tiles.a, tiles.b, work.operands);
     const auto multiply = [&](const auto& kernel, const auto& with) {
       launch_dependent(kernel, work.blocks, dim3(Shape::THREADS), Rings<Split>::SMEM_BYTES, stream, with, places,
                        work.schedule);

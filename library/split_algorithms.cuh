@@ -5,10 +5,13 @@
 // one's pattern, so that all four layouts cost about the same.
 
 #include "algorithm.hpp"
+#include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
+#include "deferred_elements.cuh"
 #include "engine/int8_operands.cuh"
+#include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "gemm_epilogue.hpp"
 #include "gemm_problem.hpp"
@@ -21,9 +24,12 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 namespace sgemm {
 inline namespace SGEMM_TARGET {
@@ -261,6 +267,95 @@ bool can_run(const Problem& p) {
 #endif
   return current_device().compute_capability == 90 &&
          Workspace<Split>(p, nullptr).count() <= std::numeric_limits<int>::max();
+}
+
+// ---- Launches ----
+
+/// The plan of a launch and its workspace: flags and partial sums of so many shares of tiles, operands, and notes for
+/// tiles of C.
+template <class Memory>
+struct LaunchMemory {
+  PredictedPlan planned;
+  int shares;
+  std::size_t operands_at;
+  std::size_t deferred_at;
+  std::size_t bytes;
+
+  LaunchMemory(const PredictedPlan& plan, int share_count, std::size_t operand_bytes, std::int64_t c_tiles)
+      : planned(plan),
+        shares(share_count),
+        operands_at(Memory::bytes(shares)),
+        deferred_at(operands_at + operand_bytes),
+        bytes(deferred_at + Deferred::bytes(c_tiles)) {}
+
+  struct Places : Plan {
+    Flags flags;
+    char* operands;
+    char* deferred;
+  };
+  Places in(void* workspace) const {
+    char* const memory = static_cast<char*>(workspace);
+    Plan plan = planned;
+    Memory::place(plan.schedule, workspace, shares);
+    return {plan, {plan.schedule.flags, Memory::flag_count(shares)}, memory + operands_at, memory + deferred_at};
+  }
+};
+
+/// The algorithm of a tile that computes one product after the other by so many kernels, but for its launches.
+template <class Shape, class Memory>
+Algorithm one_by_one(const char* kernel, int kernels, const Splitting& splitting, const GemmBatch& batch,
+                     int multiprocessors, bool streamed, const Memory& memory) {
+  const GemmProblem& p = batch.first;
+  const auto count = static_cast<double>(batch.count);
+  Cost cost =
+      split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, batch.count, count * memory.planned.cycles);
+  cost.streamed = count * memory.planned.strayed_bytes;
+  return {kernel, tile_name(Shape::BM, Shape::BN, streamed), memory.bytes, cost, batch.count, kernels};
+}
+
+/// A batch in launches of about equal numbers of products.
+struct Parts {
+  /// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
+  /// splitting so many operands takes ten times as long as what a launch takes besides.
+  static constexpr std::size_t LARGEST = std::size_t{1} << 29U;
+
+  std::int64_t products;  ///< of each but the last
+  std::int64_t launches;
+
+  Parts(std::int64_t count, std::int64_t most)
+      : products(ceil_div(count, ceil_div(count, std::clamp<std::int64_t>(most, 1, count)))),
+        launches(ceil_div(count, products)) {}
+
+  /// Calls `enqueue(part, is_last)`.
+  template <class Enqueue>
+  void for_each(const GemmBatch& batch, const Enqueue& enqueue) const {
+    for (std::int64_t index = 0; index < batch.count; index += products) {
+      const std::int64_t left = batch.count - index;
+      enqueue(batch.part(index, std::min(products, left)), left <= products);
+    }
+  }
+};
+
+/// The algorithm of a batch in parts. `launch_of(products)` is a launch of so many, with a plan, a size of its
+/// workspace and an enqueue().
+template <class LaunchOf>
+Algorithm in_parts(const char* kernel, std::string configuration, const Splitting& splitting,
+                   const PredictedShape& shape, std::int64_t count, const Parts& parts, const LaunchOf& launch_of) {
+  const auto each = launch_of(parts.products);
+  const auto last = launch_of(count - (parts.launches - 1) * parts.products);
+  const double cycles =
+      static_cast<double>(parts.launches - 1) * each.memory.planned.cycles + last.memory.planned.cycles;
+  Algorithm algorithm{kernel,
+                      std::move(configuration),
+                      std::max(each.memory.bytes, last.memory.bytes),
+                      split_cost(splitting, shape, count, parts.launches, cycles),
+                      parts.launches,
+                      2};
+  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
+    parts.for_each(
+        of, [&](const GemmBatch& part, bool is_last) { (is_last ? last : each).enqueue(part, workspace, stream); });
+  };
+  return algorithm;
 }
 
 }  // namespace split_product

@@ -1,10 +1,8 @@
 // The kernels of chapters 11 and 12 for batches, with many products in a launch.
 
 #include "algorithms.hpp"
-#include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "deferred_elements.cuh"
-#include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -30,10 +28,6 @@ namespace {
 /// The store of the columns of a tile of B takes so many cycles less than the chapter's prediction says, because the
 /// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
-
-/// A launch has as many products as need no more memory than this. Larger launches would gain next to nothing:
-/// splitting so many operands takes ten times as long as what a launch takes besides.
-constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
 /// Splits all A and B, and lowers the flags of the next kernel.
 template <class Split, bool A_K_MAJOR, bool B_K_MAJOR>
@@ -65,37 +59,25 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
   multiply<Loop, Policy>(p, workspace, schedule);
 }
 
-/// One launch: how its tiles are dealt out, and its places in the workspace.
+/// One launch of so many products like `p`.
 template <class Loop, class Shape>
 struct StackedLaunch {
   using Split = typename Loop::Split;
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>;
 
-  PredictedPlan planned;
-  int shares;
-  std::size_t operands_at;
-  std::size_t deferred_at;
-  std::size_t bytes;
+  LaunchMemory<SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>> memory;
 
-  /// Of so many products like `p`.
   StackedLaunch(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed)
-      : planned(plan_for(p, products, multiprocessors, streamed)), shares(streamed ? multiprocessors : 0) {
-    GemmBatch batch{p};
-    batch.count = products;
-    operands_at = streamed ? Memory::bytes(shares) : 0;
-    deferred_at = operands_at + Workspace<Split>(StackedProblem(batch, nullptr), nullptr).bytes();
-    bytes = deferred_at + Deferred::bytes(products * tiles_of_c(p));
-  }
+      : memory(plan_for(p, products, multiprocessors, streamed), streamed ? multiprocessors : 0,
+               Workspace<Split>(StackedProblem(GemmBatch{p, 0, 0, 0, products}, nullptr), nullptr).bytes(),
+               products * tiles_of_c(p)) {}
 
   void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
-    char* const memory = static_cast<char*>(workspace);
-    Plan work = planned;
-    Memory::place(work.schedule, workspace, shares);
-    void* const operands = memory + operands_at;
-    const StackedProblem stacked(batch, memory + deferred_at);
+    const auto work = memory.in(workspace);
+    void* const operands = work.operands;
+    const StackedProblem stacked(batch, work.deferred);
     const auto split = kernel_for_layout(batch.first, [](auto a, auto b) { return stacked_split_kernel<Split, a, b>; });
     launch(split, Workspace<Split>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, stacked, operands,
-           Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
+           work.flags);
     launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
                      Rings<Split>::SMEM_BYTES, stream, stacked, operands, work.schedule);
   }
@@ -105,39 +87,22 @@ struct StackedLaunch {
   static PredictedPlan plan_for(const GemmProblem& p, std::int64_t products, int multiprocessors, bool streamed) {
     Problem tall = p;
     tall.m = products * tiles_along(p.m) * TILE_ROWS;
-    PredictedPlan plan =
-        streamed ? plan_streamed<Shape>(tall, multiprocessors) : plan_whole<Shape>(tall, multiprocessors);
-    const std::int64_t rounds = tile_count<Shape>(tall) / plan.blocks;  // in which the next tile follows
-    plan.cycles -=
+    PredictedPlan planned = plan<Shape>(tall, multiprocessors, streamed);
+    const std::int64_t rounds = tile_count<Shape>(tall) / planned.blocks;  // in which the next tile follows
+    planned.cycles -=
         STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::B_TILES, tiles_along(p.n)));
-    return plan;
+    return planned;
   }
 };
 
-/// With at most `products` products in a launch.
 template <class Loop, class Shape>
-Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, std::int64_t products,
+Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, const Parts& parts,
                     int multiprocessors, bool streamed) {
   const GemmProblem& p = batch.first;
-  Algorithm algorithm;
-  algorithm.launches = ceil_div(batch.count, products);
-  const std::int64_t of_last = batch.count - (algorithm.launches - 1) * products;
-  const StackedLaunch<Loop, Shape> each(p, products, multiprocessors, streamed);
-  const StackedLaunch<Loop, Shape> last(p, of_last, multiprocessors, streamed);
-  algorithm.kernel = kernel;
-  algorithm.configuration = tile_name(Shape::BM, Shape::BN, streamed) + " stacked";
-  algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
-  algorithm.cost = split_cost(splitting, {p.m, p.n, p.k, multiprocessors}, batch.count, algorithm.launches,
-                              static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
-  algorithm.kernels = 2;
-  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    std::int64_t index = 0;
-    for (; index + products < of.count; index += products) {
-      each.enqueue(of.part(index, products), workspace, stream);
-    }
-    last.enqueue(of.part(index, of.count - index), workspace, stream);
-  };
-  return algorithm;
+  return in_parts(kernel, tile_name(Shape::BM, Shape::BN, streamed) + " stacked", splitting,
+                  {p.m, p.n, p.k, multiprocessors}, batch.count, parts, [&](std::int64_t products) {
+                    return StackedLaunch<Loop, Shape>(p, products, multiprocessors, streamed);
+                  });
 }
 
 template <class Loop>
@@ -149,17 +114,15 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& s
   if (!can_run<Split>(p)) {
     return all;
   }
-  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Split>>(p, 1, multiprocessors, false).bytes;
-  const auto fit = std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_LAUNCH / bytes), 1, batch.count);
-  const std::int64_t most = ceil_div(batch.count, ceil_div(batch.count, fit));  // so that launches are about equal
-  std::vector<std::int64_t> sizes{most};
-  if (batch.addresses_on_device() && most > 1) {
-    sizes.push_back(1);  // for small workspaces, because no other algorithm computes one product after the other
+  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Split>>(p, 1, multiprocessors, false).memory.bytes;
+  std::vector<Parts> ways{Parts(batch.count, static_cast<std::int64_t>(Parts::LARGEST / bytes))};
+  if (batch.addresses_on_device() && ways.front().products > 1) {
+    ways.emplace_back(batch.count, 1);  // for small workspaces: no other algorithm computes one product after the other
   }
-  for (const std::int64_t products : sizes) {
+  for (const Parts& parts : ways) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Loop, Tile128x128<Split>>(kernel, splitting, batch, products, multiprocessors, streamed));
-      all.push_back(algorithm<Loop, Tile128x256<Split>>(kernel, splitting, batch, products, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x128<Split>>(kernel, splitting, batch, parts, multiprocessors, streamed));
+      all.push_back(algorithm<Loop, Tile128x256<Split>>(kernel, splitting, batch, parts, multiprocessors, streamed));
     }
   }
   return all;

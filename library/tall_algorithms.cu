@@ -1,11 +1,9 @@
 // Chapter 11's arithmetic for products whose C has few columns or few rows, with A split where it is multiplied.
 
 #include "algorithms.hpp"
-#include "common/ceil_div.hpp"
 #include "common/target.hpp"
 #include "engine/cost_model.cuh"
 #include "engine/split_configurations.cuh"
-#include "engine/split_launch.cuh"
 #include "engine/split_operands.cuh"
 #include "engine/split_product.cuh"
 #include "engine/stream_k.cuh"
@@ -36,9 +34,6 @@ constexpr double TALL_STORE = 1790;       // accumulators, to C or to the worksp
 constexpr double TALL_FIRST_TILE = 3550;  // until the first operands of a tile are there, whatever the columns
 constexpr double TALL_ADD = 1310;         // partial sums from the workspace
 constexpr double TALL_BY_FLOATS = 1.4;    // times as long, where lines of A do not split into groups of four
-
-/// A launch has as many products as need no more memory than this.
-constexpr std::size_t LARGEST_TALL_LAUNCH = std::size_t{1} << 29U;
 
 /// Splits the B of all products, and lowers the flags of the next kernel.
 template <bool B_K_MAJOR>
@@ -80,38 +75,27 @@ PredictedPlan tall_plan(int tiles, int k_tiles, int multiprocessors) {
   return best;
 }
 
-/// One launch: how its tiles are dealt out, and its places in the workspace.
+/// One launch of so many products like `p`, whose C is tall, or was before it was transposed.
 template <class Shape>
 struct TallLaunch {
-  using Memory = SharesMemory<Shape::CONSUMER_WARPS, 1, Shape::VALUES>;
+  LaunchMemory<SharesMemory<Shape::CONSUMER_WARPS, 1, Shape::VALUES>> memory;
+  bool c_transposed;
 
-  PredictedPlan planned;
-  int shares;
-  std::size_t operands_at;
-  std::size_t deferred_at;
-  std::size_t bytes;
+  TallLaunch(const GemmProblem& p, bool transposes, std::int64_t products, int multiprocessors)
+      : memory(tall_plan<Shape>(static_cast<int>(products * tiles_along(p.m)), static_cast<int>(k_tiles_of<Bf16x6>(p)),
+                                multiprocessors),
+               multiprocessors,
+               Workspace<Bf16x6>(TallProblem(GemmBatch{p, 0, 0, 0, products}, false, nullptr), nullptr).bytes(),
+               products * tiles_along(p.m)),
+        c_transposed(transposes) {}
 
-  /// Of so many products like `p`, whose C is tall.
-  TallLaunch(const GemmProblem& p, std::int64_t products, int multiprocessors)
-      : planned(tall_plan<Shape>(static_cast<int>(products * tiles_along(p.m)), static_cast<int>(k_tiles_of<Bf16x6>(p)),
-                                 multiprocessors)),
-        shares(multiprocessors),
-        operands_at(Memory::bytes(multiprocessors)) {
-    GemmBatch batch{p};
-    batch.count = products;
-    deferred_at = operands_at + Workspace<Bf16x6>(TallProblem(batch, false, nullptr), nullptr).bytes();
-    bytes = deferred_at + Deferred::bytes(products * tiles_along(p.m));
-  }
-
-  void enqueue(const GemmBatch& tall, bool c_transposed, void* workspace, cudaStream_t stream) const {
-    char* const memory = static_cast<char*>(workspace);
-    Plan work = planned;
-    Memory::place(work.schedule, workspace, shares);
-    void* const operands = memory + operands_at;
-    const TallProblem p(tall, c_transposed, memory + deferred_at);
+  void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
+    const GemmBatch tall = c_transposed ? transposed(batch) : batch;
+    const auto work = memory.in(workspace);
+    void* const operands = work.operands;
+    const TallProblem p(tall, c_transposed, work.deferred);
     launch(tall.first.b_transposed ? narrow_split_kernel<true> : narrow_split_kernel<false>,
-           Workspace<Bf16x6>(p, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, p, operands,
-           Flags{work.schedule.flags, shares * Shape::CONSUMER_WARPS});
+           Workspace<Bf16x6>(p, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, p, operands, work.flags);
     if (tall.first.a_transposed) {
       launch_dependent(tall_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
                        TallRings<Shape, false>::SMEM_BYTES, stream, p, operands, work.schedule);
@@ -125,37 +109,21 @@ struct TallLaunch {
 template <class Shape>
 Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessors) {
   const GemmProblem& p = tall.first;
-  const std::size_t bytes_of_one =
-      TallLaunch<Shape>(p, 2, multiprocessors).bytes - TallLaunch<Shape>(p, 1, multiprocessors).bytes;
-  const auto fit =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(LARGEST_TALL_LAUNCH / bytes_of_one), 1, tall.count);
-  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
-  Algorithm algorithm;
-  algorithm.launches = ceil_div(tall.count, products);
-  const std::int64_t of_last = tall.count - (algorithm.launches - 1) * products;
-  const TallLaunch<Shape> each(p, products, multiprocessors);
-  const TallLaunch<Shape> last(p, of_last, multiprocessors);
-  algorithm.kernel = "11_bf16x6";
-  algorithm.configuration = tile_name(Shape::BM, Shape::COLUMNS) + (c_transposed ? " flat" : " tall");
-  algorithm.workspace_bytes = std::max(each.bytes, last.bytes);
+  const auto launch_of = [&](std::int64_t products) {
+    return TallLaunch<Shape>(p, c_transposed, products, multiprocessors);
+  };
+  const std::size_t bytes_of_one = launch_of(2).memory.bytes - launch_of(1).memory.bytes;
   // Before the product, only B is split.
-  algorithm.cost = split_cost(TALL_BF16X6_SPLITTING, {0, p.n, p.k, multiprocessors}, tall.count, algorithm.launches,
-                              static_cast<double>(algorithm.launches - 1) * each.planned.cycles + last.planned.cycles);
+  Algorithm algorithm =
+      in_parts("11_bf16x6", tile_name(Shape::BM, Shape::COLUMNS) + (c_transposed ? " flat" : " tall"),
+               TALL_BF16X6_SPLITTING, {0, p.n, p.k, multiprocessors}, tall.count,
+               Parts(tall.count, static_cast<std::int64_t>(Parts::LARGEST / bytes_of_one)), launch_of);
   algorithm.cost.streamed =
       static_cast<double>(sizeof(float) * tall.count) * static_cast<double>(p.m) * static_cast<double>(p.k);
   if (!tall.addresses_on_device() && !rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda)) {
     algorithm.cost.cycles *= TALL_BY_FLOATS;
     algorithm.cost.streamed *= TALL_BY_FLOATS;
   }
-  algorithm.kernels = 2;
-  algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    const GemmBatch batch = c_transposed ? transposed(of) : of;
-    std::int64_t index = 0;
-    for (; index + products < batch.count; index += products) {
-      each.enqueue(batch.part(index, products), c_transposed, workspace, stream);
-    }
-    last.enqueue(batch.part(index, batch.count - index), c_transposed, workspace, stream);
-  };
   return algorithm;
 }
 

@@ -7,6 +7,7 @@
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
+#include "split_algorithms.cuh"
 #include "thin_product.cuh"
 
 #include <cuda_runtime.h>
@@ -22,9 +23,6 @@ namespace sgemm {
 inline namespace SGEMM_TARGET {
 namespace thin {
 namespace {
-
-/// A launch has as many products as need no more memory than this.
-constexpr std::size_t LARGEST_LAUNCH = std::size_t{1} << 29U;
 
 constexpr int FEWEST_CHUNKS = 2;    // of a part
 constexpr double MORE_CHUNKS = 6;   // which a block could multiply while it starts and ends
@@ -157,34 +155,31 @@ std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int 
     return {};
   }
   const std::int64_t scale_blocks = of_one.columns() + of_one.rows() / scaled_rows(k_major, tall.first.m);
-  const auto by_bytes = static_cast<std::int64_t>(LARGEST_LAUNCH / Workspace::bytes(of_one, 1));
+  const auto by_bytes = static_cast<std::int64_t>(split_product::Parts::LARGEST / Workspace::bytes(of_one, 1));
   const std::int64_t by_count = std::numeric_limits<int>::max() / std::max(of_one.blocks(), scale_blocks);
   if (by_count == 0) {
     return {};
   }
-  const std::int64_t fit = std::clamp<std::int64_t>(std::min(by_bytes, by_count), 1, tall.count);
-  const std::int64_t products = ceil_div(tall.count, ceil_div(tall.count, fit));  // so that launches are about equal
-  const Division division = division_of(tall.first, products, multiprocessors);
+  const split_product::Parts launches(tall.count, std::min(by_bytes, by_count));
+  const Division division = division_of(tall.first, launches.products, multiprocessors);
   const ThinLaunch launch_of{k_major, division, scale_blocks, kernel, architecture >= 90};
-  Algorithm algorithm;
-  algorithm.kernel = "15_reproducible";
-  algorithm.configuration = flat ? "flat" : "tall";
+  const auto count = static_cast<double>(tall.count);
+  const double cycles =
+      static_cast<double>(launches.launches) * cycles_of(division, launches.products, multiprocessors);
+  Algorithm algorithm{
+      "15_reproducible",
+      flat ? "flat" : "tall",
+      Workspace::bytes(division, launches.products),
+      thin_cost(sizeof(float) * count * static_cast<double>(tall.first.m) * static_cast<double>(tall.first.k),
+                count * static_cast<double>(scale_blocks), cycles, launches.launches),
+      launches.launches,
+      2};
   if (division.parts > 1) {
     algorithm.configuration += ", k/" + std::to_string(division.parts);
   }
-  algorithm.workspace_bytes = Workspace::bytes(division, products);
-  algorithm.launches = ceil_div(tall.count, products);
-  algorithm.kernels = 2;
-  const auto count = static_cast<double>(tall.count);
-  algorithm.cost = thin_cost(
-      sizeof(float) * count * static_cast<double>(tall.first.m) * static_cast<double>(tall.first.k),
-      count * static_cast<double>(scale_blocks),
-      static_cast<double>(algorithm.launches) * cycles_of(division, products, multiprocessors), algorithm.launches);
   algorithm.launch = [=](const GemmBatch& of, void* workspace, cudaStream_t stream) {
-    const GemmBatch as_tall = flat ? transposed(of) : of;
-    for (std::int64_t index = 0; index < as_tall.count; index += products) {
-      launch_of.enqueue(as_tall.part(index, std::min(products, as_tall.count - index)), flat, workspace, stream);
-    }
+    launches.for_each(flat ? transposed(of) : of,
+                      [&](const GemmBatch& part, bool) { launch_of.enqueue(part, flat, workspace, stream); });
   };
   return {algorithm};
 }

@@ -114,10 +114,39 @@ std::string slug(const std::string& text) {
   return result;
 }
 
+/// A folder, a device or a pipe.
+bool is_no_file(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+}
+
 void make_folders(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     mkdir(path.substr(0, slash).c_str(), 0755);  // what fails here shows when the file is opened
   }
+}
+
+void require(bool done, const std::string& temporary) {
+  if (!done) {
+    const std::string why = std::strerror(errno);
+    unlink(temporary.c_str());
+    throw CalibrationError("it can not be written: " + why);
+  }
+}
+
+/// Writes a file that may take the place of another one, and returns its path: other processes may be writing as well.
+std::string write_beside(const std::string& path, const std::string& text) {
+  if (is_no_file(path)) {
+    throw CalibrationError("it can not be written: it is no file");
+  }
+  make_folders(path);
+  std::string temporary = path + ".XXXXXX";
+  const int file = mkstemp(temporary.data());
+  require(file >= 0, temporary);
+  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       fchmod(file, 0644) == 0 && fsync(file) == 0;
+  require(close(file) == 0 && written, temporary);
+  return temporary;
 }
 
 }  // namespace
@@ -221,33 +250,20 @@ std::string calibration_path(const CalibrationKey& key) {
 }
 
 void write_whole(const std::string& path, const std::string& text) {
-  make_folders(path);
-  std::string temporary = path + ".XXXXXX";  // another process may be writing as well
-  const auto require = [&](bool done) {
-    if (!done) {
-      const std::string why = std::strerror(errno);
-      unlink(temporary.c_str());
-      throw CalibrationError("it can not be written: " + why);
-    }
-  };
-  const int file = mkstemp(temporary.data());
-  require(file >= 0);
-  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       fchmod(file, 0644) == 0 && fsync(file) == 0;
-  require(close(file) == 0 && written);
-  require(std::rename(temporary.c_str(), path.c_str()) == 0);
+  const std::string temporary = write_beside(path, text);
+  require(std::rename(temporary.c_str(), path.c_str()) == 0, temporary);
 }
 
-void require_writable(const std::string& path) {
-  const std::string beside = path + ".new";
-  write_whole(beside, "");
-  unlink(beside.c_str());
-}
+void require_writable(const std::string& path) { unlink(write_beside(path, "").c_str()); }
 
 FoundCalibration find_calibration(const std::string& path, CalibrationKey (*key)()) {
   FoundCalibration found{path, std::nullopt, ""};
   if (found.path.empty()) {
     found.why_not = "SGEMM_CALIBRATION is 0, or there is no folder for caches";
+    return found;
+  }
+  if (is_no_file(found.path)) {  // a pipe would wait for a writer, and a device may have no end
+    found.why_not = "it is no file";
     return found;
   }
   std::ifstream file(found.path, std::ios::binary);
@@ -257,7 +273,7 @@ FoundCalibration find_calibration(const std::string& path, CalibrationKey (*key)
   }
   try {
     std::stringstream text;
-    text << file.rdbuf();  // of a folder it is nothing, where an iterator throws
+    text << file.rdbuf();
     Calibration calibration = calibration_of(content(text));
     if (const CalibrationKey own = key(); calibration.key != own) {
       found.why_not = "it is of " + differences(calibration.key, own);

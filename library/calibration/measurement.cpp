@@ -1,6 +1,7 @@
 #include "calibration/measurement.hpp"
 
 #include "common/cuda_check.hpp"
+#include "gemm_call.hpp"
 #include "status_error.hpp"
 
 #include <algorithm>
@@ -47,21 +48,12 @@ void fill(void* memory, std::size_t bytes) {
 
 GemmBatch contiguous(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed,
                      std::int64_t count) {
-  GemmBatch batch;
-  GemmProblem& p = batch.first;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.lda = a_transposed ? m : k;
-  p.ldb = b_transposed ? k : n;
-  p.ldc = n;
-  p.a_transposed = a_transposed;
-  p.b_transposed = b_transposed;
-  batch.stride_a = m * k;
-  batch.stride_b = k * n;
-  batch.stride_c = m * n;
-  batch.count = count;
-  return batch;
+  const auto operand = [](bool transposed, std::int64_t rows, std::int64_t columns) {
+    return matrix_of(transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, transposed ? rows : columns, rows * columns);
+  };
+  return row_major(product_of(SGEMM_ORDER_ROW_MAJOR, m, n, k, nullptr, operand(a_transposed, m, k),
+                              operand(b_transposed, k, n), nullptr, nullptr, n, m * n, count),
+                   SGEMM_POINTER_MODE_HOST);
 }
 
 Measurement::Measurement(std::size_t elements) : Measurement() {  // so that the destructor frees what a failure leaves

@@ -131,32 +131,27 @@ void CallLog::write(const std::string& path, const char* accuracy) {
   if (sorted.empty()) {
     return;
   }
-  const auto complain = [&] {
-    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
-  };
-  std::FILE* const file = path == "1" ? stderr : std::fopen(path.c_str(), "a");
-  if (file == nullptr) {
-    complain();
-    return;
-  }
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Line* a, const Line* b) { return total_ms(a->second) > total_ms(b->second); });
-  std::fprintf(file,
-               "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls but the first\n",
-               static_cast<int>(getpid()), accuracy);
-  std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
-               "function", "ops", "m", "n", "k", "batch", "by", "why");
-  for (const Line* const noted : sorted) {
-    const auto& [line, entry] = *noted;
-    std::fprintf(file, "%8lu %6lu %11.1f %11.3f  %-28s %-3s %8ld %8ld %8ld %6ld  %-24s %s\n", entry.calls,
-                 entry.timed_calls, mean_us(entry), total_ms(entry), line.function.c_str(), line.ops.c_str(), line.m,
-                 line.n, line.k, line.batch_count, line.by.c_str(), line.why.c_str());
-  }
-  if (file != stderr) {
-    const bool written = std::ferror(file) == 0;
-    if (std::fclose(file) != 0 || !written) {
-      complain();
+  const auto print = [&](std::FILE* file) {
+    std::fprintf(file,
+                 "# libsgemm_cublas: process %d, SGEMM_ACCURACY=%s; us is the mean of the timed calls but the first\n",
+                 static_cast<int>(getpid()), accuracy);
+    std::fprintf(file, "%8s %6s %11s %11s  %-28s %-3s %8s %8s %8s %6s  %-24s %s\n", "calls", "timed", "us", "total_ms",
+                 "function", "ops", "m", "n", "k", "batch", "by", "why");
+    for (const Line* const noted : sorted) {
+      const auto& [line, entry] = *noted;
+      std::fprintf(file, "%8lu %6lu %11.1f %11.3f  %-28s %-3s %8ld %8ld %8ld %6ld  %-24s %s\n", entry.calls,
+                   entry.timed_calls, mean_us(entry), total_ms(entry), line.function.c_str(), line.ops.c_str(), line.m,
+                   line.n, line.k, line.batch_count, line.by.c_str(), line.why.c_str());
     }
+    return std::ferror(file) == 0;
+  };
+  std::FILE* const file = path == "1" ? stderr : std::fopen(path.c_str(), "a");
+  const bool printed = file != nullptr && print(file);
+  if (file != stderr && (!printed || std::fclose(file) != 0)) {
+    std::fprintf(stderr, "libsgemm_cublas: SGEMM_LOG=%s can not be written: %s\n", path.c_str(), std::strerror(errno));
+    print(stderr);  // so that it is not lost
   }
 }
 

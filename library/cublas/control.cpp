@@ -9,8 +9,10 @@
 
 using drop_in::DropIn;
 
-int sgemm_drop_in_attach(const char* object) { return drop_in::redirect(object); }
-void sgemm_drop_in_detach(const char* object) { drop_in::undirect(object); }
+static const char* name_of(const char* object) { return object == nullptr ? "" : object; }
+
+int sgemm_drop_in_attach(const char* object) { return drop_in::redirect(name_of(object)); }
+void sgemm_drop_in_detach(const char* object) { drop_in::undirect(name_of(object)); }
 void sgemm_drop_in_set_accuracy(int accuracy) { DropIn::instance().accuracies().set(accuracy); }
 int64_t sgemm_drop_in_enter(int accuracy) { return DropIn::instance().accuracies().enter(accuracy); }
 void sgemm_drop_in_leave(int64_t before) { drop_in::Accuracies::leave(before); }

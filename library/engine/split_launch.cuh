@@ -125,6 +125,12 @@ PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
   return best;
 }
 
+/// One of both.
+template <class Shape>
+PredictedPlan plan(const Problem& p, int multiprocessors, bool streamed) {
+  return streamed ? plan_streamed<Shape>(p, multiprocessors) : plan_whole<Shape>(p, multiprocessors);
+}
+
 }  // namespace split_product
 }  // namespace SGEMM_TARGET
 }  // namespace sgemm

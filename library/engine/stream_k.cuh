@@ -27,11 +27,11 @@ struct Schedule {
   float4* sums;
   unsigned* flags;
 
-  /// The schedule in which `blocks` blocks share all tiles from number `whole` on. The memory is not set here. The
-  /// product of streamed tiles and k-tiles stays below 2^31, or the operands would need terabytes.
+  /// The schedule in which `blocks` blocks share all tiles from number `whole` on. The memory is not set here. On the
+  /// GPU the product of streamed tiles and k-tiles stays below 2^31, or the operands would need terabytes.
   static Schedule of(int tiles, int k_tiles, int whole, int blocks) {
-    const int streamed = (tiles - whole) * k_tiles;
-    return {whole, k_tiles, streamed / blocks, streamed % blocks, nullptr, nullptr};
+    const std::int64_t streamed = std::int64_t{tiles - whole} * k_tiles;
+    return {whole, k_tiles, static_cast<int>(streamed / blocks), static_cast<int>(streamed % blocks), nullptr, nullptr};
   }
 
   /// The k-tile at which share number `index` begins, counted from the first streamed tile on.
@@ -149,8 +149,9 @@ class PartialSums {
 template <int WARPS, int ROWS, int COLS, class Number = float>
 struct SharesMemory {
   static constexpr std::size_t ALIGNMENT = 128;  // a line of the L2; so is bytes()
+  static int flag_count(int shares) { return shares * WARPS; }
   static std::size_t sums_at(int shares) {
-    return ceil_div<std::size_t>(shares * WARPS * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
+    return ceil_div<std::size_t>(flag_count(shares) * sizeof(unsigned), ALIGNMENT) * ALIGNMENT;
   }
   static std::size_t bytes(int shares) {
     return sums_at(shares) + static_cast<std::size_t>(shares) * WARPS * 32 * ROWS * COLS * sizeof(Number);

@@ -282,9 +282,24 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   EXPECT_FALSE(found().calibration);
 }
 
-TEST_F(CalibrationTest, AFolderInItsPlaceIsNoFile) {
-  setenv("SGEMM_CALIBRATION", folder_.c_str(), 1);
-  EXPECT_NE(found().why_not.find("it does not begin with"), std::string::npos);
+/// Another file would take the place of a device, and a pipe waits for its other end.
+TEST_F(CalibrationTest, WhatIsNoFileIsNeitherReadNorReplaced) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {folder_.string(), pipe}) {
+    setenv("SGEMM_CALIBRATION", path.c_str(), 1);
+    EXPECT_EQ(found().why_not, "it is no file");
+    EXPECT_THROW(require_writable(path), CalibrationError) << "before a minute of measuring";
+    EXPECT_THROW(write_whole(path, text_), CalibrationError);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+TEST_F(CalibrationTest, NothingBesideItIsTouched) {
+  const std::string beside = path_ + ".new";
+  write_whole(beside, "of somebody else");
+  require_writable(path_);
+  EXPECT_EQ(read(beside), "of somebody else");
 }
 
 /// Whoever reads finds one of both files, at any time.

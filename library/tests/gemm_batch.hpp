@@ -19,15 +19,8 @@ inline GemmBatch batch_of(GemmOperands& operands) { return row_major(operands.pr
 /// A row-major product of contiguous matrices that are nowhere.
 inline GemmProblem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed = false,
                               bool b_transposed = false) {
-  GemmProblem p;
-  p.m = m;
-  p.n = p.ldc = n;
-  p.k = k;
-  p.lda = a_transposed ? m : k;
-  p.ldb = b_transposed ? k : n;
-  p.a_transposed = a_transposed;
-  p.b_transposed = b_transposed;
-  return p;
+  const auto op = [](bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; };
+  return row_major(product_of(m, n, k, op(a_transposed), op(b_transposed)), SGEMM_POINTER_MODE_HOST).first;
 }
 
 /// A case of a layout. Kernels see products of rows alone: row_major() swaps the operands of the others. Two of the

@@ -115,16 +115,11 @@ inline void set(sgemm_handle_t handle, const GemmCase& of) {
 inline sgemm_product_t product_of(std::int64_t m, std::int64_t n, std::int64_t k, sgemm_op_t transa = SGEMM_OP_N,
                                   sgemm_op_t transb = SGEMM_OP_N, std::int64_t batch = 1) {
   const auto distance = [](std::int64_t length) { return std::max<std::int64_t>(length, 1); };
-  sgemm_product_t product{};
-  product.size = sizeof product;
-  product.order = SGEMM_ORDER_ROW_MAJOR;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.a = {nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
-  product.b = {nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
-  product.ldd = product.stride_of_d = distance(n);
-  product.batch_count = batch;
+  const sgemm_operand_t a{nullptr, transa, nullptr, distance(transa == SGEMM_OP_N ? k : m), 0, nullptr};
+  const sgemm_operand_t b{nullptr, transb, nullptr, distance(transb == SGEMM_OP_N ? n : k), 0, nullptr};
+  const sgemm_product_t product{
+      sizeof product, SGEMM_ORDER_ROW_MAJOR, m,           n,       k,     nullptr, a, b, nullptr, nullptr, 0,
+      nullptr,        distance(n),           distance(n), nullptr, batch, nullptr};
   return product;
 }
 
@@ -273,16 +268,11 @@ class GemmOperands {
   /// The case as the library takes it.
   sgemm_product_t product() {
     const auto addresses = [&](StoredMatrix& matrix) { return of.by_address ? matrix.addresses() : nullptr; };
-    sgemm_product_t product = product_of(of.m, of.n, of.k, of.transa, of.transb, of.batch);
-    product.order = of.order;
-    product.alpha = alpha();
-    product.a = {nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
-    product.b = {nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
-    product.beta = beta();
-    product.d = c.data();
-    product.ldd = c.ld();
-    product.stride_of_d = c.stride();
-    product.addresses_of_d = addresses(c);
+    const sgemm_operand_t of_a{nullptr, of.transa, a.data(), a.ld(), a.stride(), addresses(a)};
+    const sgemm_operand_t of_b{nullptr, of.transb, b.data(), b.ld(), b.stride(), addresses(b)};
+    const sgemm_product_t product{sizeof product, of.order,   of.m,         of.n,     of.k,   alpha(),
+                                  of_a,           of_b,       beta(),       nullptr,  0,      c.data(),
+                                  c.ld(),         c.stride(), addresses(c), of.batch, nullptr};
     return product;
   }
 

@@ -238,6 +238,17 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
   }
 }
 
+/// At 400 TFLOP/s, which no GPU of today has, also for operands that no memory has.
+TEST_F(HandleTest, PlansOfTheLongestSumsTellTheirTime) {
+  constexpr std::int64_t SIZE = 2000;
+  constexpr std::int64_t LONGEST = std::numeric_limits<int>::max();
+  const Handle handle;
+  for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
+    ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
+    EXPECT_GT(planned(handle, product_of(SIZE, SIZE, LONGEST)).predicted_us, 2.0 * SIZE * SIZE * LONGEST / 400e6);
+  }
+}
+
 TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
   const Handle handle;
   expect_right(handle, GemmCase{20, 30, 10}.batched(5));
@@ -305,6 +316,16 @@ TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
   const Handle unlimited;
   EXPECT_EQ(setting(sgemm_get_memory_limit, unlimited), std::numeric_limits<std::size_t>::max());
   EXPECT_EQ(setting(sgemm_get_memory_limit, handle), std::size_t{512} << 20U);
+}
+
+TEST_F(HandleTest, AWrongSgemmRepeatableIsNamed) {
+  setenv("SGEMM_REPEATABLE", "off", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(setting(sgemm_get_repeatable, Handle()), 1);
+  EXPECT_EQ(setting(sgemm_get_repeatable, Handle()), 1);
+  unsetenv("SGEMM_REPEATABLE");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "libsgemm: SGEMM_REPEATABLE=off is neither 0 nor 1; it is taken for 1\n");
 }
 
 /// cudaDeviceReset() has destroyed what the handle has of CUDA's, so it is not freed.

@@ -240,8 +240,11 @@ TEST_F(OneHandleTest, MemoryThatStaysIsFreedBehindItsWork) {
   cuda.busy = STREAM;
   pool.free_kept();
   EXPECT_EQ(of_device().in_use, 0U);
-  EXPECT_EQ(cuda.waits, 1) << "by the pool's stream";
+  EXPECT_EQ(cuda.waits, 1) << "by a stream of the pool";
   EXPECT_EQ(cuda.device_of_stream, device);
+  cuda.captured = {OTHER_STREAM};
+  EXPECT_TRUE(works(pool, MIB, OTHER_STREAM));
+  EXPECT_EQ(cuda.waits_of_host, 0) << "the memory of a graph is taken on another one";
   pool.free_kept();
   EXPECT_EQ(cuda.error, cudaSuccess) << "it is freed once";
 }

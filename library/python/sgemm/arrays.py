@@ -101,6 +101,8 @@ def _from_interface(name: str, value: Any, interface: dict, device: int | None) 
     try:
         version, kind = interface["version"], interface["typestr"]
         pointer, read_only = interface["data"]
+        pointer, stream = _address(pointer or 0), interface.get("stream")
+        stream = stream if stream is None else _address(stream)
         shape = tuple(operator.index(size) for size in interface["shape"])
         strides = interface.get("strides")
         steps = strides if strides is None else tuple(operator.index(stride) for stride in strides)
@@ -115,6 +117,8 @@ def _from_interface(name: str, value: Any, interface: dict, device: int | None) 
         raise TypeError(f"{name} has a mask, which a product does not know: fill the masked elements first")
     if min(shape, default=0) < 0:
         raise TypeError(f"{name} has the shape {shape}, with sizes below 0")
+    if pointer == 0 and 0 not in shape:
+        raise TypeError(f"{name} has elements, and no address of them")
     if steps is None:
         steps = _contiguous(shape)
     elif len(steps) != len(shape):
@@ -125,7 +129,14 @@ def _from_interface(name: str, value: Any, interface: dict, device: int | None) 
         steps = tuple(step // 4 for step in steps)
     if device is None:
         device = _device_of_memory(name, pointer)
-    return Array(value, pointer, shape, steps, device, interface.get("stream"), bool(read_only))
+    return Array(value, pointer, shape, steps, device, stream, bool(read_only))
+
+
+def _address(value: Any) -> int:
+    """Raises TypeError and ValueError for what is none."""
+    if not 0 <= (number := operator.index(value)) < 1 << 64:
+        raise ValueError(f"{value} is no address")
+    return number
 
 
 def _device_of_memory(name: str, pointer: int) -> int:
@@ -196,9 +207,10 @@ def current_stream(value: Any) -> int | None:
 
 
 def stream_of(stream: Any) -> int:
-    """The number of a stream of PyTorch, CuPy or CUDA Python, or of an integer. Raises TypeError for others."""
+    """The number of a stream of PyTorch, CuPy or CUDA Python, or of an integer. Raises TypeError for others, and
+    ValueError for a number that is no stream's."""
     if isinstance(stream, int):
-        return stream
+        return _address(stream)
     if hasattr(stream, "__cuda_stream__"):
         return stream.__cuda_stream__()[1]
     for attribute in ("cuda_stream", "ptr"):

@@ -11,7 +11,7 @@ import contextlib
 import ctypes
 import functools
 import math
-import threading
+import os
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ def _load() -> None:
     except OSError as error:
         raise library.LibraryNotFound(f"the library for JAX can not be loaded: {error}") from None
     call.sgemm_jax_load.restype = ctypes.c_char_p
-    if problem := call.sgemm_jax_load(library.library_path().encode()):
+    if problem := call.sgemm_jax_load(os.fsencode(library.library_path())):
         raise library.LibraryNotFound(f"libsgemm can not be used: {problem.decode()}")
     platform = {"cuda": "CUDA"}.get(_platform(), _platform())
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(call.sgemm_jax_dot), platform=platform)
@@ -225,22 +225,13 @@ def _is_faster(m: int, n: int, k: int, count: int, accuracy: int, device: int | 
     """What libsgemm plans on a device, with operands as they lie in most programs."""
     a, b = library.Operand(ld=k, stride=m * k), library.Operand(ld=n, stride=k * n)
     planned = library.product(library.ROW_MAJOR, (m, n, k), a, b, (None, n, m * n), count)
+    settings = 0, accuracy, None, library.FALLBACK_NONE  # which needs no cuBLAS
     try:
-        with contextlib.nullcontext() if device is None else driver.loaded().current(device), _planning:
-            return library.plan(_planner(device), planned, accuracy).kernel not in (b"cublas", b"none")
+        with contextlib.nullcontext() if device is None else driver.loaded().current(device):
+            plan = library.with_handle(device or 0, functools.partial(library.plan, planned=planned), *settings)
     except (library.SgemmError, driver.DriverError):  # there is no GPU where the program is compiled
         return False
-
-
-_planning = threading.Lock()
-
-
-@functools.cache
-def _planner(device: int | None) -> library.Handle:
-    """A handle that needs no cuBLAS, for a device that is current."""
-    handle = library.Handle()
-    library.check(library.load().sgemm_set_fallback(handle.pointer, library.FALLBACK_NONE))
-    return handle
+    return plan.kernel not in (b"cublas", b"none")
 
 
 def _dot_general(a: jax.Array, b: jax.Array, *, dimension_numbers: Any, accuracy: int) -> jax.Array:

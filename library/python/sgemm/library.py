@@ -18,7 +18,7 @@ DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
 NO_TRANSPOSE, TRANSPOSE = 0, 1
 NOT_INITIALIZED = 1  # a status
-FALLBACK_NONE = 1
+FALLBACK_CUBLAS, FALLBACK_NONE = 0, 1
 ACCURACIES = {"fp32": 0, "componentwise": 1, "normwise": 2, "rowwise": 3, "reproducible": 4}
 
 
@@ -157,7 +157,7 @@ def library_path() -> str:
     """The file of the loaded libsgemm. Raises LibraryNotFound."""
     found = (c_char_p * 4)()  # a Dl_info, whose first field it is
     ctypes.pythonapi.dladdr(ctypes.cast(load().sgemm_version, c_void_p), found)
-    return found[0].decode()
+    return os.fsdecode(found[0])
 
 
 def version() -> int:
@@ -165,11 +165,10 @@ def version() -> int:
     return load().sgemm_version()
 
 
-def plan(handle: "Handle", planned: Product, accuracy: int) -> Plan:
-    """What libsgemm would do. The handle has the accuracy then. Raises SgemmError."""
+def plan(handle: c_void_p, planned: Product) -> Plan:
+    """What libsgemm would do. Raises SgemmError."""
     result = Plan()
-    check(load().sgemm_set_accuracy(handle.pointer, accuracy))
-    check(load().sgemm_plan(handle.pointer, byref(planned), byref(result)))
+    check(load().sgemm_plan(handle, byref(planned), byref(result)))
     return result
 
 
@@ -234,14 +233,17 @@ class Handle:
         check(load().sgemm_get_repeatable(self.pointer, byref(repeatable)))
         self.repeatable = bool(repeatable.value)  # what the environment says
 
-    def set(self, stream: int, accuracy: str, repeatable: bool | None = None) -> c_void_p:
+    def set(
+        self, stream: int, accuracy: int, repeatable: bool | None = None, fallback: int = FALLBACK_CUBLAS
+    ) -> c_void_p:
         """The handle for calls with these settings. Without `repeatable` they are as the environment says."""
-        settings = stream, accuracy, self.repeatable if repeatable is None else bool(repeatable)
+        settings = stream, accuracy, self.repeatable if repeatable is None else bool(repeatable), fallback
         if settings != self.settings:
             self.settings = None
             check(load().sgemm_set_stream(self.pointer, stream))
-            check(load().sgemm_set_accuracy(self.pointer, ACCURACIES[accuracy]))
+            check(load().sgemm_set_accuracy(self.pointer, accuracy))
             check(load().sgemm_set_repeatable(self.pointer, settings[2]))
+            check(load().sgemm_set_fallback(self.pointer, fallback))
             self.settings = settings
         return self.pointer
 

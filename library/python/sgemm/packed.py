@@ -244,7 +244,7 @@ class _Terms:
 
     def call(self, stream: Any, function: Any) -> None:
         repeatable = True if torch.are_deterministic_algorithms_enabled() else None
-        settings = stream.cuda_stream, self.accuracy, repeatable
+        settings = stream.cuda_stream, library.ACCURACIES[self.accuracy], repeatable
         library.with_handle(max(self.matrix.get_device(), 0), lambda handle: library.check(function(handle)), *settings)
 
     def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:

@@ -55,7 +55,7 @@ def matmul(
     gradients: where PyTorch records them, tensors that require them are refused. The version of `out` is raised, as by
     PyTorch's own changes in place.
     """
-    library.number_of(accuracy)
+    of_accuracy = library.number_of(accuracy)
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
     scalars = {"alpha": _scalar("alpha", alpha), "beta": _scalar("beta", beta)}
@@ -81,7 +81,7 @@ def matmul(
             # Tensors on one device have one current stream.
             others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
             call = functools.partial(_enqueue, **arrays, **scalars, stream=number, others=others, waits=stream is None)
-            library.with_handle(arrays["a"].device, call, number, accuracy, repeatable)
+            library.with_handle(arrays["a"].device, call, number, of_accuracy, repeatable)
     return given["out"]
 
 
@@ -98,9 +98,12 @@ def _refuse_gradients(tensors: dict[str, Any]) -> None:
 
 
 def _scalar(name: str, value: float) -> Any:
-    if value in (0, 1):
-        return library.ONE if value else library.ZERO
-    number = c_float(value)
+    try:
+        if value in (0, 1):
+            return library.ONE if value else library.ZERO
+        number = c_float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} is no number of FP32: {error}") from None
     if math.isinf(number.value) and not math.isinf(value):
         raise ValueError(f"{name} is {value}, which is beyond the numbers of FP32")
     return pointer(number)
@@ -110,7 +113,7 @@ def _number_of(stream: Any, a: Any) -> int:
     if stream is not None:
         number = stream_of(stream)
     elif (number := current_stream(a)) is None:
-        number = (getattr(a, "__cuda_array_interface__", None) or {}).get("stream") or 0
+        number = stream_of((getattr(a, "__cuda_array_interface__", None) or {}).get("stream") or 0)
     return 0 if number == LEGACY else number
 
 

@@ -37,7 +37,7 @@ OBJECT = b"libtorch_cuda.so"
 # int torch::autograd::get_current_graph_task_id(): the backward pass that a thread works for, or -1.
 CURRENT_TASK = "_ZN5torch8autograd25get_current_graph_task_idEv"
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # the collector may end a coroutine, and with it a block, while a thread has it
 _process_accuracy: int | None = None  # None: nothing is redirected
 
 
@@ -115,6 +115,8 @@ def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
 
     Under torch.compile the graph breaks at such a module, which is compiled by itself.
     """
+    if not isinstance(of, torch.nn.Module):
+        raise TypeError(f"a {type(of).__name__} is no torch.nn.Module")
     if accuracy is not None:
         drop_in.number_of(accuracy)
         _prepare()
@@ -319,7 +321,7 @@ def _tell_what_holds() -> None:
         holds = _opened(block)
         drop_in.load().sgemm_drop_in_set_task_accuracy(task, drop_in.UNSET if holds is None else holds.number)
         if holds is None:
-            del _blocks[task]
+            _blocks.pop(task, None)
     drop_in.load().sgemm_drop_in_set_tasks(_block_or_task if _blocks else _current_task())
 
 

@@ -75,18 +75,13 @@ Product product(std::string name, std::int64_t m, std::int64_t n, std::int64_t k
                 bool b_transposed = false, std::int64_t batch = 1, bool by_address = false) {
   static constexpr float ONE = 1.0F;
   static constexpr float ZERO = 0.0F;
-  sgemm_product_t call{};
-  call.size = sizeof call;
-  call.order = SGEMM_ORDER_ROW_MAJOR;
-  call.m = m;
-  call.n = call.ldd = n;
-  call.k = k;
-  call.alpha = &ONE;
-  call.a = {nullptr, a_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, a_transposed ? m : k, m * k, nullptr};
-  call.b = {nullptr, b_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, b_transposed ? k : n, k * n, nullptr};
-  call.beta = &ZERO;
-  call.stride_of_d = m * n;
-  call.batch_count = batch;
+  const sgemm_operand_t a{nullptr, a_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, a_transposed ? m : k, m * k,
+                          nullptr};
+  const sgemm_operand_t b{nullptr, b_transposed ? SGEMM_OP_T : SGEMM_OP_N, nullptr, b_transposed ? k : n, k * n,
+                          nullptr};
+  const sgemm_product_t call{
+      sizeof call, SGEMM_ORDER_ROW_MAJOR, m, n, k, &ONE, a, b, &ZERO, nullptr, 0, nullptr, n, m * n, nullptr, batch,
+      nullptr};
   return {std::move(name), call, by_address};
 }
 

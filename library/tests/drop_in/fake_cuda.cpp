@@ -2,6 +2,7 @@
 
 #include "fake_cuda.hpp"
 
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -92,8 +93,14 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 
 SUCCEEDS(cudaEventDestroy(cudaEvent_t event), delete event)
-SUCCEEDS(cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned),
-         fake_cuda()->waits += event->stream == fake_cuda()->busy && stream != event->stream ? 1 : 0)
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->stream == fake_cuda()->busy && stream != event->stream) {
+    ++fake_cuda()->waits;
+    fake_cuda()->waiting.insert(stream);
+  }
+  return cudaSuccess;
+}
 
 cudaError_t cudaFree(void*) { return cudaSuccess; }
 
@@ -217,12 +224,16 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 // ---- Streams and graphs ----
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = reinterpret_cast<cudaStream_t>(1024);
+  static std::uintptr_t number = 1024;
+  *stream = reinterpret_cast<cudaStream_t>(++number);
   fake_cuda()->device_of_stream = fake_cuda()->device;
   return unsafe();
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return unsafe(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  fake_cuda()->waits_of_host += static_cast<int>(fake_cuda()->waiting.count(stream));
+  return unsafe();
+}
 
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,

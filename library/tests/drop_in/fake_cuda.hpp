@@ -42,9 +42,11 @@ struct FakeCuda {
   std::size_t of_others = 0;  ///< that others have
   std::vector<std::unique_ptr<FakePool>> pools;
   std::map<void*, std::pair<FakePool*, std::size_t>> allocations;
-  bool knows_limits = true;     ///< of pools, as drivers from 12.2 on
-  cudaStream_t busy = nullptr;  ///< a stream whose work does not end
-  int waits = 0;                ///< of other streams for it
+  bool knows_limits = true;        ///< of pools, as drivers from 12.2 on
+  cudaStream_t busy = nullptr;     ///< a stream whose work does not end
+  int waits = 0;                   ///< of other streams for it
+  std::set<cudaStream_t> waiting;  ///< those that wait
+  int waits_of_host = 0;           ///< for one of these
   int refused_allocations = 0;
   int memory_nodes = 0;       ///< allocations that were captured
   int questions = 0;          ///< for the memory that is free

@@ -133,6 +133,8 @@ TEST_F(RedirectionTest, WhatCallsNoCublasHasNothingToRedirect) {
   EXPECT_EQ(drop_in().attach("libnone.so"), 0);
   EXPECT_EQ(drop_in().attach("libc.so.6"), 0);
   EXPECT_EQ(drop_in().attach(""), 0);
+  EXPECT_EQ(drop_in().attach(nullptr), 0);
+  drop_in().detach(nullptr);
 }
 
 TEST_F(RedirectionTest, ToRedirectTwiceIsToRedirectOnce) {

@@ -121,7 +121,9 @@ def test_the_program_takes_the_place_of_the_command(drop_in):
     process.stdout.close()
 
 
-@pytest.mark.parametrize(("name", "status"), [("no_such_program", 127), ("no_such_script.py", 2), ("plain.txt", 126)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("no_such_program", 127), ("no_such_script.py", 2), ("plain.txt", 126), ("x" * 300, 126)]
+)
 def test_what_can_not_be_started_is_named(drop_in, tmp_path, name, status):
     (tmp_path / "plain.txt").write_text("")
     done = run(f"./{name}", folder=tmp_path)
@@ -170,6 +172,7 @@ def test_calibrate(fake, cuda, capsys):
     assert capsys.readouterr().out == "Measuring products on the Fake 0 for at most a minute.\n/cache/fake.txt\n"
     assert main(["calibrate", "--out", "mine.txt"]) == 0
     assert capsys.readouterr().out.endswith("\nmine.txt\n")
+    assert main(["calibrate", "--out", "\udcff"]) == 0, "a path of other bytes than UTF-8"
     fake.status = 7
     assert main(["calibrate"]) == 1
     assert capsys.readouterr().err == "sgemm: the fake can not write\n"
@@ -211,6 +214,25 @@ def test_a_reader_may_leave(drop_in):
     assert process.wait(60) == 1
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "text"), [(">&-", 0, ""), (">/dev/full", 1, "sgemm: the output can not be written: No space")]
+)
+def test_output_that_goes_nowhere_is_named(drop_in, output, status, text):
+    shell = f"{sys.executable} -m sgemm info {output}"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True)
+    assert (done.returncode, done.stderr[: len(text)]) == (status, text)
+    assert "Traceback" not in done.stderr
+
+
+def test_paths_need_be_no_text(drop_in, fake_library, tmp_path, monkeypatch):
+    library = tmp_path / "\udcff.so"
+    library.symlink_to(fake_library)
+    monkeypatch.setenv("SGEMM_LIBRARY", str(library))
+    done = subprocess.run([sys.executable, "-m", "sgemm", "info"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\udcff.so" in done.stdout
 
 
 def test_info_names_an_old_driver():
@@ -266,7 +288,7 @@ def test_products_are_right(fake, cuda, transposed):
     shape_of_b = (2, 4, 3) if transposed else (2, 3, 4)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 5, 3), shape_of_b))
     handle, cublas = sgemm.library.Handle(), products.Cublas()
-    for enqueue in (lambda *matrices: products.enqueue(handle, *matrices), cublas.enqueue):
+    for enqueue in (lambda *matrices: products.enqueue(handle.pointer, *matrices), cublas.enqueue):
         c = np.full((2, 5, 4), np.nan, np.float32)
         enqueue(product, a.ctypes.data, b.ctypes.data, c.ctypes.data)
         np.testing.assert_allclose(c, a @ (b.swapaxes(1, 2) if transposed else b), atol=1e-6)

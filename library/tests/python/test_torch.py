@@ -5,6 +5,7 @@ In place of products there are operations that note the accuracy that a product 
 
 import asyncio
 import contextlib
+import contextvars
 import copy
 import ctypes
 import dataclasses
@@ -110,6 +111,12 @@ def test_the_products_of_pytorch_are_redirected_and_back(library):
     sgemm.torch.disable()
     sgemm.torch.disable()
     assert here() == CUBLAS
+
+
+def test_what_is_no_module_is_named():
+    for wrong in (torch.nn.Linear, "head", None):
+        with pytest.raises(TypeError, match=r"is no torch\.nn\.Module"):
+            sgemm.torch.module(wrong, "fp32")
 
 
 def test_wrong_accuracies_are_named():
@@ -583,6 +590,36 @@ def test_coroutines_have_accuracies_of_their_own():
     with sgemm.torch.use("fp32"):
         asyncio.run(plain())
     assert found[""] == {COMPONENTWISE, FP32}
+
+
+def test_a_coroutine_that_is_collected_in_the_midst_of_another_ends_its_own(library, monkeypatch):
+    @types.coroutine
+    def pause():
+        yield
+
+    async def waits():
+        with sgemm.torch.use("fp32"):
+            await pause()
+
+    def run():
+        left = [waits(), waits()]
+        for coroutine in left:
+            contextvars.copy_context().run(coroutine.send, None)
+
+        def collects(task, accuracy):
+            if left:
+                left.pop().close()  # as the collector does, wherever it runs
+            set_task(task, accuracy)
+
+        monkeypatch.setattr(library, "sgemm_drop_in_set_task_accuracy", collects)
+        left.pop().close()
+
+    set_task = library.sgemm_drop_in_set_task_accuracy
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert sgemm.torch._blocks == {}
 
 
 def test_an_interrupt_is_raised_behind_the_product_that_it_comes_in(library):

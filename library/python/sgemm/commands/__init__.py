@@ -17,13 +17,16 @@ def main(arguments: list[str]) -> int:
     for module in (run, info, bench, calibrate):
         module.add_command(commands)
     options = parser.parse_args(arguments)
+    if sys.stdout:  # it may be closed
+        sys.stdout.reconfigure(errors="backslashreplace")  # paths may be no text
     try:
         status = options.command(options)
-        sys.stdout.flush()
+        print(end="", flush=True)
         return status
-    except BrokenPipeError:  # whoever reads the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except (DriverError, LibraryNotFound, SgemmError) as error:
         print(f"sgemm: {error}", file=sys.stderr)
-        return 1
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # whoever reads the output has seen enough
+            print(f"sgemm: the output can not be written: {error.strerror}", file=sys.stderr)
+    return 1

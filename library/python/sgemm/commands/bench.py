@@ -65,10 +65,9 @@ def works_of(
     """For cuBLAS and each of the library's ways, what enqueues so many products."""
 
     def work(way: str, count: int) -> None:
-        if way != CUBLAS:
-            library.check(library.load().sgemm_set_accuracy(handle.pointer, library.ACCURACIES[way]))
+        one = cublas.enqueue if way == CUBLAS else partial(enqueue, handle.set(0, library.ACCURACIES[way]))
         for _ in range(count):
-            cublas.enqueue(product, *matrices) if way == CUBLAS else enqueue(handle, product, *matrices)
+            one(product, *matrices)
 
     return {way: partial(work, way) for way in ways}
 

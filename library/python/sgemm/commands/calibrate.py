@@ -1,6 +1,7 @@
 """python -m sgemm calibrate: fits libsgemm's predictions to this machine's GPU."""
 
 import argparse
+import os
 from ctypes import byref, c_char_p
 
 from .. import library
@@ -24,8 +25,8 @@ def run(options: argparse.Namespace) -> int:
     device = driver.chosen(options.device)
     with driver.current(device.number):
         print(f"Measuring products on the {device.name} for at most a minute.", flush=True)
-        status = library.load().sgemm_calibrate(options.out and options.out.encode(), byref(text))
+        status = library.load().sgemm_calibrate(options.out and os.fsencode(options.out), byref(text))
     if status:
-        raise library.SgemmError(status, (text.value or b"").decode())
-    print(text.value.decode())
+        raise library.SgemmError(status, os.fsdecode(text.value or b""))
+    print(os.fsdecode(text.value))
     return 0

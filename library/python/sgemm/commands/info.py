@@ -1,6 +1,7 @@
 """python -m sgemm info: what this machine gets, and why."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from importlib import metadata
 
@@ -37,7 +38,7 @@ def print_info(_: argparse.Namespace) -> int:
     if devices:
         with driver.current(devices[0].number):
             handle = library.Handle()
-            print_line("calibrated", library.load().sgemm_calibration().decode())
+            print_line("calibrated", os.fsdecode(library.load().sgemm_calibration()))
             print_plans(handle)
     return 0
 
@@ -59,7 +60,7 @@ def drop_in() -> str:
 
 def cublas() -> str:
     if version := library.load().sgemm_cublas_version():
-        return f"{dotted(version)}, {library.load().sgemm_cublas_path().decode()}"
+        return f"{dotted(version)}, {os.fsdecode(library.load().sgemm_cublas_path())}"
     return "none was found: pip install sgemm[cuda13] brings one"
 
 

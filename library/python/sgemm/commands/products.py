@@ -1,6 +1,7 @@
 """Products that tell what a machine gets: squares, layers of networks, batches of attention."""
 
 import ctypes
+import os
 from ctypes import POINTER, byref, c_float, c_int64
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ PRODUCTS = (
 
 
 def plan(handle: library.Handle, product: Product, accuracy: str) -> library.Plan:
-    return library.plan(handle, product.call(), library.ACCURACIES[accuracy])
+    return library.plan(handle.set(0, library.ACCURACIES[accuracy]), product.call())
 
 
 def accuracies(handle: library.Handle) -> list[str]:
@@ -72,9 +73,9 @@ def accuracies(handle: library.Handle) -> list[str]:
     return [accuracy for accuracy in library.ACCURACIES if plan(handle, PRODUCTS[0], accuracy).kernel != b"none"]
 
 
-def enqueue(handle: library.Handle, product: Product, a: int, b: int, c: int) -> None:
-    """C = A B on the default stream, with the handle's accuracy."""
-    library.check(library.load().sgemm_run(handle.pointer, byref(product.call(a, b, c))))
+def enqueue(handle: ctypes.c_void_p, product: Product, a: int, b: int, c: int) -> None:
+    """C = A B, with the handle's settings."""
+    library.check(library.load().sgemm_run(handle, byref(product.call(a, b, c))))
 
 
 class Cublas:
@@ -84,7 +85,7 @@ class Cublas:
         path = library.load().sgemm_cublas_path()
         if not path:
             raise library.LibraryNotFound("there is no cuBLAS 12 or 13: pip install sgemm[cuda13], or set SGEMM_CUBLAS")
-        self.library = ctypes.CDLL(path.decode())
+        self.library = ctypes.CDLL(os.fsdecode(path))
         scalar, matrix, integer = POINTER(c_float), [ctypes.c_void_p, c_int64, ctypes.c_longlong], c_int64
         self.multiply = self.library.cublasSgemmStridedBatched_64
         self.multiply.argtypes = [

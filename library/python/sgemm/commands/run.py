@@ -33,18 +33,18 @@ def start(options: argparse.Namespace) -> int:
     """Does not return, unless the program can not be started: 127 where it is missing, as in shells, 2 where
     SGEMM_ACCURACY is wrong, and else 126."""
     environment = environment_of(options)
-    command = command_of(options)
     if (accuracy := environment.get("SGEMM_ACCURACY")) and accuracy not in library.ACCURACIES:
         print(f"sgemm: SGEMM_ACCURACY={accuracy} is none of {', '.join(library.ACCURACIES)}", file=sys.stderr)
         return 2
     if not options.quiet and (why := why_no_gpu()):
         print(f"sgemm: no GPU can be used: {why}. The drop-in leaves all calls to cuBLAS.", file=sys.stderr)
-    sys.stdout.flush()
+    print(end="", flush=True)
     sys.stderr.flush()
     try:
+        command = command_of(options)
         os.execvpe(command[0], command, environment)
     except OSError as error:
-        print(f"sgemm: {command[0]}: {error.strerror}", file=sys.stderr)
+        print(f"sgemm: {options.program}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
 
 
