@@ -2,6 +2,7 @@
 #include "board.hpp"
 #include "calibration/calibration.hpp"
 #include "sgemm/sgemm.h"
+#include "status_error.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -13,8 +14,10 @@ namespace sgemm {
 namespace {
 
 int device_number() {
-  int device = -1;
-  cudaGetDevice(&device);
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
+  }
   return device;
 }
 

@@ -1,5 +1,6 @@
 #include "calibration/calibration.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,10 +115,10 @@ std::string slug(const std::string& text) {
   return result;
 }
 
-/// A folder, a device or a pipe.
+/// A folder, a device or a pipe. glibc 2.28 has no stat() for programs to be linked to.
 bool is_no_file(const std::string& path) {
-  struct stat found {};
-  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+  struct statx found {};
+  return statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &found) == 0 && !S_ISREG(found.stx_mode);
 }
 
 void make_folders(const std::string& path) {
