@@ -467,17 +467,21 @@ CRASHES = {
     "exit.cu": ("exit(0);", r"called exit\(0\)"),
     "abort.cu": ("abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
     "hang.cu": ("for (volatile int on = 1; on;) on = 1;", r"took longer than \d+ s, which --timeout"),
+    "tell.cu": (
+        'for (;; usleep(1000)) write(3, "{\\"progress\\": \\"soon\\"}\\n", 21);',
+        r"took longer than \d+ s, which --timeout",
+    ),
 }
 
 
 def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
-    begin = "#include <cstdlib>\n" + RIGHT
+    begin = "#include <unistd.h>\n#include <cstdlib>\n" + RIGHT
     files = {name: begin.replace("sum = 0;", f"sum = 0; {text}") for name, (text, _) in CRASHES.items()}
     kernels = ",".join(["1", *files, "right.cu"])
     files["right.cu"] = RIGHT
     done, _ = run_with_time_limit(
         lambda seconds: run(files, "--timeout", seconds, "--no-verify", kernels=kernels, sizes="20,24"),
-        lambda case: case["kernel"] == "hang.cu",
+        lambda case: case["kernel"] in ("hang.cu", "tell.cu"),
     )
     assert done.status == 1, done.stderr
     assert done.results["interrupted"] is False
