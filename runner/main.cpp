@@ -7,7 +7,7 @@
 #include "cli/benchmarks.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
-#include "digest/digest.hpp"
+#include "reproducible/digest.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks_bench.hpp"
 #include "record/environment.hpp"
@@ -17,12 +17,14 @@
 #include "verdict/verdict.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -151,9 +153,24 @@ void require_stack() {
   }
 }
 
+/// Overwrites the secret where /proc shows others the command line, and in what results have of it.
+void hide_secret(const std::vector<char*>& words, Options& options) {
+  constexpr std::string_view FLAG = "--secret";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool behind = words[i - 1] == FLAG;
+    if (behind || std::string_view(words[i]).starts_with("--secret=")) {
+      std::fill(words[i] + (behind ? 0 : FLAG.size() + 1), words[i] + std::strlen(words[i]), '*');
+    }
+  }
+  if (options.protocol.mode == Mode::judge) {  // others have it for the processes of their cases
+    options.argv.assign(words.begin(), words.end());
+  }
+}
+
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
-  const ParseResult parsed = parse_options(argc, argv, version_line());
+  ParseResult parsed = parse_options(argc, argv, version_line());
+  hide_secret({argv, argv + argc}, parsed.options);
   if (printed(parsed)) {
     return ALL_WELL;
   }

@@ -2,7 +2,7 @@
 
 #include "reproducible/definition.hpp"
 #include "base/usage_error.hpp"
-#include "digest/digest.hpp"
+#include "reproducible/digest.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
 #include "problem/operands.hpp"

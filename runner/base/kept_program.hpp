@@ -30,8 +30,8 @@ struct ProgramStart {
 // - it is a user namespace's nobody, so it has no capabilities, and the memory of processes outside is not its own
 // - its processes have numbers of their own: it has none to send a signal to, and all of them end with the first one
 // - it has a network of its own, without any device, and connects to nothing: a path may be another program's socket
-// - it opens no file for writing, and no device, but for files of one folder, which are in memory and go with it, and
-//   for named pipes of its user
+// - it opens nothing for writing, be it a named pipe, and no device, but for files of one folder, which are in memory
+//   and go with it
 
 /// As fork() does, into namespaces of its own. The new process is confined, with the rights to confine itself further
 /// that the programs which it executes do not have, and can write below `folder` alone, which is empty. `error` says

@@ -84,8 +84,9 @@ FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool
   try {
     trial.records = records_of(purpose, words, until_supported, observer);
   } catch (const CanNotConfine& error) {
-    trial.failure = fmt::format("this system does not let the judge confine the file's host code (user namespaces): {}",
-                                error.what());
+    trial.failure = fmt::format(
+        "this system does not let the judge confine the file's host code (user namespaces and Landlock): {}",
+        error.what());
   } catch (const UsageError& error) {
     const std::string first = first_error(error.details());
     trial.failure = first.empty() ? error.what() : fmt::format("{}: {}", error.what(), first);
