@@ -29,14 +29,16 @@ Contender cublas(GpuSession& gpu, OperandSet& operands) {
 }
 
 /// Samples of cuBLAS on its own and on operands that stay, which are taken once for all kernels on the same ones.
-const std::vector<double>& cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
-  OnDevice& state = gpu.on_device(item.operands);
-  if (state.cublas_alone_us.empty()) {
+const Alone& cublas_alone(GpuSession& gpu, const GpuCase& item) {
+  Alone& state = gpu.on_device(item.operands).cublas_alone;
+  if (state.samples_us.empty()) {
     const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)});
     const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
-    state.cublas_alone_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
+    Watch watch(gpu.telemetry());
+    state.samples_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
+    state.trace = watch.stop();
   }
-  return state.cublas_alone_us;
+  return state;
 }
 
 /// The first launch loads code, and samples need no more memory than a launch, but for some of the judge's.
@@ -74,7 +76,7 @@ void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel
 /// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
 void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
-  const std::vector<double>& alone_us = cublas_alone_us(gpu, item);
+  const Alone& alone = cublas_alone(gpu, item);
   const Prepared prepared = gpu.prepare(item);
   const std::size_t free_before = free_device_bytes();
   gpu.run_verified(prepared, item);
@@ -110,7 +112,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   gpu.note_resources(item);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
   gpu.require_possible(item, measurement.time_us.median, measurement.timings.launches_per_sample, gpu.protocol().l2);
-  compare_with_alone(measurement, alone_us);
+  compare_with_alone(measurement, alone);
   const std::optional<double> peak = gpu.device().fp32_peak_gflops();
   if (peak && kernel.accuracy == AccuracyClass::fp32) {
     measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;

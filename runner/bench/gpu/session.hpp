@@ -22,7 +22,7 @@ struct OnDevice final : DeviceState {
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
   std::optional<Prepared> cublas;
-  std::vector<double> cublas_alone_us;  ///< samples; none until they are taken
+  Alone cublas_alone;  ///< no samples until they are taken
   std::optional<double> cublas_rel_err;
 };
 
