@@ -494,11 +494,12 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
             assert case["outcome"] == "executed"
 
 
-def test_a_file_that_changes_is_not_measured_as_what_it_was(run):
+@pytest.mark.parametrize("changed", ["my.cu", "part.cuh"])
+def test_a_file_that_changes_is_not_measured_as_what_it_was(run, changed):
     """It changes itself and crashes, so that the next case has a process that reads it anew."""
-    change = 'if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }'
-    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL + host_function(change)
-    done = run({"my.cu": changes}, sizes="20,24")
+    change = f'if (M == 20) {{ fputs("// more\\n", fopen("{changed}", "a")); fflush(nullptr); raise(SIGKILL); }}'
+    changes = '#include <csignal>\n#include <cstdio>\n#include "part.cuh"\n' + KERNEL + host_function(change)
+    done = run({"my.cu": changes, "part.cuh": "// nothing yet\n"}, kernels="my.cu", sizes="20,24")
     assert [case["reason"] for case in done.cases] == [
         "crashed: Killed (signal 9)",
         "my.cu has been changed since the run began",
