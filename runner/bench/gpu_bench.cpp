@@ -73,9 +73,21 @@ void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel
   item.record.energy = to_json(turns, flops(item.operands.size));
 }
 
+/// The last verification is of new operands: a kernel would know those of the first one again.
+void verify_renewed(GpuSession& gpu, const GpuCase& item, const Contender& contender, Witness& witness) {
+  std::unique_ptr<Reference>& reference = gpu.on_device(item.operands).reference;
+  witness.renew(1);
+  gpu.run_once(contender.kernel, item.operands);
+  reference.reset();
+  gpu.verify(item, 0, "after timing: ");
+  witness.require_right(contender.owner, contender.standard);  // A and B are still the judge's
+  reference.reset();                                           // those that follow are of the operands that stay
+}
+
 /// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
 void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
+  const int late_before = gpu.late_rounds();
   const Alone& alone = cublas_alone(gpu, item);
   const Prepared prepared = gpu.prepare(item);
   const std::size_t free_before = free_device_bytes();
@@ -92,14 +104,16 @@ void measure(GpuSession& gpu, const GpuCase& item) {
     record.trace = to_json(trace);
     record.telemetry = to_json(trace.points.front().sample, trace.points.back().sample);
   }
+  if (const int late = gpu.late_rounds() - late_before; late > 0) {
+    record.note = fmt::format("the host was late in {} rounds: their times have its own in them", late);
+  }
   if (kernel.file) {
     note_leak(free_before, record);
   }
   if (witness) {
     const double of_samples = witness->rel_err();
-    witness.reset();  // the operands are those of the reference again
-    gpu.run_once(prepared, operands);
-    gpu.verify(item, 0, "after timing: ");
+    verify_renewed(gpu, item, contender, *witness);
+    witness.reset();  // the operands are those that stay again
     record.rel_err = std::max(record.rel_err.value_or(0.0), of_samples);
   } else if (gpu.protocol().verify) {
     round({0}, timings.launches_per_sample);  // C may be cuBLAS's

@@ -5,6 +5,7 @@
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
 #include "problem/operands.hpp"
+#include "timing/sampling.hpp"
 #include "timing/turn.hpp"
 #include "verify/sample_witness.hpp"
 
@@ -46,6 +47,7 @@ class EventTimer {
     double resolution_us = 0.0;
   };
   Floor measure_floor();
+  const Hold& hold() const { return hold_; }
 
  private:
   struct EventPair {
@@ -53,7 +55,7 @@ class EventTimer {
     Event stop = make_event();
   };
 
-  void hold(int launches);
+  void enqueue_hold(int launches);
   /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
   bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
                      int launches, SampleWitness* witness);
@@ -61,7 +63,7 @@ class EventTimer {
   void begin_sample(DeviceProblem& problem, int launches);
 
   double cycles_per_us_;
-  double hold_per_launch_us_;  ///< longer since the host was late
+  Hold hold_;
   L2Flush* flush_;
   cudaStream_t stream_;
   std::vector<EventPair> pairs_;
