@@ -113,7 +113,8 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   if (witness) {
     const double of_samples = witness->rel_err();
     verify_renewed(gpu, item, contender, *witness);
-    witness.reset();  // the operands are those that stay again
+    witness.reset();
+    gpu.on_device(operands).problem.fill(operands.host());
     record.rel_err = std::max(record.rel_err.value_or(0.0), of_samples);
   } else if (gpu.protocol().verify) {
     round({0}, timings.launches_per_sample);  // C may be cuBLAS's

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -61,10 +60,9 @@ bool Witness::can_renew(const Shape& shape, Distribution data) {
          shape.k > 0;
 }
 
-Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& problem, const Shape& shape,
-                 Distribution data, cudaStream_t stream)
+Witness::Witness(const Secret& secret, DeviceProblem& problem, const Shape& shape, Distribution data,
+                 cudaStream_t stream)
     : secret_(secret),
-      seed_(seed),
       problem_(problem),
       shape_(shape),
       data_(data),
@@ -76,13 +74,7 @@ Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& proble
   }
 }
 
-Witness::~Witness() {
-  try {
-    fill_with_seed();
-  } catch (const CudaError&) {
-    cudaGetLastError();  // the device is lost, and so are the operands
-  }
-}
+Witness::~Witness() = default;
 
 Matrices Witness::all_a() {
   return matrices_of(shape_.m, shape_.k, launches_, [&](int launch) { return problem_.operands(launch).a; });
@@ -90,13 +82,6 @@ Matrices Witness::all_a() {
 
 Matrices Witness::all_b() {
   return matrices_of(shape_.k, shape_.n, launches_, [&](int launch) { return problem_.operands(launch).b; });
-}
-
-void Witness::fill_with_seed() {
-  Seeds seeds;
-  std::fill(std::begin(seeds.of_launch), std::end(seeds.of_launch), seed_);
-  launches_ = std::max(launches_, 1);
-  enqueue_fill(all_a(), all_b(), seeds, fill_of(data_), stream_);
 }
 
 void Witness::renew(int launches) {

@@ -39,7 +39,7 @@ void EventTimer::begin_sample(DeviceProblem& problem, int launches) {
   }
 }
 
-Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, SampleWitness* witness) {
+Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
   return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
     problem.reserve(launches);
     int count = launches;
@@ -55,7 +55,7 @@ Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& pro
 }
 
 bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                               const std::vector<int>& order, int launches, SampleWitness* witness) {
+                               const std::vector<int>& order, int launches, Witness* witness) {
   bool late = false;
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
