@@ -42,6 +42,10 @@ int spawn(const ProgramStart& start, const sigset_t& mask, pid_t& child) {
       putenv(variable);  // of the keeper, which is a process of its own
     }
   }
+  for (const auto& [resource, most] : start.most) {
+    const rlimit limit{most, most};
+    setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -5,6 +5,7 @@
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
@@ -63,11 +64,12 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   return records;
 }
 
-/// Of a compiler's messages.
+/// Of a compiler's messages; their first line where none is called an error.
 std::string first_error(const std::string& messages) {
   const std::size_t at = messages.find("error: ");
-  const std::size_t begin = at == std::string::npos ? at : messages.rfind('\n', at) + 1;
-  return at == std::string::npos ? "" : messages.substr(begin, messages.find('\n', at) - begin);
+  const std::size_t begin = at == std::string::npos ? std::min(messages.find_first_not_of('\n'), messages.size())
+                                                    : messages.rfind('\n', at) + 1;
+  return messages.substr(begin, messages.find('\n', begin) - begin);
 }
 
 }  // namespace
