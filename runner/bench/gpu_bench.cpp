@@ -262,7 +262,7 @@ class CudaBench final : public GpuBench {
         const Reference& expected = gpu_.reference(operands, observer);
         gpu_.run_once(gpu_.cublas_of(operands), operands);
         const Problem problem = state.problem.operands();
-        state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
+        state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err();
       }
       return *state.cublas_rel_err;
     });

@@ -63,7 +63,7 @@ Json to_json(const Accuracy& accuracy) {
   json["non_finite"] = verdict.non_finite;
   json["non_finite_wrong"] = verdict.non_finite_wrong;
   set_if(json, "componentwise_err", std::optional(verdict.componentwise_err));
-  set_if(json, "condition", verdict.condition);
+  set_if(json, "condition", verdict.condition());
   set_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
   return json;
 }
@@ -253,7 +253,7 @@ void Record::describe_choice(const Kernel& chosen, const Configuration& configur
 
 void Record::judge(const Verdict& verdict, std::string_view when, float beta,
                    const std::function<std::string()>& cause) {
-  rel_err = verdict.rel_err;
+  rel_err = verdict.rel_err();
   max_bound_ratio = verdict.max_bound_ratio;
   verified = verdict.correct();
   if (data) {
