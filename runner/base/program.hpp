@@ -26,7 +26,7 @@ struct ProgramLimits {
   StopToken stop;                                      ///< ends it
   std::optional<std::chrono::seconds> most;            ///< it is ended then, and its output says so
   std::vector<std::filesystem::path> left_behind;      ///< removed where it is ended, by this process's own end as well
-  std::vector<std::pair<int, rlim_t>> resources = {};  ///< for setrlimit()
+  std::vector<std::pair<int, rlim_t>> resources = {};  ///< for prlimit()
 };
 
 /// The program that a variable of the environment names, or else the first of `names` that is there; empty ones are

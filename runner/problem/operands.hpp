@@ -24,10 +24,13 @@ enum class Distribution {
   nan,         ///< uniform, with one or two NaNs there
   zeros,       ///< all zeros; real chips run faster on it, so it is never a default
   // Those that look like something simpler to who looks at a few elements alone:
-  sparse,    ///< zeros, but for one element of each 512 of A, which is u
-  rank_one,  ///< A: rows are one row times powers of two, but for one row of each 32, which is u
-  outliers,  ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
-  huge_row,  ///< uniform, one row of each 32 of A times 2^40
+  sparse,       ///< zeros, but for one element of each 512 of A, which is u
+  rank_one,     ///< A: rows are one row times powers of two, but for one row of each 32, which is u
+  outliers,     ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
+  huge_row,     ///< uniform, one row of each 32 of A times 2^40
+  sparse_b,     ///< likewise of B
+  rank_one_b,   ///< likewise of the columns of B
+  huge_column,  ///< likewise of the columns of B
 };
 
 inline constexpr std::array DISTRIBUTIONS{Distribution::uniform,    Distribution::uniform01,  Distribution::normal,
@@ -35,8 +38,9 @@ inline constexpr std::array DISTRIBUTIONS{Distribution::uniform,    Distribution
                                           Distribution::huge,       Distribution::integers,   Distribution::cancelling,
                                           Distribution::inf,        Distribution::nan,        Distribution::zeros};
 /// --judge has these as well. They are no part of the others, whose errors tables compare.
-inline constexpr std::array DECOYS{Distribution::sparse, Distribution::rank_one, Distribution::outliers,
-                                   Distribution::huge_row};
+inline constexpr std::array DECOYS{Distribution::sparse,     Distribution::rank_one, Distribution::outliers,
+                                   Distribution::huge_row,   Distribution::sparse_b, Distribution::rank_one_b,
+                                   Distribution::huge_column};
 
 std::string_view to_string(Distribution distribution);
 /// A few words for people.
