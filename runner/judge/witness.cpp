@@ -44,15 +44,6 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 
 }  // namespace
 
-struct Witness::Found {
-  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_look), LOOKS * sizeof(LookFindings))); }
-  ~Found() { cudaFreeHost(of_look); }
-  Found(const Found&) = delete;
-  Found& operator=(const Found&) = delete;
-
-  LookFindings* of_look = nullptr;  ///< at C, and at C with a NaN in it
-};
-
 bool Witness::can_renew(const Shape& shape, Distribution data) {
   const bool made_alike =
       data == Distribution::uniform || data == Distribution::uniform01 || data == Distribution::integers;
@@ -62,19 +53,14 @@ bool Witness::can_renew(const Shape& shape, Distribution data) {
 
 Witness::Witness(const Secret& secret, DeviceProblem& problem, const Shape& shape, Distribution data,
                  cudaStream_t stream)
-    : secret_(secret),
-      problem_(problem),
-      shape_(shape),
-      data_(data),
-      stream_(stream),
-      findings_(LOOKS),
-      found_(std::make_unique<Found>()) {
+    : secret_(secret), problem_(problem), shape_(shape), data_(data), stream_(stream), findings_(LOOKS) {
+  LookFindings* memory = nullptr;
+  CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&memory), LOOKS * sizeof(LookFindings)));
+  found_.reset(memory);
   if (shape_.beta != 0.0F) {
     c0_ = DeviceBuffer<RowOfSigns>(static_cast<std::size_t>(shape_.m));
   }
 }
-
-Witness::~Witness() = default;
 
 Matrices Witness::all_a() {
   return matrices_of(shape_.m, shape_.k, launches_, [&](int launch) { return problem_.operands(launch).a; });
@@ -170,9 +156,9 @@ void Witness::require_right(Owner owner, const Standard& standard) {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
   enqueue_look(standard.bound);
-  const LookFindings& found = *found_->of_look;
-  CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost,
-                             stream_));
+  const LookFindings& found = *found_;
+  CUDA_CHECK(
+      cudaMemcpyAsync(found_.get(), findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   const int round = ++errors_.at(static_cast<std::size_t>(owner)).rounds;
   const std::string where =
@@ -187,7 +173,7 @@ void Witness::require_right(Owner owner, const Standard& standard) {
                                   "with random signs x is off by {:.3g} (bound {:.3g})",
                                   where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
   }
-  if (const LookFindings& of_nan = found_->of_look[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
+  if (const LookFindings& of_nan = found_.get()[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
     throw CaseStopped(Outcome::failed, fmt::format("{}the judge put a NaN into C and did not see it there", where));
   }
   const double since_begin = error_since_begin(owner, found);

@@ -49,9 +49,6 @@ class Witness {
 
   /// `problem` outlives the witness, and has the numbers of its last sample then.
   Witness(const Secret& secret, DeviceProblem& problem, const Shape& shape, Distribution data, cudaStream_t stream);
-  ~Witness();
-  Witness(const Witness&) = delete;
-  Witness& operator=(const Witness&) = delete;
 
   /// The number_of_launches() of the next sample, which both contenders have.
   int draw_launches(int most) const;
@@ -64,8 +61,10 @@ class Witness {
   double rel_err() const;
 
  private:
-  /// The findings of a look in page-locked memory of the host.
-  struct Found;
+  /// Page-locked memory of the host.
+  struct FreeOnHost {
+    void operator()(LookFindings* memory) const { cudaFreeHost(memory); }
+  };
 
   /// Sums over all launches of an owner so far.
   struct Errors {
@@ -96,7 +95,7 @@ class Witness {
   DeviceBuffer<Expectation> expected_;
   DeviceBuffer<RowOfSigns> c0_;
   DeviceBuffer<LookFindings> findings_;
-  std::unique_ptr<Found> found_;
+  std::unique_ptr<LookFindings, FreeOnHost> found_;  ///< at C, and at C with a NaN in it
   std::array<Errors, 2> errors_;
 };
 

@@ -104,6 +104,7 @@ class MatrixMaker {
 
  private:
   void fill_part(Distribution distribution) {
+    const MatrixName special = distribution < Distribution::sparse_b ? MatrixName::a : MatrixName::b;
     switch (distribution) {
       case Distribution::uniform:
         return fill_with([&](std::uint64_t index) { return u(index); });
@@ -131,17 +132,16 @@ class MatrixMaker {
         return;
       case Distribution::sparse:
       case Distribution::sparse_b:
-        return fill_lines(distribution == Distribution::sparse ? MatrixName::a : MatrixName::b,
-                          [&](const Element& e) { return is_chosen(e.index, SPARSE) ? u(e.index) : 0.0F; });
+        return fill_lines(special, [&](const Element& e) { return is_chosen(e.index, SPARSE) ? u(e.index) : 0.0F; });
       case Distribution::rank_one:
       case Distribution::rank_one_b:
-        return fill_lines(distribution == Distribution::rank_one ? MatrixName::a : MatrixName::b,
+        return fill_lines(special,
                           [&](const Element& e) { return is_chosen(e.line, LINES) ? u(e.index) : of_rank_one(e); });
       case Distribution::outliers:
         return fill_with([&](std::uint64_t index) { return u(index) * (is_outlier(index) ? 0x1p10F : 1.0F); });
       case Distribution::huge_row:
       case Distribution::huge_column:
-        return fill_lines(distribution == Distribution::huge_row ? MatrixName::a : MatrixName::b,
+        return fill_lines(special,
                           [&](const Element& e) { return u(e.index) * (is_chosen(e.line, LINES) ? 0x1p40F : 1.0F); });
     }
   }

@@ -24,10 +24,11 @@ enum class Distribution {
   nan,         ///< uniform, with one or two NaNs there
   zeros,       ///< all zeros; real chips run faster on it, so it is never a default
   // Those that look like something simpler to who looks at a few elements alone:
-  sparse,       ///< zeros, but for one element of each 512 of A, which is u
-  rank_one,     ///< A: rows are one row times powers of two, but for one row of each 32, which is u
-  outliers,     ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
-  huge_row,     ///< uniform, one row of each 32 of A times 2^40
+  sparse,    ///< zeros, but for one element of each 512 of A, which is u
+  rank_one,  ///< A: rows are one row times powers of two, but for one row of each 32, which is u
+  outliers,  ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
+  huge_row,  ///< uniform, one row of each 32 of A times 2^40
+  // Of B, or of its columns, what these are of A:
   sparse_b,     ///< likewise of B
   rank_one_b,   ///< likewise of the columns of B
   huge_column,  ///< likewise of the columns of B

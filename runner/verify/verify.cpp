@@ -152,14 +152,10 @@ class Part {
   std::vector<double> largest_of_columns_;  ///< of B
 };
 
-class HostReference : public Reference {
+class HostReference : public ProductReference {
  public:
   HostReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage, Roundings roundings)
-      : n_(problem.n),
-        k_(problem.k),
-        alpha_(problem.alpha),
-        roundings_(roundings),
-        full_(covers_everything(problem, coverage)) {
+      : ProductReference(problem, coverage, roundings) {
     const auto add_part = [&](std::vector<std::int64_t> rows, std::vector<std::int64_t> columns) {
       parts_.emplace_back(problem, std::move(rows), std::move(columns), coverage.workspace_bytes);
     };
@@ -175,19 +171,12 @@ class HostReference : public Reference {
   Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const override {
     Tally tally;
     for (const Part& part : parts_) {
-      part.compare(c, ldc, n_, error_bound(accuracy, k_, alpha_, roundings_), tally);
+      part.compare(c, ldc, n_, bound(accuracy), tally);
     }
     return to_verdict(tally, n_, full_);
   }
 
-  bool full() const override { return full_; }
-
  private:
-  std::int64_t n_;
-  std::int64_t k_;
-  float alpha_;
-  Roundings roundings_;
-  bool full_;
   std::vector<Part> parts_;
 };
 
