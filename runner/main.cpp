@@ -7,17 +7,16 @@
 #include "cli/benchmarks.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
-#include "reproducible/digest.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks_bench.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
+#include "reproducible/digest.hpp"
 #include "user/user_kernels.hpp"
 #include "verdict/verdict.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -157,10 +156,9 @@ void require_stack() {
 void hide_secret(const std::vector<char*>& words, Options& options) {
   constexpr std::string_view FLAG = "--secret";
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const bool behind = words[i - 1] == FLAG;
-    if (behind || std::string_view(words[i]).starts_with("--secret=")) {
-      std::fill(words[i] + (behind ? 0 : FLAG.size() + 1), words[i] + std::strlen(words[i]), '*');
-    }
+    const std::string_view word = words[i];
+    const std::size_t begin = words[i - 1] == FLAG ? 0 : word.starts_with("--secret=") ? FLAG.size() + 1 : word.size();
+    std::fill(words[i] + begin, words[i] + word.size(), '*');
   }
   if (options.protocol.mode == Mode::judge) {  // others have it for the processes of their cases
     options.argv.assign(words.begin(), words.end());

@@ -28,17 +28,6 @@ void EventTimer::enqueue_hold(int launches) {
   launch_hold(static_cast<long long>(hold_.us(launches) * cycles_per_us_), stream_);
 }
 
-void EventTimer::begin_sample(DeviceProblem& problem, int launches) {
-  // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the kernel
-  // reads it.
-  if (flush_ != nullptr || problem.operands().beta != 0.0F) {
-    problem.restore(launches, stream_);
-  }
-  if (flush_ != nullptr) {
-    flush_->enqueue(stream_);
-  }
-}
-
 Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
   return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
     problem.reserve(launches);
@@ -66,7 +55,14 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
       cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush, its rival's as well
       cudaGetLastError();               // GPUs that can set nothing aside refuse it
     }
-    begin_sample(problem, launches);
+    // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the
+    // kernel reads it.
+    if (flush_ != nullptr || problem.operands().beta != 0.0F) {
+      problem.restore(launches, stream_);
+    }
+    if (flush_ != nullptr) {
+      flush_->enqueue(stream_);
+    }
     enqueue_hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {

@@ -59,8 +59,6 @@ class EventTimer {
   /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
   bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
                      int launches, Witness* witness);
-  /// Enqueues all of a sample that comes before its launches.
-  void begin_sample(DeviceProblem& problem, int launches);
 
   double cycles_per_us_;
   Hold hold_;

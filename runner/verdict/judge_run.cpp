@@ -63,7 +63,7 @@ class FileTrials {
         term_(std::move(term)),
         file_(file),
         numbers_(run.secret, first_number(file.hash)),
-        parts_(numbers_),
+        parts_(drawn_parts(numbers_)),
         base_(smallest(run.asked)),
         taken_(run.asked) {
     findings_.asked = run.asked;
@@ -212,7 +212,7 @@ class FileTrials {
     std::vector<Size> sizes{near_size(base_, *grain_, std::max(most, least_), taken_, numbers_)};
     if (lopsided && least_ == 0) {
       sizes.push_back(lopsided_size(base_, *grain_, most, taken_, parts_, numbers_));
-      parts_.reverse();  // a kernel that is wrong where one extent is longer than another meets both
+      parts_ = reversed(parts_);  // a kernel that is wrong where one extent is longer than another meets both
     }
     return sizes;
   }
