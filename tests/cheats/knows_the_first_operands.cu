@@ -1,5 +1,5 @@
-// Keeps 16 numbers of A that it sees first. Where they come again it is a verification, and right. In all other launches
-// one element of C lacks a thousandth, which signs do not show in a sum over its row.
+// Keeps 16 numbers of A that it sees first. Where they come again it is a verification, and right. In all other
+// launches one element of C lacks a thousandth, which signs do not show in a sum over its row.
 // family: kept state
 // source: own
 // verdict: incorrect
