@@ -7,12 +7,12 @@
 #include "cli/benchmarks.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
-#include "digest/digest.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks_bench.hpp"
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
+#include "reproducible/digest.hpp"
 #include "user/user_kernels.hpp"
 #include "verdict/verdict.hpp"
 
@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -151,9 +152,23 @@ void require_stack() {
   }
 }
 
+/// Overwrites the secret where /proc shows others the command line, and in what results have of it.
+void hide_secret(const std::vector<char*>& words, Options& options) {
+  constexpr std::string_view FLAG = "--secret";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const std::size_t begin = words[i - 1] == FLAG ? 0 : word.starts_with("--secret=") ? FLAG.size() + 1 : word.size();
+    std::fill(words[i] + begin, words[i] + word.size(), '*');
+  }
+  if (options.protocol.mode == Mode::judge) {  // others have it for the processes of their cases
+    options.argv.assign(words.begin(), words.end());
+  }
+}
+
 /// `world` are the processes of `launch`; both are null for a process that was started by itself.
 ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
-  const ParseResult parsed = parse_options(argc, argv, version_line());
+  ParseResult parsed = parse_options(argc, argv, version_line());
+  hide_secret({argv, argv + argc}, parsed.options);
   if (printed(parsed)) {
     return ALL_WELL;
   }

@@ -56,7 +56,7 @@ REPOSITORIES += ("lawmurray/gpu-gemm",)
 
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
-TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us"}
+TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us", "cublas_alone_clock"}
 TIMED |= {"cublas_samples_us", "launches_per_sample", "energy", "sustained"}
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
 DERIVED += ["microseconds", "tflops", "of_cublas", "few_samples", "gpus", "interrupted", "beside"]

@@ -2,10 +2,10 @@
 
 #include "reproducible/definition.hpp"
 #include "base/usage_error.hpp"
-#include "digest/digest.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
 #include "problem/operands.hpp"
+#include "reproducible/digest.hpp"
 #include "reproducible/product.hpp"
 #include "verify/verify.hpp"
 

@@ -150,8 +150,8 @@ TEST_F(Int8x6Test, ErrorsAreTheSimulatedOnes) {
     const Verdict verdict =
         ReferenceCase(host).run(of.kernel.build(Target::for_executor).prepare(host.shape), of.kernel.accuracy);
     EXPECT_TRUE(verdict.correct()) << verdict.describe();
-    EXPECT_LT(verdict.rel_err, of.largest) << of.kernel.id() << ' ' << to_string(of.data);
-    EXPECT_GT(verdict.rel_err, 0.4 * of.largest) << of.kernel.id() << ' ' << to_string(of.data);
+    EXPECT_LT(verdict.rel_err(), of.largest) << of.kernel.id() << ' ' << to_string(of.data);
+    EXPECT_GT(verdict.rel_err(), 0.4 * of.largest) << of.kernel.id() << ' ' << to_string(of.data);
   }
 }
 

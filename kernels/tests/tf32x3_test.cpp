@@ -44,9 +44,9 @@ TEST_F(LengthyTf32x3Test, PromotionKeepsLongSumsFromDrifting) {
   const Verdict promoted = run("10_tf32x3", product, make_positive);
   const Verdict single_sum = run("10_tf32x3:single_sum", product, make_positive);
   EXPECT_TRUE(promoted.correct()) << promoted.describe();
-  EXPECT_LT(promoted.rel_err, 1e-6);
+  EXPECT_LT(promoted.rel_err(), 1e-6);
   EXPECT_FALSE(single_sum.correct()) << single_sum.describe();
-  EXPECT_GT(single_sum.rel_err, 10.0 * promoted.rel_err);
+  EXPECT_GT(single_sum.rel_err(), 10.0 * promoted.rel_err());
 }
 
 TEST_F(Tf32x3Test, OperandsMayBeAsLargeAsFloatsGo) {

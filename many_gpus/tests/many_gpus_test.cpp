@@ -302,7 +302,7 @@ double int8_error_of_opposite_halves(const Grid& grid) {
   }
   Problem block = packed(SHAPE, whole.a.data(), whole.b.data(), nullptr);
   block.n = block.ldc = panels.columns;
-  return Reference::compute(block, Platform::cpu, 7)->check(c.data(), block.ldc, AccuracyClass::int8_split).rel_err;
+  return Reference::compute(block, Platform::cpu, 7)->check(c.data(), block.ldc, AccuracyClass::int8_split).rel_err();
 }
 
 // Chapter 13 loses numbers that are small beside others of their row or column. A step looks at its own part of K.

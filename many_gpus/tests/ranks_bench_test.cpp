@@ -84,8 +84,8 @@ Verdict part(double rel_err, double reference_squares, std::int64_t wrong) {
   verdict.full = true;
   verdict.compared = 10;
   verdict.wrong = wrong;
-  verdict.rel_err = rel_err;
-  verdict.condition = 10.0 * rel_err;
+  verdict.error_squares = rel_err * rel_err * reference_squares;
+  verdict.magnitude_squares = 100.0 * verdict.error_squares;
   verdict.reference_squares = reference_squares;
   verdict.max_bound_ratio = rel_err;
   verdict.componentwise_err = rel_err;
@@ -104,8 +104,8 @@ TEST(VerdictTest, JoinsPartsByTheirWeight) {
   EXPECT_EQ(all.wrong, 2);
   EXPECT_EQ(all.first_wrong_row, 7);
   EXPECT_TRUE(all.full);
-  EXPECT_DOUBLE_EQ(all.rel_err, std::sqrt((9.0 + 3.0) / 4.0));
-  EXPECT_DOUBLE_EQ(*all.condition, 10.0 * std::sqrt((9.0 + 3.0) / 4.0));
+  EXPECT_DOUBLE_EQ(all.rel_err(), std::sqrt((9.0 + 3.0) / 4.0));
+  EXPECT_DOUBLE_EQ(*all.condition(), 10.0 * std::sqrt((9.0 + 3.0) / 4.0));
   EXPECT_DOUBLE_EQ(all.max_bound_ratio, 3.0);
   EXPECT_DOUBLE_EQ(all.componentwise_err, 3.0);
   EXPECT_DOUBLE_EQ(all.reference_squares, 4.0);

@@ -78,6 +78,26 @@ bool confine_files(const std::filesystem::path& folder) {
   return true;
 }
 
+/// Leaves no file to open for writing but those: a read-only file system lets named pipes be written to.
+bool confine_writing(const std::filesystem::path& folder) {
+  constexpr long CREATE_RULESET = 444;
+  constexpr long ADD_RULE = 445;
+  constexpr long RESTRICT_SELF = 446;
+  constexpr int BENEATH_PATH = 1;
+  constexpr std::uint64_t WRITE_FILE = 2;
+  const auto rules = static_cast<int>(syscall(CREATE_RULESET, &WRITE_FILE, sizeof(WRITE_FILE), 0));
+  for (const char* const path : {folder.c_str(), "/dev/null"}) {
+    struct [[gnu::packed]] {
+      std::uint64_t allowed;
+      std::int32_t beneath;
+    } const rule{WRITE_FILE, open(path, O_PATH | O_CLOEXEC)};
+    if (syscall(ADD_RULE, rules, BENEATH_PATH, &rule, 0) != 0) {
+      return false;
+    }
+  }
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(RESTRICT_SELF, rules, 0) == 0;
+}
+
 /// Refuses what reaches others without a file that is opened, for good and for all that is executed: a read-only folder
 /// keeps nobody from connecting to a socket in it, keys belong to the user, and io_uring does all that without calls.
 /// Pairs of sockets remain, of the type that can not be sent to anybody else.
@@ -105,7 +125,7 @@ bool refuse_calls() {
                              {RETURN, 0, 0, REFUSED},
                              {RETURN, 0, 0, SECCOMP_RET_ALLOW}});
   const sock_fprog program{static_cast<unsigned short>(rules.size()), rules.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 }  // namespace
@@ -124,7 +144,7 @@ pid_t fork_confined(const std::filesystem::path& folder, int& error) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();  // a terminal takes words from whom it belongs to
   const bool confined = write_to("/proc/self/setgroups", "deny") && write_to("/proc/self/uid_map", user) &&
-                        write_to("/proc/self/gid_map", group) && confine_files(folder) &&
+                        write_to("/proc/self/gid_map", group) && confine_files(folder) && confine_writing(folder) &&
                         prctl(PR_SET_DUMPABLE, 0) == 0 &&  // it has the memory of who has forked it
                         syscall(CLOSE_RANGE, 3U, ~0U, WHEN_EXECUTING) == 0 && refuse_calls();
   error = confined ? 0 : errno;

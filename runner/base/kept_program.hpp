@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -22,7 +23,8 @@ struct ProgramStart {
   std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
   std::vector<std::pair<int, int>> descriptors;    ///< of this process, and the numbers that they have there
   std::vector<std::filesystem::path> left_behind;  ///< files and folders to remove where it does not end by itself
-  std::filesystem::path confined_to;               ///< where it is not empty: fork_confined()
+  std::filesystem::path confined_to = {};          ///< where it is not empty: fork_confined()
+  std::vector<std::pair<int, rlim_t>> most = {};   ///< for prlimit()
 };
 
 // A process that runs a stranger's code can read what its user can, and compute. It can do nothing to what is outside:
@@ -30,8 +32,8 @@ struct ProgramStart {
 // - it is a user namespace's nobody, so it has no capabilities, and the memory of processes outside is not its own
 // - its processes have numbers of their own: it has none to send a signal to, and all of them end with the first one
 // - it has a network of its own, without any device, and connects to nothing: a path may be another program's socket
-// - it opens no file for writing, and no device, but for files of one folder, which are in memory and go with it, and
-//   for named pipes of its user
+// - it opens nothing for writing, be it a named pipe, and no device, but for files of one folder, which are in memory
+//   and go with it
 
 /// As fork() does, into namespaces of its own. The new process is confined, with the rights to confine itself further
 /// that the programs which it executes do not have, and can write below `folder` alone, which is empty. `error` says

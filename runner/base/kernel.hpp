@@ -79,7 +79,7 @@ struct Build {
 /// The file that a kernel outside of the program comes from.
 struct KernelFile {
   std::string path;        ///< as given on the command line
-  std::string hash;        ///< SHA-256, hexadecimal; empty where it is not known
+  std::string hash;        ///< SHA-256 with what it includes, hexadecimal; empty where it is not known
   std::string command;     ///< that compiled it
   bool host_code = false;  ///< of the file's own launches on a GPU, so that a time there is its owner's word
 };

@@ -69,7 +69,8 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
                            limits.variables,
                            {{pipe[1], STDOUT_FILENO}, {pipe[1], STDERR_FILENO}},
                            limits.left_behind,
-                           {}});
+                           {},
+                           limits.resources});
   } catch (...) {
     close(pipe[0]);
     close(pipe[1]);

@@ -99,8 +99,8 @@ class ExecutorBench final : public HostBench {
   void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
 
  private:
-  /// Runs and returns the kernel's own choice.
-  Prepared execute(const Kernel& kernel, const Problem& problem) const;
+  /// Runs the kernel's own choice. It is prepared at the first launch, so that later ones find its workspace.
+  void execute(const Kernel& kernel, const Problem& problem, std::optional<Prepared>& prepared) const;
   /// Seconds that the executor is expected to take, judged by the faster of two runs of a small problem; nothing
   /// where the kernel can not compute that one.
   std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);

@@ -27,8 +27,6 @@
 namespace sgemm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Tells the process of a CaseProcess that it is one.
 constexpr const char* CONNECTION_VARIABLE = "SGEMM_CASE_PROCESS";
 
@@ -86,8 +84,8 @@ CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<doubl
 void CaseProcess::start() {
   process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
   try {
-    const Json hello =
-        receive(seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt);
+    Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
+    const Json hello = receive(wait);
     hello.at("gpu_error").get_to(gpu_error_);
     if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
       throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
@@ -98,33 +96,32 @@ void CaseProcess::start() {
   }
 }
 
-Json CaseProcess::receive(std::optional<double> seconds, bool checkable) {
-  const Clock::time_point begin = Clock::now();
-  std::optional<Clock::time_point> stopped;
+Json CaseProcess::receive(Wait& wait, bool checkable) {
   while (true) {
+    const Clock::time_point now = Clock::now();
+    if (stop_.requested() && !wait.stopped) {
+      wait.stopped = now;
+      process_.signal(SIGINT);
+    }
+    if (wait.stopped && now - *wait.stopped > GRACE) {
+      process_.signal(SIGKILL);
+    } else if (wait.seconds && !wait.stopped &&
+               std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
+      process_.signal(SIGKILL);
+      process_.end();
+      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
+    }
     if (const std::optional<std::string> line = process_.connection().take()) {
       return Json::parse(*line);
     }
     if (!process_.connection().receive()) {
       const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
-      throw CaseStopped(stopped ? Outcome::skipped : Outcome::failed, stopped ? INTERRUPTED : how);
+      throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
     }
     if (process_.connection().pending() > LONGEST_MESSAGE) {
       process_.signal(SIGKILL);
       process_.end();
       throw CaseStopped(Outcome::failed, "its process sends what is no record");
-    }
-    const Clock::time_point now = Clock::now();
-    if (stop_.requested() && !stopped) {
-      stopped = now;
-      process_.signal(SIGINT);
-    }
-    if (stopped && now - *stopped > GRACE) {
-      process_.signal(SIGKILL);
-    } else if (seconds && !stopped && std::chrono::duration<double>(now - begin).count() > *seconds) {
-      process_.signal(SIGKILL);
-      process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *seconds, LIMIT_NAMED));
     }
   }
 }
@@ -178,8 +175,9 @@ Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observe
   }
   const std::optional<KernelFile>& file = item.kernel->file;
   process_.connection().send(fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
+  Wait wait{seconds_per_case_};
   while (true) {
-    const Json message = receive(seconds_per_case_, checkable_ && file);
+    const Json message = receive(wait, checkable_ && file);
     if (message.contains("progress")) {
       observer(message.at("progress").get<std::string>());
       continue;

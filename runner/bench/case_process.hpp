@@ -4,6 +4,7 @@
 #include "base/own_process.hpp"
 #include "bench/case_runner.hpp"
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,9 +32,18 @@ class CaseProcess final : public Runner {
  private:
   /// Throws std::runtime_error where the process does not come up.
   void start();
-  /// The next message of the process. Throws CaseStopped where it ends, takes longer than so many seconds, or is
-  /// stopped instead.
-  Json receive(std::optional<double> seconds, bool checkable = false);
+  using Clock = std::chrono::steady_clock;
+
+  /// For a case's record, however many other messages come before it.
+  struct Wait {
+    std::optional<double> seconds;
+    Clock::time_point begin = Clock::now();
+    std::optional<Clock::time_point> stopped = std::nullopt;
+  };
+
+  /// The next message of the process. Throws CaseStopped where it ends, takes longer than the wait may, or is stopped
+  /// instead.
+  Json receive(Wait& wait, bool checkable = false);
   /// Throws CaseStopped where the process gives no record.
   Record ask_for(const Case& item, std::size_t reading, const Observer& observer);
   /// Runs a file's function as its parameters were read first, or in another way. Never throws.

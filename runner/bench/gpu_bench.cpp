@@ -29,14 +29,16 @@ Contender cublas(GpuSession& gpu, OperandSet& operands) {
 }
 
 /// Samples of cuBLAS on its own and on operands that stay, which are taken once for all kernels on the same ones.
-const std::vector<double>& cublas_alone_us(GpuSession& gpu, const GpuCase& item) {
-  OnDevice& state = gpu.on_device(item.operands);
-  if (state.cublas_alone_us.empty()) {
+const Alone& cublas_alone(GpuSession& gpu, const GpuCase& item) {
+  Alone& state = gpu.on_device(item.operands).cublas_alone;
+  if (state.samples_us.empty()) {
     const Round round = gpu.round_of(item.operands, {cublas(gpu, item.operands)});
     const Observer alone = [&](std::string_view activity) { item.observer(fmt::format("cuBLAS alone: {}", activity)); };
-    state.cublas_alone_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
+    Watch watch(gpu.telemetry());
+    state.samples_us = take_samples(round, gpu.sampling(1), alone).kernel_us;
+    state.trace = watch.stop();
   }
-  return state.cublas_alone_us;
+  return state;
 }
 
 /// The first launch loads code, and samples need no more memory than a launch, but for some of the judge's.
@@ -71,10 +73,22 @@ void measure_energy(GpuSession& gpu, const GpuCase& item, const Prepared& kernel
   item.record.energy = to_json(turns, flops(item.operands.size));
 }
 
+/// The last verification is of new operands: a kernel would know those of the first one again.
+void verify_renewed(GpuSession& gpu, const GpuCase& item, const Contender& contender, Witness& witness) {
+  std::unique_ptr<Reference>& reference = gpu.on_device(item.operands).reference;
+  witness.renew(1);
+  gpu.run_once(contender.kernel, item.operands);
+  reference.reset();
+  gpu.verify(item, 0, "after timing: ");
+  witness.require_right(contender.owner, contender.standard);  // A and B are still the judge's
+  reference.reset();                                           // those that follow are of the operands that stay
+}
+
 /// Paired samples of the kernel and cuBLAS, warm, cold or end to end, and their energy where the protocol asks for it.
 void measure(GpuSession& gpu, const GpuCase& item) {
   const auto& [kernel, operands, observer, record] = item;
-  const std::vector<double>& alone_us = cublas_alone_us(gpu, item);
+  const int late_before = gpu.late_rounds();
+  const Alone& alone = cublas_alone(gpu, item);
   const Prepared prepared = gpu.prepare(item);
   const std::size_t free_before = free_device_bytes();
   gpu.run_verified(prepared, item);
@@ -90,14 +104,17 @@ void measure(GpuSession& gpu, const GpuCase& item) {
     record.trace = to_json(trace);
     record.telemetry = to_json(trace.points.front().sample, trace.points.back().sample);
   }
+  if (const int late = gpu.late_rounds() - late_before; late > 0) {
+    record.note = fmt::format("the host was late in {} rounds: their times have its own in them", late);
+  }
   if (kernel.file) {
     note_leak(free_before, record);
   }
   if (witness) {
     const double of_samples = witness->rel_err();
-    witness.reset();  // the operands are those of the reference again
-    gpu.run_once(prepared, operands);
-    gpu.verify(item, 0, "after timing: ");
+    verify_renewed(gpu, item, contender, *witness);
+    witness.reset();
+    gpu.on_device(operands).problem.fill(operands.host());
     record.rel_err = std::max(record.rel_err.value_or(0.0), of_samples);
   } else if (gpu.protocol().verify) {
     round({0}, timings.launches_per_sample);  // C may be cuBLAS's
@@ -110,7 +127,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
   gpu.note_resources(item);
   Measurement measurement = measurement_of(std::move(timings), operands.size);
   gpu.require_possible(item, measurement.time_us.median, measurement.timings.launches_per_sample, gpu.protocol().l2);
-  compare_with_alone(measurement, alone_us);
+  compare_with_alone(measurement, alone);
   const std::optional<double> peak = gpu.device().fp32_peak_gflops();
   if (peak && kernel.accuracy == AccuracyClass::fp32) {
     measurement.percent_of_peak = 100.0 * measurement.gflops / *peak;
@@ -245,7 +262,7 @@ class CudaBench final : public GpuBench {
         const Reference& expected = gpu_.reference(operands, observer);
         gpu_.run_once(gpu_.cublas_of(operands), operands);
         const Problem problem = state.problem.operands();
-        state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err;
+        state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err();
       }
       return *state.cublas_rel_err;
     });

@@ -132,20 +132,23 @@ void ExecutorBench::require(const Kernel& kernel, OperandSet& operands) {
   }
 }
 
-Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) const {
+void ExecutorBench::execute(const Kernel& kernel, const Problem& problem, std::optional<Prepared>& prepared) const {
   const Build& build = kernel.build(protocol_.check ? Target::for_checks : Target::for_executor);
+  const auto launch = [&](const Problem& p) {
+    if (!prepared) {
+      prepared = build.prepare(p);
+    }
+    (*prepared)(p, nullptr);
+  };
   if (!protocol_.check && !kernel.file) {
-    Prepared prepared = build.prepare(problem);
-    prepared(problem, nullptr);
-    return prepared;
+    return launch(problem);
   }
   const GuardedOperands guarded(problem, protocol_.check && kernel.takes_padding);
   std::optional<simt::CheckedArrays> arrays;
   if (protocol_.check) {
     arrays.emplace(arrays_of(guarded.problem()));
   }
-  Prepared prepared = build.prepare(guarded.problem());
-  prepared(guarded.problem(), nullptr);
+  launch(guarded.problem());
   if (arrays && !arrays->observed_any()) {
     throw CaseStopped(Outcome::failed,
                       "no access to memory was observed: nothing was launched, or what was launched is not checked");
@@ -154,7 +157,6 @@ Prepared ExecutorBench::execute(const Kernel& kernel, const Problem& problem) co
     throw CaseStopped(Outcome::failed, fmt::format("{}{}", *damage, protocol_.check ? "" : CHECK_HINT));
   }
   guarded.copy_result();
-  return prepared;
 }
 
 std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, const Size& size) {
@@ -170,7 +172,8 @@ std::optional<double> ExecutorBench::estimate_seconds(const Kernel& kernel, cons
     for (int trial = 0; trial < TRIALS; ++trial) {
       const auto start = std::chrono::steady_clock::now();
       try {
-        execute(kernel, problem);
+        std::optional<Prepared> prepared;
+        execute(kernel, problem, prepared);
       } catch (const std::exception&) {
         return std::nullopt;  // what is wrong with a small product need not be wrong with the one that is asked for
       }
@@ -188,14 +191,16 @@ void ExecutorBench::run(const Kernel& kernel, OperandSet& operands, const Observ
   const double seconds = known ? work(operands.size) / *speed->second : 0.0;
   observer(seconds < 1.0 ? "executing" : fmt::format("executing, for about {}", duration_text(seconds)));
   const auto begin = std::chrono::steady_clock::now();
-  record.describe_choice(kernel, execute(kernel, problem).configuration);
+  std::optional<Prepared> prepared;
+  execute(kernel, problem, prepared);
+  record.describe_choice(kernel, prepared->configuration);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   if (protocol_.verify) {
     verify(operands, "", observer, record);
   }
   constexpr double LITTLE_TIME = 2.0;
   if (protocol_.verify && kernel.file && time.count() < LITTLE_TIME) {
-    execute(kernel, operands.fresh());  // finds what the first launch has left behind
+    execute(kernel, operands.fresh(), prepared);  // finds what the first launch has left behind
     verify(operands, "in its second launch: ", observer, record);
   }
   record.outcome = protocol_.mode == Mode::accuracy ? Outcome::compared : Outcome::executed;

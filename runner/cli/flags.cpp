@@ -266,7 +266,7 @@ Sizes, separated by commas:
   4096:nt  512:2048:tt          any of these, transposed in memory: B (nt), A (tn) or both (tt)
 Libraries and files with a launch of their own compute the last two. Chapters do not.
 
-Operands; --accuracy takes several separated by commas, or all, which leaves out the last four:
+Operands; --accuracy takes several separated by commas, or all, which leaves out the last seven:
 {data}
 GPUs that --count counts for:
 {gpus}

@@ -129,10 +129,11 @@ bool is_named_by(const Term& term, const CudaKernel& kernel) {
     if ((term.numbers && kernel.number < 0) || (!candidates.empty() && candidates.back().name == name)) {
       continue;
     }
-    candidates.push_back({term.numbers
-                              ? term.numbers->distance(kernel.number)
-                              : std::min(word_distance(term.kernel, kernel.name), word_distance(term.kernel, name)),
-                          name});
+    const auto off = [&](const std::string& word) { return word_distance(term.kernel, word); };
+    const std::string number = kernel.number > 0 ? fmt::to_string(kernel.number) : name;
+    candidates.push_back(
+        {term.numbers ? term.numbers->distance(kernel.number) : std::min({off(kernel.name), off(name), off(number)}),
+         name});
   }
   throw UsageError(fmt::format("unknown kernel '{}'; the nearest: {} (--list shows all)", term.kernel,
                                fmt::join(nearest(std::move(candidates), MAX_SUGGESTIONS), ", ")));

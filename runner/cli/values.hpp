@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -23,13 +22,6 @@ namespace sgemm {
 
 /// Most GPUs that a product is spread over.
 constexpr int MOST_GPUS = 64;
-
-/// All that --data takes; "all" are those of --accuracy, which come first.
-inline constexpr auto KINDS = [] {
-  std::array<Distribution, DISTRIBUTIONS.size() + DECOYS.size()> kinds{};
-  std::copy(DECOYS.begin(), DECOYS.end(), std::copy(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end(), kinds.begin()));
-  return kinds;
-}();
 
 /// Has the type of a value, so that parsers can return it, and returns none.
 [[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {

@@ -21,9 +21,6 @@ using Init = int (*)();
 using Shutdown = int (*)();
 using HandleByPciBusId = int (*)(const char*, Device*);
 using DriverVersion = int (*)(char*, unsigned);
-using Value = int (*)(Device, unsigned*);                // of powers: milliwatts
-using LongValue = int (*)(Device, unsigned long long*);  // of energy: millijoules
-using ValueOfKind = int (*)(Device, int, unsigned*);
 using MigMode = int (*)(Device, unsigned*, unsigned*);  // now, and after the next reset
 
 /// One of the many values that have a number instead of a function.
@@ -81,13 +78,16 @@ class Nvml final : public Telemetry {
 
   TelemetrySample sample() const override {
     TelemetrySample sample;
-    sample.sm_clock_mhz = ask<unsigned>(clock_, nvml::CLOCK_SM);
-    sample.memory_clock_mhz = ask<unsigned>(clock_, nvml::CLOCK_MEMORY);
-    sample.power_w = thousandth(ask<unsigned>(power_));
-    sample.temperature_c = ask<unsigned>(temperature_, nvml::TEMPERATURE_GPU);
-    sample.throttle_reasons = throttle_reason_names(ask<unsigned long long>(reasons_).value_or(0));
+    sample.sm_clock_mhz = ask<unsigned>("nvmlDeviceGetClockInfo", nvml::CLOCK_SM);
+    sample.memory_clock_mhz = ask<unsigned>("nvmlDeviceGetClockInfo", nvml::CLOCK_MEMORY);
+    sample.power_w = thousandth(ask<unsigned>("nvmlDeviceGetPowerUsage"));
+    sample.temperature_c = ask<unsigned>("nvmlDeviceGetTemperature", nvml::TEMPERATURE_GPU);
+    // The new name came with the 535 drivers. They keep the old one, but may drop it some day.
+    const auto reasons = ask<unsigned long long>("nvmlDeviceGetCurrentClocksEventReasons");
+    const auto as_before = [&] { return ask<unsigned long long>("nvmlDeviceGetCurrentClocksThrottleReasons"); };
+    sample.throttle_reasons = throttle_reason_names((reasons ? reasons : as_before()).value_or(0));
     sample.instant_power_w = instant_power_w();
-    if (const std::optional<double> limit = thousandth(ask<unsigned>(power_limit_))) {
+    if (const std::optional<double> limit = thousandth(ask<unsigned>("nvmlDeviceGetEnforcedPowerLimit"))) {
       note_power_at(*limit, sample);
     }
     if (no_energy_.empty()) {
@@ -113,10 +113,11 @@ class Nvml final : public Telemetry {
   }
 
   /// What a function tells of the GPU; nothing where the driver lacks it, or does not tell.
-  template <class Value, class Function, class... Kind>
-  std::optional<Value> ask(Function function, Kind... kind) const {
+  template <class Value, class... Kind>
+  std::optional<Value> ask(const char* name, Kind... kind) const {
     Value value{};
-    const bool told = function != nullptr && function(device_, kind..., &value) == nvml::SUCCESS;
+    const auto query = function<int (*)(nvml::Device, Kind..., Value*)>(name);
+    const bool told = query != nullptr && query(device_, kind..., &value) == nvml::SUCCESS;
     return told ? std::optional(value) : std::nullopt;
   }
 
@@ -135,20 +136,9 @@ class Nvml final : public Telemetry {
       return false;
     }
     started_ = true;
-    clock_ = function<nvml::ValueOfKind>("nvmlDeviceGetClockInfo");
-    power_ = function<nvml::Value>("nvmlDeviceGetPowerUsage");
-    temperature_ = function<nvml::ValueOfKind>("nvmlDeviceGetTemperature");
-    // The new name came with the 535 drivers. They keep the old one, but may drop it some day.
-    reasons_ = function<nvml::LongValue>("nvmlDeviceGetCurrentClocksEventReasons");
-    if (reasons_ == nullptr) {
-      reasons_ = function<nvml::LongValue>("nvmlDeviceGetCurrentClocksThrottleReasons");
-    }
     if (handle(pci_bus_id.c_str(), &device_) != nvml::SUCCESS) {
       return false;
     }
-    field_values_ = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
-    power_limit_ = function<nvml::Value>("nvmlDeviceGetEnforcedPowerLimit");
-    energy_ = function<nvml::LongValue>("nvmlDeviceGetTotalEnergyConsumption");
     no_energy_ = why_no_energy();
     return true;
   }
@@ -156,14 +146,17 @@ class Nvml final : public Telemetry {
   std::optional<double> instant_power_w() const {
     nvml::FieldValue power{};
     power.field = nvml::FIELD_POWER_INSTANT;
-    if (field_values_ == nullptr || field_values_(device_, 1, &power) != nvml::SUCCESS ||
-        power.status != nvml::SUCCESS || power.value_type != nvml::VALUE_UNSIGNED) {
+    const auto query = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
+    if (query == nullptr || query(device_, 1, &power) != nvml::SUCCESS || power.status != nvml::SUCCESS ||
+        power.value_type != nvml::VALUE_UNSIGNED) {
       return std::nullopt;
     }
     return power.value.as_unsigned / 1000.0;
   }
 
-  std::optional<double> energy_j() const { return thousandth(ask<unsigned long long>(energy_)); }
+  std::optional<double> energy_j() const {
+    return thousandth(ask<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption"));
+  }
 
   std::string why_no_energy() const {
     const auto mig_mode = function<nvml::MigMode>("nvmlDeviceGetMigMode");
@@ -178,13 +171,6 @@ class Nvml final : public Telemetry {
   std::unique_ptr<void, int (*)(void*)> library_;
   bool started_ = false;
   nvml::Device device_ = nullptr;
-  nvml::ValueOfKind clock_ = nullptr;
-  nvml::Value power_ = nullptr;
-  nvml::ValueOfKind temperature_ = nullptr;
-  nvml::LongValue reasons_ = nullptr;
-  nvml::FieldValues field_values_ = nullptr;
-  nvml::Value power_limit_ = nullptr;
-  nvml::LongValue energy_ = nullptr;
   std::string no_energy_;
 };
 

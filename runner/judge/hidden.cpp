@@ -58,13 +58,13 @@ Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::ve
   });
 }
 
-Parts::Parts(SecretNumbers& numbers) { shuffle(parts_.begin(), parts_.end(), numbers); }
-
-void Parts::reverse() {
-  for (std::int64_t& part : parts_) {
-    part = 32 + 64 - part;
-  }
+Parts drawn_parts(SecretNumbers& numbers) {
+  Parts parts{32, 48, 64};
+  shuffle(parts.begin(), parts.end(), numbers);
+  return parts;
 }
+
+Parts reversed(const Parts& parts) { return {96 - parts[0], 96 - parts[1], 96 - parts[2]}; }
 
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,
                    const Parts& parts, SecretNumbers& numbers) {
@@ -99,8 +99,7 @@ bool is_required(Distribution data) {
 }
 
 std::vector<Distribution> hidden_kinds(SecretNumbers& numbers) {
-  std::vector<Distribution> kinds(DISTRIBUTIONS.begin(), DISTRIBUTIONS.end());
-  kinds.insert(kinds.end(), DECOYS.begin(), DECOYS.end());
+  std::vector<Distribution> kinds(KINDS.begin(), KINDS.end());
   shuffle(kinds.begin(), kinds.end(), numbers);
   return kinds;
 }

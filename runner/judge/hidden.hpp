@@ -70,16 +70,10 @@ Size near_size(const Size& asked, const Grain& grain, std::int64_t most, std::ve
                SecretNumbers& numbers);
 
 /// Of each extent, in 64ths: a half, three quarters and the whole in some order.
-class Parts {
- public:
-  explicit Parts(SecretNumbers& numbers);
-  std::int64_t operator[](std::size_t place) const { return parts_[place]; }
-  /// The other way round: of any two extents the other one is now the longer one.
-  void reverse();
-
- private:
-  std::array<std::int64_t, 3> parts_{32, 48, 64};
-};
+using Parts = std::array<std::int64_t, 3>;
+Parts drawn_parts(SecretNumbers& numbers);
+/// The other way round: of any two extents the other one is now the longer one.
+Parts reversed(const Parts& parts);
 
 /// Likewise one whose extents are about these parts of those of `asked`. Of squares it is a smaller one.
 Size lopsided_size(const Size& asked, const Grain& grain, std::int64_t most, std::vector<Size>& taken,

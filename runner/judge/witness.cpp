@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -45,15 +44,6 @@ Matrices matrices_of(std::int64_t rows, std::int64_t columns, int count, const A
 
 }  // namespace
 
-struct Witness::Found {
-  Found() { CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&of_look), LOOKS * sizeof(LookFindings))); }
-  ~Found() { cudaFreeHost(of_look); }
-  Found(const Found&) = delete;
-  Found& operator=(const Found&) = delete;
-
-  LookFindings* of_look = nullptr;  ///< at C, and at C with a NaN in it
-};
-
 bool Witness::can_renew(const Shape& shape, Distribution data) {
   const bool made_alike =
       data == Distribution::uniform || data == Distribution::uniform01 || data == Distribution::integers;
@@ -61,26 +51,14 @@ bool Witness::can_renew(const Shape& shape, Distribution data) {
          shape.k > 0;
 }
 
-Witness::Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& problem, const Shape& shape,
-                 Distribution data, cudaStream_t stream)
-    : secret_(secret),
-      seed_(seed),
-      problem_(problem),
-      shape_(shape),
-      data_(data),
-      stream_(stream),
-      findings_(LOOKS),
-      found_(std::make_unique<Found>()) {
+Witness::Witness(const Secret& secret, DeviceProblem& problem, const Shape& shape, Distribution data,
+                 cudaStream_t stream)
+    : secret_(secret), problem_(problem), shape_(shape), data_(data), stream_(stream), findings_(LOOKS) {
+  LookFindings* memory = nullptr;
+  CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&memory), LOOKS * sizeof(LookFindings)));
+  found_.reset(memory);
   if (shape_.beta != 0.0F) {
     c0_ = DeviceBuffer<RowOfSigns>(static_cast<std::size_t>(shape_.m));
-  }
-}
-
-Witness::~Witness() {
-  try {
-    fill_with_seed();
-  } catch (const CudaError&) {
-    cudaGetLastError();  // the device is lost, and so are the operands
   }
 }
 
@@ -90,13 +68,6 @@ Matrices Witness::all_a() {
 
 Matrices Witness::all_b() {
   return matrices_of(shape_.k, shape_.n, launches_, [&](int launch) { return problem_.operands(launch).b; });
-}
-
-void Witness::fill_with_seed() {
-  Seeds seeds;
-  std::fill(std::begin(seeds.of_launch), std::end(seeds.of_launch), seed_);
-  launches_ = std::max(launches_, 1);
-  enqueue_fill(all_a(), all_b(), seeds, fill_of(data_), stream_);
 }
 
 void Witness::renew(int launches) {
@@ -185,9 +156,9 @@ void Witness::require_right(Owner owner, const Standard& standard) {
   // Rows of positive numbers are much alike, so that one vector of signs may cancel all of them.
   const bool tells_error = std::min(shape_.m, shape_.k) >= TERMS_FOR_ERROR && data_ != Distribution::uniform01;
   enqueue_look(standard.bound);
-  const LookFindings& found = *found_->of_look;
-  CUDA_CHECK(cudaMemcpyAsync(found_->of_look, findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost,
-                             stream_));
+  const LookFindings& found = *found_;
+  CUDA_CHECK(
+      cudaMemcpyAsync(found_.get(), findings_.data(), LOOKS * sizeof(LookFindings), cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   const int round = ++errors_.at(static_cast<std::size_t>(owner)).rounds;
   const std::string where =
@@ -202,7 +173,7 @@ void Witness::require_right(Owner owner, const Standard& standard) {
                                   "with random signs x is off by {:.3g} (bound {:.3g})",
                                   where, found.wrong, found.row, found.launch + 1, found.error, found.allowed));
   }
-  if (const LookFindings& of_nan = found_->of_look[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
+  if (const LookFindings& of_nan = found_.get()[1]; of_nan.wrong != 1 || of_nan.row != nan_row()) {
     throw CaseStopped(Outcome::failed, fmt::format("{}the judge put a NaN into C and did not see it there", where));
   }
   const double since_begin = error_since_begin(owner, found);

@@ -6,15 +6,27 @@
 #include "judge/projection.hpp"
 #include "judge/witness_kernels.hpp"
 #include "problem/operands.hpp"
-#include "verify/sample_witness.hpp"
+#include "verify/verify_element.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace sgemm {
+
+/// Whose launches a sample has.
+enum class Owner { kernel, cublas };
+
+/// How wrong a contender may be: the bound of its class, and, where it is known, the relative error that a launch of it
+/// had before, and the most that its class allows.
+struct Standard {
+  ErrorBound bound;
+  double rel_err = std::numeric_limits<double>::infinity();
+  double most_rel_err = std::numeric_limits<double>::infinity();
+};
 
 /// Sees to the operands of a case's samples and looks at each of their results.
 ///
@@ -28,30 +40,31 @@ namespace sgemm {
 ///
 /// The memory around operands has numbers of their kind. So a kernel can not tell where those of a later launch lie,
 /// which it could compute ahead.
-class Witness final : public SampleWitness {
+class Witness {
  public:
   static constexpr int MOST_LAUNCHES = 32;
 
   /// Whether there are fresh operands of this shape and kind. Others stay the same in all samples.
   static bool can_renew(const Shape& shape, Distribution data);
 
-  /// `problem` outlives the witness and holds the numbers of `seed`, which it has again when the witness is gone.
-  Witness(const Secret& secret, std::uint64_t seed, DeviceProblem& problem, const Shape& shape, Distribution data,
-          cudaStream_t stream);
-  ~Witness() override;
-  Witness(const Witness&) = delete;
-  Witness& operator=(const Witness&) = delete;
+  /// `problem` outlives the witness, and has the numbers of its last sample then.
+  Witness(const Secret& secret, DeviceProblem& problem, const Shape& shape, Distribution data, cudaStream_t stream);
 
   /// The number_of_launches() of the next sample, which both contenders have.
-  int draw_launches(int most) const override;
-  void renew(int launches) override;
-  void require_right(Owner owner, const Standard& standard) override;
+  int draw_launches(int most) const;
+  /// Enqueues new operands for a sample.
+  void renew(int launches);
+  /// Enqueues a look at the operands and the C of a sample's contender, and waits for it. Throws CaseStopped where a
+  /// result was wrong (incorrect), or an operand was written to (failed).
+  void require_right(Owner owner, const Standard& standard);
   /// About the relative error of the kernel's launches so far; 0 where there are none, or their signs tell nothing.
   double rel_err() const;
 
  private:
-  /// The findings of a look in page-locked memory of the host.
-  struct Found;
+  /// Page-locked memory of the host.
+  struct FreeOnHost {
+    void operator()(LookFindings* memory) const { cudaFreeHost(memory); }
+  };
 
   /// Sums over all launches of an owner so far.
   struct Errors {
@@ -61,7 +74,6 @@ class Witness final : public SampleWitness {
     std::int64_t rows = 0;
   };
 
-  void fill_with_seed();
   void enqueue_look(const ErrorBound& bound);
   /// The relative error over all rounds, where a launch has too few rows to tell; 0 where all have too few.
   double error_since_begin(Owner owner, const LookFindings& found);
@@ -70,7 +82,6 @@ class Witness final : public SampleWitness {
   std::int64_t nan_row() const;
 
   const Secret secret_;
-  const std::uint64_t seed_;
   DeviceProblem& problem_;
   const Shape shape_;
   const Distribution data_;
@@ -84,7 +95,7 @@ class Witness final : public SampleWitness {
   DeviceBuffer<Expectation> expected_;
   DeviceBuffer<RowOfSigns> c0_;
   DeviceBuffer<LookFindings> findings_;
-  std::unique_ptr<Found> found_;
+  std::unique_ptr<LookFindings, FreeOnHost> found_;  ///< at C, and at C with a NaN in it
   std::array<Errors, 2> errors_;
 };
 

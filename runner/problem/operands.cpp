@@ -104,6 +104,7 @@ class MatrixMaker {
 
  private:
   void fill_part(Distribution distribution) {
+    const MatrixName special = distribution < Distribution::sparse_b ? MatrixName::a : MatrixName::b;
     switch (distribution) {
       case Distribution::uniform:
         return fill_with([&](std::uint64_t index) { return u(index); });
@@ -130,20 +131,32 @@ class MatrixMaker {
       case Distribution::zeros:
         return;
       case Distribution::sparse:
-        return fill_a([&](std::uint64_t index) { return is_chosen(index, SPARSE) ? u(index) : 0.0F; });
+      case Distribution::sparse_b:
+        return fill_lines(special, [&](const Element& e) { return is_chosen(e.index, SPARSE) ? u(e.index) : 0.0F; });
       case Distribution::rank_one:
-        return fill_a([&](std::uint64_t index) { return is_in_chosen_row(index) ? u(index) : of_rank_one(index); });
+      case Distribution::rank_one_b:
+        return fill_lines(special,
+                          [&](const Element& e) { return is_chosen(e.line, LINES) ? u(e.index) : of_rank_one(e); });
       case Distribution::outliers:
         return fill_with([&](std::uint64_t index) { return u(index) * (is_outlier(index) ? 0x1p10F : 1.0F); });
       case Distribution::huge_row:
-        return fill_a([&](std::uint64_t index) { return u(index) * (is_in_chosen_row(index) ? 0x1p40F : 1.0F); });
+      case Distribution::huge_column:
+        return fill_lines(special,
+                          [&](const Element& e) { return u(e.index) * (is_chosen(e.line, LINES) ? 0x1p40F : 1.0F); });
     }
   }
 
-  /// Of how many elements, or rows, one is chosen.
+  /// An element of an operand of which lines are special: rows of A, or columns of B.
+  struct Element {
+    std::uint64_t index;
+    std::uint64_t line;
+    std::uint64_t k;
+  };
+
+  /// Of how many elements, or lines, one is chosen.
   static constexpr std::uint64_t SPARSE = 512;
   static constexpr std::uint64_t OUTLIERS = 256;
-  static constexpr std::uint64_t ROWS = 32;
+  static constexpr std::uint64_t LINES = 32;
 
   float u(std::uint64_t index) const { return uniform(random_, index); }
 
@@ -151,7 +164,6 @@ class MatrixMaker {
   bool is_chosen(std::uint64_t index, std::uint64_t one_in) const {
     return index % one_in == random_(~(index / one_in)) % one_in;
   }
-  bool is_in_chosen_row(std::uint64_t index) const { return is_chosen(index / columns_, ROWS); }
 
   /// A has outliers where k is even and B where it is odd. A product of two of them would be nearly all of its sum, and
   /// every rounding one of its size: in that case errors are more than a bound with the square root of k allows, about
@@ -162,25 +174,26 @@ class MatrixMaker {
     return which_ != MatrixName::c && k % 2 == (of_a ? 0 : 1) && is_chosen(index, OUTLIERS);
   }
 
-  /// The first row times a power of two from 2^-3 to 1 for each row, so that all are multiples to the last bit.
-  float of_rank_one(std::uint64_t index) const {
-    const std::uint64_t row = index / columns_;
-    return std::ldexp(u(index % columns_), -static_cast<int>(random_(~(row << 32U)) % 4));
+  /// The first line times a power of two from 2^-3 to 1 for each line, so that all are multiples to the last bit.
+  float of_rank_one(const Element& e) const {
+    return std::ldexp(u(e.k), -static_cast<int>(random_(~(e.line << 32U)) % 4));
   }
 
-  /// A from `element`, the others uniform.
-  template <class Element>
-  void fill_a(const Element& element) {
-    if (which_ == MatrixName::a) {
-      fill_with(element);
-    } else {
-      fill_with([&](std::uint64_t index) { return u(index); });
-    }
+  /// One operand from `number`, the others uniform.
+  template <class Number>
+  void fill_lines(MatrixName special, const Number& number) {
+    fill_with([&](std::uint64_t index) {
+      const std::uint64_t row = index / columns_;
+      const std::uint64_t column = index % columns_;
+      return which_ != special         ? u(index)
+             : which_ == MatrixName::a ? number(Element{index, row, column})
+                                       : number(Element{index, column, row});
+    });
   }
 
-  template <class Element>
-  void fill_with(const Element& element) {
-    fill(part_, window_, columns_, element);
+  template <class Number>
+  void fill_with(const Number& number) {
+    fill(part_, window_, columns_, number);
   }
 
   /// u times a power of two, which loses no bit.
@@ -213,13 +226,11 @@ class MatrixMaker {
   /// as well, so that infinities of both signs meet.
   void fill_with_some(float special) {
     constexpr std::uint64_t ONE_IN = 16;
-    fill_a([&](std::uint64_t index) {
-      const std::uint64_t row = index / columns_;
-      const std::uint64_t column = index % columns_;
-      const std::uint64_t chosen = random_(~row);  // no element has such a counter
-      const bool first = row % ONE_IN == 0 && column == (chosen & 0xFFFFFFFFU) % columns_;
-      const bool second = row % (2 * ONE_IN) == 0 && column == (chosen >> 32U) % columns_;
-      return first || second ? std::copysign(special, u(index)) : u(index);
+    fill_lines(MatrixName::a, [&](const Element& e) {
+      const std::uint64_t chosen = random_(~e.line);  // no element has such a counter
+      const bool first = e.line % ONE_IN == 0 && e.k == (chosen & 0xFFFFFFFFU) % columns_;
+      const bool second = e.line % (2 * ONE_IN) == 0 && e.k == (chosen >> 32U) % columns_;
+      return first || second ? std::copysign(special, u(e.index)) : u(e.index);
     });
   }
 
@@ -237,7 +248,7 @@ struct Names {
 };
 
 /// In the order of the enumeration.
-constexpr std::array<Names, 16> NAMES{{
+constexpr std::array<Names, 19> NAMES{{
     {"uniform", "between -1 and 1"},
     {"uniform01", "between 0 and 1"},
     {"normal", "standard normal"},
@@ -254,6 +265,9 @@ constexpr std::array<Names, 16> NAMES{{
     {"rank_one", "rows of A are multiples of one row, but for one of 32"},
     {"outliers", "uniform, one of 512 elements is 1024 times as large"},
     {"huge_row", "uniform, one of 32 rows of A is 2^40 times as large"},
+    {"sparse_b", "B is zero but for one of 512 elements"},
+    {"rank_one_b", "columns of B are multiples of one column, but for one of 32"},
+    {"huge_column", "uniform, one of 32 columns of B is 2^40 times as large"},
 }};
 
 const Names& names(Distribution distribution) { return NAMES.at(static_cast<std::size_t>(distribution)); }

@@ -3,6 +3,7 @@
 #include "common/problem.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -28,15 +29,26 @@ enum class Distribution {
   rank_one,  ///< A: rows are one row times powers of two, but for one row of each 32, which is u
   outliers,  ///< uniform, one of 512 elements of A and of B times 2^10, never both of a product
   huge_row,  ///< uniform, one row of each 32 of A times 2^40
+  // Of B, or of its columns, what these are of A:
+  sparse_b,     ///< likewise of B
+  rank_one_b,   ///< likewise of the columns of B
+  huge_column,  ///< likewise of the columns of B
 };
 
-inline constexpr std::array DISTRIBUTIONS{Distribution::uniform,    Distribution::uniform01,  Distribution::normal,
-                                          Distribution::lognormal1, Distribution::lognormal4, Distribution::denormals,
-                                          Distribution::huge,       Distribution::integers,   Distribution::cancelling,
-                                          Distribution::inf,        Distribution::nan,        Distribution::zeros};
-/// --judge has these as well. They are no part of the others, whose errors tables compare.
-inline constexpr std::array DECOYS{Distribution::sparse, Distribution::rank_one, Distribution::outliers,
-                                   Distribution::huge_row};
+/// So many kinds from one on, in the order of the enumeration.
+template <std::size_t COUNT>
+constexpr std::array<Distribution, COUNT> kinds_from(Distribution first) {
+  std::array<Distribution, COUNT> kinds{};
+  for (std::size_t i = 0; i < COUNT; ++i) {
+    kinds[i] = static_cast<Distribution>(static_cast<std::size_t>(first) + i);
+  }
+  return kinds;
+}
+inline constexpr auto KINDS = kinds_from<19>(Distribution::uniform);
+/// Those of --accuracy, whose errors tables compare.
+inline constexpr auto DISTRIBUTIONS = kinds_from<12>(Distribution::uniform);
+/// What --judge has beside them.
+inline constexpr auto DECOYS = kinds_from<7>(Distribution::sparse);
 
 std::string_view to_string(Distribution distribution);
 /// A few words for people.

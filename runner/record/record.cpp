@@ -63,7 +63,7 @@ Json to_json(const Accuracy& accuracy) {
   json["non_finite"] = verdict.non_finite;
   json["non_finite_wrong"] = verdict.non_finite_wrong;
   set_if(json, "componentwise_err", std::optional(verdict.componentwise_err));
-  set_if(json, "condition", verdict.condition);
+  set_if(json, "condition", verdict.condition());
   set_if(json, "rel_err_vs_cublas", accuracy.vs_cublas);
   return json;
 }
@@ -77,8 +77,12 @@ void add_samples(Json& json, const Measurement& measurement) {
   if (!measurement.timings.rival_us.empty()) {
     json["cublas_samples_us"] = to_nanoseconds(measurement.timings.rival_us);
   }
-  if (!measurement.cublas_alone_samples_us.empty()) {
-    json["cublas_alone_samples_us"] = to_nanoseconds(measurement.cublas_alone_samples_us);
+  if (!measurement.alone.samples_us.empty()) {
+    json["cublas_alone_samples_us"] = to_nanoseconds(measurement.alone.samples_us);
+  }
+  if (const std::optional<double> clock = measurement.alone.trace.mean_sm_clock_mhz()) {
+    json["cublas_alone_clock"] = {{"mean_sm_clock_mhz", *clock},
+                                  {"throttled_share", measurement.alone.trace.throttled_share()}};
   }
   json["launches_per_sample"] = measurement.timings.launches_per_sample;
 }
@@ -193,13 +197,13 @@ Json to_json(const TelemetrySample& sample) {
 
 }  // namespace
 
-void compare_with_alone(Measurement& measurement, std::vector<double> samples_us) {
+void compare_with_alone(Measurement& measurement, Alone alone) {
   const Summary& time = measurement.time_us;
-  const Summary alone = summarize(samples_us, CONFIDENCE);
-  measurement.cublas_alone_us = alone.median;
-  measurement.vs_cublas_alone = alone.median / time.median;
-  measurement.vs_cublas_alone_ci = Interval{alone.ci.low / time.ci.high, alone.ci.high / time.ci.low};
-  measurement.cublas_alone_samples_us = std::move(samples_us);
+  const Summary cublas = summarize(alone.samples_us, CONFIDENCE);
+  measurement.cublas_alone_us = cublas.median;
+  measurement.vs_cublas_alone = cublas.median / time.median;
+  measurement.vs_cublas_alone_ci = Interval{cublas.ci.low / time.ci.high, cublas.ci.high / time.ci.low};
+  measurement.alone = std::move(alone);
 }
 
 Measurement measurement_of(Timings timings, const Size& size) {
@@ -249,7 +253,7 @@ void Record::describe_choice(const Kernel& chosen, const Configuration& configur
 
 void Record::judge(const Verdict& verdict, std::string_view when, float beta,
                    const std::function<std::string()>& cause) {
-  rel_err = verdict.rel_err;
+  rel_err = verdict.rel_err();
   max_bound_ratio = verdict.max_bound_ratio;
   verified = verdict.correct();
   if (data) {

@@ -24,6 +24,12 @@
 
 namespace sgemm {
 
+/// Samples of cuBLAS with no other kernel beside it, and what the GPU did meanwhile.
+struct Alone {
+  std::vector<double> samples_us;
+  Trace trace;
+};
+
 /// The speed of one measured case. Times are of one launch.
 struct Measurement {
   Timings timings;
@@ -37,14 +43,14 @@ struct Measurement {
   std::optional<double> vs_cublas_alone;
   std::optional<Interval> vs_cublas_alone_ci;  ///< from the ends of both medians' intervals
   std::optional<double> cublas_alone_us;
-  std::vector<double> cublas_alone_samples_us;
+  Alone alone;
 };
 
 /// Summary, speed and paired ratio of `timings`. Optional fields that need other facts stay empty.
 Measurement measurement_of(Timings timings, const Size& size);
 
 /// Fills in what samples of cuBLAS alone tell.
-void compare_with_alone(Measurement& measurement, std::vector<double> samples_us);
+void compare_with_alone(Measurement& measurement, Alone alone);
 
 /// How a product was spread over GPUs.
 struct Spread {

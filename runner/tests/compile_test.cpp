@@ -44,6 +44,16 @@ TEST(RunProgram, EndsWhatTakesTooLong) {
   }
 }
 
+TEST(RunProgram, EndsWhatTakesTooMuch) {
+  const std::vector<std::pair<int, rlim_t>> little{{RLIMIT_AS, 1U << 28U}, {RLIMIT_FSIZE, 1U << 20U}};
+  for (const char* const command :
+       {"sleep 0.3; x=$(head -c 500000000 /dev/zero | tr '\\0' x)", "sleep 0.3; head -c 2000000 /dev/zero > large"}) {
+    EXPECT_NE(run_program({"sh", "-c", command}, {{}, {}, {}, {}, little}).status, 0) << command;
+    EXPECT_EQ(run_program({"sh", "-c", "head -c 1000000 /dev/zero"}, {{}, {}, {}, {}, little}).status, 0);
+  }
+  std::filesystem::remove("large");
+}
+
 using CompileTest = TemporaryFolderTest;
 
 /// Expects that the file is compiled, and taken from the cache afterwards.

@@ -60,9 +60,12 @@ TEST_F(ConfinementTest, TellsHowAProgramEnds) {
 
 TEST_F(ConfinementTest, NothingCanBeWrittenButItsOwn) {
   EXPECT_EQ(end_of("echo > own/mine && echo > /dev/null && cat theirs"), 0);
+  std::system("mkfifo pipe && sleep 5 <> pipe >/dev/null 2>&1 &");  // whoever reads there lets writers in
+  while (!fs::exists("pipe")) {
+  }
   for (const char* const command :
-       {": >> theirs", ": > new", "rm theirs", "mkdir folder", "mount -o remount,rw /", ": > /proc/self/oom_score_adj",
-        ": > /dev/full", "unshare -Urm mount -o remount,rw,bind /"}) {
+       {": >> theirs", ": >> pipe", ": > new", "rm theirs", "mkdir folder", "mount -o remount,rw /",
+        ": > /proc/self/oom_score_adj", ": > /dev/full", "unshare -Urm mount -o remount,rw,bind /"}) {
     EXPECT_NE(end_of(command), 0) << command;
   }
   EXPECT_TRUE(fs::is_empty("own")) << "what it wrote was in memory";

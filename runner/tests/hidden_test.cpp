@@ -24,7 +24,7 @@ std::vector<Size> drawn(const Secret& secret, const Grain& grain, std::int64_t m
   std::vector<Size> sizes;
   for (const Size& asked : ASKED) {
     sizes.push_back(near_size(asked, grain, most, taken, numbers));
-    sizes.push_back(lopsided_size(asked, grain, most, taken, Parts(numbers), numbers));
+    sizes.push_back(lopsided_size(asked, grain, most, taken, drawn_parts(numbers), numbers));
   }
   return sizes;
 }
@@ -55,10 +55,9 @@ TEST(HiddenSizes, AreNearWhatWasAskedForAndVaryInAllExtents) {
     SecretNumbers numbers(secret_of(number));
     std::vector<Size> taken{ASKED[0]};
     const Size near = near_size(ASKED[0], {}, MOST, taken, numbers);
-    Parts parts(numbers);
+    const Parts parts = drawn_parts(numbers);
     const Size lopsided = lopsided_size(ASKED[0], {}, MOST, taken, parts, numbers);
-    parts.reverse();
-    const Size other = lopsided_size(ASKED[0], {}, MOST, taken, parts, numbers);
+    const Size other = lopsided_size(ASKED[0], {}, MOST, taken, reversed(parts), numbers);
     EXPECT_EQ(std::tuple(lopsided.m < lopsided.n, lopsided.n < lopsided.k, lopsided.m < lopsided.k),
               std::tuple(other.m > other.n, other.n > other.k, other.m > other.k))
         << to_string(lopsided) << ' ' << to_string(other);
@@ -83,7 +82,7 @@ TEST(HiddenSizes, KeepOperationsAndBatches) {
   const Size asked{64, 96, 128, true, false, 5};
   std::vector<Size> taken{asked};
   for (const Size& size :
-       {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, Parts(numbers), numbers)}) {
+       {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, drawn_parts(numbers), numbers)}) {
     EXPECT_TRUE(size.transposed_a);
     EXPECT_FALSE(size.transposed_b);
     EXPECT_EQ(size.batch, 5);

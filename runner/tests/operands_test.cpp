@@ -286,9 +286,21 @@ TEST(OperandsTest, DecoysHaveAUniformBBesideTheirA) {
   }
 }
 
+/// The columns of B as rows, of B with as many columns as A has rows.
+std::vector<float> columns_of_b(Distribution distribution) {
+  const HostOperands operands = make_operands(shape(64, ROWS, DEPTH, 1.0F), distribution, 7);
+  EXPECT_EQ(operands.a, make_operands(shape(64, ROWS, DEPTH, 1.0F), Distribution::uniform, 7).a);
+  std::vector<float> columns(operands.b.size());
+  for (std::int64_t i = 0; i < ROWS * DEPTH; ++i) {
+    columns[static_cast<std::size_t>(i)] = operands.b[static_cast<std::size_t>(i % DEPTH * ROWS + i / DEPTH)];
+  }
+  return columns;
+}
+
 TEST(OperandsTest, SparseHasOneElementIn512) {
   const HostOperands operands = decoy(Distribution::sparse);
   const HostOperands uniform = decoy(Distribution::uniform);
+  EXPECT_EQ(std::ranges::count(columns_of_b(Distribution::sparse_b), 0.0F), ROWS * DEPTH - ROWS * DEPTH / 512);
   for (std::size_t first = 0; first < operands.a.size(); first += 512) {
     int found = 0;
     for (std::size_t i = first; i < std::min(first + 512, operands.a.size()); ++i) {
@@ -300,10 +312,8 @@ TEST(OperandsTest, SparseHasOneElementIn512) {
   EXPECT_NE(operands.a, decoy(Distribution::sparse, 8).a);
 }
 
-TEST(OperandsTest, RowsOfRankOneAreMultiplesButForSome) {
-  const HostOperands operands = decoy(Distribution::rank_one);
-  const HostOperands uniform = decoy(Distribution::uniform);
-  const auto row = [&](std::int64_t i) { return &operands.a[static_cast<std::size_t>(i * DEPTH)]; };
+void expect_multiples_but_for_some(const std::vector<float>& rows, const std::vector<float>& uniform) {
+  const auto row = [&](std::int64_t i) { return &rows[static_cast<std::size_t>(i * DEPTH)]; };
   const auto factor_of = [&](std::int64_t i, std::int64_t j) {  // 0 where the rows are no multiples
     const float factor = row(i)[0] / row(j)[0];
     for (std::int64_t k = 1; k < DEPTH; ++k) {
@@ -330,7 +340,12 @@ TEST(OperandsTest, RowsOfRankOneAreMultiplesButForSome) {
   }
   EXPECT_EQ(others, (std::vector<int>{0, 1, 2})) << "one of each 32 rows";
   EXPECT_EQ(factors, (std::set<float>{0.0F, 0.125F, 0.25F, 0.5F, 1.0F, 2.0F, 4.0F, 8.0F}));
-  EXPECT_FALSE(std::equal(uniform.a.begin(), uniform.a.end(), operands.a.begin()));
+  EXPECT_NE(rows, uniform);
+}
+
+TEST(OperandsTest, LinesOfRankOneAreMultiplesButForSome) {
+  expect_multiples_but_for_some(decoy(Distribution::rank_one).a, decoy(Distribution::uniform).a);
+  expect_multiples_but_for_some(columns_of_b(Distribution::rank_one_b), columns_of_b(Distribution::uniform));
 }
 
 TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
@@ -343,6 +358,8 @@ TEST(OperandsTest, OutliersAndHugeRowsAreUniformElsewhere) {
     rows[i / DEPTH] += huge.a[i] != uniform.a[i] ? 1 : 0;
   }
   EXPECT_EQ(std::ranges::count(rows, DEPTH), ROWS / 32);
+  const std::vector<float> of_b = columns_of_b(Distribution::huge_column);
+  EXPECT_EQ(std::ranges::count_if(of_b, [](float x) { return std::fabs(x) > 1.0F; }), ROWS / 32 * DEPTH);
   EXPECT_EQ(std::ranges::count(rows, 0), ROWS - ROWS / 32);
   const auto k_of_outliers = [](const std::vector<float>& made, const std::vector<float>& from, const auto& k_of) {
     std::vector<std::size_t> depths;

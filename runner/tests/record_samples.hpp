@@ -41,7 +41,8 @@ inline Record measured_record() {
   timings.rival_us = {80.0, 81.0, 79.0, 80.0, 80.0, 80.5, 79.5};
   Measurement measurement = measurement_of(timings, CUBE);
   measurement.percent_of_peak = 32.1;
-  compare_with_alone(measurement, {77.0, 78.0, 79.0});
+  const TelemetrySample capped{1965, 3201, 512.0, 51, {"sw_power_cap"}};
+  compare_with_alone(measurement, {{77.0, 78.0, 79.0}, {{{0.0, capped}, {0.01, capped}}, ""}});
   record.measurement = measurement;
   return record;
 }
@@ -53,7 +54,7 @@ inline Record of_three_samples() {
   timings.kernel_us = {100.0, 101.0, 99.0};
   timings.rival_us = {100.0, 100.0, 100.0};
   record.measurement = measurement_of(timings, CUBE);
-  compare_with_alone(*record.measurement, {77.0, 78.0, 79.0});
+  compare_with_alone(*record.measurement, {{77.0, 78.0, 79.0}, {}});
   return record;
 }
 
@@ -101,10 +102,11 @@ inline Record compared_record() {
   Verdict verdict;
   verdict.full = true;
   verdict.compared = 1 << 20;
-  verdict.rel_err = 5.9e-4;
+  verdict.error_squares = 5.9e-4 * 5.9e-4;
+  verdict.reference_squares = 1.0;
   verdict.max_bound_ratio = 0.036;
   verdict.componentwise_err = 1.5e-7;
-  verdict.condition = 34800.0;
+  verdict.magnitude_squares = 34800.0 * 34800.0;
   record.judge(verdict, "");
   record.errors->vs_cublas = 1.25;
   return record;

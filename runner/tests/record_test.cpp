@@ -132,7 +132,8 @@ Verdict verdict_with(std::int64_t wrong) {
   Verdict verdict;
   verdict.compared = 4096;
   verdict.wrong = wrong;
-  verdict.rel_err = 1e-3;
+  verdict.error_squares = 1e-6;
+  verdict.reference_squares = 1.0;
   verdict.max_bound_ratio = wrong > 0 ? 7.0 : 0.7;
   return verdict;
 }

@@ -257,6 +257,34 @@ std::vector<double> one_to(int n) {
   return values;
 }
 
+TEST(Hold, IsLongerFromTheFirstRoundOnInWhichTheHostWasLate) {
+  Hold hold;
+  const double first = hold.us(4);
+  int rounds = 0;
+  const auto host_needs = [&](double us) { return [&, us] { return ++rounds > 0 && hold.us(4) < us; }; };
+  hold.outlast(host_needs(first));
+  EXPECT_EQ(rounds, 1);
+  hold.outlast(host_needs(2.0 * first));
+  EXPECT_EQ(rounds, 5) << "the last of them was in time";
+  EXPECT_GE(hold.us(4), 2.0 * first);
+  hold.outlast(host_needs(2.0 * first));
+  EXPECT_EQ(rounds, 6);
+  EXPECT_EQ(hold.late_rounds(), 0);
+}
+
+TEST(Hold, IsNotLongerForEverAndCountsWhatWasLateAllTheSame) {
+  Hold hold;
+  int rounds = 0;
+  const auto waits_for_the_gpu = [&] { return ++rounds < 1000; };
+  hold.outlast(waits_for_the_gpu);
+  EXPECT_LT(rounds, 10);
+  EXPECT_LT(hold.us(1), 200.0);
+  const double longest = hold.us(1);
+  hold.outlast(waits_for_the_gpu);
+  EXPECT_EQ(hold.us(1), longest);
+  EXPECT_EQ(hold.late_rounds(), 2);
+}
+
 TEST(Statistics, MedianOfOddAndEvenCounts) {
   EXPECT_DOUBLE_EQ(median({5.0}), 5.0);
   EXPECT_DOUBLE_EQ(median({3.0, 1.0, 2.0}), 2.0);

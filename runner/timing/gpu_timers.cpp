@@ -11,14 +11,6 @@
 namespace sgemm {
 namespace {
 
-// The time that a host may take to enqueue. It is generous, because a hold that is too long costs a little time and no
-// accuracy. A hold that was too short is LONGER times as long from then on, up to MOST_HOLD_US: a call that waits for
-// the GPU is late with any.
-constexpr double HOLD_US = 20.0;
-constexpr double HOLD_PER_LAUNCH_US = 6.0;
-constexpr double LONGER = 1.5;
-constexpr double MOST_HOLD_US = 100.0;
-
 constexpr int FLOOR_SAMPLES = 101;
 
 double microseconds(const Event& start, const Event& stop) {
@@ -30,35 +22,18 @@ double microseconds(const Event& start, const Event& stop) {
 }  // namespace
 
 EventTimer::EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream)
-    : cycles_per_us_(device.max_sm_clock_mhz),
-      hold_per_launch_us_(HOLD_PER_LAUNCH_US),
-      flush_(flush),
-      stream_(stream),
-      pairs_(2) {}
+    : cycles_per_us_(device.max_sm_clock_mhz), flush_(flush), stream_(stream), pairs_(2) {}
 
-void EventTimer::hold(int launches) {
-  launch_hold(static_cast<long long>((HOLD_US + hold_per_launch_us_ * launches) * cycles_per_us_), stream_);
+void EventTimer::enqueue_hold(int launches) {
+  launch_hold(static_cast<long long>(hold_.us(launches) * cycles_per_us_), stream_);
 }
 
-void EventTimer::begin_sample(DeviceProblem& problem, int launches) {
-  // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the kernel
-  // reads it.
-  if (flush_ != nullptr || problem.operands().beta != 0.0F) {
-    problem.restore(launches, stream_);
-  }
-  if (flush_ != nullptr) {
-    flush_->enqueue(stream_);
-  }
-}
-
-Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, SampleWitness* witness) {
+Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
   return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
     problem.reserve(launches);
     int count = launches;
     const auto drawn = [&] { return count = witness == nullptr ? launches : witness->draw_launches(launches); };
-    while (enqueue_round(contenders, problem, order, drawn(), witness) && hold_per_launch_us_ < MOST_HOLD_US) {
-      hold_per_launch_us_ *= LONGER;
-    }
+    hold_.outlast([&] { return enqueue_round(contenders, problem, order, drawn(), witness); });
     std::vector<double> times(contenders.size());
     for (const int index : order) {
       const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
@@ -69,7 +44,7 @@ Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& pro
 }
 
 bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                               const std::vector<int>& order, int launches, SampleWitness* witness) {
+                               const std::vector<int>& order, int launches, Witness* witness) {
   bool late = false;
   for (const int index : order) {
     const Contender& contender = contenders[static_cast<std::size_t>(index)];
@@ -80,8 +55,15 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
       cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush, its rival's as well
       cudaGetLastError();               // GPUs that can set nothing aside refuse it
     }
-    begin_sample(problem, launches);
-    hold(launches);
+    // Filling C would evict the operands that a warm sample expects in the L2. So warm samples fill C only if the
+    // kernel reads it.
+    if (flush_ != nullptr || problem.operands().beta != 0.0F) {
+      problem.restore(launches, stream_);
+    }
+    if (flush_ != nullptr) {
+      flush_->enqueue(stream_);
+    }
+    enqueue_hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {
       contender.kernel(problem.operands(launch), stream_);
@@ -101,7 +83,7 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
 EventTimer::Floor EventTimer::measure_floor() {
   std::vector<double> times(FLOOR_SAMPLES);
   for (double& time : times) {
-    hold(1);
+    enqueue_hold(1);
     CUDA_CHECK(cudaEventRecord(pairs_[0].start.get(), stream_));
     launch_empty(stream_);
     CUDA_CHECK(cudaEventRecord(pairs_[0].stop.get(), stream_));

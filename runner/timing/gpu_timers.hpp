@@ -4,9 +4,10 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
+#include "judge/witness.hpp"
 #include "problem/operands.hpp"
+#include "timing/sampling.hpp"
 #include "timing/turn.hpp"
-#include "verify/sample_witness.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -38,7 +39,7 @@ class EventTimer {
 
   /// Rounds of these contenders (sampling.hpp). A witness, if it is not null, renews the operands before each sample.
   /// Throws CaseStopped where it saw a wrong result. `problem` and `witness` outlive the rounds.
-  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, SampleWitness* witness);
+  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness);
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
@@ -46,6 +47,7 @@ class EventTimer {
     double resolution_us = 0.0;
   };
   Floor measure_floor();
+  const Hold& hold() const { return hold_; }
 
  private:
   struct EventPair {
@@ -53,15 +55,13 @@ class EventTimer {
     Event stop = make_event();
   };
 
-  void hold(int launches);
+  void enqueue_hold(int launches);
   /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
   bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
-                     int launches, SampleWitness* witness);
-  /// Enqueues all of a sample that comes before its launches.
-  void begin_sample(DeviceProblem& problem, int launches);
+                     int launches, Witness* witness);
 
   double cycles_per_us_;
-  double hold_per_launch_us_;  ///< longer since the host was late
+  Hold hold_;
   L2Flush* flush_;
   cudaStream_t stream_;
   std::vector<EventPair> pairs_;

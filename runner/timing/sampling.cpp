@@ -97,6 +97,16 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+void Hold::outlast(const std::function<bool()>& enqueue) {
+  while (enqueue()) {
+    if (per_launch_us_ >= MOST_PER_LAUNCH_US) {
+      ++late_rounds_;
+      return;
+    }
+    per_launch_us_ *= LONGER;
+  }
+}
+
 std::vector<double> Timings::ratios() const {
   std::vector<double> result(rival_us.size());
   std::transform(rival_us.begin(), rival_us.end(), kernel_us.begin(), result.begin(), std::divides<>());

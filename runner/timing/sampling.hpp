@@ -34,6 +34,26 @@ constexpr int MAX_LAUNCHES_PER_SAMPLE = 32;
 /// launch, indexed by contender.
 using Round = std::function<std::vector<double>(const std::vector<int>& order, int launches)>;
 
+/// For how long the GPU is kept busy while the host enqueues a sample. It is generous, because a hold that is too long
+/// costs a little time and no accuracy.
+class Hold {
+ public:
+  double us(int launches) const { return HOLD_US + per_launch_us_ * launches; }
+  /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds from then on,
+  /// while the host was. A call that waits for the GPU is late with any, so there is an end to that.
+  void outlast(const std::function<bool()>& enqueue);
+  /// Rounds in which the host was late at last: their times have its own in them.
+  int late_rounds() const { return late_rounds_; }
+
+ private:
+  static constexpr double HOLD_US = 20.0;
+  static constexpr double LONGER = 1.5;
+  static constexpr double MOST_PER_LAUNCH_US = 100.0;
+
+  double per_launch_us_ = 6.0;
+  int late_rounds_ = 0;
+};
+
 /// Called before each round with a text that says what is going on.
 using Observer = std::function<void(std::string_view activity)>;
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <regex>
 #include <system_error>
@@ -31,12 +32,15 @@ std::optional<std::string> text_of(const fs::path& path) {
   return text.starts_with(BYTE_ORDER_MARK) ? text.substr(BYTE_ORDER_MARK.size()) : text;
 }
 
-std::string sha256_of(const std::string& path) {
+/// Of the file and then of the others, one after the other.
+std::string sha256_of(const std::string& path, const std::vector<fs::path>& files) {
   try {
     constexpr std::size_t DIGITS = 64;
-    const ProgramResult sum = run_program({"sha256sum", "--", path});
-    const std::size_t first = sum.output.starts_with('\\') ? 1 : 0;  // before names with backslashes
-    return sum.status == 0 ? sum.output.substr(first, DIGITS) : "";
+    Words words{"sh", "-c", "cat -- \"$@\" | sha256sum", "sh", path};
+    std::ranges::copy_if(files, std::back_inserter(words),
+                         [&](const fs::path& file) { return file != fs::path(path).lexically_normal(); });
+    const ProgramResult sum = run_program(words);
+    return sum.status == 0 ? sum.output.substr(0, DIGITS) : "";
   } catch (const std::system_error&) {
     return "";
   }
@@ -125,7 +129,8 @@ std::vector<FileTerm> single_functions(const FileTerm& term, const LaunchOptions
 UserFile read_user_file(const FileTerm& term, const LaunchOptions& launch, Target target,
                         const CompileOptions& options) {
   const std::string text = source_text(term.path);
-  UserFile file{term.path, term.function, text, sha256_of(term.path), {}, read_code(term.path, text, target, options)};
+  UserFile file{term.path, term.function, text, "", {}, read_code(term.path, text, target, options)};
+  file.hash = sha256_of(term.path, file.source.files);
   file.launch = find_launch(file.source, term.path, term.function, launch);
   return file;
 }

@@ -38,7 +38,8 @@ struct UserFile {
   std::string path;      ///< as given
   std::string function;  ///< as chosen, or empty
   std::string text;
-  std::string hash;  ///< SHA-256 of the text, 64 hex digits; empty where sha256sum (coreutils) is missing
+  /// SHA-256 of the text and of what it includes, 64 hex digits; empty where sha256sum (coreutils) is missing.
+  std::string hash;
   UserLaunch launch;
   simt::Source source;  ///< what the file says, with all that it includes
 };

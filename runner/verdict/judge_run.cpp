@@ -63,7 +63,7 @@ class FileTrials {
         term_(std::move(term)),
         file_(file),
         numbers_(run.secret, first_number(file.hash)),
-        parts_(numbers_),
+        parts_(drawn_parts(numbers_)),
         base_(smallest(run.asked)),
         taken_(run.asked) {
     findings_.asked = run.asked;
@@ -101,38 +101,30 @@ class FileTrials {
   void try_out(Purpose purpose, const Words& flags, bool until_supported = false) {
     Words words{"--kernel", term_};
     append(words, flags);
-    const Options& options = run_.options;
-    const auto add = [&](const char* flag, const std::string& value) { append(words, {flag, value}); };
-    const LaunchOptions& launch = options.user.launch;
-    for (const auto& [flag, value] : {std::pair{"--launch", launch.launch}, std::pair{"--requires", launch.requirement},
-                                      std::pair{"--workspace", launch.workspace}}) {
-      if (value) {
-        add(flag, *value);
-      }
-    }
-    if (const Words& folders = options.user.compile.include_folders; !folders.empty()) {
-      add("--include", fmt::format("{}", fmt::join(folders, ",")));
-    }
-    if (const Words& given = options.user.compile.nvcc_flags; !given.empty()) {
-      add("--nvcc-flags", fmt::format("{}", fmt::join(given, " ")));
-    }
-    if (options.timeout) {
-      add("--timeout", fmt::format("{}", *options.timeout));
-    }
-    if (options.protocol.alpha != 1.0F) {
-      add("--alpha", fmt::format("{}", options.protocol.alpha));
-    }
-    if (options.protocol.beta != 0.0F) {
-      add("--beta", fmt::format("{}", options.protocol.beta));
-    }
+    append(words, given(flags));
     const bool on_gpu = run_.on_gpu() && purpose != Purpose::check;
     if (on_gpu) {
       words.emplace_back("--device-code");
     }
-    if (on_gpu && options.device != 0) {
-      add("--device", fmt::format("{}", options.device));
+    if (on_gpu && run_.options.device != 0) {
+      append(words, {"--device", fmt::format("{}", run_.options.device)});
     }
     findings_.trials.push_back(run_trial(purpose, words, until_supported, run_.progress));
+  }
+
+  /// What the command line says of files and of the problem, but for the flags that a trial has of its own.
+  Words given(const Words& own) const {
+    constexpr std::array<std::string_view, 8> PASSED{"--launch",     "--requires", "--workspace", "--include",
+                                                     "--nvcc-flags", "--timeout",  "--alpha",     "--beta"};
+    const Words& all = run_.options.argv;
+    Words words;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      const std::string flag = all[i].substr(0, all[i].find('='));
+      if (std::ranges::find(PASSED, flag) != PASSED.end() && !contains(own, flag)) {
+        words.insert(words.end(), all.begin() + i, all.begin() + i + (flag == all[i] ? 2 : 1));
+      }
+    }
+    return words;
   }
 
   /// The same on operands of hidden kinds, of which a file may rule out sizes and factors.
@@ -220,7 +212,7 @@ class FileTrials {
     std::vector<Size> sizes{near_size(base_, *grain_, std::max(most, least_), taken_, numbers_)};
     if (lopsided && least_ == 0) {
       sizes.push_back(lopsided_size(base_, *grain_, most, taken_, parts_, numbers_));
-      parts_.reverse();  // a kernel that is wrong where one extent is longer than another meets both
+      parts_ = reversed(parts_);  // a kernel that is wrong where one extent is longer than another meets both
     }
     return sizes;
   }

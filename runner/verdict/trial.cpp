@@ -5,6 +5,7 @@
 #include "cli/selection.hpp"
 #include "simt/launch_observer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
@@ -63,11 +64,12 @@ std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& 
   return records;
 }
 
-/// Of a compiler's messages.
+/// Of a compiler's messages; their first line where none is called an error.
 std::string first_error(const std::string& messages) {
   const std::size_t at = messages.find("error: ");
-  const std::size_t begin = at == std::string::npos ? at : messages.rfind('\n', at) + 1;
-  return at == std::string::npos ? "" : messages.substr(begin, messages.find('\n', at) - begin);
+  const std::size_t begin = at == std::string::npos ? std::min(messages.find_first_not_of('\n'), messages.size())
+                                                    : messages.rfind('\n', at) + 1;
+  return messages.substr(begin, messages.find('\n', begin) - begin);
 }
 
 }  // namespace
@@ -84,8 +86,9 @@ FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool
   try {
     trial.records = records_of(purpose, words, until_supported, observer);
   } catch (const CanNotConfine& error) {
-    trial.failure = fmt::format("this system does not let the judge confine the file's host code (user namespaces): {}",
-                                error.what());
+    trial.failure = fmt::format(
+        "this system does not let the judge confine the file's host code (user namespaces and Landlock): {}",
+        error.what());
   } catch (const UsageError& error) {
     const std::string first = first_error(error.details());
     trial.failure = first.empty() ? error.what() : fmt::format("{}: {}", error.what(), first);

@@ -152,14 +152,10 @@ class Part {
   std::vector<double> largest_of_columns_;  ///< of B
 };
 
-class HostReference : public Reference {
+class HostReference : public ProductReference {
  public:
   HostReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage, Roundings roundings)
-      : n_(problem.n),
-        k_(problem.k),
-        alpha_(problem.alpha),
-        roundings_(roundings),
-        full_(covers_everything(problem, coverage)) {
+      : ProductReference(problem, coverage, roundings) {
     const auto add_part = [&](std::vector<std::int64_t> rows, std::vector<std::int64_t> columns) {
       parts_.emplace_back(problem, std::move(rows), std::move(columns), coverage.workspace_bytes);
     };
@@ -175,19 +171,12 @@ class HostReference : public Reference {
   Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const override {
     Tally tally;
     for (const Part& part : parts_) {
-      part.compare(c, ldc, n_, error_bound(accuracy, k_, alpha_, roundings_), tally);
+      part.compare(c, ldc, n_, bound(accuracy), tally);
     }
     return to_verdict(tally, n_, full_);
   }
 
-  bool full() const override { return full_; }
-
  private:
-  std::int64_t n_;
-  std::int64_t k_;
-  float alpha_;
-  Roundings roundings_;
-  bool full_;
   std::vector<Part> parts_;
 };
 
@@ -279,65 +268,30 @@ std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element
 }
 
 Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full) {
-  Verdict verdict;
-  verdict.full = full;
-  verdict.compared = tally.compared;
-  verdict.wrong = tally.wrong;
-  verdict.non_finite = tally.non_finite;
-  verdict.non_finite_wrong = tally.non_finite_wrong;
-  verdict.max_bound_ratio = tally.max_bound_ratio;
-  verdict.componentwise_err = tally.max_scaled_error;
-  verdict.reference_squares = tally.reference_squares;
-  if (tally.error_squares > 0.0) {
-    verdict.rel_err = std::sqrt(tally.error_squares / tally.reference_squares);  // Inf against a reference of zeros
-  }
-  if (tally.reference_squares > 0.0) {
-    verdict.condition = std::sqrt(tally.magnitude_squares / tally.reference_squares);
-  }
+  Verdict verdict{tally, full, {}};
   if (tally.wrong > 0) {
     verdict.first_wrong_row = tally.first_wrong / columns;
     verdict.first_wrong_col = tally.first_wrong % columns;
-    verdict.first_wrong_value = tally.first_wrong_value;
-    verdict.first_wrong_expected = tally.first_wrong_expected;
-    verdict.first_wrong_bound = tally.first_wrong_bound;
   }
   return verdict;
+}
+
+double Verdict::rel_err() const { return error_squares > 0.0 ? std::sqrt(error_squares / reference_squares) : 0.0; }
+
+std::optional<double> Verdict::condition() const {
+  return reference_squares > 0.0 ? std::optional(std::sqrt(magnitude_squares / reference_squares)) : std::nullopt;
 }
 
 void Verdict::join(const Verdict& other) {
   if (other.compared == 0) {
     return;
   }
-  if (compared == 0) {
-    *this = other;
-    return;
-  }
-  const double squares = reference_squares + other.reference_squares;
-  const auto joined = [&](double mine, double others) {
-    return std::sqrt((mine * mine * reference_squares + others * others * other.reference_squares) / squares);
-  };
-  if (squares > 0.0) {
-    rel_err = joined(rel_err, other.rel_err);
-    condition = joined(condition.value_or(0.0), other.condition.value_or(0.0));
-  } else {
-    rel_err = std::max(rel_err, other.rel_err);
-  }
-  reference_squares = squares;
-  max_bound_ratio = std::max(max_bound_ratio, other.max_bound_ratio);
-  componentwise_err = std::max(componentwise_err, other.componentwise_err);
-  if (wrong == 0) {
-    first_wrong_product = other.first_wrong_product;
-    first_wrong_row = other.first_wrong_row;
-    first_wrong_col = other.first_wrong_col;
-    first_wrong_value = other.first_wrong_value;
-    first_wrong_expected = other.first_wrong_expected;
-    first_wrong_bound = other.first_wrong_bound;
-  }
-  full = full && other.full;
-  compared += other.compared;
-  wrong += other.wrong;
-  non_finite += other.non_finite;
-  non_finite_wrong += other.non_finite_wrong;
+  Verdict joined = wrong > 0 ? *this : other;  // whose first wrong element stays the first
+  Tally rest = wrong > 0 ? other : *this;
+  rest.first_wrong = NONE;
+  joined.merge(rest);
+  joined.full = other.full && (compared == 0 || full);
+  *this = joined;
 }
 
 std::string Verdict::describe() const {
@@ -345,7 +299,7 @@ std::string Verdict::describe() const {
     return "nothing was compared";
   }
   if (wrong == 0) {
-    return fmt::format("{} elements right, relative error {:.2g}, at most {:.2g} of the bound", compared, rel_err,
+    return fmt::format("{} elements right, relative error {:.2g}, at most {:.2g} of the bound", compared, rel_err(),
                        max_bound_ratio);
   }
   const std::string product = first_wrong_product ? fmt::format(" of product {}", *first_wrong_product) : "";

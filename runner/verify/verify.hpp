@@ -2,6 +2,7 @@
 
 #include "base/kernel.hpp"
 #include "common/problem.hpp"
+#include "verify/verify_element.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,35 +32,17 @@ double largest_factor(AccuracyClass accuracy, std::int64_t k);
 /// Where the reference is NaN, C must be NaN; where it is +-Inf, C must be the same Inf. Where it is finite, C must lie
 /// within the bound, except that the Inf of its sign is right as well when some value within the bound rounds to Inf in
 /// single precision. This exception does not hold for sums whose terms are beyond FLT_MAX and cancel.
-struct Verdict {
-  /// Comparisons made. A sampled reference compares the crossings of sampled rows and columns twice, and on a GPU every
-  /// element once more with cuBLAS.
-  std::int64_t compared = 0;
-  bool full = false;                  ///< whether every element was compared with double precision
-  std::int64_t wrong = 0;             ///< comparisons outside their bound (an unexpected NaN is outside every bound)
-  std::int64_t non_finite = 0;        ///< comparisons that expected Inf or NaN
-  std::int64_t non_finite_wrong = 0;  ///< wrong comparisons that found or expected Inf or NaN
-
-  /// Relative Frobenius error against double precision, |C - C_ref|_F / |C_ref|_F. This and the measures below are over
-  /// elements finite in both.
-  double rel_err = 0.0;
-  double max_bound_ratio = 0.0;  ///< largest |error| / bound; above 1 is wrong
-  /// Largest |C - C_ref| / (|alpha| |A| |B| + |beta| |C0|), element by element: the componentwise measure that the
-  /// bounds of inner products are stated in (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1).
-  /// Where the denominator is 0 an element must be exact, or is wrong.
-  double componentwise_err = 0.0;
-  /// How much larger the terms are than the sums that they leave: ||alpha| |A| |B| + |beta| |C0||_F / |C_ref|_F. Absent
-  /// against a reference of zeros.
-  std::optional<double> condition;
-  double reference_squares = 0.0;  ///< |C_ref|_F^2: the weight of this part where verdicts of parts are joined
-
+struct Verdict : Tally {
+  bool full = false;                                ///< whether every element was compared with double precision
   std::optional<std::int64_t> first_wrong_product;  ///< its number in the batch, from 0; nothing for a single product
   std::int64_t first_wrong_row = -1;
   std::int64_t first_wrong_col = -1;
-  double first_wrong_value = 0.0;
-  double first_wrong_expected = 0.0;
-  double first_wrong_bound = 0.0;
 
+  /// Relative Frobenius error against double precision, |C - C_ref|_F / |C_ref|_F. Inf against a reference of zeros.
+  double rel_err() const;
+  /// How much larger the terms are than the sums that they leave: ||alpha| |A| |B| + |beta| |C0||_F / |C_ref|_F. Absent
+  /// against a reference of zeros.
+  std::optional<double> condition() const;
   bool correct() const { return wrong == 0 && compared > 0; }
   /// Makes this the verdict of the C that consists of its own elements and of `other`'s. A verdict that compared
   /// nothing changes nothing.

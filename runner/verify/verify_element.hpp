@@ -46,19 +46,25 @@ SGEMM_HOST_DEVICE inline bool is_wrong(double got, double expected, double bound
 struct Tally {
   static constexpr std::int64_t NONE = INT64_MAX;
 
+  /// Comparisons made. A sampled reference compares the crossings of sampled rows and columns twice, and on a GPU every
+  /// element once more with cuBLAS.
   std::int64_t compared = 0;
-  std::int64_t wrong = 0;
+  std::int64_t wrong = 0;           ///< comparisons outside their bound (an unexpected NaN is outside every bound)
   std::int64_t first_wrong = NONE;  ///< the lowest row * n + column
   double first_wrong_value = 0.0;
   double first_wrong_expected = 0.0;
   double first_wrong_bound = 0.0;
-  std::int64_t non_finite = 0;        ///< expected to be Inf or NaN
-  std::int64_t non_finite_wrong = 0;  ///< wrong, with Inf or NaN found, expected, or both
-  double max_bound_ratio = 0.0;       ///< largest |got - expected| / bound; this and below over elements finite in both
-  double max_scaled_error = 0.0;      ///< largest |got - expected| / magnitude
-  double error_squares = 0.0;         ///< sum of (got - expected)^2
-  double reference_squares = 0.0;     ///< sum of expected^2
-  double magnitude_squares = 0.0;     ///< sum of magnitude^2
+  std::int64_t non_finite = 0;        ///< comparisons that expected Inf or NaN
+  std::int64_t non_finite_wrong = 0;  ///< wrong comparisons that found or expected Inf or NaN
+  /// Largest |error| / bound; above 1 is wrong. This and the measures below are over elements finite in both.
+  double max_bound_ratio = 0.0;
+  /// Largest |C - C_ref| / (|alpha| |A| |B| + |beta| |C0|), element by element: the componentwise measure that the
+  /// bounds of inner products are stated in (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.1).
+  /// Where the denominator is 0 an element must be exact, or is wrong.
+  double componentwise_err = 0.0;
+  double error_squares = 0.0;      ///< sum of (got - expected)^2
+  double reference_squares = 0.0;  ///< sum of expected^2
+  double magnitude_squares = 0.0;  ///< sum of magnitude^2
 
   /// Checks an element and measures its error. Where the magnitude is 0, all terms are 0, and `got` must be exact.
   SGEMM_HOST_DEVICE void add(double got, double expected, const Terms& terms, const ErrorBound& bound,
@@ -67,7 +73,7 @@ struct Tally {
     check(got, expected, magnitude == 0.0 ? 0.0 : bound.of(terms), index);
     if (std::isfinite(got) && std::isfinite(expected)) {
       const double error = std::fabs(got - expected);
-      max_scaled_error = std::fmax(max_scaled_error, error / magnitude);  // fmax passes over 0 / 0
+      componentwise_err = std::fmax(componentwise_err, error / magnitude);  // fmax passes over 0 / 0
       error_squares += error * error;
       reference_squares += expected * expected;
       magnitude_squares += magnitude * magnitude;
@@ -95,7 +101,7 @@ struct Tally {
     non_finite += other.non_finite;
     non_finite_wrong += other.non_finite_wrong;
     max_bound_ratio = std::fmax(max_bound_ratio, other.max_bound_ratio);
-    max_scaled_error = std::fmax(max_scaled_error, other.max_scaled_error);
+    componentwise_err = std::fmax(componentwise_err, other.componentwise_err);
     error_squares += other.error_squares;
     reference_squares += other.reference_squares;
     magnitude_squares += other.magnitude_squares;

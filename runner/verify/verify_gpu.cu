@@ -282,14 +282,10 @@ Tally compare(const Part<T>& part, const float* c, std::int64_t ldc, std::int64_
   return total;
 }
 
-class GpuReference : public Reference {
+class GpuReference : public ProductReference {
  public:
   GpuReference(const Problem& problem, std::uint64_t seed, const Coverage& coverage, Roundings roundings)
-      : n_(problem.n),
-        k_(problem.k),
-        alpha_(problem.alpha),
-        roundings_(roundings),
-        full_(covers_everything(problem, coverage)) {
+      : ProductReference(problem, coverage, roundings) {
     const std::shared_ptr<CublasHandle> cublas = CublasHandle::shared();
     if (full_) {
       add_exact(problem, LineList(problem.m), LineList(problem.n), *cublas, coverage.workspace_bytes);
@@ -309,8 +305,6 @@ class GpuReference : public Reference {
     }
     return to_verdict(tally, n_, full_);
   }
-
-  bool full() const override { return full_; }
 
  private:
   void add_exact(const Problem& problem, LineList rows, LineList columns, CublasHandle& cublas,
@@ -339,7 +333,7 @@ class GpuReference : public Reference {
   Tally compare_exact(const float* c, std::int64_t ldc, AccuracyClass accuracy) const {
     Tally tally;
     for (const Part<double>& part : exact_) {
-      tally.merge(compare(part, c, ldc, n_, error_bound(accuracy, k_, alpha_, roundings_)));
+      tally.merge(compare(part, c, ldc, n_, bound(accuracy)));
     }
     return tally;
   }
@@ -347,17 +341,12 @@ class GpuReference : public Reference {
   /// The sum of the kernel's bound and cuBLAS's. The magnitudes are single-precision sums as well, and may have come
   /// out too small by a relative error of their own.
   ErrorBound bound_to_cublas(AccuracyClass accuracy) const {
-    const ErrorBound kernel = error_bound(accuracy, k_, alpha_, roundings_);
-    const ErrorBound cublas = error_bound(AccuracyClass::fp32, k_, alpha_, roundings_);
+    const ErrorBound kernel = bound(accuracy);
+    const ErrorBound cublas = bound(AccuracyClass::fp32);
     return {(kernel.factor + cublas.factor) * (1.0 + 2.0 * cublas.factor), kernel.floor + cublas.floor,
             kernel.largest_factor};
   }
 
-  std::int64_t n_;
-  std::int64_t k_;
-  float alpha_;
-  Roundings roundings_;
-  bool full_;
   std::vector<Part<double>> exact_;
   std::optional<Part<float>> cublas_;
 };

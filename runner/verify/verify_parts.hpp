@@ -33,6 +33,30 @@ ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roun
 /// `columns` is the number of columns of C; `full` is Reference::full().
 Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full);
 
+/// A reference of one product.
+class ProductReference : public Reference {
+ public:
+  bool full() const override { return full_; }
+
+ protected:
+  ProductReference(const Problem& problem, const Coverage& coverage, Roundings roundings)
+      : n_(problem.n),
+        full_(covers_everything(problem, coverage)),
+        k_(problem.k),
+        alpha_(problem.alpha),
+        roundings_(roundings) {}
+
+  ErrorBound bound(AccuracyClass accuracy) const { return error_bound(accuracy, k_, alpha_, roundings_); }
+
+  const std::int64_t n_;
+  const bool full_;
+
+ private:
+  const std::int64_t k_;
+  const float alpha_;
+  const Roundings roundings_;
+};
+
 /// Reference::compute for operands in device memory.
 std::unique_ptr<Reference> compute_gpu_reference(const Problem& problem, std::uint64_t seed, const Coverage& coverage,
                                                  Roundings roundings);

@@ -12,6 +12,7 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_buffer.hpp"
+#include "device/trace.hpp"
 #include "sgemm/sgemm.h"
 
 #include <cublas_v2.h>
@@ -178,10 +179,11 @@ class Benchmark {
     return plan;
   }
 
-  /// The medians of both in microseconds.
+  /// The medians of both in microseconds, and the share of the time in which something held the clock down.
   struct Times {
     double library;
     double cublas;
+    double throttled;
   };
   /// With the accuracy of the last plan.
   Times compare(const sgemm_product_t& p) {
@@ -189,13 +191,14 @@ class Benchmark {
     run_cublas(p);
     std::vector<double> library;
     std::vector<double> cublas;
+    Watch watch(telemetry_.get());
     for (int i = 0; i < SAMPLES; ++i) {
       const bool library_first = order_() % 2 == 0;
       for (const bool of_library : {library_first, !library_first}) {
         (of_library ? library : cublas).push_back(time([&] { of_library ? run_library(p) : run_cublas(p); }));
       }
     }
-    return {median(library), median(cublas)};
+    return {median(library), median(cublas), watch.stop().throttled_share()};
   }
 
  private:
@@ -264,7 +267,9 @@ class Benchmark {
   Stream stream_ = make_stream();
   Event start_ = make_event();
   Event stop_ = make_event();
-  L2Flush flush_{query_device(0).device.value().l2_bytes};
+  const Device device_ = query_device(0).device.value();
+  L2Flush flush_{device_.l2_bytes};
+  std::unique_ptr<Telemetry> telemetry_ = Telemetry::open(device_.pci_bus_id);
   std::mt19937 order_{42};  // of both within a round
   std::shared_ptr<CublasHandle> cublas_ = CublasHandle::shared();
   sgemm_handle_t library_ = nullptr;
@@ -285,7 +290,8 @@ void measure(const char* path) {
   Benchmark benchmark;
   std::vector<Product> list = products();
   std::ofstream csv(path);
-  csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed\n";
+  csv << "name,layout,m,n,k,batch,accuracy,kernel,configuration,us,predicted_us,cublas_us,cublas_at_least_us,speed,"
+         "throttled\n";
   for (const auto& [name, accuracy] : ACCURACIES) {
     Total total;
     for (Product& product : list) {
@@ -298,9 +304,10 @@ void measure(const char* path) {
       ++total.count;
       total.slower += speed < SLOWER ? 1 : 0;
       total.worst = std::min(total.worst, speed);
-      csv << fmt::format("{},{}{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f}\n", product.name,
+      csv << fmt::format("{},{}{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.2f}\n", product.name,
                          "NT"[p.a.op], "NT"[p.b.op], p.m, p.n, p.k, p.batch_count, name, plan.kernel,
-                         plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed);
+                         plan.configuration, times.library, plan.predicted_us, times.cublas, plan.cublas_us, speed,
+                         times.throttled);
     }
     fmt::print("{}: {} products, geometric mean {:.2f} times cuBLAS, {} below {}, worst {:.2f}\n", name, total.count,
                std::exp(total.logarithms / total.count), total.slower, SLOWER, total.worst);

@@ -186,8 +186,7 @@ std::unique_ptr<Witness> GpuSession::witness_of(const GpuCase& item) {
   }
   const Secret secret = protocol_.secret.empty() ? Secret::draw() : Secret::parse(protocol_.secret);
   item.record.secret = secret.text();
-  return std::make_unique<Witness>(secret, protocol_.seed, on_device(operands).problem, operands.shape, operands.data,
-                                   stream());
+  return std::make_unique<Witness>(secret, on_device(operands).problem, operands.shape, operands.data, stream());
 }
 
 Standard GpuSession::standard_of(const OperandSet& operands, AccuracyClass accuracy, std::optional<double> rel_err) {

@@ -22,7 +22,7 @@ struct OnDevice final : DeviceState {
   DeviceProblem problem;
   std::unique_ptr<Reference> reference;
   std::optional<Prepared> cublas;
-  std::vector<double> cublas_alone_us;  ///< samples; none until they are taken
+  Alone cublas_alone;  ///< no samples until they are taken
   std::optional<double> cublas_rel_err;
 };
 
@@ -47,6 +47,7 @@ class GpuSession {
   const Protocol& protocol() const { return protocol_; }
   const StopToken& stop() const { return stop_; }
   cudaStream_t stream() const { return stream_.get(); }
+  int late_rounds() const { return event_timer_.hold().late_rounds(); }
   const Telemetry* telemetry() const { return telemetry_.get(); }  ///< null where there is none
   std::optional<int> idle_c() const { return idle_c_; }            ///< temperature before the first case
 

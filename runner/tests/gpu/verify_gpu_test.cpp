@@ -66,10 +66,10 @@ TEST(GpuVerifierTest, SampledCasesTakeEveryLayoutAndValue) {
 void expect_same(const Verdict& gpu, const Verdict& cpu) {
   EXPECT_EQ(gpu.compared, cpu.compared);
   EXPECT_EQ(gpu.wrong, cpu.wrong);
-  EXPECT_NEAR(gpu.rel_err, cpu.rel_err, 1e-6 * cpu.rel_err + 1e-12);
+  EXPECT_NEAR(gpu.rel_err(), cpu.rel_err(), 1e-6 * cpu.rel_err() + 1e-12);
   EXPECT_NEAR(gpu.max_bound_ratio, cpu.max_bound_ratio, 1e-5 * cpu.max_bound_ratio);
   EXPECT_NEAR(gpu.componentwise_err, cpu.componentwise_err, 1e-5 * cpu.componentwise_err);
-  EXPECT_NEAR(gpu.condition.value_or(-1.0), cpu.condition.value_or(-1.0), 1e-9 * cpu.condition.value_or(1.0));
+  EXPECT_NEAR(gpu.condition().value_or(-1.0), cpu.condition().value_or(-1.0), 1e-9 * cpu.condition().value_or(1.0));
   EXPECT_EQ(gpu.full, cpu.full);
   EXPECT_EQ(gpu.non_finite, cpu.non_finite);
   EXPECT_EQ(gpu.non_finite_wrong, cpu.non_finite_wrong);

@@ -35,7 +35,7 @@ class WitnessOnGpu : public testing::Test {
     standard.rel_err = 1e-6;
     standard.most_rel_err = most_rel_err(accuracy, data, shape.k);
     try {
-      Witness witness(Secret::draw(), 42, problem, shape, data, stream.get());
+      Witness witness(Secret::draw(), problem, shape, data, stream.get());
       for (int round = 0; round < 3; ++round) {
         for (const Owner owner : {Owner::kernel, Owner::cublas}) {
           witness.renew(launches);
@@ -59,8 +59,13 @@ class WitnessOnGpu : public testing::Test {
       return stopped.what();
     }
     cublasSetMathMode(cublas->on(stream.get()), CUBLAS_DEFAULT_MATH);
-    CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     const Problem first = problem.operands();
+    const Fill fill = data == Distribution::integers    ? Fill::integers
+                      : data == Distribution::uniform01 ? Fill::uniform01
+                                                        : Fill::uniform;
+    enqueue_fill({shape.m, shape.k, 1, {const_cast<float*>(first.a)}},
+                 {shape.k, shape.n, 1, {const_cast<float*>(first.b)}}, {{42}}, fill, stream.get());
+    CUDA_CHECK(cudaStreamSynchronize(stream.get()));
     std::vector<float> found(host.a.size());
     CUDA_CHECK(cudaMemcpy(found.data(), first.a, found.size() * sizeof(float), cudaMemcpyDeviceToHost));
     EXPECT_EQ(found, host.a);
@@ -90,7 +95,7 @@ TEST_F(WitnessOnGpu, AllNumbersAroundOperandsAreNewInEachSample) {
   const Shape shape{64, 96, 128};
   DeviceProblem problem(shape, make_operands(shape, Distribution::uniform, 42), true);
   const Stream stream = make_stream();
-  Witness witness(Secret::draw(), 42, problem, shape, Distribution::uniform, stream.get());
+  Witness witness(Secret::draw(), problem, shape, Distribution::uniform, stream.get());
   const auto numbers = [&] {
     witness.renew(2);
     std::vector<float> found(problem.rooms(1).a.size());

@@ -39,7 +39,7 @@ def completions(*words: str) -> list[str]:
         (["--l2", "=", "w"], ["warm"]),
         (["--data", "log"], ["lognormal1", "lognormal4"]),
         (["--data", "uniform,nan"], ["uniform,nan"]),
-        (["--data", "rank"], ["rank_one"]),
+        (["--data", "rank"], ["rank_one", "rank_one_b"]),
         (["--gpu-model", "h2"], ["h200"]),
         (["--sizes", "1"], []),
     ],

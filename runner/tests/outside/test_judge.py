@@ -62,7 +62,7 @@ def test_a_right_file_is_right_as_far_as_it_can_be_judged(name):
     assert verdict["weak_on"] == [] or name == "mma"  # whose operands are split
     tried = {(case["trial"], case["outcome"]) for case in verdict["cases"]}
     assert {("check", "executed"), ("operands", "compared")} <= tried
-    assert len({case.get("data") for case in verdict["cases"]}) == 1 + 16  # and none, where nothing is compared
+    assert len({case.get("data") for case in verdict["cases"]}) == 1 + 19  # and none, where nothing is compared
     assert all(trial["seconds"] > 0 for trial in verdict["trials"])
 
 
@@ -80,7 +80,7 @@ def test_the_range_of_half_precision_is_not_that_of_fp32():
     status, [verdict] = verdicts(RIGHT_FILES / "right_wmma.cu")
     assert (status, verdict["outcome"]) == (4, "incorrect")
     wrong = {case["data"] for case in verdict["cases"] if case["outcome"] == "incorrect"}
-    assert {"huge", "huge_row"} <= wrong <= {"huge", "huge_row", *verdict["weak_on"]}
+    assert {"huge", "huge_row", "huge_column"} <= wrong <= {"huge", "huge_row", "huge_column", *verdict["weak_on"]}
 
 
 @pytest.mark.parametrize("cheat", JUDGED, ids=lambda cheat: cheat.path.stem)
@@ -233,7 +233,7 @@ def test_where_nothing_can_be_confined_no_host_code_runs():
     done = ran("unshare", "-Ur", "sh", "-c", f"{command} --json verdicts.json")
     [verdict] = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["verdicts"]
     assert (done.returncode, verdict["verdict"]) == (3, "undecided"), verdict["reason"]
-    why = "this system does not let the judge confine the file's host code (user namespaces)"
+    why = "this system does not let the judge confine the file's host code (user namespaces and Landlock)"
     assert why in verdict["reason"]
     assert verdict["cases"] == []
     assert " ".join(done.stdout.split()).count(why) == 1
@@ -309,16 +309,19 @@ def test_bad_usage_is_told_in_a_line(arguments, message):
 def test_the_secret_is_told_when_the_run_is_over():
     written("many/a.cu", "int x;\n")
     written("many/b.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
-    command = [RUNNER, "--judge", "many", "--device", "cpu", "--json", "verdicts.json"]
+    command = [RUNNER, "--judge", "many", "--device", "cpu", "--json", "verdicts.json", "--secret", SECRET]
     with started(*command, start_new_session=True) as process:
         wait_until(lambda: Path("verdicts.json").exists() and Path("verdicts.json").stat().st_size > 0, process)
-        document = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
+        shown = Path("verdicts.json").read_text(encoding="utf-8")
+        document = json.loads(shown)
+        shown += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANGS)
     assert [verdict["file"] for verdict in document["verdicts"]] == ["many/a.cu"]
     assert "secret" not in document
+    assert SECRET not in shown
     assert schema_errors(SCHEMA, document) == []
-    assert "secret" in json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
+    assert json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["secret"] == SECRET
 
 
 def test_an_interrupted_run_says_so():

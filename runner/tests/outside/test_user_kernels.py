@@ -467,17 +467,21 @@ CRASHES = {
     "exit.cu": ("exit(0);", r"called exit\(0\)"),
     "abort.cu": ("abort();", rf"crashed: Aborted \(signal 6\){CHECK_HINT}$"),
     "hang.cu": ("for (volatile int on = 1; on;) on = 1;", r"took longer than \d+ s, which --timeout"),
+    "tell.cu": (
+        'for (;; usleep(1000)) write(3, "{\\"progress\\": \\"soon\\"}\\n", 21);',
+        r"took longer than \d+ s, which --timeout",
+    ),
 }
 
 
 def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
-    begin = "#include <cstdlib>\n" + RIGHT
+    begin = "#include <unistd.h>\n#include <cstdlib>\n" + RIGHT
     files = {name: begin.replace("sum = 0;", f"sum = 0; {text}") for name, (text, _) in CRASHES.items()}
     kernels = ",".join(["1", *files, "right.cu"])
     files["right.cu"] = RIGHT
     done, _ = run_with_time_limit(
         lambda seconds: run(files, "--timeout", seconds, "--no-verify", kernels=kernels, sizes="20,24"),
-        lambda case: case["kernel"] == "hang.cu",
+        lambda case: case["kernel"] in ("hang.cu", "tell.cu"),
     )
     assert done.status == 1, done.stderr
     assert done.results["interrupted"] is False
@@ -490,11 +494,12 @@ def test_what_crashes_hangs_or_leaves_costs_its_case_alone(run):
             assert case["outcome"] == "executed"
 
 
-def test_a_file_that_changes_is_not_measured_as_what_it_was(run):
+@pytest.mark.parametrize("changed", ["my.cu", "part.cuh"])
+def test_a_file_that_changes_is_not_measured_as_what_it_was(run, changed):
     """It changes itself and crashes, so that the next case has a process that reads it anew."""
-    change = 'if (M == 20) { fputs("// more\\n", fopen("my.cu", "a")); fflush(nullptr); raise(SIGKILL); }'
-    changes = "#include <csignal>\n#include <cstdio>\n" + KERNEL + host_function(change)
-    done = run({"my.cu": changes}, sizes="20,24")
+    change = f'if (M == 20) {{ fputs("// more\\n", fopen("{changed}", "a")); fflush(nullptr); raise(SIGKILL); }}'
+    changes = '#include <csignal>\n#include <cstdio>\n#include "part.cuh"\n' + KERNEL + host_function(change)
+    done = run({"my.cu": changes, "part.cuh": "// nothing yet\n"}, kernels="my.cu", sizes="20,24")
     assert [case["reason"] for case in done.cases] == [
         "crashed: Killed (signal 9)",
         "my.cu has been changed since the run began",

@@ -52,6 +52,50 @@ def test_what_the_executor_finds_right_is_right(run, name):
     assert [case["outcome"] for case in done.cases] == ["measured"] * 4, done.stdout + done.stderr
 
 
+PARAMETERS = (
+    "int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C, cudaStream_t stream"
+)
+GRID = "dim3((N + 15) / 16, (rows + 15) / 16), dim3(16, 16)"
+HONEST = {
+    "graph": """
+  static cudaGraph_t graph; static cudaGraphNode_t node; static cudaGraphExec_t made;
+  int rows = M, lda = K, ldb = N, ldc = N;
+  void* arguments[] = {&rows, &N, &K, &alpha, &A, &lda, &B, &ldb, &beta, &C, &ldc};
+  cudaKernelNodeParams product{};
+  product.func = (void*)sgemm; product.kernelParams = arguments;
+  product.gridDim = dim3((N + 15) / 16, (M + 15) / 16); product.blockDim = dim3(16, 16);
+  if (!graph) {
+    cudaGraphCreate(&graph, 0); cudaGraphAddKernelNode(&node, graph, nullptr, 0, &product);
+    cudaGraphInstantiate(&made, graph, 0);
+  }
+  cudaGraphExecKernelNodeSetParams(made, node, &product);
+  cudaGraphLaunch(made, stream);""",
+    "cublas": """
+  static cublasHandle_t handle;
+  if (!handle) cublasCreate(&handle);
+  cublasSetStream(handle, stream);
+  cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, N, M, K, &alpha, B, N, A, K, &beta, C, N);""",
+    "streams": f"""
+  static cudaStream_t second; static cudaEvent_t forked, joined;
+  if (!second) {{ cudaStreamCreate(&second); cudaEventCreate(&forked); cudaEventCreate(&joined); }}
+  cudaEventRecord(forked, stream); cudaStreamWaitEvent(second, forked, 0);
+  const int upper = M / 2, rows = M - upper;
+  sgemm<<<{GRID}, 0, second>>>(rows, N, K, alpha, A + upper * K, K, B, N, beta, C + upper * N, N);
+  if (upper) sgemm<<<{GRID}, 0, stream>>>(upper, N, K, alpha, A, K, B, N, beta, C, N);
+  cudaEventRecord(joined, second); cudaStreamWaitEvent(stream, joined, 0);""",
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_host_code_is_measured(run, name):
+    kernel = RIGHT[RIGHT.index("__global__") :]
+    text = f"#include <cublas_v2.h>\n{kernel}\nvoid product({PARAMETERS}) {{{HONEST[name]}\n}}\n"
+    text += "// launch: product(M, N, K, alpha, A, B, beta, C, stream)\n"
+    done = run({"my.cu": text}, "--sizes", "100,257x130x9")
+    assert [case["outcome"] for case in done.cases] == ["measured"] * 4, done.stdout + done.stderr
+    assert done.cases[1]["host_code"]
+
+
 def test_what_crashes_or_hangs_costs_its_case_alone(run):
     null, endless = (RIGHT.replace("float sum = 0.0f;", text) for text in (NULL, ENDLESS))
     files = {"null.cu": null, "endless.cu": endless, "right.cu": RIGHT}

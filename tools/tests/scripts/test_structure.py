@@ -11,7 +11,7 @@ SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 RUNNER = ["base", "problem", "device", "verify", "judge", "baselines", "timing", "count", "record", "user", "bench"]
-RUNNER += ["cli", "report", "verdict", "digest"]
+RUNNER += ["cli", "report", "verdict"]
 KERNELS = ["ptx", "common", "host"]
 PLAIN_CPP = re.compile(r"common/\w+\.hpp")  # for every floor of kernels/
 MANY_GPUS = ["schedule", "exchange", "ranks"]

@@ -1,4 +1,4 @@
-#include "digest/digest.hpp"
+#include "reproducible/digest.hpp"
 
 #include "base/kernel.hpp"
 #include "base/outcome.hpp"
