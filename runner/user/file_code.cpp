@@ -44,22 +44,29 @@ void replace_words(simt::Function& function, const std::map<std::string, std::st
   }
 }
 
-/// The function with `float` for the type of its elements that it is a template over, without what else it is a
+/// The function with `float` for the types of its elements that it is a template over, without what else it is a
 /// template over where that is known; the function itself where it is no such template.
 simt::Function in_single_precision(simt::Function function) {
   std::vector<simt::Parameter>& over = function.template_parameters;
-  const auto element = std::ranges::find_if(over, [&](const simt::Parameter& one) {
+  const auto is_of = [&](const simt::Parameter& one, bool elements_alone) {
     return !type_of(one) && std::ranges::any_of(function.parameters, [&](const simt::Parameter& parameter) {
-      return std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // a type, or what a concept allows
+      const bool counts = !elements_alone || is_pointer(parameter) || contains({"alpha", "beta"}, parameter.name);
+      return counts && std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // or what a concept allows
     });
-  });
-  if (element == over.end()) {
+  };
+  std::map<std::string, std::string> elements;
+  for (const simt::Parameter& one : over) {
+    if (is_of(one, true) || (is_of(one, false) && elements.empty())) {
+      elements[one.name] = "float";
+    }
+  }
+  if (elements.empty()) {
     return function;
   }
-  replace_words(function, {{element->name, "float"}});
+  replace_words(function, elements);
   const std::vector<simt::Parameter> before = over;
-  const bool deduced = element != over.begin();
-  over.erase(element);
+  const bool deduced = elements.size() > 1 || !elements.contains(over.front().name);
+  std::erase_if(over, [&](const simt::Parameter& one) { return elements.contains(one.name); });
   if (std::ranges::all_of(over, &simt::Parameter::has_default)) {
     over.clear();
     function.name += deduced ? "" : "<float>";
@@ -69,25 +76,40 @@ simt::Function in_single_precision(simt::Function function) {
   return function;
 }
 
-/// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
-std::string members_of_matrix(const std::string& declarations) {
-  static const std::regex DECLARED(R"(\s*(int|unsigned(?: int)?|size_t|float)\b([^;]*);)");
-  std::string members;
-  std::size_t pointers = 0;
-  std::string rest = declarations;
-  for (std::smatch match; std::regex_search(rest, match, DECLARED, std::regex_constants::match_continuous);
-       rest = match.suffix()) {
-    for (const std::string& name : simt::split_arguments(match.str(2))) {
-      const bool memory = match.str(1) == "float" && std::ranges::count(name, '*') == 1;
-      const std::string meaning = memory ? "memory" : match.str(1) == "float" ? "" : meaning_of(name, Names::members);
-      if (meaning.empty()) {
-        return "";
+/// The variables of "int height, width; float* data;"; nothing where a class has anything else.
+std::vector<simt::Parameter> declared_in(const std::string& declarations) {
+  static const std::regex DECLARED(
+      R"(\s*((?:const )?[A-Za-z_][\w: ]*?)\s*((?:[ *&]|__restrict__|const)*)(\w+)\s*(?:=[^;]*)?)");
+  std::vector<simt::Parameter> members;
+  for (const std::string_view statement : split(declarations, ';')) {
+    std::string type;
+    const std::string trimmed = simt::trimmed(statement);
+    for (const std::string& part : trimmed.empty() ? Words() : simt::split_arguments(trimmed)) {
+      std::smatch match;
+      const std::string whole = type.empty() ? part : type + " " + part;
+      if (!std::regex_match(whole, match, DECLARED)) {
+        return {};
       }
-      pointers += memory ? 1 : 0;
-      members += " " + meaning;
+      type = match.str(1);
+      const std::string spaced = std::regex_replace(type + " " + match.str(2), std::regex(R"(\*)"), " * ");
+      members.push_back({simt::trimmed(shortened(spaced)), match.str(3)});
     }
   }
-  return pointers == 1 && simt::trimmed(rest).empty() && has(members, "rows") && has(members, "columns") ? members : "";
+  return members;
+}
+
+/// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
+std::string members_of_matrix(const std::vector<simt::Parameter>& declared) {
+  Words members;
+  for (const simt::Parameter& member : declared) {
+    const std::optional<Type> type = type_of(member);
+    members.push_back(type == Type::matrix ? "memory"
+                      : type == Type::size ? meaning_of(member.name, Names::members)
+                                           : "");
+  }
+  const bool whole = std::ranges::count(members, "memory") == 1 && contains(members, "rows") &&
+                     contains(members, "columns") && !contains(members, "");
+  return whole ? fmt::format(" {}", fmt::join(members, " ")) : "";
 }
 
 /// The variables of floats in device memory, and textures.
@@ -127,6 +149,14 @@ std::string local_of(const std::string& name, const std::string& body) {
     }
   }
   return last;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+void require_equal(Reading& reading, const std::string& one, const std::string& other) {
+  reading.requirement += fmt::format("{}{} == {}", reading.requirement.empty() ? "" : " && ", one, other);
 }
 
 }  // namespace
@@ -190,6 +220,10 @@ Code::Code(const simt::Source& source)
   static const std::regex NUMBER(R"(\b(\w+)\s*=\s*(\d+)\s*[,;])");
   for (std::sregex_iterator at(rest.begin(), rest.end(), NUMBER), end; at != end; ++at) {
     numbers_[at->str(1)] = at->str(2);
+  }
+  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
+  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
+    classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = declared_in(at->str(2));
   }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
@@ -343,12 +377,85 @@ Extents Code::extents_of(const simt::Function& function) const {
     distances.insert(largest);
   }
   distances.erase(0);
+  std::map<std::string, std::string> fixed;
+  bool used = false;
+  for (const auto& [name, number] : matrices.empty() ? decltype(numbers_)() : numbers_) {
+    if (const std::string meaning = meaning_of(name, Names::sizes); meaning.size() == 1) {
+      fixed[meaning] = number;
+      used = used || contains(all_matches(body_of(*kernel), WORD), name);
+    }
+  }
+  if (distances.size() == 1 && fixed.size() < 3) {
+    const std::string side = std::to_string(*distances.begin());
+    fixed = {{"M", side}, {"N", side}, {"K", side}};
+    used = true;
+  }
   return {batched, shared_b, names["A0"] == "K" && names["A1"] == "M",
           names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K"),
-          distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
+          used && fixed.size() == 3 ? fixed : decltype(fixed)()};
 }
 
-std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
+/// What the file's first call of a function passes for parameters that are no extents by their names, and for those of
+/// its template, in words of a launch line.
+std::map<std::string, std::string> Code::passed_to(const simt::Function& function) const {
+  std::map<std::string, std::string> passed;
+  for (const simt::Parameter& parameter : function.template_parameters) {
+    passed[parameter.name] = "";
+  }
+  const std::regex call(
+      fmt::format(R"(\b{}\s*(?:<([^<>;(){{}}]*)>\s*)?\(([^;{{}}]*)\)\s*[;,)])", base_name(function.name)));
+  for (const simt::Function& caller : functions_) {
+    const std::string body = body_of(caller);
+    std::smatch match;
+    if (caller.begin == function.begin || !std::regex_search(body, match, call)) {
+      continue;
+    }
+    const auto note = [&](const std::vector<simt::Parameter>& parameters, const Words& arguments, bool all) {
+      for (std::size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i) {
+        const std::string value = in_words_of_problem(arguments[i], match.prefix().str(), {}, 3);
+        if (all || (!value.empty() && meaning_of(parameters[i].name, Names::sizes).size() != 1)) {
+          passed[parameters[i].name] = value;
+        }
+      }
+    };
+    note(function.template_parameters, simt::split_arguments(match.str(1)), true);
+    note(function.parameters, simt::split_arguments(match.str(2)), false);
+    break;
+  }
+  return passed;
+}
+
+/// What a function that launches calls the problem's extents, by its own parameters and by the arguments that it passes
+/// to a kernel of this reading, which then may need squares.
+std::map<std::string, std::string> Code::words_in(const simt::Function& function, const Words& arguments,
+                                                  Reading& reading) const {
+  std::map<std::string, std::string> words = passed_to(function);
+  const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
+  for (std::size_t i = 0; !readings.all.empty() && i < function.parameters.size(); ++i) {
+    if (const std::string& value = readings.all.front().values[i]; value.size() == 1) {
+      words[function.parameters[i].name] = value;
+    }
+  }
+  std::map<std::string, std::set<std::string>> passed;  // and what for
+  for (std::size_t i = 0; arguments.size() == reading.values.size() && i < arguments.size(); ++i) {
+    passed[arguments[i]].insert(reading.values[i]);
+  }
+  for (const auto& [argument, meanings] : passed) {
+    const bool several = meanings.size() > 1;
+    if (!std::ranges::all_of(meanings, [&](const std::string& meaning) {
+          return meaning.size() == 1 && (!several || has("MNK", meaning));
+        })) {
+      continue;
+    }
+    words[argument] = *meanings.rbegin();
+    for (auto one = meanings.begin(), next = std::next(one); next != meanings.end(); ++one, ++next) {
+      require_equal(reading, *one, *next);
+    }
+  }
+  return words;
+}
+
+std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, Reading& reading) const {
   const std::regex launch(
       fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
   for (const simt::Function& function : functions_) {
@@ -357,33 +464,24 @@ std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel
     if (function.is_kernel || !std::regex_search(body, match, launch)) {
       continue;
     }
-    const std::string before = match.prefix().str().substr(body.find('{'));
+    static const std::regex MEMBER(R"(\b\w+\s*(?:\.|->)\s*([MNKmnk])\b(?!\s*\())");  // p.N
+    const std::string before = std::regex_replace(match.prefix().str().substr(body.find('{')), MEMBER, "$1");
     Words parts = simt::split_arguments(match.str(2));
     parts.insert(parts.begin(), match.str(1));
-    std::map<std::string, std::string> extents;
-    if (const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
-        !readings.all.empty()) {
-      for (std::size_t i = 0; i < function.parameters.size(); ++i) {
-        extents[function.parameters[i].name] = readings.all.front().values[i];
-      }
-    }
-    std::map<std::string, std::set<std::string>> passed;  // and what for
-    const Words arguments = simt::split_arguments(match.str(3));
-    for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
-      passed[arguments[i]].insert(values[i]);
-    }
-    for (const auto& [argument, meanings] : passed) {
-      if (meanings.size() == 1 && meanings.begin()->size() == 1) {
-        extents[argument] = *meanings.begin();
-      }
-    }
+    const std::map<std::string, std::string> extents = words_in(function, simt::split_arguments(match.str(3)), reading);
     for (std::string& part : parts) {
-      part = in_words_of_problem(part, before, extents, 4);
+      part = in_words_of_problem(std::regex_replace(part, MEMBER, "$1"), before, extents, 4);
+    }
+    const Words chosen = simt::split_arguments(std::regex_replace(parts[0], std::regex("^[^<]*<?|>[^>]*$"), ""));
+    for (std::size_t i = 0; i < std::min(chosen.size(), kernel.template_parameters.size()); ++i) {
+      const std::string extent = meaning_of(kernel.template_parameters[i].name, Names::sizes);
+      if (extent.size() == 1 && is_number(chosen[i])) {
+        require_equal(reading, extent, chosen[i]);
+      }
     }
     parts.resize(std::max(parts.size(), std::size_t{3}));
     for (const auto& [argument, extent] : extents) {  // a number, as macros are
-      const bool is_number = !argument.empty() && argument.find_first_not_of("0123456789") == std::string::npos;
-      const std::regex number(is_number ? "\\b" + argument + "\\b" : "(?!)");
+      const std::regex number(is_number(argument) ? "\\b" + argument + "\\b" : "(?!)");
       parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
     }
     static const std::regex OF_C(R"(\b[MN]\b)");
@@ -401,7 +499,7 @@ std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
-  simt::Function instance = in_single_precision(with_plain_types(function));
+  simt::Function instance = in_single_precision(unfolded(with_plain_types(function)));
   std::vector<simt::Parameter>& parameters = instance.parameters;
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
@@ -429,6 +527,25 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   return instance;
 }
 
+simt::Function Code::unfolded(simt::Function function) const {
+  std::vector<simt::Parameter> parameters;
+  for (simt::Parameter& parameter : function.parameters) {
+    static const std::regex QUALIFIER("const | const| &");
+    const std::string name = std::regex_replace(parameter.type, QUALIFIER, "");
+    const auto of = classes_.find(name);
+    const auto is_matrix = [](const simt::Parameter& member) { return type_of(member) == Type::matrix; };
+    if (of == classes_.end() || std::ranges::count_if(of->second, is_matrix) < 2) {
+      parameters.push_back(std::move(parameter));
+      continue;
+    }
+    for (const simt::Parameter& member : of->second) {
+      parameters.push_back({member.type, name + "." + member.name});
+    }
+  }
+  function.parameters = std::move(parameters);
+  return function;
+}
+
 simt::Function Code::with_plain_types(simt::Function function) const {
   static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *]*);|)"
                                 R"(\btypedef\s+(?:std::)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
@@ -450,10 +567,8 @@ simt::Function Code::with_plain_types(simt::Function function) const {
     replace_words(function, types);
   }
   types.clear();
-  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
-  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
-    const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
-    if (const std::string members = members_of_matrix(at->str(2)); !members.empty()) {
+  for (const auto& [name, declared] : classes_) {
+    if (const std::string members = members_of_matrix(declared); !members.empty()) {
       types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
     }
   }
@@ -484,7 +599,9 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     const bool is_member = match.prefix().str().ends_with('.');
     const bool is_own = is_member || KNOWN.contains(word) || constants_.contains(word) ||
                         std::ranges::find(functions_, word, &simt::Function::name) != functions_.end();
-    std::string value = (known == extents.end() || is_member) && is_own ? word : extent.size() == 1 ? extent : "";
+    std::string value = (known == extents.end() || is_member) && is_own ? word
+                        : known != extents.end() || extent.size() == 1  ? extent
+                                                                        : "";
     if (value.empty() && depth > 0) {
       value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
     }

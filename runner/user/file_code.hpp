@@ -49,8 +49,9 @@ class Code {
 
   /// The kernel with its template arguments as the file's own launch of it has them, empty where that does not tell,
   /// and the configuration of a launch that passes it these values: the file's own in words of a launch line, as far as
-  /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread.
-  std::pair<std::string, std::string> launch_of(const simt::Function& kernel, const Words& values) const;
+  /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread. Where the
+  /// file passes one number as several extents, the reading requires that they are equal.
+  std::pair<std::string, std::string> launch_of(const simt::Function& kernel, Reading& reading) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
   /// a template over, where that is all that it is a template over; else with the arguments that the file calls it
@@ -59,6 +60,11 @@ class Code {
 
  private:
   simt::Function with_plain_types(simt::Function function) const;
+  /// With the members of classes that have several matrices, as "Class.name", in place of the classes.
+  simt::Function unfolded(simt::Function function) const;
+  std::map<std::string, std::string> passed_to(const simt::Function& function) const;
+  std::map<std::string, std::string> words_in(const simt::Function& function, const Words& arguments,
+                                              Reading& reading) const;
   std::string in_words_of_problem(const std::string& expression, const std::string& body,
                                   const std::map<std::string, std::string>& extents, int depth) const;
   std::string configuration_of(const simt::Function& kernel, const std::string& block) const;
@@ -68,9 +74,10 @@ class Code {
   const std::vector<simt::Function> functions_;
   const std::string text_;
   const std::string short_text_;
-  std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
-  std::set<std::string> launching_;             ///< functions, macros and classes
-  std::set<std::string> constants_;             ///< and other variables outside of functions
+  std::map<std::string, std::vector<simt::Parameter>> classes_;  ///< of variables alone, by their names
+  std::map<std::string, std::string> numbers_;                   ///< that variables outside of functions are
+  std::set<std::string> launching_;                              ///< functions, macros and classes
+  std::set<std::string> constants_;                              ///< and other variables outside of functions
 };
 
 }  // namespace sgemm

@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 #include <regex>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,12 +22,12 @@ namespace {
 std::string command_with(const LaunchOptions& options, const std::string& launch, const Reading& reading) {
   const std::string& ops = reading.ops;
   Words words;
-  bool sized = ops.empty() && reading.side.empty();
+  bool sized = ops.empty() && reading.sizes.empty();
   for (const std::string& word : options.command) {
     const bool is_value = !words.empty() && words.back() == "--sizes";
-    if (!sized && !reading.side.empty() && (is_value || word.starts_with("--sizes="))) {
+    if (!sized && !reading.sizes.empty() && (is_value || word.starts_with("--sizes="))) {
       sized = true;
-      words.push_back((is_value ? "" : "--sizes=") + reading.side);
+      words.push_back((is_value ? "" : "--sizes=") + reading.sizes);
     } else if (!sized && (is_value || word.starts_with("--sizes="))) {
       sized = true;
       words.push_back(has(word, ":" + ops) ? word : std::regex_replace(word, std::regex(",|$"), ":" + ops + "$&"));
@@ -35,7 +36,7 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
     }
   }
   if (!sized) {
-    words.insert(words.end(), {"--sizes", reading.side.empty() ? "256:" + ops : reading.side});
+    words.insert(words.end(), {"--sizes", reading.sizes.empty() ? "256:" + ops : reading.sizes});
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
@@ -68,30 +69,13 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
-  const Readings readings = readings_of(instance, code.summed_extent(instance), code.extents_of(kernel));
-  Reading reading = readings.all.empty() ? Reading{} : readings.all.front();
-  if (readings.all.empty()) {
-    for (const simt::Parameter& parameter : instance.parameters) {
-      const std::optional<Type> type = type_of(parameter);
-      const std::string lower = in_lower_case(parameter.name);
-      const bool is_factor = type == Type::scalar && (lower == "alpha" || lower == "beta");
-      const std::string value = type == Type::size     ? meaning_of(parameter.name, Names::sizes)
-                                : type == Type::matrix ? meaning_of(parameter.name, Names::matrices)
-                                : is_factor            ? lower
-                                                       : "";
-      const std::string matrix = has(parameter.type, "float4 *") ? meaning_of(parameter.name, Names::matrices) : "";
-      reading.values.push_back(!matrix.empty() ? fmt::format("({}){}", parameter.type, matrix)
-                               : value.empty() ? "?" + parameter.name
-                                               : value);
-    }
-  }
+  Reading reading = reading_to_start_from(instance, code.summed_extent(instance), code.extents_of(kernel));
+  const std::string arguments = fmt::format("({})", fmt::join(arguments_of(instance, reading.values), ", "));
   if (!kernel.is_kernel) {
-    return {fmt::format("{}({})", name, fmt::join(reading.values, ", ")), reading};
+    return {name + arguments, reading};
   }
-  const auto [own_name, configuration] = code.launch_of(kernel, reading.values);
-  return {
-      fmt::format("{}<<<{}>>>({})", own_name.empty() ? name : own_name, configuration, fmt::join(reading.values, ", ")),
-      reading};
+  const auto [own_name, configuration] = code.launch_of(kernel, reading);
+  return {fmt::format("{}<<<{}>>>{}", own_name.empty() ? name : own_name, configuration, arguments), reading};
 }
 
 /// Why there is no launch, with the functions of the file and a line to start from.
@@ -105,8 +89,11 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     // A kernel, or else what launches one of another file.
     const bool could_be =
         function.is_kernel || (!function.is_method && function.name != "main" && code.launches(function));
-    if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
-                                              std::pair(function.is_kernel, function.parameters.size()))) {
+    const auto rank = [&](const simt::Function& one) {
+      const bool fits = !readings_of(code.instance_of(one), code.summed_extent(one)).all.empty();
+      return std::tuple(one.is_kernel, fits, one.parameters.size());
+    };
+    if (could_be && (kernel == nullptr || rank(*kernel) < rank(function))) {
       kernel = &function;
     }
   }
@@ -133,7 +120,8 @@ struct Callable {
   std::string signature;  ///< as it was written
 
   std::string call(const Reading& reading) const {
-    const Words arguments(reading.values.begin(), reading.values.end() - (returns ? 1 : 0));
+    Words arguments = arguments_of(function, reading.values);
+    arguments.resize(arguments.size() - (returns ? 1 : 0));
     const std::string made = fmt::format("{}({})", function.name, fmt::join(arguments, ", "));
     return returns ? fmt::format("{}.copy_({})", reading.values.back(), made) : made;
   }
@@ -245,15 +233,22 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
            !has(parameter.type, "float4");
   };
   std::string type;  // of matrices that are no float*
+  bool reads_sizes = false;
   for (const simt::Function& function : source.functions) {
     const std::vector<simt::Parameter> parameters = code.instance_of(function).parameters;
-    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2) {
+    const auto is_matrix = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; };
+    reads_sizes |= function.is_kernel && std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
+                     return type_of(parameter) == Type::size && is_pointer(parameter);
+                   });
+    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2 &&
+        std::ranges::count_if(parameters, is_matrix) < 3) {
       static const std::regex QUALIFIER("const | __restrict__");
       type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, QUALIFIER, "");
     }
   }
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
+      : reads_sizes ? "; it reads its sizes in the device's memory: a host function may copy them there and launch it"
       : has(type, "* *") ? "; it takes arrays of pointers: a host function of float* may fill them and launch it"
       : !type.empty()
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +

@@ -70,6 +70,11 @@ bool is_tensor(const simt::Parameter& parameter) {
 
 bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
 
+/// Of a member without its class, and without the end of a long one.
+std::string lower_name(std::string_view name) {
+  return in_lower_case(name.substr(name.rfind('.') + 1).substr(0, LONGEST_NAME));
+}
+
 /// A pointer to const.
 bool is_input(const simt::Parameter& parameter) {
   return is_pointer(parameter) && parameter.type.find("const") < parameter.type.find('*');
@@ -81,7 +86,7 @@ std::string meaning_of(std::string_view name, Names names) {
   // What stands before and behind a name for the memory that it is in.
   static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in(put)?|out(put)?|num|n)_");
   static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
-  const std::string whole = in_lower_case(name.substr(0, LONGEST_NAME));
+  const std::string whole = lower_name(name);
   const std::string plain = std::regex_replace(std::regex_replace(whole, BEFORE, ""), BEHIND, "");
   for (std::string form : {whole, plain}) {
     std::erase(form, '_');
@@ -110,13 +115,13 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   const bool of_order = has(type, "bool") || has(type, "cublasOperation_t") ? stars == 0
                         : has(type, "char") && !has(type, "unsigned")       ? stars == 0 || one_constant
                                                                             : false;
-  if (of_order && std::regex_match(in_lower_case(parameter.name.substr(0, LONGEST_NAME)), ORDER)) {
+  if (of_order && std::regex_match(lower_name(parameter.name), ORDER)) {
     return Type::order;
   }
   const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
   if (is_float && stars == 1 && !has(type, "&")) {
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
-    const std::string name = in_lower_case(parameter.name);
+    const std::string name = lower_name(parameter.name);
     return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
   }
   if (one_constant && has(type, "int") && !meaning_of(parameter.name, Names::sizes).empty() && !has(type, "_t")) {
@@ -164,7 +169,7 @@ struct Choices {
 
 /// What distances of rows and of products are in elements and in bytes. Returns whether it is certain.
 bool put_distances(Words& values, const Words& names, const std::vector<simt::Parameter>& parameters) {
-  const Words lower = each(names, in_lower_case);
+  const Words lower = each(names, lower_name);
   bool certain = true;
   for (std::size_t i = 0; i < lower.size(); ++i) {
     const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
@@ -203,7 +208,7 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
       return contains(values, "") || twice ? Choices::of(by_sum) : Choices{{by_sum, values}, true};
     }
   }
-  const Words lower = each(names, in_lower_case);
+  const Words lower = each(names, lower_name);
   if (contains(lower, "c") && contains(lower, "oc")) {  // channels, as in networks: M = batch * time
     for (std::size_t i = 0; i < lower.size(); ++i) {
       values[i] = lower[i] == "c" ? "K" : lower[i] == "b" ? "1" : lower[i] == "t" ? "M" : values[i];
@@ -245,6 +250,12 @@ Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {
     if (!is_input(parameters[i])) {
       outputs.push_back(i);
     }
+  }
+  if (outputs.size() == 1 && values[outputs.front()].empty()) {
+    values[outputs.front()] = "C";
+  }
+  if (values == Words{"A", "B", "C", "C"}) {  // D = A * B + C
+    return {{values}, false};
   }
   if (values.size() == 4 && std::ranges::count(values, "B") == 2) {  // W and b
     if (const auto b = std::ranges::find(parameters, "b", &simt::Parameter::name); b != parameters.end()) {
@@ -313,7 +324,7 @@ Choices matrices_of(std::vector<simt::Parameter> parameters) {
 }
 
 Choices factors_of(const Words& names) {
-  Words values = each(names, in_lower_case);
+  Words values = each(names, lower_name);
   std::ranges::replace_if(
       values, [](const std::string& name) { return name != "alpha" && name != "beta"; }, "");
   if (names.size() == 2 && (contains(values, "") || values[0] == values[1])) {
@@ -373,13 +384,35 @@ std::string plain_order(const simt::Parameter& parameter) {
 /// Whether names tell that B lies transposed, as the weights of a layer of a network do.
 bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
   return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
-    const bool rows = in_lower_case(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
+    const bool rows = lower_name(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
     return !rows && !meaning_of(parameter.name, Names::of_layers).empty();
   });
 }
 
+/// Problems that have the extents which a function has alone; empty where it has none of its own.
+std::string sizes_with(const std::map<std::string, std::string>& fixed) {
+  Words sizes;
+  for (const char* const name : {"M", "N", "K"}) {
+    sizes.push_back(fixed.contains(name) ? fixed.at(name) : "64");
+  }
+  return fixed.empty() ? "" : fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+/// Whether a function of these matrices and sizes computes a matrix times a vector: y = A x.
+bool is_of_vectors(const std::vector<simt::Parameter>& matrices, const Words& sizes) {
+  static const std::regex VECTOR("(d_|h_)?(x|v|vec(tor)?_?\\w*|\\w*_?vec(tor)?)");
+  return matrices.size() == 3 && sizes.size() == 2 && std::ranges::any_of(matrices, [](const simt::Parameter& matrix) {
+           return std::regex_match(lower_name(matrix.name), VECTOR);
+         });
+}
+
+using Swaps = std::vector<std::pair<std::string, std::string>>;
+
+/// What makes a call one for matrices in columns: C^T = B^T A^T.
+const Swaps IN_COLUMNS{{"M", "N"}, {"A", "B"}, {"lda", "ldb"}, {"M * lda", "K * ldb"}, {"M * K", "K * N"}};
+
 /// The same call with each of these pairs of names swapped.
-Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
+Reading with_swapped(Reading reading, const Swaps& pairs) {
   static const std::regex LAST_NAME(R"((\w+ \* )?\w+(?=\)?$))");  // of "M", "M * lda" and "&(const int&)int(M)"
   for (std::string& value : reading.values) {
     std::smatch match;
@@ -398,23 +431,25 @@ Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, s
 void add_other_orders(std::vector<Reading>& all, bool any_sum) {
   const Reading first = all.front();
   all.push_back(with_swapped(first, {{"M", "N"}}));  // C is N x M
-  all.push_back(with_swapped(                        // columns: C^T = B^T A^T
-      first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}, {"M * lda", "K * ldb"}, {"M * K", "K * N"}}));
+  all.push_back(with_swapped(first, IN_COLUMNS));
   if (any_sum) {
     all.push_back(with_swapped(first, {{"N", "K"}}));
   }
 }
 
-/// What a function can not do that has no more sizes and factors than these.
-std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents) {
+/// What a function can not do that has no more sizes and factors than these. It may add to C.
+std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents, bool adds) {
   Words conditions(extents.shared_b ? 1 : 0, "batch == 1");
-  if (!extents.side.empty()) {
-    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", extents.side));
+  for (const char* const name : {"M", "N", "K"}) {
+    if (extents.fixed.contains(name)) {
+      conditions.push_back(fmt::format("{} == {}", name, extents.fixed.at(name)));
+    }
   }
   if (sizes.size() == 1) {
     conditions.emplace_back("M == N && N == K");
   }
-  for (const auto& [factor, condition] : {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", "beta == 0"}}) {
+  for (const auto& [factor, condition] :
+       {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", adds ? "beta == 1" : "beta == 0"}}) {
     if (!contains(factors, factor)) {
       conditions.emplace_back(condition);
     }
@@ -446,7 +481,13 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_of(function, Type::size);
   const Choices of_matrices = matrices_of(matrices);
-  const Choices of_sizes = !extents.side.empty() ? Choices{{{}}, false}
+  const bool of_vectors = is_of_vectors(matrices, sizes);
+  if (of_vectors) {
+    extents.fixed["N"] = "1";
+  }
+  const bool has_all = extents.fixed.size() == 3 && sizes.empty();
+  const Choices of_sizes = has_all      ? Choices{{{}}, false}
+                           : of_vectors ? Choices{{{"M", "K"}}, false}
                            : sizes.empty() && !with_extents
                                ? Choices{}
                                : sizes_of(sizes, summed, function.is_kernel, function.parameters);
@@ -454,6 +495,12 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   const bool mixed = pointers_to_sizes > 0 && pointers_to_sizes != sizes.size();  // indices, perhaps
   if (of_factors.all.empty() || streams > 1 || mixed) {
     return {};
+  }
+  static const std::regex LAYOUT("\\w+_([nt])([nt])");
+  std::smatch layout;  // gemm_nt, in rows or in columns
+  if (std::regex_match(function.name, layout, LAYOUT) && !with_extents) {
+    extents.a_transposed = layout.str(1) == "t";
+    extents.b_transposed = layout.str(2) == "t";
   }
   extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
   const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
@@ -472,13 +519,75 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
                              ? plain_order(parameter)
                              : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
                 }),
-           requirement_without(sizes, of_factors.all.front(), extents), ops == "nn" ? "" : ops, extents.side});
+           requirement_without(sizes, of_factors.all.front(), extents, std::ranges::count(chosen_matrices, "C") > 1),
+           ops == "nn" ? "" : ops, sizes_with(extents.fixed)});
     }
+  }
+  if (!layout.empty() && ops != "nn" && readings.all.size() == 1) {
+    readings.all.push_back(with_swapped(readings.all.front(), IN_COLUMNS));
+    readings.all.back().ops = {ops[1], ops[0]};
   }
   if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents) {
     add_other_orders(readings.all, summed.empty());
   }
   return readings;
+}
+
+Words arguments_of(const simt::Function& function, const Words& values) {
+  Words arguments;
+  std::string before;  // the class of the argument that is made
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string& name = function.parameters[i].name;
+    const std::string of = name.substr(0, name.find('.') + 1);
+    if (!of.empty() && of == before) {
+      arguments.back().insert(arguments.back().size() - 1, ", " + values[i]);
+    } else {
+      arguments.push_back(of.empty() ? values[i] : fmt::format("{}{{{}}}", of.substr(0, of.size() - 1), values[i]));
+    }
+    before = of;
+  }
+  return arguments;
+}
+
+Reading reading_to_start_from(const simt::Function& function, const std::string& summed, const Extents& extents) {
+  const Readings readings = readings_of(function, summed, extents);
+  if (!readings.all.empty()) {
+    return readings.all.front();
+  }
+  std::vector<simt::Parameter> matrices;
+  std::ranges::copy_if(function.parameters, std::back_inserter(matrices),
+                       [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; });
+  const Words sizes = names_of(function, Type::size);
+  const std::map<Type, Choices> known{{Type::matrix, matrices_of(matrices)},
+                                      {Type::size, sizes_of(sizes, summed, function.is_kernel, function.parameters)},
+                                      {Type::scalar, factors_of(names_of(function, Type::scalar))}};
+  std::map<Type, std::size_t> taken;
+  const auto value_of = [&](const simt::Parameter& parameter) -> std::string {
+    const std::optional<Type> type = type_of(parameter);
+    const std::string named = meaning_of(parameter.name, type == Type::size ? Names::sizes : Names::matrices);
+    if (!type) {
+      return !named.empty() && has(parameter.type, "float4 *") ? fmt::format("({}){}", parameter.type, named) : "";
+    }
+    if (type == Type::size && function.is_kernel && is_pointer(parameter)) {
+      return "";  // in the device's memory
+    }
+    if (type == Type::stream || type == Type::order) {
+      return type == Type::stream ? "stream" : plain_order(parameter);
+    }
+    const std::vector<Words>& all = known.at(*type).all;
+    const std::size_t index = taken[*type]++;
+    const std::string lower = lower_name(parameter.name);
+    return all.size() == 1 || (type == Type::matrix && !all.empty()) ? all.front()[index]
+           : type != Type::scalar                                    ? named
+           : lower == "alpha" || lower == "beta"                     ? lower
+                                                                     : "";
+  };
+  Reading reading;
+  reading.values = each(function.parameters, [&](const simt::Parameter& parameter) {
+    const std::string value = value_of(parameter);
+    return value.empty() ? "?" + parameter.name.substr(parameter.name.rfind('.') + 1) : value;
+  });
+  return reading;
 }
 
 }  // namespace sgemm

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -46,6 +47,22 @@ std::string readable(const std::string& messages) {
     text += line + '\n';
   }
   return text;
+}
+
+/// The header of CUDA's that declares the function, class or namespace, of those that the executor has; or empty.
+std::string header_with(const std::string& name) {
+  const std::string word = name.substr(name.rfind(':') + 1);
+  const std::regex declared(R"(\b(?:namespace (?:\w+::)*|class |struct |using ))" + word + "\\b|\\b" + word + R"(\()");
+  const fs::path folder = include_folder() / "simt" / "cuda";
+  for (const fs::path& header : fs::recursive_directory_iterator(folder)) {
+    std::ifstream file(header);
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_search(line, declared)) {
+        return fs::relative(header, folder).string();
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -111,14 +128,16 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
     if (name.find("simt_shared_") != name.npos || !known.insert(name).second) {
       continue;  // what the translator made of an array with an unknown extent, or the same again
     }
-    if (std::regex_match(name, OF_CUDA)) {
-      text.append(text.empty() ? "" : "\n").append("the executor does not model ").append(name);
-    } else if (!missing_headers.empty()) {
-      text.append(text.empty() ? "" : "\n").append("nothing declares ").append(name);
-    } else {
+    const bool of_cuda = std::regex_match(name, OF_CUDA);
+    const std::string header = of_cuda ? header_with(name) : "";
+    if (!of_cuda && missing_headers.empty()) {
       break;
     }
-    text.append(" (").append(error->str(1)).append(")");
+    text.append(text.empty() ? "" : "\n")
+        .append(of_cuda && header.empty() ? "the executor does not model " : "nothing declares ")
+        .append(name)
+        .append(header.empty() ? "" : ", which is of " + header)
+        .append(" (" + error->str(1) + ")");
   }
   if (text.empty()) {
     return;

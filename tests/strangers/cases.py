@@ -1673,7 +1673,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     failing(
         "a_parameter_that_refers_to_the_host",
         launching().replace("int N, int K) {\n  int r", "int N, const int& K) {\n  int r"),
-        "its parameter K is a reference to the host's memory",
+        "its parameter K is a reference, which CUDA forbids",
     ),
     failing(
         "the_host_writes_to_memory_of_the_device",
