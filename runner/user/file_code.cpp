@@ -48,15 +48,16 @@ void replace_words(simt::Function& function, const std::map<std::string, std::st
 /// template over where that is known; the function itself where it is no such template.
 simt::Function in_single_precision(simt::Function function) {
   std::vector<simt::Parameter>& over = function.template_parameters;
-  const auto is_of = [&](const simt::Parameter& one, bool elements_alone) {
+  const auto is_element = [&](const simt::Parameter& one) {
     return !type_of(one) && std::ranges::any_of(function.parameters, [&](const simt::Parameter& parameter) {
-      const bool counts = !elements_alone || is_pointer(parameter) || contains({"alpha", "beta"}, parameter.name);
+      const bool counts =
+          is_pointer(parameter) || has(parameter.type, "<") || contains({"alpha", "beta"}, parameter.name);
       return counts && std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // or what a concept allows
     });
   };
   std::map<std::string, std::string> elements;
   for (const simt::Parameter& one : over) {
-    if (is_of(one, true) || (is_of(one, false) && elements.empty())) {
+    if (is_element(one)) {
       elements[one.name] = "float";
     }
   }
@@ -155,6 +156,12 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// "64", "8" of "kernel<64, 8>".
+Words template_arguments_of(const std::string& name) {
+  static const std::regex OUTSIDE("^[^<]*<?|>[^>]*$");
+  return simt::split_arguments(std::regex_replace(name, OUTSIDE, ""));
+}
+
 void require_equal(Reading& reading, const std::string& one, const std::string& other) {
   reading.requirement += fmt::format("{}{} == {}", reading.requirement.empty() ? "" : " && ", one, other);
 }
@@ -223,7 +230,9 @@ Code::Code(const simt::Source& source)
   }
   static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
-    classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = declared_in(at->str(2));
+    if (std::vector<simt::Parameter> declared = declared_in(at->str(2)); !declared.empty()) {
+      classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = std::move(declared);
+    }
   }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
@@ -455,47 +464,65 @@ std::map<std::string, std::string> Code::words_in(const simt::Function& function
   return words;
 }
 
-std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, Reading& reading) const {
+Launching Code::launching_of(const simt::Function& kernel, const simt::Function& function, const std::smatch& match,
+                             Reading reading) const {
+  static const std::regex MEMBER(R"(\b\w+\s*(?:\.|->)\s*([MNKmnk])\b(?!\s*\())");  // p.N
+  const std::string body = body_of(function);
+  const std::size_t begin = body.find('{');
+  const std::string before =
+      std::regex_replace(body.substr(begin, static_cast<std::size_t>(match.position()) - begin), MEMBER, "$1");
+  Words parts = simt::split_arguments(match.str(2));
+  parts.insert(parts.begin(), match.str(1));
+  const std::map<std::string, std::string> extents = words_in(function, simt::split_arguments(match.str(3)), reading);
+  for (std::string& part : parts) {
+    part = in_words_of_problem(std::regex_replace(part, MEMBER, "$1"), before, extents, 4);
+  }
+  const Words chosen = template_arguments_of(parts[0]);
+  for (std::size_t i = 0; i < std::min(chosen.size(), kernel.template_parameters.size()); ++i) {
+    const std::string extent = meaning_of(kernel.template_parameters[i].name, Names::sizes);
+    if (extent.size() == 1 && is_number(chosen[i])) {
+      require_equal(reading, extent, chosen[i]);
+    }
+  }
+  parts.resize(std::max(parts.size(), std::size_t{3}));
+  for (const auto& [argument, extent] : extents) {  // a number, as macros are
+    const std::regex number(is_number(argument) ? "\\b" + argument + "\\b" : "(?!)");
+    parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
+  }
+  static const std::regex OF_C(R"(\b[MN]\b)");
+  parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
+  std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
+  std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
+  if (parts[1].empty() || parts[2].empty()) {
+    parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
+    parts[1] = configuration_of(kernel, parts[2]);
+    parts.erase(parts.begin() + 2);
+  }
+  return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", ")), std::move(reading)};
+}
+
+std::vector<Launching> Code::launches_of(const simt::Function& kernel, const Reading& reading) const {
   const std::regex launch(
       fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
+  const auto agrees = [](const Launching& one) {  // its template with its block
+    return std::ranges::any_of(template_arguments_of(one.kernel), [&](const std::string& argument) {
+      return is_number(argument) && std::regex_search(one.configuration, std::regex("\\b" + argument + "\\b"));
+    });
+  };
+  std::vector<Launching> launches;
   for (const simt::Function& function : functions_) {
-    const std::string body = body_of(function);
-    std::smatch match;
-    if (function.is_kernel || !std::regex_search(body, match, launch)) {
-      continue;
-    }
-    static const std::regex MEMBER(R"(\b\w+\s*(?:\.|->)\s*([MNKmnk])\b(?!\s*\())");  // p.N
-    const std::string before = std::regex_replace(match.prefix().str().substr(body.find('{')), MEMBER, "$1");
-    Words parts = simt::split_arguments(match.str(2));
-    parts.insert(parts.begin(), match.str(1));
-    const std::map<std::string, std::string> extents = words_in(function, simt::split_arguments(match.str(3)), reading);
-    for (std::string& part : parts) {
-      part = in_words_of_problem(std::regex_replace(part, MEMBER, "$1"), before, extents, 4);
-    }
-    const Words chosen = simt::split_arguments(std::regex_replace(parts[0], std::regex("^[^<]*<?|>[^>]*$"), ""));
-    for (std::size_t i = 0; i < std::min(chosen.size(), kernel.template_parameters.size()); ++i) {
-      const std::string extent = meaning_of(kernel.template_parameters[i].name, Names::sizes);
-      if (extent.size() == 1 && is_number(chosen[i])) {
-        require_equal(reading, extent, chosen[i]);
+    const std::string body = function.is_kernel ? "" : body_of(function);
+    for (std::sregex_iterator match(body.begin(), body.end(), launch), end; match != end; ++match) {
+      Launching found = launching_of(kernel, function, *match, reading);
+      const auto same = std::ranges::find(launches, found.configuration, &Launching::configuration);
+      if (same == launches.end()) {
+        launches.push_back(std::move(found));
+      } else if (agrees(found) && !agrees(*same)) {
+        *same = std::move(found);
       }
     }
-    parts.resize(std::max(parts.size(), std::size_t{3}));
-    for (const auto& [argument, extent] : extents) {  // a number, as macros are
-      const std::regex number(is_number(argument) ? "\\b" + argument + "\\b" : "(?!)");
-      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
-    }
-    static const std::regex OF_C(R"(\b[MN]\b)");
-    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
-    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
-    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
-    if (parts[1].empty() || parts[2].empty()) {
-      parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
-      parts[1] = configuration_of(kernel, parts[2]);
-      parts.erase(parts.begin() + 2);
-    }
-    return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", "))};
   }
-  return {"", configuration_of(kernel, "")};
+  return launches.empty() ? std::vector{Launching{"", configuration_of(kernel, ""), reading}} : launches;
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
@@ -534,7 +561,11 @@ simt::Function Code::unfolded(simt::Function function) const {
     const std::string name = std::regex_replace(parameter.type, QUALIFIER, "");
     const auto of = classes_.find(name);
     const auto is_matrix = [](const simt::Parameter& member) { return type_of(member) == Type::matrix; };
-    if (of == classes_.end() || std::ranges::count_if(of->second, is_matrix) < 2) {
+    const auto is_extent = [](const simt::Parameter& member) {
+      return type_of(member) == Type::size && meaning_of(member.name, Names::sizes).size() == 1;
+    };
+    if (of == classes_.end() || parameter.has_default ||
+        (std::ranges::count_if(of->second, is_matrix) < 2 && !std::ranges::all_of(of->second, is_extent))) {
       parameters.push_back(std::move(parameter));
       continue;
     }

@@ -20,6 +20,14 @@ std::string shortened(std::string_view code);
 /// The first group of every match.
 Words all_matches(const std::string& text, const std::regex& pattern);
 
+/// A launch to start from, in words of a launch line: the file's own, as far as it depends on the problem's extents
+/// alone, and else that of a kernel that computes an element a thread.
+struct Launching {
+  std::string kernel;  ///< with its template arguments; empty where the file does not tell
+  std::string configuration;
+  Reading reading;  ///< which requires that extents are equal for which the file passes one number
+};
+
 /// A file's text with all that it includes, for questions about what its functions do.
 class Code {
  public:
@@ -47,11 +55,8 @@ class Code {
     return std::regex_search(body_of(function), std::regex("\\b" + name + R"(\s*::)"));
   }
 
-  /// The kernel with its template arguments as the file's own launch of it has them, empty where that does not tell,
-  /// and the configuration of a launch that passes it these values: the file's own in words of a launch line, as far as
-  /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread. Where the
-  /// file passes one number as several extents, the reading requires that they are equal.
-  std::pair<std::string, std::string> launch_of(const simt::Function& kernel, Reading& reading) const;
+  /// The file's launches of the kernel, for one that passes it what the reading says; without any, one that is likely.
+  std::vector<Launching> launches_of(const simt::Function& kernel, const Reading& reading) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
   /// a template over, where that is all that it is a template over; else with the arguments that the file calls it
@@ -62,6 +67,8 @@ class Code {
   simt::Function with_plain_types(simt::Function function) const;
   /// With the members of classes that have several matrices, as "Class.name", in place of the classes.
   simt::Function unfolded(simt::Function function) const;
+  Launching launching_of(const simt::Function& kernel, const simt::Function& function, const std::smatch& match,
+                         Reading reading) const;
   std::map<std::string, std::string> passed_to(const simt::Function& function) const;
   std::map<std::string, std::string> words_in(const simt::Function& function, const Words& arguments,
                                               Reading& reading) const;

@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 #include <regex>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -51,9 +52,8 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
 /// Whether `text` has `word` as a whole word.
 bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
 
-/// A launch to start from, and its reading: the file's own, or a thread for each element of C. What it can not fill in
-/// begins with a question mark.
-std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kernel, const Code& code) {
+/// Launches to start from, and their readings. What they can not fill in begins with a question mark.
+std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::Function& kernel, const Code& code) {
   const simt::Function instance = code.instance_of(kernel);
   std::string name = instance.name;
   if (instance.needs_template_arguments()) {
@@ -69,13 +69,17 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
-  Reading reading = reading_to_start_from(instance, code.summed_extent(instance), code.extents_of(kernel));
+  const Reading reading = reading_to_start_from(instance, code.summed_extent(instance), code.extents_of(kernel));
   const std::string arguments = fmt::format("({})", fmt::join(arguments_of(instance, reading.values), ", "));
   if (!kernel.is_kernel) {
-    return {name + arguments, reading};
+    return {{name + arguments, reading}};
   }
-  const auto [own_name, configuration] = code.launch_of(kernel, reading);
-  return {fmt::format("{}<<<{}>>>{}", own_name.empty() ? name : own_name, configuration, arguments), reading};
+  std::vector<std::pair<std::string, Reading>> launches;
+  for (const auto& [own_name, configuration, own_reading] : code.launches_of(kernel, reading)) {
+    launches.emplace_back(fmt::format("{}<<<{}>>>{}", own_name.empty() ? name : own_name, configuration, arguments),
+                          own_reading);
+  }
+  return launches;
 }
 
 /// Why there is no launch, with the functions of the file and a line to start from.
@@ -101,13 +105,14 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     details = "The file has:\n" + details;
   }
   if (kernel != nullptr) {
-    const auto [launch, reading] = launch_to_start_from(*kernel, code);
-    details += fmt::format(
-        "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
-        "Its names: {}{}{}.\n",
-        command_with(options, launch, reading), NAMES_OF_PROBLEM,
-        kernel->is_kernel ? "; grid and block are those of the kernel" : "",
-        has(launch, "?") ? ", and what begins with ? has to be filled in" : "");
+    details += "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n";
+    const auto launches = launches_to_start_from(*kernel, code);
+    for (const auto& [launch, reading] : std::span(launches).first(std::min(launches.size(), std::size_t{6}))) {
+      details += fmt::format("  {}\n", command_with(options, launch, reading));
+    }
+    details += fmt::format("Its names: {}{}{}.\n", NAMES_OF_PROBLEM,
+                           kernel->is_kernel ? "; grid and block are those of the kernel" : "",
+                           has(launches.front().first, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <regex>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -398,12 +399,14 @@ std::string sizes_with(const std::map<std::string, std::string>& fixed) {
   return fixed.empty() ? "" : fmt::format("{}", fmt::join(sizes, "x"));
 }
 
-/// Whether a function of these matrices and sizes computes a matrix times a vector: y = A x.
-bool is_of_vectors(const std::vector<simt::Parameter>& matrices, const Words& sizes) {
-  static const std::regex VECTOR("(d_|h_)?(x|v|vec(tor)?_?\\w*|\\w*_?vec(tor)?)");
-  return matrices.size() == 3 && sizes.size() == 2 && std::ranges::any_of(matrices, [](const simt::Parameter& matrix) {
-           return std::regex_match(lower_name(matrix.name), VECTOR);
-         });
+/// "A", "B" and "C" of a matrix times a vector, y = A x, by their names; empty where they do not say so.
+Words matrix_and_vectors(const std::vector<simt::Parameter>& matrices) {
+  static const std::regex VECTOR("(d_|h_)?(x|v|vec\\w*|\\w*_?vec(tor)?)");
+  const Words values = each(matrices, [](const simt::Parameter& matrix) {
+    const bool written = meaning_of(matrix.name, Names::matrices) == "C" || matrix.name.ends_with("out");
+    return written ? "C" : std::regex_match(lower_name(matrix.name), VECTOR) ? "B" : "A";
+  });
+  return std::set<std::string>(values.begin(), values.end()).size() == 3 && values.size() == 3 ? values : Words();
 }
 
 using Swaps = std::vector<std::pair<std::string, std::string>>;
@@ -457,11 +460,42 @@ std::string requirement_without(const Words& sizes, const Words& factors, const 
   return fmt::format("{}", fmt::join(conditions, " && "));
 }
 
+std::vector<simt::Parameter> matrices_among(const simt::Function& function) {
+  std::vector<simt::Parameter> matrices;
+  std::ranges::copy_if(function.parameters, std::back_inserter(matrices),
+                       [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; });
+  return matrices;
+}
+
+/// Those of all that matrices and sizes may stand for.
+Readings readings_of(const simt::Function& function, const Choices& of_matrices, const Choices& of_sizes,
+                     const Words& factors, const Extents& extents) {
+  const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
+  const Words sizes = names_of(function, Type::size);
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn"};
+  for (const Words& chosen_matrices : of_matrices.all) {
+    for (const Words& chosen_sizes : of_sizes.all) {
+      const std::map<Type, Words> chosen{
+          {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, factors}};
+      std::map<Type, std::size_t> taken;
+      const auto value_of = [&](const simt::Parameter& parameter) {
+        const Type type = *type_of(parameter);
+        return type == Type::stream ? "stream"
+               : type == Type::order
+                   ? plain_order(parameter)
+                   : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
+      };
+      const bool adds = std::ranges::count(chosen_matrices, "C") > 1;
+      readings.all.push_back({each(function.parameters, value_of), requirement_without(sizes, factors, extents, adds),
+                              ops == "nn" ? "" : ops, sizes_with(extents.fixed)});
+    }
+  }
+  return readings;
+}
+
 }  // namespace
 
 Readings readings_of(const simt::Function& function, const std::string& summed, const Extents& said) {
-  Extents extents = said;
-  std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
   std::size_t pointers_to_sizes = 0;
   bool arrays = false;  // whose rows may be longer than those of the problem
@@ -471,31 +505,19 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
       return {};  // a kernel can not read a factor, or a class, in the host's memory
     }
-    if (type == Type::matrix) {
-      matrices.push_back(parameter);
-    }
     pointers_to_sizes += type == Type::size && is_pointer(parameter) ? 1 : 0;
     arrays = arrays || has(parameter.type, "( * )");
     streams += type == Type::stream ? 1 : 0;
   }
-  const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_of(function, Type::size);
-  const Choices of_matrices = matrices_of(matrices);
-  const bool of_vectors = is_of_vectors(matrices, sizes);
-  if (of_vectors) {
-    extents.fixed["N"] = "1";
-  }
-  const bool has_all = extents.fixed.size() == 3 && sizes.empty();
-  const Choices of_sizes = has_all      ? Choices{{{}}, false}
-                           : of_vectors ? Choices{{{"M", "K"}}, false}
-                           : sizes.empty() && !with_extents
-                               ? Choices{}
-                               : sizes_of(sizes, summed, function.is_kernel, function.parameters);
   const Choices of_factors = factors_of(names_of(function, Type::scalar));
   const bool mixed = pointers_to_sizes > 0 && pointers_to_sizes != sizes.size();  // indices, perhaps
   if (of_factors.all.empty() || streams > 1 || mixed) {
     return {};
   }
+  const std::vector<simt::Parameter> matrices = matrices_among(function);
+  const bool with_extents = std::ranges::all_of(matrices, has_extents);
+  Extents extents = said;
   static const std::regex LAYOUT("\\w+_([nt])([nt])");
   std::smatch layout;  // gemm_nt, in rows or in columns
   if (std::regex_match(function.name, layout, LAYOUT) && !with_extents) {
@@ -503,32 +525,27 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     extents.b_transposed = layout.str(2) == "t";
   }
   extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
-  const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
-  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn" && !arrays};
-  for (const Words& chosen_matrices : of_matrices.all) {
-    for (const Words& chosen_sizes : of_sizes.all) {
-      const std::map<Type, Words> chosen{
-          {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, of_factors.all.front()}};
-      std::map<Type, std::size_t> taken;
-      readings.all.push_back(
-          {each(function.parameters,
-                [&](const simt::Parameter& parameter) {
-                  const Type type = *type_of(parameter);
-                  return type == Type::stream ? "stream"
-                         : type == Type::order
-                             ? plain_order(parameter)
-                             : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
-                }),
-           requirement_without(sizes, of_factors.all.front(), extents, std::ranges::count(chosen_matrices, "C") > 1),
-           ops == "nn" ? "" : ops, sizes_with(extents.fixed)});
+  Choices of_matrices = matrices_of(matrices);
+  Choices of_sizes;
+  if (const Words vectors = sizes.size() == 2 ? matrix_and_vectors(matrices) : Words(); !vectors.empty()) {
+    extents.fixed["N"] = "1";
+    of_matrices = {{vectors}, false};
+    const std::string& inner = summed.empty() ? sizes.back() : summed;
+    of_sizes = Choices::of(each(sizes, [&](const std::string& name) { return name == inner ? "K" : "M"; }));
+  } else if (sizes.empty() && extents.fixed.size() == 3) {
+    of_sizes = {{{}}, false};
+  } else if (!sizes.empty() || with_extents) {
+    of_sizes = sizes_of(sizes, summed, function.is_kernel, function.parameters);
+  }
+  Readings readings = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents);
+  readings.certain = readings.certain && !arrays;
+  if (std::vector<Reading>& all = readings.all; !all.empty() && !with_extents) {
+    if (!layout.empty() && !all.front().ops.empty() && all.size() == 1) {
+      all.push_back(with_swapped(all.front(), IN_COLUMNS));
+      std::ranges::reverse(all.back().ops);
+    } else if (readings.certain && sizes.size() >= 3) {
+      add_other_orders(all, summed.empty());
     }
-  }
-  if (!layout.empty() && ops != "nn" && readings.all.size() == 1) {
-    readings.all.push_back(with_swapped(readings.all.front(), IN_COLUMNS));
-    readings.all.back().ops = {ops[1], ops[0]};
-  }
-  if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents) {
-    add_other_orders(readings.all, summed.empty());
   }
   return readings;
 }
@@ -554,11 +571,8 @@ Reading reading_to_start_from(const simt::Function& function, const std::string&
   if (!readings.all.empty()) {
     return readings.all.front();
   }
-  std::vector<simt::Parameter> matrices;
-  std::ranges::copy_if(function.parameters, std::back_inserter(matrices),
-                       [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; });
   const Words sizes = names_of(function, Type::size);
-  const std::map<Type, Choices> known{{Type::matrix, matrices_of(matrices)},
+  const std::map<Type, Choices> known{{Type::matrix, matrices_of(matrices_among(function))},
                                       {Type::size, sizes_of(sizes, summed, function.is_kernel, function.parameters)},
                                       {Type::scalar, factors_of(names_of(function, Type::scalar))}};
   std::map<Type, std::size_t> taken;

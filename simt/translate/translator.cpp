@@ -149,7 +149,7 @@ class Translator {
       const Position close = partner(at + 1);
       if (token.is("while")) {
         texts_[close + 1] += is(close + 1, "{") ? " simt::go_round();" : "";
-      } else if (is(find(find(at + 2, {";"}) + 1, {";"}), ";")) {
+      } else if (find(find(at + 2, {";"}) + 1, {";"}) < close) {
         const std::string call = only_looks(at) ? "simt::look_again()" : "simt::go_round()";
         before_[close] += (is(close - 1, ";") ? "" : ", ") + call;  // it may have an end
       }
