@@ -113,19 +113,6 @@ std::string members_of_matrix(const std::vector<simt::Parameter>& declared) {
   return whole ? fmt::format(" {}", fmt::join(members, " ")) : "";
 }
 
-/// The variables of floats in device memory, and textures.
-std::set<std::string> matrices_in_symbols(const std::string& text) {
-  static const std::regex ATTRIBUTE(R"((?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\))");
-  static const std::regex DECLARED(
-      R"((\b(?:__(?:device|constant|managed)__[^;(){}=]*\bfloat|texture)\b[^;(){}=]*[;={]))");
-  static const std::regex NAME(R"((\w+)\s*(?:\[[^\],]*\]\s*)*[,;={])");
-  std::set<std::string> names;
-  for (const std::string& declared : all_matches(std::regex_replace(text, ATTRIBUTE, ""), DECLARED)) {
-    std::ranges::copy(all_matches(declared, NAME), std::inserter(names, names.end()));
-  }
-  return names;
-}
-
 /// What a local variable is declared to be last, as an expression; empty where no declaration was found, and where it
 /// is assigned to behind that.
 std::string local_of(const std::string& name, const std::string& body) {
@@ -200,19 +187,16 @@ Code::Code(const simt::Source& source)
     : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  const std::set<std::string> variables = matrices_in_symbols(short_text_);
+  static const std::regex ARRAY(R"(\b(?:tex\w+\s*(?:<[^<>]*>\s*)?\(\s*|(?=\w+\s*\[))(\w+))");
   std::set<std::string> idle;
   for (const simt::Function& function : functions_) {
     const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
       const std::optional<Type> type = type_of(parameter);
       return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
     });
-    const Words words = numbers_alone ? all_matches(body_of(function), WORD) : Words();
-    std::set<std::string> used;  // where two are, the kernel may compute with matrices
-    std::ranges::copy_if(words, std::inserter(used, used.end()), [&](const std::string& word) {
-      return variables.contains(word) && !contains(names_of(function), word);
-    });
-    if (function.is_kernel && numbers_alone && used.size() < 2) {
+    const Words used = numbers_alone ? all_matches(body_of(function), ARRAY) : Words();
+    // Where two are, the kernel may compute with matrices.
+    if (function.is_kernel && numbers_alone && std::set<std::string>(used.begin(), used.end()).size() < 2) {
       idle.insert(base_name(function.name));
     }
   }
@@ -305,6 +289,21 @@ std::string Code::configuration_of(const simt::Function& kernel, const std::stri
   }
   return fmt::format("dim3(ceil_div({2}, {0}), ceil_div({3}, {1})), {4}", sides[0], sides[1], rows_along_x ? "M" : "N",
                      rows_along_x ? "N" : "M", block.empty() ? fmt::format("dim3({}, {})", sides[0], sides[1]) : block);
+}
+
+std::vector<Code::Call> Code::calls_of(const simt::Function& function) const {
+  const std::regex call(
+      fmt::format(R"(\b{}\s*(<[^<>;]*>)?\s*(?:<<<([^;]*?)>>>\s*)?\(([^;]*)\))", shortened(base_name(function.name))));
+  std::vector<Call> calls;
+  for (const simt::Function& caller : functions_) {
+    const std::string head_and_body = caller.begin == function.begin ? "" : body_of(caller);
+    const std::string body = head_and_body.substr(std::min(head_and_body.find('{'), head_and_body.size()));
+    for (std::sregex_iterator at(body.begin(), body.end(), call), end; at != end; ++at) {
+      calls.push_back({&caller, at->str(1), at->str(2), simt::split_arguments(at->str(3)),
+                       body.substr(0, static_cast<std::size_t>(at->position()))});
+    }
+  }
+  return calls;
 }
 
 /// The kernel of a function's first launch, or null.
@@ -407,29 +406,19 @@ Extents Code::extents_of(const simt::Function& function) const {
 /// What the file's first call of a function passes for parameters that are no extents by their names, and for those of
 /// its template, in words of a launch line.
 std::map<std::string, std::string> Code::passed_to(const simt::Function& function) const {
+  const std::vector<Call> calls = calls_of(function);
+  const Call call = calls.empty() ? Call{} : calls.front();
+  Words chosen = template_arguments_of(call.template_arguments);
+  chosen.resize(function.template_parameters.size());
   std::map<std::string, std::string> passed;
-  for (const simt::Parameter& parameter : function.template_parameters) {
-    passed[parameter.name] = "";
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    passed[function.template_parameters[i].name] = in_words_of_problem(chosen[i], call.before, {}, 3);
   }
-  const std::regex call(
-      fmt::format(R"(\b{}\s*(?:<([^<>;(){{}}]*)>\s*)?\(([^;{{}}]*)\)\s*[;,)])", base_name(function.name)));
-  for (const simt::Function& caller : functions_) {
-    const std::string body = body_of(caller);
-    std::smatch match;
-    if (caller.begin == function.begin || !std::regex_search(body, match, call)) {
-      continue;
+  for (std::size_t i = 0; i < std::min(function.parameters.size(), call.arguments.size()); ++i) {
+    const std::string value = in_words_of_problem(call.arguments[i], call.before, {}, 3);
+    if (!value.empty() && meaning_of(function.parameters[i].name, Names::sizes).size() != 1) {
+      passed[function.parameters[i].name] = value;
     }
-    const auto note = [&](const std::vector<simt::Parameter>& parameters, const Words& arguments, bool all) {
-      for (std::size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i) {
-        const std::string value = in_words_of_problem(arguments[i], match.prefix().str(), {}, 3);
-        if (all || (!value.empty() && meaning_of(parameters[i].name, Names::sizes).size() != 1)) {
-          passed[parameters[i].name] = value;
-        }
-      }
-    };
-    note(function.template_parameters, simt::split_arguments(match.str(1)), true);
-    note(function.parameters, simt::split_arguments(match.str(2)), false);
-    break;
   }
   return passed;
 }
@@ -464,16 +453,12 @@ std::map<std::string, std::string> Code::words_in(const simt::Function& function
   return words;
 }
 
-Launching Code::launching_of(const simt::Function& kernel, const simt::Function& function, const std::smatch& match,
-                             Reading reading) const {
+Launching Code::launching_of(const simt::Function& kernel, const Call& call, Reading reading) const {
   static const std::regex MEMBER(R"(\b\w+\s*(?:\.|->)\s*([MNKmnk])\b(?!\s*\())");  // p.N
-  const std::string body = body_of(function);
-  const std::size_t begin = body.find('{');
-  const std::string before =
-      std::regex_replace(body.substr(begin, static_cast<std::size_t>(match.position()) - begin), MEMBER, "$1");
-  Words parts = simt::split_arguments(match.str(2));
-  parts.insert(parts.begin(), match.str(1));
-  const std::map<std::string, std::string> extents = words_in(function, simt::split_arguments(match.str(3)), reading);
+  const std::string before = std::regex_replace(call.before, MEMBER, "$1");
+  Words parts = simt::split_arguments(call.configuration);
+  parts.insert(parts.begin(), kernel.name + call.template_arguments);
+  const std::map<std::string, std::string> extents = words_in(*call.caller, call.arguments, reading);
   for (std::string& part : parts) {
     part = in_words_of_problem(std::regex_replace(part, MEMBER, "$1"), before, extents, 4);
   }
@@ -502,24 +487,12 @@ Launching Code::launching_of(const simt::Function& kernel, const simt::Function&
 }
 
 std::vector<Launching> Code::launches_of(const simt::Function& kernel, const Reading& reading) const {
-  const std::regex launch(
-      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
-  const auto agrees = [](const Launching& one) {  // its template with its block
-    return std::ranges::any_of(template_arguments_of(one.kernel), [&](const std::string& argument) {
-      return is_number(argument) && std::regex_search(one.configuration, std::regex("\\b" + argument + "\\b"));
-    });
-  };
   std::vector<Launching> launches;
-  for (const simt::Function& function : functions_) {
-    const std::string body = function.is_kernel ? "" : body_of(function);
-    for (std::sregex_iterator match(body.begin(), body.end(), launch), end; match != end; ++match) {
-      Launching found = launching_of(kernel, function, *match, reading);
-      const auto same = std::ranges::find(launches, found.configuration, &Launching::configuration);
-      if (same == launches.end()) {
-        launches.push_back(std::move(found));
-      } else if (agrees(found) && !agrees(*same)) {
-        *same = std::move(found);
-      }
+  for (const Call& call : calls_of(kernel)) {
+    if (!call.configuration.empty() && !call.caller->is_kernel) {
+      Launching found = launching_of(kernel, call, reading);
+      std::erase_if(launches, [&](const Launching& one) { return one.configuration == found.configuration; });
+      launches.push_back(std::move(found));
     }
   }
   return launches.empty() ? std::vector{Launching{"", configuration_of(kernel, ""), reading}} : launches;
@@ -540,11 +513,10 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   }
   if (!function.is_kernel && instance.needs_template_arguments()) {
     std::set<std::string> called;  // with these arguments, by functions that no launch line would call in its place
-    for (const simt::Function& caller : functions_) {
-      const std::regex call(fmt::format(R"(\b{}\s*(<[^<>;(){{}}]*>)\s*\()", base_name(function.name)));
-      const bool is_program = caller.name == "main" || caller.parameters.empty();
-      const Words arguments = is_program ? all_matches(body_of(caller), call) : Words();
-      called.insert(arguments.begin(), arguments.end());
+    for (const Call& call : calls_of(function)) {
+      if (!call.template_arguments.empty() && (call.caller->name == "main" || call.caller->parameters.empty())) {
+        called.insert(call.template_arguments);
+      }
     }
     if (called.size() == 1) {
       instance.name += *called.begin();

@@ -64,11 +64,20 @@ class Code {
   simt::Function instance_of(const simt::Function& function) const;
 
  private:
+  /// A call or a launch of a function.
+  struct Call {
+    const simt::Function* caller = nullptr;
+    std::string template_arguments;  ///< "<64, 8>"
+    std::string configuration;       ///< "grid, block"; empty for a call
+    Words arguments;
+    std::string before;  ///< what stands before it in the caller's body
+  };
+
   simt::Function with_plain_types(simt::Function function) const;
   /// With the members of classes that have several matrices, as "Class.name", in place of the classes.
   simt::Function unfolded(simt::Function function) const;
-  Launching launching_of(const simt::Function& kernel, const simt::Function& function, const std::smatch& match,
-                         Reading reading) const;
+  std::vector<Call> calls_of(const simt::Function& function) const;
+  Launching launching_of(const simt::Function& kernel, const Call& call, Reading reading) const;
   std::map<std::string, std::string> passed_to(const simt::Function& function) const;
   std::map<std::string, std::string> words_in(const simt::Function& function, const Words& arguments,
                                               Reading& reading) const;

@@ -21,23 +21,17 @@ namespace {
 
 /// The command line of the run with this launch, which stands for the reading.
 std::string command_with(const LaunchOptions& options, const std::string& launch, const Reading& reading) {
-  const std::string& ops = reading.ops;
-  Words words;
-  bool sized = ops.empty() && reading.sizes.empty();
-  for (const std::string& word : options.command) {
-    const bool is_value = !words.empty() && words.back() == "--sizes";
-    if (!sized && !reading.sizes.empty() && (is_value || word.starts_with("--sizes="))) {
-      sized = true;
-      words.push_back((is_value ? "" : "--sizes=") + reading.sizes);
-    } else if (!sized && (is_value || word.starts_with("--sizes="))) {
-      sized = true;
-      words.push_back(has(word, ":" + ops) ? word : std::regex_replace(word, std::regex(",|$"), ":" + ops + "$&"));
-    } else {
-      words.push_back(word);
+  Words words = options.command;
+  if (const std::string& ops = reading.ops; !ops.empty() || !reading.sizes.empty()) {
+    auto sizes = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("--sizes"); });
+    if (words.end() - sizes < 2 && (sizes == words.end() || *sizes == "--sizes")) {
+      words.insert(words.end(), {"--sizes", "256"});
+      sizes = words.end() - 2;
     }
-  }
-  if (!sized) {
-    words.insert(words.end(), {"--sizes", reading.sizes.empty() ? "256:" + ops : reading.sizes});
+    std::string& value = *sizes == "--sizes" ? sizes[1] : *sizes;
+    value = !reading.sizes.empty()  ? std::regex_replace(value, std::regex("[^=]+$"), reading.sizes)
+            : has(value, ":" + ops) ? value
+                                    : std::regex_replace(value, std::regex(",|$"), ":" + ops + "$&");
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
@@ -283,7 +277,7 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   }
   const auto as_written = [&](const PlacedText& statement) {
     const std::string text = shortened(statement.text);
-    static const std::regex LEFT_OPEN(R"([<(,]\s*(\?\w+))");
+    static const std::regex LEFT_OPEN(R"([<({,]\s*(\?\w+))");
     for (const std::string& open : all_matches(text, LEFT_OPEN)) {
       refuse(fmt::format("{} in the launch line has to be filled in", open));
     }

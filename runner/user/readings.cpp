@@ -460,13 +460,6 @@ std::string requirement_without(const Words& sizes, const Words& factors, const 
   return fmt::format("{}", fmt::join(conditions, " && "));
 }
 
-std::vector<simt::Parameter> matrices_among(const simt::Function& function) {
-  std::vector<simt::Parameter> matrices;
-  std::ranges::copy_if(function.parameters, std::back_inserter(matrices),
-                       [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; });
-  return matrices;
-}
-
 /// Those of all that matrices and sizes may stand for.
 Readings readings_of(const simt::Function& function, const Choices& of_matrices, const Choices& of_sizes,
                      const Words& factors, const Extents& extents) {
@@ -496,6 +489,7 @@ Readings readings_of(const simt::Function& function, const Choices& of_matrices,
 }  // namespace
 
 Readings readings_of(const simt::Function& function, const std::string& summed, const Extents& said) {
+  std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
   std::size_t pointers_to_sizes = 0;
   bool arrays = false;  // whose rows may be longer than those of the problem
@@ -504,6 +498,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     const bool on_host = type != Type::matrix || has_extents(parameter);
     if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
       return {};  // a kernel can not read a factor, or a class, in the host's memory
+    }
+    if (type == Type::matrix) {
+      matrices.push_back(parameter);
     }
     pointers_to_sizes += type == Type::size && is_pointer(parameter) ? 1 : 0;
     arrays = arrays || has(parameter.type, "( * )");
@@ -515,7 +512,6 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   if (of_factors.all.empty() || streams > 1 || mixed) {
     return {};
   }
-  const std::vector<simt::Parameter> matrices = matrices_among(function);
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   Extents extents = said;
   static const std::regex LAYOUT("\\w+_([nt])([nt])");
@@ -567,40 +563,36 @@ Words arguments_of(const simt::Function& function, const Words& values) {
 }
 
 Reading reading_to_start_from(const simt::Function& function, const std::string& summed, const Extents& extents) {
-  const Readings readings = readings_of(function, summed, extents);
+  Readings readings = readings_of(function, summed, extents);
   if (!readings.all.empty()) {
     return readings.all.front();
   }
-  const Words sizes = names_of(function, Type::size);
-  const std::map<Type, Choices> known{{Type::matrix, matrices_of(matrices_among(function))},
-                                      {Type::size, sizes_of(sizes, summed, function.is_kernel, function.parameters)},
-                                      {Type::scalar, factors_of(names_of(function, Type::scalar))}};
-  std::map<Type, std::size_t> taken;
-  const auto value_of = [&](const simt::Parameter& parameter) -> std::string {
+  const auto is_open = [&](const simt::Parameter& parameter) {
     const std::optional<Type> type = type_of(parameter);
-    const std::string named = meaning_of(parameter.name, type == Type::size ? Names::sizes : Names::matrices);
-    if (!type) {
-      return !named.empty() && has(parameter.type, "float4 *") ? fmt::format("({}){}", parameter.type, named) : "";
-    }
-    if (type == Type::size && function.is_kernel && is_pointer(parameter)) {
-      return "";  // in the device's memory
-    }
-    if (type == Type::stream || type == Type::order) {
-      return type == Type::stream ? "stream" : plain_order(parameter);
-    }
-    const std::vector<Words>& all = known.at(*type).all;
-    const std::size_t index = taken[*type]++;
     const std::string lower = lower_name(parameter.name);
-    return all.size() == 1 || (type == Type::matrix && !all.empty()) ? all.front()[index]
-           : type != Type::scalar                                    ? named
-           : lower == "alpha" || lower == "beta"                     ? lower
-                                                                     : "";
+    return !type ||
+           (type == Type::size && (meaning_of(lower, Names::sizes).empty() ||
+                                   (function.is_kernel && is_pointer(parameter)))) ||  // in the device's memory
+           (type == Type::scalar && lower != "alpha" && lower != "beta");
   };
+  simt::Function rest = function;
+  std::erase_if(rest.parameters, is_open);
+  const bool sized = !names_of(rest, Type::size).empty();
+  readings = readings_of(rest, summed, sized ? Extents() : Extents{.fixed = {{"M", ""}, {"N", ""}, {"K", ""}}});
+  Words known = readings.all.empty() ? Words() : readings.all.front().values;
   Reading reading;
-  reading.values = each(function.parameters, [&](const simt::Parameter& parameter) {
-    const std::string value = value_of(parameter);
-    return value.empty() ? "?" + parameter.name.substr(parameter.name.rfind('.') + 1) : value;
-  });
+  std::size_t taken = 0;
+  for (const simt::Parameter& parameter : function.parameters) {
+    const bool open = is_open(parameter);
+    const std::string matrix = meaning_of(parameter.name, Names::matrices);
+    const std::string named = has(parameter.type, "float4 *") && !matrix.empty()
+                                  ? fmt::format("({}){}", parameter.type, matrix)
+                              : open                             ? ""
+                              : type_of(parameter) == Type::size ? meaning_of(parameter.name, Names::sizes)
+                                                                 : matrix;
+    const std::string value = open || known.empty() ? named : known[taken++];
+    reading.values.push_back(value.empty() ? "?" + parameter.name.substr(parameter.name.rfind('.') + 1) : value);
+  }
   return reading;
 }
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -47,22 +46,6 @@ std::string readable(const std::string& messages) {
     text += line + '\n';
   }
   return text;
-}
-
-/// The header of CUDA's that declares the function, class or namespace, of those that the executor has; or empty.
-std::string header_with(const std::string& name) {
-  const std::string word = name.substr(name.rfind(':') + 1);
-  const std::regex declared(R"(\b(?:namespace (?:\w+::)*|class |struct |using ))" + word + "\\b|\\b" + word + R"(\()");
-  const fs::path folder = include_folder() / "simt" / "cuda";
-  for (const fs::path& header : fs::recursive_directory_iterator(folder)) {
-    std::ifstream file(header);
-    for (std::string line; std::getline(file, line);) {
-      if (std::regex_search(line, declared)) {
-        return fs::relative(header, folder).string();
-      }
-    }
-  }
-  return "";
 }
 
 }  // namespace
@@ -111,6 +94,7 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
       "(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
       "atomic[A-Z]|tex[123]D|surf[123]D|half|bfloat|nv_|__).*"
       "|(?:thrust|cub|cute|cutlass|at|c10|torch|nvcuda|cooperative_groups|cg|wmma)(?:::.*)?");
+  static const std::regex MODELLED("__pipeline_.*|cooperative_groups|nvcuda|(__)?half2?|(__)?nv_bfloat16");
   std::string text;
   std::set<std::string> known;
   for (std::sregex_iterator error(messages.begin(), messages.end(), ERROR), end; error != end; ++error) {
@@ -129,15 +113,13 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
       continue;  // what the translator made of an array with an unknown extent, or the same again
     }
     const bool of_cuda = std::regex_match(name, OF_CUDA);
-    const std::string header = of_cuda ? header_with(name) : "";
+    const bool modelled = std::regex_match(name, MODELLED);
     if (!of_cuda && missing_headers.empty()) {
       break;
     }
-    text.append(text.empty() ? "" : "\n")
-        .append(of_cuda && header.empty() ? "the executor does not model " : "nothing declares ")
-        .append(name)
-        .append(header.empty() ? "" : ", which is of " + header)
-        .append(" (" + error->str(1) + ")");
+    text += std::string(text.empty() ? "" : "\n") +
+            (of_cuda && !modelled ? "the executor does not model " : "nothing declares ") + name +
+            (modelled ? ", which a header of CUDA's has (" : " (") + error->str(1) + ")";
   }
   if (text.empty()) {
     return;

@@ -1941,6 +1941,6 @@ int main() {
     refused(
         "a_header_that_had_another_one",
         '#include "tiles.h"\n' + launching().replace("float s = 0;", "float s = 0; __pipeline_commit();"),
-        "nothing declares __pipeline_commit, which is of cuda_pipeline_primitives.h (file.cu:5)",
+        "nothing declares __pipeline_commit, which a header of CUDA's has (file.cu:5)",
     ),
 ]
