@@ -99,20 +99,6 @@ std::vector<simt::Parameter> declared_in(const std::string& declarations) {
   return members;
 }
 
-/// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
-std::string members_of_matrix(const std::vector<simt::Parameter>& declared) {
-  Words members;
-  for (const simt::Parameter& member : declared) {
-    const std::optional<Type> type = type_of(member);
-    members.push_back(type == Type::matrix ? "memory"
-                      : type == Type::size ? meaning_of(member.name, Names::members)
-                                           : "");
-  }
-  const bool whole = std::ranges::count(members, "memory") == 1 && contains(members, "rows") &&
-                     contains(members, "columns") && !contains(members, "");
-  return whole ? fmt::format(" {}", fmt::join(members, " ")) : "";
-}
-
 /// What a local variable is declared to be last, as an expression; empty where no declaration was found, and where it
 /// is assigned to behind that.
 std::string local_of(const std::string& name, const std::string& body) {
@@ -529,20 +515,37 @@ simt::Function Code::instance_of(const simt::Function& function) const {
 simt::Function Code::unfolded(simt::Function function) const {
   std::vector<simt::Parameter> parameters;
   for (simt::Parameter& parameter : function.parameters) {
-    static const std::regex QUALIFIER("const | const| &");
-    const std::string name = std::regex_replace(parameter.type, QUALIFIER, "");
-    const auto of = classes_.find(name);
-    const auto is_matrix = [](const simt::Parameter& member) { return type_of(member) == Type::matrix; };
-    const auto is_extent = [](const simt::Parameter& member) {
-      return type_of(member) == Type::size && meaning_of(member.name, Names::sizes).size() == 1;
-    };
-    if (of == classes_.end() || parameter.has_default ||
-        (std::ranges::count_if(of->second, is_matrix) < 2 && !std::ranges::all_of(of->second, is_extent))) {
+    const std::vector<std::string_view> parts = split(parameter.type, ' ');
+    Words words(parts.begin(), parts.end());
+    const bool constant = std::erase(words, "const") > 0;
+    const std::string last = words.empty() ? "" : words.back();
+    const std::string sign = last == "*" || (last == "&" && !constant) ? last : "";
+    std::erase_if(words, [](const std::string& word) { return word == "*" || word == "&" || word == "struct"; });
+    const auto of = words.size() == 1 ? classes_.find(words.front()) : classes_.end();
+    const std::vector<simt::Parameter> members = of == classes_.end() ? std::vector<simt::Parameter>() : of->second;
+    Words meanings;
+    bool of_extents = !members.empty();  // of a product
+    for (const simt::Parameter& member : members) {
+      const bool is_size = type_of(member) == Type::size;
+      meanings.push_back(type_of(member) == Type::matrix ? "memory"
+                         : is_size                       ? meaning_of(member.name, Names::members)
+                                                         : "");
+      of_extents &= is_size && meaning_of(member.name, Names::sizes).size() == 1;
+    }
+    const auto matrices = std::ranges::count(meanings, "memory");
+    const bool of_matrix =
+        matrices == 1 && contains(meanings, "rows") && contains(meanings, "columns") && !contains(meanings, "");
+    if (parameter.has_default || (function.is_kernel && !sign.empty()) || !(matrices > 1 || of_matrix || of_extents)) {
       parameters.push_back(std::move(parameter));
       continue;
     }
-    for (const simt::Parameter& member : of->second) {
-      parameters.push_back({member.type, name + "." + member.name});
+    const std::string before = fmt::format("{}{} {}.", of->first, sign, parameter.name);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::string& name = of_matrix ? parameter.name : members[i].name;
+      parameters.push_back({!of_matrix                ? members[i].type
+                            : meanings[i] == "memory" ? fmt::format("{} {}", members[i].type, WITH_EXTENTS)
+                                                      : fmt::format("{} {}", EXTENT_OF_MATRIX, meanings[i]),
+                            before + name});
     }
   }
   function.parameters = std::move(parameters);
@@ -569,13 +572,6 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   for (int depth = 0; depth < DEEPEST; ++depth) {
     replace_words(function, types);
   }
-  types.clear();
-  for (const auto& [name, declared] : classes_) {
-    if (const std::string members = members_of_matrix(declared); !members.empty()) {
-      types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
-    }
-  }
-  replace_words(function, types);
   for (simt::Parameter& parameter : function.parameters) {  // float (*)[N]: a launch line's N is the problem's
     const std::size_t extents = parameter.type.find("( * )");
     for (const auto& [name, number] : extents == std::string::npos ? decltype(numbers_)() : numbers_) {

@@ -74,7 +74,7 @@ class Code {
   };
 
   simt::Function with_plain_types(simt::Function function) const;
-  /// With the members of classes that have several matrices, as "Class.name", in place of the classes.
+  /// With the members of classes of matrices or of extents, as "Class* parameter.member", in place of the classes.
   simt::Function unfolded(simt::Function function) const;
   std::vector<Call> calls_of(const simt::Function& function) const;
   Launching launching_of(const simt::Function& kernel, const Call& call, Reading reading) const;

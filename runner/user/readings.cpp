@@ -5,7 +5,6 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,11 +68,18 @@ bool is_tensor(const simt::Parameter& parameter) {
   return std::regex_match(parameter.type, TENSOR);
 }
 
-bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
+bool has_extents(const simt::Parameter& parameter) {
+  return is_tensor(parameter) || parameter.type.ends_with(WITH_EXTENTS);
+}
 
 /// Of a member without its class, and without the end of a long one.
 std::string lower_name(std::string_view name) {
   return in_lower_case(name.substr(name.rfind('.') + 1).substr(0, LONGEST_NAME));
+}
+
+/// "Matrix* a" of the member "Matrix* a.rows"; empty for no member.
+std::string class_of(const simt::Parameter& parameter) {
+  return parameter.name.substr(0, parameter.name.find('.') + 1);
 }
 
 /// A pointer to const.
@@ -109,6 +115,9 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   }
   if (has_extents(parameter)) {
     return Type::matrix;
+  }
+  if (type.starts_with(EXTENT_OF_MATRIX)) {
+    return Type::extent;
   }
   const auto stars = std::count(type.begin(), type.end(), '*');
   const bool one_constant = stars == 1 && is_input(parameter);  // in the host's memory, as Fortran has it
@@ -346,23 +355,11 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
                        extents.batched && !(extents.shared_b && name == "B") ? "batch, " : "", turned ? columns : rows,
                        turned ? rows : columns, by_reference ? ".detach_()" : "");
   }
-  if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
-    std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
-    const bool by_pointer = words.back() == "*";
-    const bool by_reference = words.back() == "&";
-    words.resize(words.size() - (by_pointer || by_reference ? 1 : 0));
-    Words members;
-    for (const std::string_view word : std::span(words).subspan(3)) {
-      members.emplace_back(word == "rows"      ? rows
-                           : word == "columns" ? columns
-                           : word != "ld"      ? name
-                           : of_kernel         ? "ld" + in_lower_case(name)
-                                               : columns);  // a host function copies it whole, without gaps
-    }
-    const std::string made = fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
-    // A temporary lasts as long as the call, and has an address as a constant.
-    const std::string address = fmt::format("({0}*)&(const {0}&){1}", words[1], made);
-    return by_pointer ? address : by_reference && !has(parameter.type, "const") ? "*" + address : made;
+  if (type_of(parameter) == Type::extent) {
+    return parameter.type.ends_with("rows") ? std::string(rows)
+           : parameter.type.ends_with("ld") && of_kernel
+               ? "ld" + in_lower_case(name)
+               : std::string(columns);  // the host copies it whole, without gaps
   }
   if (const std::size_t array = parameter.type.find("( * )"); array != std::string::npos) {  // float (*)[128]
     std::string type = std::regex_replace(parameter.type, std::regex(R"( \* )"), "*");
@@ -470,12 +467,20 @@ Readings readings_of(const simt::Function& function, const Choices& of_matrices,
     for (const Words& chosen_sizes : of_sizes.all) {
       const std::map<Type, Words> chosen{
           {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, factors}};
+      std::map<std::string, std::string> of_classes;  // matrices, by what stands before their members' names
+      for (std::size_t i = 0, taken = 0; i < function.parameters.size(); ++i) {
+        const simt::Parameter& parameter = function.parameters[i];
+        if (type_of(parameter) == Type::matrix) {
+          of_classes[class_of(parameter)] = chosen_matrices[taken++];
+        }
+      }
       std::map<Type, std::size_t> taken;
       const auto value_of = [&](const simt::Parameter& parameter) {
         const Type type = *type_of(parameter);
-        return type == Type::stream ? "stream"
-               : type == Type::order
-                   ? plain_order(parameter)
+        return type == Type::stream  ? "stream"
+               : type == Type::order ? plain_order(parameter)
+               : type == Type::extent
+                   ? argument_for(parameter, of_classes.at(class_of(parameter)), extents, function.is_kernel)
                    : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
       };
       const bool adds = std::ranges::count(chosen_matrices, "C") > 1;
@@ -495,7 +500,7 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   bool arrays = false;  // whose rows may be longer than those of the problem
   for (const simt::Parameter& parameter : function.parameters) {
     const std::optional<Type> type = type_of(parameter);
-    const bool on_host = type != Type::matrix || has_extents(parameter);
+    const bool on_host = type != Type::matrix || is_tensor(parameter);
     if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
       return {};  // a kernel can not read a factor, or a class, in the host's memory
     }
@@ -548,16 +553,17 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
 
 Words arguments_of(const simt::Function& function, const Words& values) {
   Words arguments;
-  std::string before;  // the class of the argument that is made
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::string& name = function.parameters[i].name;
-    const std::string of = name.substr(0, name.find('.') + 1);
-    if (!of.empty() && of == before) {
-      arguments.back().insert(arguments.back().size() - 1, ", " + values[i]);
-    } else {
-      arguments.push_back(of.empty() ? values[i] : fmt::format("{}{{{}}}", of.substr(0, of.size() - 1), values[i]));
+  for (std::size_t i = 0; i < values.size();) {
+    const std::string of = class_of(function.parameters[i]);
+    Words members{values[i++]};
+    while (!of.empty() && i < values.size() && class_of(function.parameters[i]) == of) {
+      members.push_back(values[i++]);
     }
-    before = of;
+    const std::string name = of.substr(0, of.find_first_of("*& "));
+    const std::string made = fmt::format("{}{{{}}}", name, fmt::join(members, ", "));
+    // A temporary lasts as long as the call, and has an address as a constant.
+    const std::string address = fmt::format("({0}*)&(const {0}&){1}", name, made);
+    arguments.push_back(of.empty() ? members.front() : has(of, "*") ? address : has(of, "&") ? "*" + address : made);
   }
   return arguments;
 }

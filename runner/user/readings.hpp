@@ -22,14 +22,16 @@ constexpr std::size_t LONGEST_NAME = 200;
 /// "M", "lda", "A", "nt", "rows", as names of this kind mean; empty where the name means nothing of it.
 std::string meaning_of(std::string_view name, Names names);
 
-/// What a parameter may be by its type. An order is "transa" or "tb", as in BLAS.
-enum class Type { size, scalar, matrix, stream, order };
+/// What a parameter may be by its type. An order is "transa" or "tb", as in BLAS, an extent that of its class's matrix.
+enum class Type { size, scalar, matrix, stream, order, extent };
 
 /// Nothing for what no product takes.
 std::optional<Type> type_of(const simt::Parameter& parameter);
 
-/// What Code::instance_of() makes of the type of a class of extents and a pointer: "matrix Name : rows memory".
-constexpr std::string_view OF_CLASS = "matrix ";
+/// The types that Code::instance_of() gives to members of a class of one matrix: "float * with extents" and "extent
+/// rows".
+constexpr std::string_view WITH_EXTENTS = "with extents";
+constexpr std::string_view EXTENT_OF_MATRIX = "extent";
 
 bool is_pointer(const simt::Parameter& parameter);
 

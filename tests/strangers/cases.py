@@ -833,8 +833,8 @@ OF_A_CLASS = """void run(const Product& p, cudaStream_t stream) {
   mm<<<grid, block, 0, stream>>>(m, Extents{p.M, p.N, p.K}, p.alpha, p.beta);
 }
 """
-OF_CLASSES_OF_EACH = """void run(Matrices m, const Extents& e, float alpha, float beta) {
-  mm<<<dim3((e.N + 15) / 16, (e.M + 15) / 16), dim3(16, 16)>>>(m, e, alpha, beta);
+OF_CLASSES_OF_EACH = """void run(Matrices m, const Extents* e, float alpha, float beta) {
+  mm<<<dim3((e->N + 15) / 16, (e->M + 15) / 16), dim3(16, 16)>>>(m, *e, alpha, beta);
 }
 """
 VECTORS = """
@@ -1840,7 +1840,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     right(
         "a_class_of_matrices_and_one_of_extents",
         IN_CLASSES + OF_CLASSES_OF_EACH,
-        "run(Matrices{A, B, C}, Extents{M, N, K}, alpha, beta);",
+        "run(Matrices{A, B, C}, (Extents*)&(const Extents&)Extents{M, N, K}, alpha, beta);",
         arguments=FACTORS,
     ),
     asking(
