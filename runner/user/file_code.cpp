@@ -297,12 +297,10 @@ const simt::Function* Code::launched_by(const simt::Function& function, Words& a
   static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
   const std::string body = body_of(function);
   std::smatch launch;
-  if (!std::regex_search(body, launch, LAUNCH)) {
-    return nullptr;
-  }
-  arguments = simt::split_arguments(launch.str(2));
+  const bool launches = std::regex_search(body, launch, LAUNCH);
+  arguments = launches ? simt::split_arguments(launch.str(2)) : arguments;
   const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
-    return other.is_kernel && base_name(other.name) == launch.str(1);
+    return launches && other.is_kernel && base_name(other.name) == launch.str(1);
   });
   return found == functions_.end() ? nullptr : &*found;
 }
@@ -572,13 +570,7 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   for (int depth = 0; depth < DEEPEST; ++depth) {
     replace_words(function, types);
   }
-  for (simt::Parameter& parameter : function.parameters) {  // float (*)[N]: a launch line's N is the problem's
-    const std::size_t extents = parameter.type.find("( * )");
-    for (const auto& [name, number] : extents == std::string::npos ? decltype(numbers_)() : numbers_) {
-      parameter.type = std::regex_replace(parameter.type, std::regex(fmt::format(R"(\[ {} \])", name)),
-                                          fmt::format("[ {} ]", number));
-    }
-  }
+  replace_words(function, numbers_);  // float (*)[N]: a launch line's N is the problem's
   return function;
 }
 

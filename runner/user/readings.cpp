@@ -398,10 +398,10 @@ std::string sizes_with(const std::map<std::string, std::string>& fixed) {
 
 /// "A", "B" and "C" of a matrix times a vector, y = A x, by their names; empty where they do not say so.
 Words matrix_and_vectors(const std::vector<simt::Parameter>& matrices) {
-  static const std::regex VECTOR("(d_|h_)?(x|v|vec\\w*|\\w*_?vec(tor)?)");
+  static const std::regex VECTOR("(d_|h_)?(x|v|[Vv]ec\\w*|\\w*_?[Vv]ec(tor)?)");  // X would be a matrix
   const Words values = each(matrices, [](const simt::Parameter& matrix) {
     const bool written = meaning_of(matrix.name, Names::matrices) == "C" || matrix.name.ends_with("out");
-    return written ? "C" : std::regex_match(lower_name(matrix.name), VECTOR) ? "B" : "A";
+    return written ? "C" : std::regex_match(matrix.name.substr(0, LONGEST_NAME), VECTOR) ? "B" : "A";
   });
   return std::set<std::string>(values.begin(), values.end()).size() == 3 && values.size() == 3 ? values : Words();
 }

@@ -130,7 +130,8 @@ inline void is_reference(const char* parameter, Site site = Site::current()) {
        site);
 }
 
-/// Once more through a loop of device code: a loop without an end stays one that the checks see, whatever is left of it.
+/// Once more through a loop of device code: a loop without an end stays one that the checks see, whatever is left of
+/// it.
 constexpr void go_round() {
 #ifdef SIMT_CHECKED
   if (!std::is_constant_evaluated()) {
