@@ -44,22 +44,30 @@ void replace_words(simt::Function& function, const std::map<std::string, std::st
   }
 }
 
-/// The function with `float` for the type of its elements that it is a template over, without what else it is a
+/// The function with `float` for the types of its elements that it is a template over, without what else it is a
 /// template over where that is known; the function itself where it is no such template.
 simt::Function in_single_precision(simt::Function function) {
   std::vector<simt::Parameter>& over = function.template_parameters;
-  const auto element = std::ranges::find_if(over, [&](const simt::Parameter& one) {
+  const auto is_element = [&](const simt::Parameter& one) {
     return !type_of(one) && std::ranges::any_of(function.parameters, [&](const simt::Parameter& parameter) {
-      return std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // a type, or what a concept allows
+      const bool counts =
+          is_pointer(parameter) || has(parameter.type, "<") || contains({"alpha", "beta"}, parameter.name);
+      return counts && std::ranges::count(split(parameter.type, ' '), one.name) > 0;  // or what a concept allows
     });
-  });
-  if (element == over.end()) {
+  };
+  std::map<std::string, std::string> elements;
+  for (const simt::Parameter& one : over) {
+    if (is_element(one)) {
+      elements[one.name] = "float";
+    }
+  }
+  if (elements.empty()) {
     return function;
   }
-  replace_words(function, {{element->name, "float"}});
+  replace_words(function, elements);
   const std::vector<simt::Parameter> before = over;
-  const bool deduced = element != over.begin();
-  over.erase(element);
+  const bool deduced = elements.size() > 1 || !elements.contains(over.front().name);
+  std::erase_if(over, [&](const simt::Parameter& one) { return elements.contains(one.name); });
   if (std::ranges::all_of(over, &simt::Parameter::has_default)) {
     over.clear();
     function.name += deduced ? "" : "<float>";
@@ -69,38 +77,26 @@ simt::Function in_single_precision(simt::Function function) {
   return function;
 }
 
-/// " rows columns memory" of "int height, width; float* data;"; empty where the class has anything else.
-std::string members_of_matrix(const std::string& declarations) {
-  static const std::regex DECLARED(R"(\s*(int|unsigned(?: int)?|size_t|float)\b([^;]*);)");
-  std::string members;
-  std::size_t pointers = 0;
-  std::string rest = declarations;
-  for (std::smatch match; std::regex_search(rest, match, DECLARED, std::regex_constants::match_continuous);
-       rest = match.suffix()) {
-    for (const std::string& name : simt::split_arguments(match.str(2))) {
-      const bool memory = match.str(1) == "float" && std::ranges::count(name, '*') == 1;
-      const std::string meaning = memory ? "memory" : match.str(1) == "float" ? "" : meaning_of(name, Names::members);
-      if (meaning.empty()) {
-        return "";
+/// The variables of "int height, width; float* data;"; nothing where a class has anything else.
+std::vector<simt::Parameter> declared_in(const std::string& declarations) {
+  static const std::regex DECLARED(
+      R"(\s*((?:const )?[A-Za-z_][\w: ]*?)\s*((?:[ *&]|__restrict__|const)*)(\w+)\s*(?:=[^;]*)?)");
+  std::vector<simt::Parameter> members;
+  for (const std::string_view statement : split(declarations, ';')) {
+    std::string type;
+    const std::string trimmed = simt::trimmed(statement);
+    for (const std::string& part : trimmed.empty() ? Words() : simt::split_arguments(trimmed)) {
+      std::smatch match;
+      const std::string whole = type.empty() ? part : type + " " + part;
+      if (!std::regex_match(whole, match, DECLARED)) {
+        return {};
       }
-      pointers += memory ? 1 : 0;
-      members += " " + meaning;
+      type = match.str(1);
+      const std::string spaced = std::regex_replace(type + " " + match.str(2), std::regex(R"(\*)"), " * ");
+      members.push_back({simt::trimmed(shortened(spaced)), match.str(3)});
     }
   }
-  return pointers == 1 && simt::trimmed(rest).empty() && has(members, "rows") && has(members, "columns") ? members : "";
-}
-
-/// The variables of floats in device memory, and textures.
-std::set<std::string> matrices_in_symbols(const std::string& text) {
-  static const std::regex ATTRIBUTE(R"((?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\))");
-  static const std::regex DECLARED(
-      R"((\b(?:__(?:device|constant|managed)__[^;(){}=]*\bfloat|texture)\b[^;(){}=]*[;={]))");
-  static const std::regex NAME(R"((\w+)\s*(?:\[[^\],]*\]\s*)*[,;={])");
-  std::set<std::string> names;
-  for (const std::string& declared : all_matches(std::regex_replace(text, ATTRIBUTE, ""), DECLARED)) {
-    std::ranges::copy(all_matches(declared, NAME), std::inserter(names, names.end()));
-  }
-  return names;
+  return members;
 }
 
 /// What a local variable is declared to be last, as an expression; empty where no declaration was found, and where it
@@ -127,6 +123,20 @@ std::string local_of(const std::string& name, const std::string& body) {
     }
   }
   return last;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "64", "8" of "kernel<64, 8>".
+Words template_arguments_of(const std::string& name) {
+  static const std::regex OUTSIDE("^[^<]*<?|>[^>]*$");
+  return simt::split_arguments(std::regex_replace(name, OUTSIDE, ""));
+}
+
+void require_equal(Reading& reading, const std::string& one, const std::string& other) {
+  reading.requirement += fmt::format("{}{} == {}", reading.requirement.empty() ? "" : " && ", one, other);
 }
 
 }  // namespace
@@ -163,19 +173,16 @@ Code::Code(const simt::Source& source)
     : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  const std::set<std::string> variables = matrices_in_symbols(short_text_);
+  static const std::regex ARRAY(R"(\b(?:tex\w+\s*(?:<[^<>]*>\s*)?\(\s*|(?=\w+\s*\[))(\w+))");
   std::set<std::string> idle;
   for (const simt::Function& function : functions_) {
     const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
       const std::optional<Type> type = type_of(parameter);
       return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
     });
-    const Words words = numbers_alone ? all_matches(body_of(function), WORD) : Words();
-    std::set<std::string> used;  // where two are, the kernel may compute with matrices
-    std::ranges::copy_if(words, std::inserter(used, used.end()), [&](const std::string& word) {
-      return variables.contains(word) && !contains(names_of(function), word);
-    });
-    if (function.is_kernel && numbers_alone && used.size() < 2) {
+    const Words used = numbers_alone ? all_matches(body_of(function), ARRAY) : Words();
+    // Where two are, the kernel may compute with matrices.
+    if (function.is_kernel && numbers_alone && std::set<std::string>(used.begin(), used.end()).size() < 2) {
       idle.insert(base_name(function.name));
     }
   }
@@ -190,6 +197,12 @@ Code::Code(const simt::Source& source)
   static const std::regex NUMBER(R"(\b(\w+)\s*=\s*(\d+)\s*[,;])");
   for (std::sregex_iterator at(rest.begin(), rest.end(), NUMBER), end; at != end; ++at) {
     numbers_[at->str(1)] = at->str(2);
+  }
+  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
+  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
+    if (std::vector<simt::Parameter> declared = declared_in(at->str(2)); !declared.empty()) {
+      classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = std::move(declared);
+    }
   }
   const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
@@ -264,17 +277,30 @@ std::string Code::configuration_of(const simt::Function& kernel, const std::stri
                      rows_along_x ? "N" : "M", block.empty() ? fmt::format("dim3({}, {})", sides[0], sides[1]) : block);
 }
 
+std::vector<Code::Call> Code::calls_of(const simt::Function& function) const {
+  const std::regex call(
+      fmt::format(R"(\b{}\s*(<[^<>;]*>)?\s*(?:<<<([^;]*?)>>>\s*)?\(([^;]*)\))", shortened(base_name(function.name))));
+  std::vector<Call> calls;
+  for (const simt::Function& caller : functions_) {
+    const std::string head_and_body = caller.begin == function.begin ? "" : body_of(caller);
+    const std::string body = head_and_body.substr(std::min(head_and_body.find('{'), head_and_body.size()));
+    for (std::sregex_iterator at(body.begin(), body.end(), call), end; at != end; ++at) {
+      calls.push_back({&caller, at->str(1), at->str(2), simt::split_arguments(at->str(3)),
+                       body.substr(0, static_cast<std::size_t>(at->position()))});
+    }
+  }
+  return calls;
+}
+
 /// The kernel of a function's first launch, or null.
 const simt::Function* Code::launched_by(const simt::Function& function, Words& arguments) const {
   static const std::regex LAUNCH(R"((\w+)\s*(?:<[^<>;]*>)?\s*<<<[^;]*?>>>\s*\(([^;]*)\)\s*;)");
   const std::string body = body_of(function);
   std::smatch launch;
-  if (!std::regex_search(body, launch, LAUNCH)) {
-    return nullptr;
-  }
-  arguments = simt::split_arguments(launch.str(2));
+  const bool launches = std::regex_search(body, launch, LAUNCH);
+  arguments = launches ? simt::split_arguments(launch.str(2)) : arguments;
   const auto found = std::ranges::find_if(functions_, [&](const simt::Function& other) {
-    return other.is_kernel && base_name(other.name) == launch.str(1);
+    return launches && other.is_kernel && base_name(other.name) == launch.str(1);
   });
   return found == functions_.end() ? nullptr : &*found;
 }
@@ -343,65 +369,121 @@ Extents Code::extents_of(const simt::Function& function) const {
     distances.insert(largest);
   }
   distances.erase(0);
+  std::map<std::string, std::string> fixed;
+  bool used = false;
+  for (const auto& [name, number] : matrices.empty() ? decltype(numbers_)() : numbers_) {
+    if (const std::string meaning = meaning_of(name, Names::sizes); meaning.size() == 1) {
+      fixed[meaning] = number;
+      used = used || contains(all_matches(body_of(*kernel), WORD), name);
+    }
+  }
+  if (distances.size() == 1 && fixed.size() < 3) {
+    const std::string side = std::to_string(*distances.begin());
+    fixed = {{"M", side}, {"N", side}, {"K", side}};
+    used = true;
+  }
   return {batched, shared_b, names["A0"] == "K" && names["A1"] == "M",
           names["B0"] == "N" && (names["A0"] == "K" || names["A1"] == "K"),
-          distances.size() == 1 ? std::to_string(*distances.begin()) : ""};
+          used && fixed.size() == 3 ? fixed : decltype(fixed)()};
 }
 
-std::pair<std::string, std::string> Code::launch_of(const simt::Function& kernel, const Words& values) const {
-  const std::regex launch(
-      fmt::format(R"(\b({}\s*(?:<[^<>;]*>)?)\s*<<<([^;]*?)>>>\s*\(([^;]*)\))", shortened(base_name(kernel.name))));
-  for (const simt::Function& function : functions_) {
-    const std::string body = body_of(function);
-    std::smatch match;
-    if (function.is_kernel || !std::regex_search(body, match, launch)) {
+/// What the file's first call of a function passes for parameters that are no extents by their names, and for those of
+/// its template, in words of a launch line.
+std::map<std::string, std::string> Code::passed_to(const simt::Function& function) const {
+  const std::vector<Call> calls = calls_of(function);
+  const Call call = calls.empty() ? Call{} : calls.front();
+  Words chosen = template_arguments_of(call.template_arguments);
+  chosen.resize(function.template_parameters.size());
+  std::map<std::string, std::string> passed;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    passed[function.template_parameters[i].name] = in_words_of_problem(chosen[i], call.before, {}, 3);
+  }
+  for (std::size_t i = 0; i < std::min(function.parameters.size(), call.arguments.size()); ++i) {
+    const std::string value = in_words_of_problem(call.arguments[i], call.before, {}, 3);
+    if (!value.empty() && meaning_of(function.parameters[i].name, Names::sizes).size() != 1) {
+      passed[function.parameters[i].name] = value;
+    }
+  }
+  return passed;
+}
+
+/// What a function that launches calls the problem's extents, by its own parameters and by the arguments that it passes
+/// to a kernel of this reading, which then may need squares.
+std::map<std::string, std::string> Code::words_in(const simt::Function& function, const Words& arguments,
+                                                  Reading& reading) const {
+  std::map<std::string, std::string> words = passed_to(function);
+  const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
+  for (std::size_t i = 0; !readings.all.empty() && i < function.parameters.size(); ++i) {
+    if (const std::string& value = readings.all.front().values[i]; value.size() == 1) {
+      words[function.parameters[i].name] = value;
+    }
+  }
+  std::map<std::string, std::set<std::string>> passed;  // and what for
+  for (std::size_t i = 0; arguments.size() == reading.values.size() && i < arguments.size(); ++i) {
+    passed[arguments[i]].insert(reading.values[i]);
+  }
+  for (const auto& [argument, meanings] : passed) {
+    const bool several = meanings.size() > 1;
+    if (!std::ranges::all_of(meanings, [&](const std::string& meaning) {
+          return meaning.size() == 1 && (!several || has("MNK", meaning));
+        })) {
       continue;
     }
-    const std::string before = match.prefix().str().substr(body.find('{'));
-    Words parts = simt::split_arguments(match.str(2));
-    parts.insert(parts.begin(), match.str(1));
-    std::map<std::string, std::string> extents;
-    if (const Readings readings = readings_of(with_plain_types(function), summed_extent(function));
-        !readings.all.empty()) {
-      for (std::size_t i = 0; i < function.parameters.size(); ++i) {
-        extents[function.parameters[i].name] = readings.all.front().values[i];
-      }
+    words[argument] = *meanings.rbegin();
+    for (auto one = meanings.begin(), next = std::next(one); next != meanings.end(); ++one, ++next) {
+      require_equal(reading, *one, *next);
     }
-    std::map<std::string, std::set<std::string>> passed;  // and what for
-    const Words arguments = simt::split_arguments(match.str(3));
-    for (std::size_t i = 0; i < std::min(arguments.size(), values.size()); ++i) {
-      passed[arguments[i]].insert(values[i]);
-    }
-    for (const auto& [argument, meanings] : passed) {
-      if (meanings.size() == 1 && meanings.begin()->size() == 1) {
-        extents[argument] = *meanings.begin();
-      }
-    }
-    for (std::string& part : parts) {
-      part = in_words_of_problem(part, before, extents, 4);
-    }
-    parts.resize(std::max(parts.size(), std::size_t{3}));
-    for (const auto& [argument, extent] : extents) {  // a number, as macros are
-      const bool is_number = !argument.empty() && argument.find_first_not_of("0123456789") == std::string::npos;
-      const std::regex number(is_number ? "\\b" + argument + "\\b" : "(?!)");
-      parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
-    }
-    static const std::regex OF_C(R"(\b[MN]\b)");
-    parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
-    std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
-    std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
-    if (parts[1].empty() || parts[2].empty()) {
-      parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
-      parts[1] = configuration_of(kernel, parts[2]);
-      parts.erase(parts.begin() + 2);
-    }
-    return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", "))};
   }
-  return {"", configuration_of(kernel, "")};
+  return words;
+}
+
+Launching Code::launching_of(const simt::Function& kernel, const Call& call, Reading reading) const {
+  static const std::regex MEMBER(R"(\b\w+\s*(?:\.|->)\s*([MNKmnk])\b(?!\s*\())");  // p.N
+  const std::string before = std::regex_replace(call.before, MEMBER, "$1");
+  Words parts = simt::split_arguments(call.configuration);
+  parts.insert(parts.begin(), kernel.name + call.template_arguments);
+  const std::map<std::string, std::string> extents = words_in(*call.caller, call.arguments, reading);
+  for (std::string& part : parts) {
+    part = in_words_of_problem(std::regex_replace(part, MEMBER, "$1"), before, extents, 4);
+  }
+  const Words chosen = template_arguments_of(parts[0]);
+  for (std::size_t i = 0; i < std::min(chosen.size(), kernel.template_parameters.size()); ++i) {
+    const std::string extent = meaning_of(kernel.template_parameters[i].name, Names::sizes);
+    if (extent.size() == 1 && is_number(chosen[i])) {
+      require_equal(reading, extent, chosen[i]);
+    }
+  }
+  parts.resize(std::max(parts.size(), std::size_t{3}));
+  for (const auto& [argument, extent] : extents) {  // a number, as macros are
+    const std::regex number(is_number(argument) ? "\\b" + argument + "\\b" : "(?!)");
+    parts[1] = std::regex_search(parts[2], number) ? parts[1] : std::regex_replace(parts[1], number, extent);
+  }
+  static const std::regex OF_C(R"(\b[MN]\b)");
+  parts[1] = std::regex_search(parts[1], OF_C) ? parts[1] : "";
+  std::replace(parts.begin() + 3, std::min(parts.begin() + 4, parts.end()), std::string(), std::string("?shared"));
+  std::replace(parts.begin() + 3, parts.end(), std::string(), std::string("stream"));
+  if (parts[1].empty() || parts[2].empty()) {
+    parts[0] = parts[2].empty() ? "" : parts[0];  // its template arguments go with its block
+    parts[1] = configuration_of(kernel, parts[2]);
+    parts.erase(parts.begin() + 2);
+  }
+  return {parts[0], fmt::format("{}", fmt::join(parts.begin() + 1, parts.end(), ", ")), std::move(reading)};
+}
+
+std::vector<Launching> Code::launches_of(const simt::Function& kernel, const Reading& reading) const {
+  std::vector<Launching> launches;
+  for (const Call& call : calls_of(kernel)) {
+    if (!call.configuration.empty() && !call.caller->is_kernel) {
+      Launching found = launching_of(kernel, call, reading);
+      std::erase_if(launches, [&](const Launching& one) { return one.configuration == found.configuration; });
+      launches.push_back(std::move(found));
+    }
+  }
+  return launches.empty() ? std::vector{Launching{"", configuration_of(kernel, ""), reading}} : launches;
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
-  simt::Function instance = in_single_precision(with_plain_types(function));
+  simt::Function instance = in_single_precision(unfolded(with_plain_types(function)));
   std::vector<simt::Parameter>& parameters = instance.parameters;
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
@@ -415,11 +497,10 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   }
   if (!function.is_kernel && instance.needs_template_arguments()) {
     std::set<std::string> called;  // with these arguments, by functions that no launch line would call in its place
-    for (const simt::Function& caller : functions_) {
-      const std::regex call(fmt::format(R"(\b{}\s*(<[^<>;(){{}}]*>)\s*\()", base_name(function.name)));
-      const bool is_program = caller.name == "main" || caller.parameters.empty();
-      const Words arguments = is_program ? all_matches(body_of(caller), call) : Words();
-      called.insert(arguments.begin(), arguments.end());
+    for (const Call& call : calls_of(function)) {
+      if (!call.template_arguments.empty() && (call.caller->name == "main" || call.caller->parameters.empty())) {
+        called.insert(call.template_arguments);
+      }
     }
     if (called.size() == 1) {
       instance.name += *called.begin();
@@ -427,6 +508,46 @@ simt::Function Code::instance_of(const simt::Function& function) const {
     }
   }
   return instance;
+}
+
+simt::Function Code::unfolded(simt::Function function) const {
+  std::vector<simt::Parameter> parameters;
+  for (simt::Parameter& parameter : function.parameters) {
+    const std::vector<std::string_view> parts = split(parameter.type, ' ');
+    Words words(parts.begin(), parts.end());
+    const bool constant = std::erase(words, "const") > 0;
+    const std::string last = words.empty() ? "" : words.back();
+    const std::string sign = last == "*" || (last == "&" && !constant) ? last : "";
+    std::erase_if(words, [](const std::string& word) { return word == "*" || word == "&" || word == "struct"; });
+    const auto of = words.size() == 1 ? classes_.find(words.front()) : classes_.end();
+    const std::vector<simt::Parameter> members = of == classes_.end() ? std::vector<simt::Parameter>() : of->second;
+    Words meanings;
+    bool of_extents = !members.empty();  // of a product
+    for (const simt::Parameter& member : members) {
+      const bool is_size = type_of(member) == Type::size;
+      meanings.push_back(type_of(member) == Type::matrix ? "memory"
+                         : is_size                       ? meaning_of(member.name, Names::members)
+                                                         : "");
+      of_extents &= is_size && meaning_of(member.name, Names::sizes).size() == 1;
+    }
+    const auto matrices = std::ranges::count(meanings, "memory");
+    const bool of_matrix =
+        matrices == 1 && contains(meanings, "rows") && contains(meanings, "columns") && !contains(meanings, "");
+    if (parameter.has_default || (function.is_kernel && !sign.empty()) || !(matrices > 1 || of_matrix || of_extents)) {
+      parameters.push_back(std::move(parameter));
+      continue;
+    }
+    const std::string before = fmt::format("{}{} {}.", of->first, sign, parameter.name);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::string& name = of_matrix ? parameter.name : members[i].name;
+      parameters.push_back({!of_matrix                ? members[i].type
+                            : meanings[i] == "memory" ? fmt::format("{} {}", members[i].type, WITH_EXTENTS)
+                                                      : fmt::format("{} {}", EXTENT_OF_MATRIX, meanings[i]),
+                            before + name});
+    }
+  }
+  function.parameters = std::move(parameters);
+  return function;
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {
@@ -449,22 +570,7 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   for (int depth = 0; depth < DEEPEST; ++depth) {
     replace_words(function, types);
   }
-  types.clear();
-  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
-  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
-    const std::string name = at->str(1).empty() ? at->str(3) : at->str(1);
-    if (const std::string members = members_of_matrix(at->str(2)); !members.empty()) {
-      types[name] = fmt::format("{}{} :{}", OF_CLASS, name, members);
-    }
-  }
-  replace_words(function, types);
-  for (simt::Parameter& parameter : function.parameters) {  // float (*)[N]: a launch line's N is the problem's
-    const std::size_t extents = parameter.type.find("( * )");
-    for (const auto& [name, number] : extents == std::string::npos ? decltype(numbers_)() : numbers_) {
-      parameter.type = std::regex_replace(parameter.type, std::regex(fmt::format(R"(\[ {} \])", name)),
-                                          fmt::format("[ {} ]", number));
-    }
-  }
+  replace_words(function, numbers_);  // float (*)[N]: a launch line's N is the problem's
   return function;
 }
 
@@ -484,7 +590,9 @@ std::string Code::in_words_of_problem(const std::string& expression, const std::
     const bool is_member = match.prefix().str().ends_with('.');
     const bool is_own = is_member || KNOWN.contains(word) || constants_.contains(word) ||
                         std::ranges::find(functions_, word, &simt::Function::name) != functions_.end();
-    std::string value = (known == extents.end() || is_member) && is_own ? word : extent.size() == 1 ? extent : "";
+    std::string value = (known == extents.end() || is_member) && is_own ? word
+                        : known != extents.end() || extent.size() == 1  ? extent
+                                                                        : "";
     if (value.empty() && depth > 0) {
       value = in_words_of_problem(local_of(word, body), body, extents, depth - 1);
     }

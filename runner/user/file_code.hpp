@@ -20,6 +20,14 @@ std::string shortened(std::string_view code);
 /// The first group of every match.
 Words all_matches(const std::string& text, const std::regex& pattern);
 
+/// A launch to start from, in words of a launch line: the file's own, as far as it depends on the problem's extents
+/// alone, and else that of a kernel that computes an element a thread.
+struct Launching {
+  std::string kernel;  ///< with its template arguments; empty where the file does not tell
+  std::string configuration;
+  Reading reading;  ///< which requires that extents are equal for which the file passes one number
+};
+
 /// A file's text with all that it includes, for questions about what its functions do.
 class Code {
  public:
@@ -47,10 +55,8 @@ class Code {
     return std::regex_search(body_of(function), std::regex("\\b" + name + R"(\s*::)"));
   }
 
-  /// The kernel with its template arguments as the file's own launch of it has them, empty where that does not tell,
-  /// and the configuration of a launch that passes it these values: the file's own in words of a launch line, as far as
-  /// it depends on the problem's extents alone, and else that of a kernel that computes an element a thread.
-  std::pair<std::string, std::string> launch_of(const simt::Function& kernel, const Words& values) const;
+  /// The file's launches of the kernel, for one that passes it what the reading says; without any, one that is likely.
+  std::vector<Launching> launches_of(const simt::Function& kernel, const Reading& reading) const;
 
   /// The function with its types as aliases and classes of the file have them, and with `float` for the type that it is
   /// a template over, where that is all that it is a template over; else with the arguments that the file calls it
@@ -58,7 +64,23 @@ class Code {
   simt::Function instance_of(const simt::Function& function) const;
 
  private:
+  /// A call or a launch of a function.
+  struct Call {
+    const simt::Function* caller = nullptr;
+    std::string template_arguments;  ///< "<64, 8>"
+    std::string configuration;       ///< "grid, block"; empty for a call
+    Words arguments;
+    std::string before;  ///< what stands before it in the caller's body
+  };
+
   simt::Function with_plain_types(simt::Function function) const;
+  /// With the members of classes of matrices or of extents, as "Class* parameter.member", in place of the classes.
+  simt::Function unfolded(simt::Function function) const;
+  std::vector<Call> calls_of(const simt::Function& function) const;
+  Launching launching_of(const simt::Function& kernel, const Call& call, Reading reading) const;
+  std::map<std::string, std::string> passed_to(const simt::Function& function) const;
+  std::map<std::string, std::string> words_in(const simt::Function& function, const Words& arguments,
+                                              Reading& reading) const;
   std::string in_words_of_problem(const std::string& expression, const std::string& body,
                                   const std::map<std::string, std::string>& extents, int depth) const;
   std::string configuration_of(const simt::Function& kernel, const std::string& block) const;
@@ -68,9 +90,10 @@ class Code {
   const std::vector<simt::Function> functions_;
   const std::string text_;
   const std::string short_text_;
-  std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
-  std::set<std::string> launching_;             ///< functions, macros and classes
-  std::set<std::string> constants_;             ///< and other variables outside of functions
+  std::map<std::string, std::vector<simt::Parameter>> classes_;  ///< of variables alone, by their names
+  std::map<std::string, std::string> numbers_;                   ///< that variables outside of functions are
+  std::set<std::string> launching_;                              ///< functions, macros and classes
+  std::set<std::string> constants_;                              ///< and other variables outside of functions
 };
 
 }  // namespace sgemm

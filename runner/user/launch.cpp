@@ -7,6 +7,8 @@
 #include <array>
 #include <iterator>
 #include <regex>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,23 +21,17 @@ namespace {
 
 /// The command line of the run with this launch, which stands for the reading.
 std::string command_with(const LaunchOptions& options, const std::string& launch, const Reading& reading) {
-  const std::string& ops = reading.ops;
-  Words words;
-  bool sized = ops.empty() && reading.side.empty();
-  for (const std::string& word : options.command) {
-    const bool is_value = !words.empty() && words.back() == "--sizes";
-    if (!sized && !reading.side.empty() && (is_value || word.starts_with("--sizes="))) {
-      sized = true;
-      words.push_back((is_value ? "" : "--sizes=") + reading.side);
-    } else if (!sized && (is_value || word.starts_with("--sizes="))) {
-      sized = true;
-      words.push_back(has(word, ":" + ops) ? word : std::regex_replace(word, std::regex(",|$"), ":" + ops + "$&"));
-    } else {
-      words.push_back(word);
+  Words words = options.command;
+  if (const std::string& ops = reading.ops; !ops.empty() || !reading.sizes.empty()) {
+    auto sizes = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("--sizes"); });
+    if (words.end() - sizes < 2 && (sizes == words.end() || *sizes == "--sizes")) {
+      words.insert(words.end(), {"--sizes", "256"});
+      sizes = words.end() - 2;
     }
-  }
-  if (!sized) {
-    words.insert(words.end(), {"--sizes", reading.side.empty() ? "256:" + ops : reading.side});
+    std::string& value = *sizes == "--sizes" ? sizes[1] : *sizes;
+    value = !reading.sizes.empty()  ? std::regex_replace(value, std::regex("[^=]+$"), reading.sizes)
+            : has(value, ":" + ops) ? value
+                                    : std::regex_replace(value, std::regex(",|$"), ":" + ops + "$&");
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {
@@ -50,9 +46,8 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
 /// Whether `text` has `word` as a whole word.
 bool has_word(const std::string& text, std::string_view word) { return simt::read_source(text).has_word(word); }
 
-/// A launch to start from, and its reading: the file's own, or a thread for each element of C. What it can not fill in
-/// begins with a question mark.
-std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kernel, const Code& code) {
+/// Launches to start from, and their readings. What they can not fill in begins with a question mark.
+std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::Function& kernel, const Code& code) {
   const simt::Function instance = code.instance_of(kernel);
   std::string name = instance.name;
   if (instance.needs_template_arguments()) {
@@ -68,30 +63,17 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     }
     name += fmt::format("<{}>", fmt::join(values, ", "));
   }
-  const Readings readings = readings_of(instance, code.summed_extent(instance), code.extents_of(kernel));
-  Reading reading = readings.all.empty() ? Reading{} : readings.all.front();
-  if (readings.all.empty()) {
-    for (const simt::Parameter& parameter : instance.parameters) {
-      const std::optional<Type> type = type_of(parameter);
-      const std::string lower = in_lower_case(parameter.name);
-      const bool is_factor = type == Type::scalar && (lower == "alpha" || lower == "beta");
-      const std::string value = type == Type::size     ? meaning_of(parameter.name, Names::sizes)
-                                : type == Type::matrix ? meaning_of(parameter.name, Names::matrices)
-                                : is_factor            ? lower
-                                                       : "";
-      const std::string matrix = has(parameter.type, "float4 *") ? meaning_of(parameter.name, Names::matrices) : "";
-      reading.values.push_back(!matrix.empty() ? fmt::format("({}){}", parameter.type, matrix)
-                               : value.empty() ? "?" + parameter.name
-                                               : value);
-    }
-  }
+  const Reading reading = reading_to_start_from(instance, code.summed_extent(instance), code.extents_of(kernel));
+  const std::string arguments = fmt::format("({})", fmt::join(arguments_of(instance, reading.values), ", "));
   if (!kernel.is_kernel) {
-    return {fmt::format("{}({})", name, fmt::join(reading.values, ", ")), reading};
+    return {{name + arguments, reading}};
   }
-  const auto [own_name, configuration] = code.launch_of(kernel, reading.values);
-  return {
-      fmt::format("{}<<<{}>>>({})", own_name.empty() ? name : own_name, configuration, fmt::join(reading.values, ", ")),
-      reading};
+  std::vector<std::pair<std::string, Reading>> launches;
+  for (const auto& [own_name, configuration, own_reading] : code.launches_of(kernel, reading)) {
+    launches.emplace_back(fmt::format("{}<<<{}>>>{}", own_name.empty() ? name : own_name, configuration, arguments),
+                          own_reading);
+  }
+  return launches;
 }
 
 /// Why there is no launch, with the functions of the file and a line to start from.
@@ -105,8 +87,11 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     // A kernel, or else what launches one of another file.
     const bool could_be =
         function.is_kernel || (!function.is_method && function.name != "main" && code.launches(function));
-    if (could_be && (kernel == nullptr || std::pair(kernel->is_kernel, kernel->parameters.size()) <
-                                              std::pair(function.is_kernel, function.parameters.size()))) {
+    const auto rank = [&](const simt::Function& one) {
+      const bool fits = !readings_of(code.instance_of(one), code.summed_extent(one)).all.empty();
+      return std::tuple(one.is_kernel, fits, one.parameters.size());
+    };
+    if (could_be && (kernel == nullptr || rank(*kernel) < rank(function))) {
       kernel = &function;
     }
   }
@@ -114,13 +99,14 @@ std::pair<std::string, Reading> launch_to_start_from(const simt::Function& kerne
     details = "The file has:\n" + details;
   }
   if (kernel != nullptr) {
-    const auto [launch, reading] = launch_to_start_from(*kernel, code);
-    details += fmt::format(
-        "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n  {}\n"
-        "Its names: {}{}{}.\n",
-        command_with(options, launch, reading), NAMES_OF_PROBLEM,
-        kernel->is_kernel ? "; grid and block are those of the kernel" : "",
-        has(launch, "?") ? ", and what begins with ? has to be filled in" : "");
+    details += "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n";
+    const auto launches = launches_to_start_from(*kernel, code);
+    for (const auto& [launch, reading] : std::span(launches).first(std::min(launches.size(), std::size_t{6}))) {
+      details += fmt::format("  {}\n", command_with(options, launch, reading));
+    }
+    details += fmt::format("Its names: {}{}{}.\n", NAMES_OF_PROBLEM,
+                           kernel->is_kernel ? "; grid and block are those of the kernel" : "",
+                           has(launches.front().first, "?") ? ", and what begins with ? has to be filled in" : "");
   }
   throw UsageError(fmt::format("{}: {}", path, why), details);
 }
@@ -133,7 +119,8 @@ struct Callable {
   std::string signature;  ///< as it was written
 
   std::string call(const Reading& reading) const {
-    const Words arguments(reading.values.begin(), reading.values.end() - (returns ? 1 : 0));
+    Words arguments = arguments_of(function, reading.values);
+    arguments.resize(arguments.size() - (returns ? 1 : 0));
     const std::string made = fmt::format("{}({})", function.name, fmt::join(arguments, ", "));
     return returns ? fmt::format("{}.copy_({})", reading.values.back(), made) : made;
   }
@@ -245,15 +232,22 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
            !has(parameter.type, "float4");
   };
   std::string type;  // of matrices that are no float*
+  bool reads_sizes = false;
   for (const simt::Function& function : source.functions) {
     const std::vector<simt::Parameter> parameters = code.instance_of(function).parameters;
-    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2) {
+    const auto is_matrix = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; };
+    reads_sizes |= function.is_kernel && std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
+                     return type_of(parameter) == Type::size && is_pointer(parameter);
+                   });
+    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2 &&
+        std::ranges::count_if(parameters, is_matrix) < 3) {
       static const std::regex QUALIFIER("const | __restrict__");
       type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, QUALIFIER, "");
     }
   }
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
+      : reads_sizes ? "; it reads its sizes in the device's memory: a host function may copy them there and launch it"
       : has(type, "* *") ? "; it takes arrays of pointers: a host function of float* may fill them and launch it"
       : !type.empty()
           ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
@@ -283,7 +277,7 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   }
   const auto as_written = [&](const PlacedText& statement) {
     const std::string text = shortened(statement.text);
-    static const std::regex LEFT_OPEN(R"([<(,]\s*(\?\w+))");
+    static const std::regex LEFT_OPEN(R"([<({,]\s*(\?\w+))");
     for (const std::string& open : all_matches(text, LEFT_OPEN)) {
       refuse(fmt::format("{} in the launch line has to be filled in", open));
     }

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <map>
 #include <regex>
-#include <span>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,7 +68,19 @@ bool is_tensor(const simt::Parameter& parameter) {
   return std::regex_match(parameter.type, TENSOR);
 }
 
-bool has_extents(const simt::Parameter& parameter) { return is_tensor(parameter) || has(parameter.type, OF_CLASS); }
+bool has_extents(const simt::Parameter& parameter) {
+  return is_tensor(parameter) || parameter.type.ends_with(WITH_EXTENTS);
+}
+
+/// Of a member without its class, and without the end of a long one.
+std::string lower_name(std::string_view name) {
+  return in_lower_case(name.substr(name.rfind('.') + 1).substr(0, LONGEST_NAME));
+}
+
+/// "Matrix* a" of the member "Matrix* a.rows"; empty for no member.
+std::string class_of(const simt::Parameter& parameter) {
+  return parameter.name.substr(0, parameter.name.find('.') + 1);
+}
 
 /// A pointer to const.
 bool is_input(const simt::Parameter& parameter) {
@@ -81,7 +93,7 @@ std::string meaning_of(std::string_view name, Names names) {
   // What stands before and behind a name for the memory that it is in.
   static const std::regex BEFORE("^(d|dev|device|h|host|gpu|mat|matrix|p|ptr|param|in(put)?|out(put)?|num|n)_");
   static const std::regex BEHIND("_(d|dev|device|gpu|ptr|mat|matrix|)$");
-  const std::string whole = in_lower_case(name.substr(0, LONGEST_NAME));
+  const std::string whole = lower_name(name);
   const std::string plain = std::regex_replace(std::regex_replace(whole, BEFORE, ""), BEHIND, "");
   for (std::string form : {whole, plain}) {
     std::erase(form, '_');
@@ -104,19 +116,22 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (has_extents(parameter)) {
     return Type::matrix;
   }
+  if (type.starts_with(EXTENT_OF_MATRIX)) {
+    return Type::extent;
+  }
   const auto stars = std::count(type.begin(), type.end(), '*');
   const bool one_constant = stars == 1 && is_input(parameter);  // in the host's memory, as Fortran has it
   static const std::regex ORDER("t|t_?[abxy]|tran.*|op_?[ab]");
   const bool of_order = has(type, "bool") || has(type, "cublasOperation_t") ? stars == 0
                         : has(type, "char") && !has(type, "unsigned")       ? stars == 0 || one_constant
                                                                             : false;
-  if (of_order && std::regex_match(in_lower_case(parameter.name.substr(0, LONGEST_NAME)), ORDER)) {
+  if (of_order && std::regex_match(lower_name(parameter.name), ORDER)) {
     return Type::order;
   }
   const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
   if (is_float && stars == 1 && !has(type, "&")) {
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
-    const std::string name = in_lower_case(parameter.name);
+    const std::string name = lower_name(parameter.name);
     return is_input(parameter) && (name == "alpha" || name == "beta") ? Type::scalar : Type::matrix;
   }
   if (one_constant && has(type, "int") && !meaning_of(parameter.name, Names::sizes).empty() && !has(type, "_t")) {
@@ -164,7 +179,7 @@ struct Choices {
 
 /// What distances of rows and of products are in elements and in bytes. Returns whether it is certain.
 bool put_distances(Words& values, const Words& names, const std::vector<simt::Parameter>& parameters) {
-  const Words lower = each(names, in_lower_case);
+  const Words lower = each(names, lower_name);
   bool certain = true;
   for (std::size_t i = 0; i < lower.size(); ++i) {
     const std::string& type = std::ranges::find(parameters, names[i], &simt::Parameter::name)->type;
@@ -203,7 +218,7 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
       return contains(values, "") || twice ? Choices::of(by_sum) : Choices{{by_sum, values}, true};
     }
   }
-  const Words lower = each(names, in_lower_case);
+  const Words lower = each(names, lower_name);
   if (contains(lower, "c") && contains(lower, "oc")) {  // channels, as in networks: M = batch * time
     for (std::size_t i = 0; i < lower.size(); ++i) {
       values[i] = lower[i] == "c" ? "K" : lower[i] == "b" ? "1" : lower[i] == "t" ? "M" : values[i];
@@ -245,6 +260,12 @@ Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {
     if (!is_input(parameters[i])) {
       outputs.push_back(i);
     }
+  }
+  if (outputs.size() == 1 && values[outputs.front()].empty()) {
+    values[outputs.front()] = "C";
+  }
+  if (values == Words{"A", "B", "C", "C"}) {  // D = A * B + C
+    return {{values}, false};
   }
   if (values.size() == 4 && std::ranges::count(values, "B") == 2) {  // W and b
     if (const auto b = std::ranges::find(parameters, "b", &simt::Parameter::name); b != parameters.end()) {
@@ -313,7 +334,7 @@ Choices matrices_of(std::vector<simt::Parameter> parameters) {
 }
 
 Choices factors_of(const Words& names) {
-  Words values = each(names, in_lower_case);
+  Words values = each(names, lower_name);
   std::ranges::replace_if(
       values, [](const std::string& name) { return name != "alpha" && name != "beta"; }, "");
   if (names.size() == 2 && (contains(values, "") || values[0] == values[1])) {
@@ -334,23 +355,11 @@ std::string argument_for(const simt::Parameter& parameter, const std::string& na
                        extents.batched && !(extents.shared_b && name == "B") ? "batch, " : "", turned ? columns : rows,
                        turned ? rows : columns, by_reference ? ".detach_()" : "");
   }
-  if (const std::size_t of_class = parameter.type.find(OF_CLASS); of_class != std::string::npos) {
-    std::vector<std::string_view> words = split(std::string_view(parameter.type).substr(of_class), ' ');
-    const bool by_pointer = words.back() == "*";
-    const bool by_reference = words.back() == "&";
-    words.resize(words.size() - (by_pointer || by_reference ? 1 : 0));
-    Words members;
-    for (const std::string_view word : std::span(words).subspan(3)) {
-      members.emplace_back(word == "rows"      ? rows
-                           : word == "columns" ? columns
-                           : word != "ld"      ? name
-                           : of_kernel         ? "ld" + in_lower_case(name)
-                                               : columns);  // a host function copies it whole, without gaps
-    }
-    const std::string made = fmt::format("{}{{{}}}", words[1], fmt::join(members, ", "));
-    // A temporary lasts as long as the call, and has an address as a constant.
-    const std::string address = fmt::format("({0}*)&(const {0}&){1}", words[1], made);
-    return by_pointer ? address : by_reference && !has(parameter.type, "const") ? "*" + address : made;
+  if (type_of(parameter) == Type::extent) {
+    return parameter.type.ends_with("rows") ? std::string(rows)
+           : parameter.type.ends_with("ld") && of_kernel
+               ? "ld" + in_lower_case(name)
+               : std::string(columns);  // the host copies it whole, without gaps
   }
   if (const std::size_t array = parameter.type.find("( * )"); array != std::string::npos) {  // float (*)[128]
     std::string type = std::regex_replace(parameter.type, std::regex(R"( \* )"), "*");
@@ -373,13 +382,37 @@ std::string plain_order(const simt::Parameter& parameter) {
 /// Whether names tell that B lies transposed, as the weights of a layer of a network do.
 bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
   return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
-    const bool rows = in_lower_case(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
+    const bool rows = lower_name(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
     return !rows && !meaning_of(parameter.name, Names::of_layers).empty();
   });
 }
 
+/// Problems that have the extents which a function has alone; empty where it has none of its own.
+std::string sizes_with(const std::map<std::string, std::string>& fixed) {
+  Words sizes;
+  for (const char* const name : {"M", "N", "K"}) {
+    sizes.push_back(fixed.contains(name) ? fixed.at(name) : "64");
+  }
+  return fixed.empty() ? "" : fmt::format("{}", fmt::join(sizes, "x"));
+}
+
+/// "A", "B" and "C" of a matrix times a vector, y = A x, by their names; empty where they do not say so.
+Words matrix_and_vectors(const std::vector<simt::Parameter>& matrices) {
+  static const std::regex VECTOR("(d_|h_)?(x|v|[Vv]ec\\w*|\\w*_?[Vv]ec(tor)?)");  // X would be a matrix
+  const Words values = each(matrices, [](const simt::Parameter& matrix) {
+    const bool written = meaning_of(matrix.name, Names::matrices) == "C" || matrix.name.ends_with("out");
+    return written ? "C" : std::regex_match(matrix.name.substr(0, LONGEST_NAME), VECTOR) ? "B" : "A";
+  });
+  return std::set<std::string>(values.begin(), values.end()).size() == 3 && values.size() == 3 ? values : Words();
+}
+
+using Swaps = std::vector<std::pair<std::string, std::string>>;
+
+/// What makes a call one for matrices in columns: C^T = B^T A^T.
+const Swaps IN_COLUMNS{{"M", "N"}, {"A", "B"}, {"lda", "ldb"}, {"M * lda", "K * ldb"}, {"M * K", "K * N"}};
+
 /// The same call with each of these pairs of names swapped.
-Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, std::string>>& pairs) {
+Reading with_swapped(Reading reading, const Swaps& pairs) {
   static const std::regex LAST_NAME(R"((\w+ \* )?\w+(?=\)?$))");  // of "M", "M * lda" and "&(const int&)int(M)"
   for (std::string& value : reading.values) {
     std::smatch match;
@@ -398,23 +431,25 @@ Reading with_swapped(Reading reading, const std::vector<std::pair<std::string, s
 void add_other_orders(std::vector<Reading>& all, bool any_sum) {
   const Reading first = all.front();
   all.push_back(with_swapped(first, {{"M", "N"}}));  // C is N x M
-  all.push_back(with_swapped(                        // columns: C^T = B^T A^T
-      first, {{"M", "N"}, {"A", "B"}, {"lda", "ldb"}, {"M * lda", "K * ldb"}, {"M * K", "K * N"}}));
+  all.push_back(with_swapped(first, IN_COLUMNS));
   if (any_sum) {
     all.push_back(with_swapped(first, {{"N", "K"}}));
   }
 }
 
-/// What a function can not do that has no more sizes and factors than these.
-std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents) {
+/// What a function can not do that has no more sizes and factors than these. It may add to C.
+std::string requirement_without(const Words& sizes, const Words& factors, const Extents& extents, bool adds) {
   Words conditions(extents.shared_b ? 1 : 0, "batch == 1");
-  if (!extents.side.empty()) {
-    conditions.push_back(fmt::format("M == {0} && N == {0} && K == {0}", extents.side));
+  for (const char* const name : {"M", "N", "K"}) {
+    if (extents.fixed.contains(name)) {
+      conditions.push_back(fmt::format("{} == {}", name, extents.fixed.at(name)));
+    }
   }
   if (sizes.size() == 1) {
     conditions.emplace_back("M == N && N == K");
   }
-  for (const auto& [factor, condition] : {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", "beta == 0"}}) {
+  for (const auto& [factor, condition] :
+       {std::pair{"alpha", "alpha == 1"}, std::pair{"beta", adds ? "beta == 1" : "beta == 0"}}) {
     if (!contains(factors, factor)) {
       conditions.emplace_back(condition);
     }
@@ -422,17 +457,50 @@ std::string requirement_without(const Words& sizes, const Words& factors, const 
   return fmt::format("{}", fmt::join(conditions, " && "));
 }
 
+/// Those of all that matrices and sizes may stand for.
+Readings readings_of(const simt::Function& function, const Choices& of_matrices, const Choices& of_sizes,
+                     const Words& factors, const Extents& extents) {
+  const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
+  const Words sizes = names_of(function, Type::size);
+  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn"};
+  for (const Words& chosen_matrices : of_matrices.all) {
+    for (const Words& chosen_sizes : of_sizes.all) {
+      const std::map<Type, Words> chosen{
+          {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, factors}};
+      std::map<std::string, std::string> of_classes;  // matrices, by what stands before their members' names
+      for (std::size_t i = 0, taken = 0; i < function.parameters.size(); ++i) {
+        const simt::Parameter& parameter = function.parameters[i];
+        if (type_of(parameter) == Type::matrix) {
+          of_classes[class_of(parameter)] = chosen_matrices[taken++];
+        }
+      }
+      std::map<Type, std::size_t> taken;
+      const auto value_of = [&](const simt::Parameter& parameter) {
+        const Type type = *type_of(parameter);
+        return type == Type::stream  ? "stream"
+               : type == Type::order ? plain_order(parameter)
+               : type == Type::extent
+                   ? argument_for(parameter, of_classes.at(class_of(parameter)), extents, function.is_kernel)
+                   : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
+      };
+      const bool adds = std::ranges::count(chosen_matrices, "C") > 1;
+      readings.all.push_back({each(function.parameters, value_of), requirement_without(sizes, factors, extents, adds),
+                              ops == "nn" ? "" : ops, sizes_with(extents.fixed)});
+    }
+  }
+  return readings;
+}
+
 }  // namespace
 
 Readings readings_of(const simt::Function& function, const std::string& summed, const Extents& said) {
-  Extents extents = said;
   std::vector<simt::Parameter> matrices;
   std::size_t streams = 0;
   std::size_t pointers_to_sizes = 0;
   bool arrays = false;  // whose rows may be longer than those of the problem
   for (const simt::Parameter& parameter : function.parameters) {
     const std::optional<Type> type = type_of(parameter);
-    const bool on_host = type != Type::matrix || has_extents(parameter);
+    const bool on_host = type != Type::matrix || is_tensor(parameter);
     if (!type || (function.is_kernel && on_host && is_pointer(parameter))) {
       return {};  // a kernel can not read a factor, or a class, in the host's memory
     }
@@ -443,42 +511,95 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     arrays = arrays || has(parameter.type, "( * )");
     streams += type == Type::stream ? 1 : 0;
   }
-  const bool with_extents = std::ranges::all_of(matrices, has_extents);
   const Words sizes = names_of(function, Type::size);
-  const Choices of_matrices = matrices_of(matrices);
-  const Choices of_sizes = !extents.side.empty() ? Choices{{{}}, false}
-                           : sizes.empty() && !with_extents
-                               ? Choices{}
-                               : sizes_of(sizes, summed, function.is_kernel, function.parameters);
   const Choices of_factors = factors_of(names_of(function, Type::scalar));
   const bool mixed = pointers_to_sizes > 0 && pointers_to_sizes != sizes.size();  // indices, perhaps
   if (of_factors.all.empty() || streams > 1 || mixed) {
     return {};
   }
+  const bool with_extents = std::ranges::all_of(matrices, has_extents);
+  Extents extents = said;
+  static const std::regex LAYOUT("\\w+_([nt])([nt])");
+  std::smatch layout;  // gemm_nt, in rows or in columns
+  if (std::regex_match(function.name, layout, LAYOUT) && !with_extents) {
+    extents.a_transposed = layout.str(1) == "t";
+    extents.b_transposed = layout.str(2) == "t";
+  }
   extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
-  const std::string ops = fmt::format("{}{}", extents.a_transposed ? 't' : 'n', extents.b_transposed ? 't' : 'n');
-  Readings readings{{}, of_matrices.certain && of_sizes.certain && ops == "nn" && !arrays};
-  for (const Words& chosen_matrices : of_matrices.all) {
-    for (const Words& chosen_sizes : of_sizes.all) {
-      const std::map<Type, Words> chosen{
-          {Type::matrix, chosen_matrices}, {Type::size, chosen_sizes}, {Type::scalar, of_factors.all.front()}};
-      std::map<Type, std::size_t> taken;
-      readings.all.push_back(
-          {each(function.parameters,
-                [&](const simt::Parameter& parameter) {
-                  const Type type = *type_of(parameter);
-                  return type == Type::stream ? "stream"
-                         : type == Type::order
-                             ? plain_order(parameter)
-                             : argument_for(parameter, chosen.at(type)[taken[type]++], extents, function.is_kernel);
-                }),
-           requirement_without(sizes, of_factors.all.front(), extents), ops == "nn" ? "" : ops, extents.side});
+  Choices of_matrices = matrices_of(matrices);
+  Choices of_sizes;
+  if (const Words vectors = sizes.size() == 2 ? matrix_and_vectors(matrices) : Words(); !vectors.empty()) {
+    extents.fixed["N"] = "1";
+    of_matrices = {{vectors}, false};
+    const std::string& inner = summed.empty() ? sizes.back() : summed;
+    of_sizes = Choices::of(each(sizes, [&](const std::string& name) { return name == inner ? "K" : "M"; }));
+  } else if (sizes.empty() && extents.fixed.size() == 3) {
+    of_sizes = {{{}}, false};
+  } else if (!sizes.empty() || with_extents) {
+    of_sizes = sizes_of(sizes, summed, function.is_kernel, function.parameters);
+  }
+  Readings readings = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents);
+  readings.certain = readings.certain && !arrays;
+  if (std::vector<Reading>& all = readings.all; !all.empty() && !with_extents) {
+    if (!layout.empty() && !all.front().ops.empty() && all.size() == 1) {
+      all.push_back(with_swapped(all.front(), IN_COLUMNS));
+      std::ranges::reverse(all.back().ops);
+    } else if (readings.certain && sizes.size() >= 3) {
+      add_other_orders(all, summed.empty());
     }
   }
-  if (readings.certain && !readings.all.empty() && sizes.size() >= 3 && !with_extents) {
-    add_other_orders(readings.all, summed.empty());
-  }
   return readings;
+}
+
+Words arguments_of(const simt::Function& function, const Words& values) {
+  Words arguments;
+  for (std::size_t i = 0; i < values.size();) {
+    const std::string of = class_of(function.parameters[i]);
+    Words members{values[i++]};
+    while (!of.empty() && i < values.size() && class_of(function.parameters[i]) == of) {
+      members.push_back(values[i++]);
+    }
+    const std::string name = of.substr(0, of.find_first_of("*& "));
+    const std::string made = fmt::format("{}{{{}}}", name, fmt::join(members, ", "));
+    // A temporary lasts as long as the call, and has an address as a constant.
+    const std::string address = fmt::format("({0}*)&(const {0}&){1}", name, made);
+    arguments.push_back(of.empty() ? members.front() : has(of, "*") ? address : has(of, "&") ? "*" + address : made);
+  }
+  return arguments;
+}
+
+Reading reading_to_start_from(const simt::Function& function, const std::string& summed, const Extents& extents) {
+  Readings readings = readings_of(function, summed, extents);
+  if (!readings.all.empty()) {
+    return readings.all.front();
+  }
+  const auto is_open = [&](const simt::Parameter& parameter) {
+    const std::optional<Type> type = type_of(parameter);
+    const std::string lower = lower_name(parameter.name);
+    return !type ||
+           (type == Type::size && (meaning_of(lower, Names::sizes).empty() ||
+                                   (function.is_kernel && is_pointer(parameter)))) ||  // in the device's memory
+           (type == Type::scalar && lower != "alpha" && lower != "beta");
+  };
+  simt::Function rest = function;
+  std::erase_if(rest.parameters, is_open);
+  const bool sized = !names_of(rest, Type::size).empty();
+  readings = readings_of(rest, summed, sized ? Extents() : Extents{.fixed = {{"M", ""}, {"N", ""}, {"K", ""}}});
+  Words known = readings.all.empty() ? Words() : readings.all.front().values;
+  Reading reading;
+  std::size_t taken = 0;
+  for (const simt::Parameter& parameter : function.parameters) {
+    const bool open = is_open(parameter);
+    const std::string matrix = meaning_of(parameter.name, Names::matrices);
+    const std::string named = has(parameter.type, "float4 *") && !matrix.empty()
+                                  ? fmt::format("({}){}", parameter.type, matrix)
+                              : open                             ? ""
+                              : type_of(parameter) == Type::size ? meaning_of(parameter.name, Names::sizes)
+                                                                 : matrix;
+    const std::string value = open || known.empty() ? named : known[taken++];
+    reading.values.push_back(value.empty() ? "?" + parameter.name.substr(parameter.name.rfind('.') + 1) : value);
+  }
+  return reading;
 }
 
 }  // namespace sgemm

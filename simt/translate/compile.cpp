@@ -94,6 +94,7 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
       "(?:cuda|cu[A-Z]|cublas|curand|cusparse|cusolver|cufft|cudnn|nccl|nvtx|nvml|nvrtc|CUDA|CU_|CUBLAS|CURAND|NCCL|"
       "atomic[A-Z]|tex[123]D|surf[123]D|half|bfloat|nv_|__).*"
       "|(?:thrust|cub|cute|cutlass|at|c10|torch|nvcuda|cooperative_groups|cg|wmma)(?:::.*)?");
+  static const std::regex MODELLED("__pipeline_.*|cooperative_groups|nvcuda|(__)?half2?|(__)?nv_bfloat16");
   std::string text;
   std::set<std::string> known;
   for (std::sregex_iterator error(messages.begin(), messages.end(), ERROR), end; error != end; ++error) {
@@ -111,14 +112,14 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
     if (name.find("simt_shared_") != name.npos || !known.insert(name).second) {
       continue;  // what the translator made of an array with an unknown extent, or the same again
     }
-    if (std::regex_match(name, OF_CUDA)) {
-      text.append(text.empty() ? "" : "\n").append("the executor does not model ").append(name);
-    } else if (!missing_headers.empty()) {
-      text.append(text.empty() ? "" : "\n").append("nothing declares ").append(name);
-    } else {
+    const bool of_cuda = std::regex_match(name, OF_CUDA);
+    const bool modelled = std::regex_match(name, MODELLED);
+    if (!of_cuda && missing_headers.empty()) {
       break;
     }
-    text.append(" (").append(error->str(1)).append(")");
+    text += std::string(text.empty() ? "" : "\n") +
+            (of_cuda && !modelled ? "the executor does not model " : "nothing declares ") + name +
+            (modelled ? ", which a header of CUDA's has (" : " (") + error->str(1) + ")";
   }
   if (text.empty()) {
     return;

@@ -219,18 +219,8 @@ mma.sync.aligned.m16n8k8,m16n8k16.row.col.f32.bf16.bf16.f32 =>
   *f,4 ptx::mma(simt::MmaFormat::bf16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::Floats{$[f3]}, site)
 mma.sync.aligned.m16n8k8,m16n8k16.row.col.f16.f16.f16.f16 =>
   *u,2 ptx::mma(simt::MmaFormat::fp16, ptx::<0>, {$[u1]}, {$[u2]}, ptx::PackedHalves{$[u3]}, site)
-ldmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
-  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
-ldmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
-  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
-ldmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
-  *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
-stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
-stmatrix.sync.aligned.x1,x2,x4.(trans).m8n8.S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
-stmatrix.sync.aligned.x1,x2,x4.m8n8.(trans).S.b16 =>
-  ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
+ldmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 => *u,n ptx::ldmatrix<ptx::<0>>($s1, <?trans>, site)
+stmatrix.sync.aligned.m8n8.x1,x2,x4.(trans).S.b16 => ptx::stmatrix<ptx::<0>>($s0, {$[nu1]}, <?trans>, site)
 wgmma.fence,commit_group.sync.aligned =>
 wgmma.wait_group.sync.aligned => ...
 wgmma.mma_async.sync.aligned.* => !wgmma
@@ -274,6 +264,10 @@ class PtxInstruction {
   PtxInstruction(std::string_view text, const Names& names) : names_(names) {
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
     parts_ = split(text.substr(0, end), '.');  // "::" is part of "shared::cta"
+    // Of a matrix that is loaded, the shape may stand behind the number.
+    if (const auto shape = std::ranges::find(parts_, "m8n8"); shape != parts_.end() && shape - parts_.begin() > 3) {
+      std::rotate(parts_.begin() + 3, shape, shape + 1);
+    }
     arguments_ = operands_of(text.substr(end));
     if (has("L2::cache_hint") && !arguments_.empty()) {
       arguments_.pop_back();
@@ -638,44 +632,31 @@ std::string refusal(const std::string& what, const std::string& place) {
   return "simt::not_supported(\"" + escaped(what + " (" + place + ")") + "\")";
 }
 
-std::string instructions(const std::string& assembly, Names& names, const std::string& place) {
+std::string instructions(const std::string& text, Names& names, const std::string& place) {
+  static const std::regex COMMENT("//[^\\n]*|\\n");
   std::string result;
-  std::string text;
+  std::string one;
   int list = 0;  // open brackets of operands, in which a brace is no block's
-  const auto end_of_statement = [&] {
-    const std::string one = trimmed(text);
-    text.clear();
-    if (one.empty()) {
-      return;
+  for (const char c : std::regex_replace(text, COMMENT, " ") + ";") {
+    const bool ends = c == ';' || (c == '}' && list == 0);
+    if (c == '{' && trimmed(one).empty()) {
+      result += "{ ";
+      continue;
     }
+    list += c == '{' ? 1 : c == '}' && !ends ? -1 : 0;
+    if (!ends) {
+      one += c;
+      continue;
+    }
+    one = trimmed(one);
     try {
-      result += statement(one, names);
+      result += one.empty() ? "" : statement(one, names);
     } catch (const Unknown&) {
       result += refusal("the instruction " + mnemonic_of(one), place) + "; ";
     }
-  };
-  for (std::size_t i = 0; i < assembly.size(); ++i) {
-    const char c = assembly[i];
-    if (assembly.compare(i, 2, "//") == 0) {
-      i = std::min(assembly.find('\n', i), assembly.size()) - 1;
-    } else if (c == '\n') {
-      text += ' ';
-    } else if (c == ';') {
-      end_of_statement();
-    } else if (c == '{' && trimmed(text).empty()) {
-      result += "{ ";
-    } else if (c == '{') {
-      ++list;
-      text += c;
-    } else if (c == '}' && list == 0) {
-      end_of_statement();
-      result += "} ";
-    } else {
-      list -= c == '}' ? 1 : 0;
-      text += c;
-    }
+    result += c == '}' ? "} " : "";
+    one.clear();
   }
-  end_of_statement();
   return result;
 }
 

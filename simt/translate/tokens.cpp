@@ -124,19 +124,12 @@ class Lexer {
     }
   }
 
+  /// Up to the sign of an exponent, which is a token of its own.
   void number() {
     std::size_t end = at_;
-    while (end < source_.size()) {
-      const char c = source_[end];
-      const char before = end > at_ ? source_[end - 1] : '\0';
-      const bool exponent = (c == '+' || c == '-') &&
-                            (before == 'e' || before == 'E' || before == 'p' || before == 'P') &&
-                            !(source_.substr(at_, 2) == "0x" && (before == 'e' || before == 'E'));
-      const bool separator =
-          c == '\'' && end + 1 < source_.size() && std::isalnum(static_cast<unsigned char>(source_[end + 1])) != 0;
-      if (!is_letter(c) && !is_digit(c) && c != '.' && !exponent && !separator) {
-        break;
-      }
+    const auto is_part = [&](char c) { return is_letter(c) || is_digit(c); };
+    while (end < source_.size() && (is_part(source_[end]) || source_[end] == '.' ||
+                                    (source_[end] == '\'' && end + 1 < source_.size() && is_part(source_[end + 1])))) {
       ++end;
     }
     add(TokenKind::number, end);

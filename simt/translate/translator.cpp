@@ -145,9 +145,14 @@ class Translator {
       if (const Position sleep = is(body, "{") ? body + 1 : body; is(sleep, "__nanosleep")) {
         texts_[sleep] = "static_cast<void>";  // again() lets others run
       }
-    } else if (token.is("for") && in_device_code() && only_looks(at) && is(find(find(at + 2, {";"}) + 1, {";"}), ";")) {
+    } else if (is_any(at, {"for", "while"}) && in_device_code() && is(at + 1, "(")) {
       const Position close = partner(at + 1);
-      before_[close] += std::string(is(close - 1, ";") ? "" : ", ") + "simt::look_again()";  // it may have an end
+      if (token.is("while")) {
+        texts_[close + 1] += is(close + 1, "{") ? " simt::go_round();" : "";
+      } else if (find(find(at + 2, {";"}) + 1, {";"}) < close) {
+        const std::string call = only_looks(at) ? "simt::look_again()" : "simt::go_round()";
+        before_[close] += (is(close - 1, ";") ? "" : ", ") + call;  // it may have an end
+      }
     }
     return at;
   }
@@ -382,7 +387,7 @@ class Translator {
       } else if (is(at, "__global__") && is(brace - 1, ")")) {
         for (Position of = partner(brace - 1) + 1; of < brace - 1; of = opens(of) ? partner(of) + 1 : of + 1) {
           if (is(of, "&") && !is(of - 1, "&") && is_identifier(of + 1) && is_any(of + 2, {",", ")"})) {
-            texts_[brace] += " simt::refers_to_host(\"" + std::string(tokens_[of + 1].text) + "\");";
+            texts_[brace] += " simt::is_reference(\"" + std::string(tokens_[of + 1].text) + "\");";
           }
         }
       } else if (is(at, "__cluster_dims__") && is(at + 1, "(")) {

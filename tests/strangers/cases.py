@@ -815,6 +815,84 @@ void batched(int m, int n, int k, float alpha, const float* A, int lda, long str
 """
 
 
+IN_CLASSES = """
+struct Matrices { const float *A, *B; float* C; };
+struct Extents { int M, N, K; };
+struct Product { const float *A, *B; float* C; int M, N, K; float alpha, beta; };
+__global__ void mm(Matrices m, Extents e, float alpha, float beta) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  if (r >= e.M || c >= e.N) return;
+  float s = 0;
+  for (int k = 0; k < e.K; ++k) s += m.A[r * e.K + k] * m.B[k * e.N + c];
+  m.C[r * e.N + c] = alpha * s + beta * m.C[r * e.N + c];
+}
+"""
+OF_A_CLASS = """void run(const Product& p, cudaStream_t stream) {
+  Matrices m{p.A, p.B, p.C};
+  dim3 block(16, 16), grid((p.N + 15) / 16, (p.M + 15) / 16);
+  mm<<<grid, block, 0, stream>>>(m, Extents{p.M, p.N, p.K}, p.alpha, p.beta);
+}
+"""
+OF_CLASSES_OF_EACH = """void run(Matrices m, const Extents* e, float alpha, float beta) {
+  mm<<<dim3((e->N + 15) / 16, (e->M + 15) / 16), dim3(16, 16)>>>(m, *e, alpha, beta);
+}
+"""
+VECTORS = """
+__global__ void mv(float* xout, float* x, float* w, int n, int d) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= d) return;
+  float s = 0;
+  for (int j = 0; j < n; ++j) s += w[i * n + j] * x[j];
+  xout[i] = s;
+}
+"""
+OF_ITS_OWN_BLOCK = ALONE.replace("* 16", "* blockDim.x").replace("blockIdx.y * blockDim.x", "blockIdx.y * blockDim.y")
+INSTANCES = """
+template <int T> __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = blockIdx.y * T + threadIdx.x / T, c = blockIdx.x * T + threadIdx.x % T;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];
+  C[r * N + c] = s;
+}
+int main() {
+  float *a, *b, *c;
+  const int M = 512, N = 512, K = 512;
+  mm<8><<<dim3(N / 8, M / 8), 64>>>(a, b, c, M, N, K);
+  mm<16><<<dim3(N / 16, M / 16), 256>>>(a, b, c, M, N, K);
+}
+"""
+OF_ALL_EXTENTS = """
+template <int M, int N, int K> __global__ void mm(const float* A, const float* B, float* C) {
+  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
+  float s = 0;
+  for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];
+  C[r * N + c] = s;
+}
+template <int M, int N, int K> void run(const float* A, const float* B, float* C) {
+  mm<M, N, K><<<dim3(N / 16, M / 16), dim3(16, 16)>>>(A, B, C);
+}
+int main() { float *a, *b, *c; run<64, 32, 48>(a, b, c); }
+"""
+LOOPS = """
+__device__ constexpr int log_of(int n) { int r = 0; while (n > 1) { n >>= 1; ++r; } return r; }
+template <int N> struct Shift { static constexpr int VALUE = log_of(N); };
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int r = (blockIdx.y << Shift<16>::VALUE) + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x, k = 0;
+  if (r >= M || c >= N) return;
+  float s = 0;
+  while (k < K) s += A[r * K + k] * B[k * N + c], ++k;
+  for (;;) { if (k-- == 0) break; }
+  do { ++k; } while (k < K);
+  for (int i : {1, 2}) { k += i; }
+  for (int i = 0, j = 9; i < j; i++, j--);
+  C[r * N + c] = s;
+}
+void run(const float* A, const float* B, float* C, int M, int N, int K) {
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}
+"""
+
+
 CASES = [
     # ---- What stands beside the kernel ----
     right("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS),
@@ -1673,7 +1751,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     failing(
         "a_parameter_that_refers_to_the_host",
         launching().replace("int N, int K) {\n  int r", "int N, const int& K) {\n  int r"),
-        "its parameter K is a reference to the host's memory",
+        "its parameter K is a reference, which CUDA forbids",
     ),
     failing(
         "the_host_writes_to_memory_of_the_device",
@@ -1752,5 +1830,117 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "__device__ float product(const float* A, const float* B, float* C, int M, int N, int K) { return A[0]; }\n"
         + ALONE,
         "not known how to launch its kernel\n",
+    ),
+    right(
+        "a_class_of_all_arguments",
+        IN_CLASSES + OF_A_CLASS,
+        "run(Product{A, B, C, M, N, K, alpha, beta}, stream);",
+        arguments=FACTORS,
+    ),
+    right(
+        "a_class_of_matrices_and_one_of_extents",
+        IN_CLASSES + OF_CLASSES_OF_EACH,
+        "run(Matrices{A, B, C}, (Extents*)&(const Extents&)Extents{M, N, K}, alpha, beta);",
+        arguments=FACTORS,
+    ),
+    asking(
+        "a_kernel_of_classes",
+        IN_CLASSES
+        + "int main() { Matrices m; Extents e; mm<<<dim3((e.N + 15) / 16, (e.M + 15) / 16), dim3(16, 16)>>>(m, e, "
+        "1, 0); }",
+        "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(Matrices{A, B, C}, Extents{M, N, K}, alpha, beta)",
+        arguments=FACTORS,
+    ),
+    asking("a_matrix_times_a_vector", VECTORS, "(C, B, A, K, M)' --requires 'N == 1 && alpha", "--sizes 64x1x64"),
+    asking(
+        "a_function_that_multiplies_by_a_vector",
+        VECTORS + "void gemv(const float* A, const float* x, float* y, int rows, int cols) "
+        "{ mv<<<(rows + 63) / 64, 64>>>(y, (float*)x, (float*)A, cols, rows); }",
+        "gemv(A, B, C, M, K)",
+    ),
+    asking(
+        "a_layout_in_the_function's_name",
+        launching(term="A[k * M + r] * B[k * N + c]").replace("void run", "void sgemm_tn"),
+        "--sizes 40x24x16:tn",
+        "sgemm_tn(B, A, C, N, M, K)",
+        sizes="40x24x16",
+    ),
+    asking(
+        "extents_that_are_constants",
+        "constexpr int M = 64, N = 32;\nconst int K = 48;\n"
+        + launching().replace(", int M, int N, int K", "").replace(", M, N, K);", ");"),
+        "--sizes 64x32x48",
+        "--launch 'run(A, B, C)' --requires 'M == 64 && N == 32 && K == 48",
+        sizes="32",
+    ),
+    asking(
+        "extents_as_template_arguments",
+        OF_ALL_EXTENTS,
+        "mm<64, 32, 48><<<",
+        "--requires 'M == 64 && N == 32 && K == 48",
+        sizes="64x32x48",
+    ),
+    right(
+        "a_template_over_several_types_and_a_functor",
+        "struct Same { template <class T> __device__ T operator()(T x) const { return x; } };\n"
+        "template <class In, class Out, class Op> "
+        + launching(stored="C[r * N + c] = op(s);")
+        .replace("const float*", "const In*")
+        .replace("float* C, int M, int N, int K)", "Out* C, int M, int N, int K, Op op)", 1)
+        .replace("void run(", "template <class In, class Out, class Op = Same> void run(")
+        .replace("float* C, int M, int N, int K) {\n  mm", "Out* C, int M, int N, int K, Op op = {}) {\n  mm")
+        .replace("M, N, K);", "M, N, K, op);"),
+        "run(A, B, C, M, N, K);",
+    ),
+    asking(
+        "a_product_that_is_added_to_another_matrix",
+        launching(stored="D[r * N + c] = s + C[r * N + c];")
+        .replace("float* C", "const float* C, float* D")
+        .replace("(A, B, C, M", "(A, B, C, D, M"),
+        "run(A, B, C, C, M, N, K)' --requires 'alpha == 1 && beta == 1'",
+        arguments=("--check", "--beta", "1"),
+    ),
+    asking("several_instances_of_a_kernel", INSTANCES, "'mm<8><<<dim3(N / 8", "'mm<16><<<dim3(N / 16", sizes="40x24x8"),
+    asking(
+        "a_launcher_with_a_grid_and_a_block",
+        OF_ITS_OWN_BLOCK
+        + """
+void run(const float* A, const float* B, float* C, int M, int N, int K, dim3 grid, dim3 block) {
+  mm<<<grid, block>>>(A, B, C, M, N, K);
+}
+int main() {
+  float *a, *b, *c;
+  const int M = 512, N = 512, K = 512;
+  dim3 block(32, 8), grid((N + 31) / 32, (M + 7) / 8);
+  run(a, b, c, M, N, K, grid, block);
+}
+""",
+        "mm<<<dim3((N + 31) / 32, (M + 7) / 8), dim3(32, 8)>>>(A, B, C, M, N, K)",
+    ),
+    asking(
+        "one_number_for_all_extents",
+        ALONE + "void time(float* a, float* b, float* c, int sz, int times) { const int blocks = (sz + 15) / 16; "
+        "while (times--) mm<<<dim3(blocks, blocks), dim3(16, 16)>>>(a, b, c, sz, sz, sz); }",
+        "mm<<<dim3(((N + 15) / 16), ((N + 15) / 16)), dim3(16, 16)>>>(A, B, C, M, N, K)",
+        "&& K == M && M == N'",
+        sizes="33",
+    ),
+    refused(
+        "extents_in_the_device's_memory",
+        ALONE.replace("int M, int N, int K", "const int* M, const int* N, const int* K"),
+        "it reads its sizes in the device's memory: a host function may copy them there and launch it",
+        "(A, B, C, ?M, ?N, ?K)",
+    ),
+    failing(
+        "a_loop_without_an_end_that_does_nothing",
+        launching().replace("C[r", "for (int i = 16; i >= 0; i /= 2) s += i > 100; C[r"),
+        "runs for ever at file.cu:4 in mm",
+        sizes="1",
+    ),
+    right("loops_of_every_kind", LOOPS),
+    refused(
+        "a_header_that_had_another_one",
+        '#include "tiles.h"\n' + launching().replace("float s = 0;", "float s = 0; __pipeline_commit();"),
+        "nothing declares __pipeline_commit, which a header of CUDA's has (file.cu:5)",
     ),
 ]

@@ -125,8 +125,19 @@ void launch_kernel(const Kernel& kernel, const Configuration& configuration, con
 }
 
 /// Ends the launch of a kernel with such a parameter.
-inline void refers_to_host(const char* parameter, Site site = Site::current()) {
-  fail((std::string("its parameter ") + parameter + " is a reference to the host's memory").c_str(), site);
+inline void is_reference(const char* parameter, Site site = Site::current()) {
+  fail((std::string("its parameter ") + parameter + " is a reference, which CUDA forbids: kernels take values").c_str(),
+       site);
+}
+
+/// Once more through a loop of device code: a loop without an end stays one that the checks see, whatever is left of
+/// it.
+constexpr void go_round() {
+#ifdef SIMT_CHECKED
+  if (!std::is_constant_evaluated()) {
+    asm volatile("");
+  }
+#endif
 }
 
 /// __cluster_dims__ of the kernel, which has just begun.

@@ -63,8 +63,7 @@ inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }  // CUDA 12 a
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return simt::give(stream, nullptr); }
-constexpr unsigned cudaStreamDefault = 0;
-constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   return cudaStreamCreate(stream);
@@ -82,9 +81,7 @@ cudaError_t cudaPeekAtLastError();
 /// Times between events are the executor's, by the host's clock.
 using cudaEvent_t = struct CUevent_st*;
 cudaError_t cudaEventCreate(cudaEvent_t* event);
-constexpr unsigned cudaEventDefault = 0;
-constexpr unsigned cudaEventBlockingSync = 1;
-constexpr unsigned cudaEventDisableTiming = 2;
+constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
@@ -198,11 +195,8 @@ template <class T>
 cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
   return simt::allocate_for_cuda(reinterpret_cast<void**>(memory), bytes, false);
 }
-constexpr unsigned cudaHostAllocDefault = 0;
-constexpr unsigned cudaHostAllocPortable = 1;
-constexpr unsigned cudaHostAllocMapped = 2;
-constexpr unsigned cudaHostAllocWriteCombined = 4;
-constexpr unsigned cudaDeviceMapHost = 8;
+constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
+constexpr unsigned cudaHostAllocWriteCombined = 4, cudaDeviceMapHost = 8;
 template <class T>
 cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
   return cudaMallocHost(memory, bytes);
