@@ -80,8 +80,10 @@ unsigned wavefronts_past_l1(const WarpAccess& from, const WarpAccess& to) {
   std::vector<std::array<std::uint64_t, 3>> moves;
   for (unsigned lane = 0; lane < LANES; ++lane) {
     if (active(to, lane)) {
-      const std::uint64_t source = active(from, lane) ? from.address[lane] : to.address[lane];
-      moves.push_back({source / ROW_BYTES, to.address[lane] / ROW_BYTES, (source ^ to.address[lane]) / 16 % 4});
+      // Zeros come from no line: theirs is the number of none.
+      const std::uint64_t line = active(from, lane) ? from.address[lane] / ROW_BYTES : ~std::uint64_t{0};
+      const std::uint64_t moved = active(from, lane) ? (from.address[lane] ^ to.address[lane]) / 16 % 4 : 0;
+      moves.push_back({line, to.address[lane] / ROW_BYTES, moved});
     }
   }
   std::sort(moves.begin(), moves.end());

@@ -139,6 +139,11 @@ TEST(WarpAccess, CopiesOf16BytesGoLineByLine) {
   EXPECT_EQ(copy_wavefronts(contiguous, strided(16, 33)).taken, 32);
   const auto rows_of_16 = [](unsigned lane) { return lane % 16 + lane / 16 * 64; };
   EXPECT_EQ(copy_wavefronts(access_of(16, rows_of_16), access_of(16, rows_of_16)).taken, 4) << "warp tiles, B";
+  for (const unsigned first : {0U, 64U}) {
+    const WarpAccess every_second = access_of(
+        16, [&](unsigned lane) { return first + lane; }, 0x55555555);
+    EXPECT_EQ(copy_wavefronts(every_second, contiguous).taken, 8) << "zeros come from no line, wherever the others do";
+  }
 }
 
 TEST(GpuModels, AreFoundByTheirIds) {
