@@ -72,8 +72,8 @@ Cost packed_cost(Cost cost, const Splitting& splitting, double packed);
 
 double microseconds(const BoardModel& board, const Cost& cost);
 
-/// Of the reproducible class's kernels for tall products, fitted to an H200. One reads the bytes of the long operand by so
-/// many blocks, and the other one reads them again and multiplies for so many cycles of the busiest multiprocessor.
+/// Of the reproducible class's kernels for tall products, fitted to an H200. One reads the bytes of the long operand by
+/// so many blocks, and the other one reads them again and multiplies for so many cycles of the busiest multiprocessor.
 Cost thin_cost(double bytes, double blocks, double cycles, std::int64_t launches);
 
 /// The time that `passes` over tiles of C take in one call, which compute elements without tensor cores.
