@@ -42,7 +42,7 @@ constexpr double THIN_AGAIN = 0.82;          // of the time for the long operand
 constexpr double THIN_BLOCK = 12100;       // bytes that memory gives in the time of a block that looks for the largest
 constexpr double EVERY_SHAPE_FLAGS = 4.5;  // microseconds to lower the flags of a launch of chapter 09
 /// Of NN, NT, TN and TT: factors of the time of its multiplying or moving.
-constexpr double CUBLAS_LAYOUTS[] = {1.01, 1.025, 0.995, 1.01};
+constexpr double CUBLAS_LAYOUTS[] = {1.009, 1.025, 0.995, 1.01};
 /// How many times as long as it needs at least cuBLAS takes, by layout, wherever chapter 09 is about as fast.
 constexpr double CUBLAS_BETWEEN_SHAPES[] = {1.025, 1.025, 1.01, 1.02};
 

@@ -3,7 +3,6 @@
 #include "algorithms.hpp"
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
-#include "engine/cost_model.cuh"
 #include "gemm_problem.hpp"
 #include "host/launch.cuh"
 #include "predicted_time.hpp"
@@ -154,7 +153,7 @@ std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int 
   if (architecture == 0) {
     return {};
   }
-  const std::int64_t scale_blocks = of_one.columns() + of_one.rows() / scaled_rows(k_major, tall.first.m);
+  const std::int64_t scale_blocks = of_one.columns() + of_one.rows() / scaled_rows(k_major, tall.first);
   const auto by_bytes = static_cast<std::int64_t>(split_product::Parts::LARGEST / Workspace::bytes(of_one, 1));
   const std::int64_t by_count = std::numeric_limits<int>::max() / std::max(of_one.blocks(), scale_blocks);
   if (by_count == 0) {

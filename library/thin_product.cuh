@@ -7,9 +7,8 @@
 //             B, as chapter 13 has them.
 //   products  Blocks of 64 rows and a part of k read A again, the last rows first: the L2 may still hold them. Numbers
 //             go from memory to registers, where they become digits in the places in which mma.sync wants them.
-//   sums      are integers, so that it does not matter who adds which. Blocks of the same rows add theirs in memory,
-//   and
-//             the last one stores C.
+//   sums      are integers, so that it does not matter who adds which. Blocks of the same elements of C add theirs in
+//             memory, and the last one stores C.
 
 #include "common/ceil_div.hpp"
 #include "common/target.hpp"
@@ -27,7 +26,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -47,7 +45,6 @@ constexpr int WARP = 32;
 constexpr int DIGITS = 3;
 constexpr int COLUMNS = 8;   // of B in a product of a warp
 constexpr int CHUNK_K = 64;  // k of B's digits that a lane reads at once
-constexpr int CHUNKS = 2;    // the number of chunks of a part is a multiple of this
 constexpr int WARP_ROWS = 16;
 constexpr int WARPS = 4;
 constexpr int THREADS = WARPS * WARP;
@@ -55,7 +52,7 @@ constexpr int ROWS = WARPS * WARP_ROWS;  // of A in a block
 constexpr int MOST_COLUMN_BLOCKS = 8;    // of COLUMNS each, in a block of threads
 constexpr int MOST_PART_CHUNKS = 512;    // sums of digits of so many k fit into 32 bits
 constexpr int SCALE_THREADS = 256;
-constexpr int SCALE_WARPS = SCALE_THREADS / WARP;
+constexpr int SHORT_ROW = 512;
 
 // ---- Digits ----
 
@@ -203,32 +200,34 @@ __device__ __forceinline__ void split_column(const ThinBatch& thin, const GemmPr
   }
 }
 
-/// Rows of a block that looks for their largest numbers: one for each warp where they lie along k. Where they lie side
-/// by side it is as many as keep all multiprocessors busy.
-SGEMM_HOST_DEVICE constexpr int scaled_rows(bool k_major, std::int64_t m) {
-  return k_major || m < 4096 ? 8 : m < 8192 ? 16 : 32;
+/// Rows of a block that looks for their largest numbers: as many as keep all multiprocessors busy, but one for each
+/// warp where they lie along k and are long. Blocks for so few short rows would take longer to start than to read.
+SGEMM_HOST_DEVICE constexpr int scaled_rows(bool k_major, const GemmProblem& p) {
+  return p.m < 4096 || (k_major && p.k > SHORT_ROW) ? 8 : p.m < 8192 ? 16 : 32;
 }
 
-/// The largest number of a row that lies along k, for the whole warp.
+/// The largest number of a row that lies along k, for all of its lanes.
+template <int LANES>
 __device__ __forceinline__ unsigned largest_along_k(const GemmProblem& p, std::int64_t row) {
-  const auto lane = static_cast<int>(threadIdx.x) % WARP;
+  const auto lane = static_cast<int>(threadIdx.x) % LANES;
   const float* const from = p.a + row * p.lda;
+  const std::int64_t end = row < p.m ? p.k : 0;
   unsigned largest = 0;
   if (rows_split_into<4>(p.a, p.k, p.lda)) {
 #pragma unroll 8
-    for (std::int64_t k = lane * 4; k < p.k; k += 4 * WARP) {
+    for (std::int64_t k = lane * 4; k < end; k += 4 * LANES) {
       float four[4];
       unpack(load_float4(from + k), four);
       largest = larger(largest, split_product::int8::largest_bits(four));
     }
   } else {
 #pragma unroll 8
-    for (std::int64_t k = lane; k < p.k; k += WARP) {
+    for (std::int64_t k = lane; k < end; k += LANES) {
       largest = larger(largest, magnitude_bits(from[k]));
     }
   }
 #pragma unroll
-  for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
+  for (int lanes = LANES / 2; lanes > 0; lanes /= 2) {
     largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
   }
   return largest;
@@ -266,7 +265,7 @@ __device__ __forceinline__ void find_scales(const ThinBatch& thin) {
        i += std::int64_t{gridDim.x} * SCALE_THREADS) {
     cleared[i] = uint4{0, 0, 0, 0};
   }
-  const int rows = scaled_rows(K_MAJOR, thin.batch.first.m);
+  const int rows = scaled_rows(K_MAJOR, thin.batch.first);
   const std::int64_t columns = division.columns();
   const std::int64_t of_product = columns + division.rows() / rows;
   const std::int64_t product = blockIdx.x / of_product;
@@ -277,10 +276,14 @@ __device__ __forceinline__ void find_scales(const ThinBatch& thin) {
     return;
   }
   const auto thread = static_cast<int>(threadIdx.x);
-  const std::int64_t row = (number - columns) * rows + (K_MAJOR ? thread / WARP : thread % rows);
-  const bool used = scalars_of(p).alpha != 0.0F && (!K_MAJOR || row < p.m);
-  const unsigned largest = !used ? 0 : K_MAJOR ? largest_along_k(p, row) : largest_across_k(p, row, rows);
-  if (K_MAJOR ? thread % WARP == 0 : thread < rows) {
+  const int lanes = SCALE_THREADS / rows;  // of a row that lies along k
+  const std::int64_t row = (number - columns) * rows + (K_MAJOR ? thread / lanes : thread % rows);
+  const unsigned largest = scalars_of(p).alpha == 0.0F ? 0
+                           : !K_MAJOR                  ? largest_across_k(p, row, rows)
+                           : rows == 8                 ? largest_along_k<WARP>(p, row)
+                           : rows == 16                ? largest_along_k<WARP / 2>(p, row)
+                                                       : largest_along_k<WARP / 4>(p, row);
+  if (K_MAJOR ? thread % lanes == 0 : thread < rows) {
     to.row_codes[product * division.rows() + row] = static_cast<unsigned char>(scale_code(largest));
   }
 }

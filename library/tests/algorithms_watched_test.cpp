@@ -1,5 +1,5 @@
-// The kernels of chapters 09, 11, 12 and 13 for operands of any layout, with every access observed: none is outside of
-// the matrices and the workspace, and none races with another one.
+// The kernels of chapters 09, 11, 12, 13 and 15 for operands of any layout, with every access observed: none is outside
+// of the matrices and the workspace, and none races with another one.
 
 #include "algorithms.hpp"
 #include "device/device_buffer.hpp"
@@ -140,6 +140,17 @@ TEST(WatchedAlgorithmsTest, SmallProducts) {
     expect_right_while_watched(
         laid_out(148, 140, 136, op, op).batched(2).scaled(-1.5F, 0.5F),
         [](const GemmCase&, const GemmBatch& batch) { return small_bf16x6_algorithms(batch, 132); });
+  }
+}
+
+/// Sums in parts, in several blocks of columns, and operands whose lines split into groups or do not.
+TEST(WatchedAlgorithmsTest, ReproducibleWithFewRows) {
+  for (const auto& [m, n, k] : {std::tuple{5, 37, 515}, {70, 68, 132}}) {
+    for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
+      const GemmCase product = laid_out(m, n, k, op, op, SGEMM_ACCURACY_REPRODUCIBLE).batched(2).scaled(-1.5F, 0.5F);
+      expect_right_while_watched(
+          product, [](const GemmCase&, const GemmBatch& batch) { return thin_reproducible_algorithms(batch, 132); });
+    }
   }
 }
 

@@ -79,6 +79,13 @@ TEST_P(ReproducibleTest, LinesOfEveryLength) {
   }
 }
 
+/// Several of which share a warp that looks for their largest numbers.
+TEST_P(ReproducibleTest, ManyShortLines) {
+  for (const auto& [m, n, k] : {std::tuple{4101, 2, 44}, {3, 8222, 9}}) {
+    expect_bits_of_reference(with(m, n, k).scaled(1.0F, 0.5F));
+  }
+}
+
 TEST_P(ReproducibleTest, ColumnsInSeveralGroups) { expect_bits_of_reference(with(135, 139, 260).scaled(1.0F, 1.0F)); }
 
 TEST_P(ReproducibleTest, ScalarsOnTheDeviceAndNothingToMultiply) {
