@@ -883,6 +883,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
   while (k < K) s += A[r * K + k] * B[k * N + c], ++k;
   for (;;) { if (k-- == 0) break; }
   do { ++k; } while (k < K);
+  if (k > 1) do --k; while (k > 1);
   for (int i : {1, 2}) { k += i; }
   for (int i = 0, j = 9; i < j; i++, j--);
   C[r * N + c] = s;
@@ -1278,8 +1279,8 @@ CASES = [
     ),
     refused(
         "vectors_of_four",
-        "__global__ void mm(const float4* A, const float4* B, float4* C, int M, int N, int K) {}",
-        "((const float4 *)A, (const float4 *)B, (float4 *)C, M, N, K)",
+        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) {}",
+        "((const float4 *)A, (const float4 *)B, (float4 *)C, alpha, M, N, K)",
     ),
     right(
         "a_template_over_tiles",
@@ -1934,6 +1935,12 @@ int main() {
     failing(
         "a_loop_without_an_end_that_does_nothing",
         launching().replace("C[r", "for (int i = 16; i >= 0; i /= 2) s += i > 100; C[r"),
+        "runs for ever at file.cu:4 in mm",
+        sizes="1",
+    ),
+    failing(
+        "a_do_loop_without_an_end",
+        launching().replace("C[r", "do { r += 0; } while (r >= 0); C[r"),
         "runs for ever at file.cu:4 in mm",
         sizes="1",
     ),
