@@ -1862,9 +1862,9 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     asking(
         "a_layout_in_the_function's_name",
         launching(term="A[k * M + r] * B[k * N + c]").replace("void run", "void sgemm_tn"),
-        "--sizes 40x24x16:tn",
-        "sgemm_tn(B, A, C, N, M, K)",
-        sizes="40x24x16",
+        "--sizes 40x24x16:tn,9:tn --launch",
+        "--sizes 40x24x16:nt,9:nt --launch 'sgemm_tn(B, A, C, N, M, K)",
+        sizes="40x24x16:tn,9",
     ),
     asking(
         "extents_that_are_constants",
