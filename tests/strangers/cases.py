@@ -1862,8 +1862,9 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     asking(
         "a_layout_in_the_function's_name",
         launching(term="A[k * M + r] * B[k * N + c]").replace("void run", "void sgemm_tn"),
-        "--sizes 40x24x16:tn,9:tn --launch",
-        "--sizes 40x24x16:nt,9:nt --launch 'sgemm_tn(B, A, C, N, M, K)",
+        "--sizes 40x24x16:tn,9:tn --check",
+        "--sizes 40x24x16:nt,9:nt --check",
+        "sgemm_tn(B, A, C, N, M, K)",
         sizes="40x24x16:tn,9",
     ),
     asking(
@@ -1925,6 +1926,13 @@ int main() {
         "mm<<<dim3(((N + 15) / 16), ((N + 15) / 16)), dim3(16, 16)>>>(A, B, C, M, N, K)",
         "&& K == M && M == N'",
         sizes="33",
+    ),
+    asking(
+        "macros_of_one_number",
+        "#define X 64\n#define Y 64\n"
+        + ALONE
+        + "int main() { float *a, *b, *c; mm<<<dim3(Y / 16, X / 16), dim3(16, 16)>>>(a, b, c, X, Y, 128); }",
+        "ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)' --requires 'alpha == 1 && beta == 0'",
     ),
     refused(
         "extents_in_the_device's_memory",
