@@ -52,16 +52,7 @@ int spawn(const ProgramStart& start, const sigset_t& mask, pid_t& child) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &mask);
-  const int error =
-      posix_spawnp(&child, start.program.c_str(), &actions, &attributes, pointers_to(start.words).data(), environ);
-  for (const auto& [resource, most] : start.most) {
-    // Of the program: this process has the address space of who has forked it, which may be larger.
-    const rlimit limit{most, most};
-    if (error == 0) {
-      syscall(SYS_prlimit64, child, resource, &limit, nullptr);
-    }
-  }
-  return error;
+  return posix_spawnp(&child, start.program.c_str(), &actions, &attributes, pointers_to(start.words).data(), environ);
 }
 
 /// Closes all but the standard streams and one other: no keeper holds another one's socket, or a file of the run.

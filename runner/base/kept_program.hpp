@@ -1,6 +1,5 @@
 #pragma once
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -23,8 +22,7 @@ struct ProgramStart {
   std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
   std::vector<std::pair<int, int>> descriptors;    ///< of this process, and the numbers that they have there
   std::vector<std::filesystem::path> left_behind;  ///< files and folders to remove where it does not end by itself
-  std::filesystem::path confined_to = {};          ///< where it is not empty: fork_confined()
-  std::vector<std::pair<int, rlim_t>> most = {};   ///< for prlimit()
+  std::filesystem::path confined_to;               ///< where it is not empty: fork_confined()
 };
 
 // A process that runs a stranger's code can read what its user can, and compute. It can do nothing to what is outside:

@@ -53,6 +53,7 @@ OwnProcess::OwnProcess(const std::vector<std::string>& arguments, const char* va
                      arguments,
                      {fmt::format("{}={}", variable, CONNECTION)},
                      {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                     {},
                      {}};
   try {
     if (trust == Trust::confined) {

@@ -62,15 +62,19 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) {
     throw std::system_error(errno, std::generic_category(), "pipe");
   }
+  std::vector<std::string> all = words;
+  if (!limits.ulimits.empty()) {
+    const std::string script = fmt::format("{{ {}; }} 2>&-; exec \"$0\" \"$@\"", limits.ulimits);
+    all.insert(all.begin(), {"sh", "-c", script});
+  }
   KeptProgram program;
   try {
-    program = KeptProgram({words.front(),
-                           words,
+    program = KeptProgram({all.front(),
+                           all,
                            limits.variables,
                            {{pipe[1], STDOUT_FILENO}, {pipe[1], STDERR_FILENO}},
                            limits.left_behind,
-                           {},
-                           limits.resources});
+                           {}});
   } catch (...) {
     close(pipe[0]);
     close(pipe[1]);

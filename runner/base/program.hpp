@@ -2,14 +2,11 @@
 
 #include "base/interrupt.hpp"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -22,11 +19,11 @@ struct ProgramResult {
 
 /// What a program is run with.
 struct ProgramLimits {
-  std::vector<std::string> variables;                  ///< "NAME=value", added to the environment of this process
-  StopToken stop;                                      ///< ends it
-  std::optional<std::chrono::seconds> most;            ///< it is ended then, and its output says so
-  std::vector<std::filesystem::path> left_behind;      ///< removed where it is ended, by this process's own end as well
-  std::vector<std::pair<int, rlim_t>> resources = {};  ///< for prlimit()
+  std::vector<std::string> variables;              ///< "NAME=value", added to the environment of this process
+  StopToken stop;                                  ///< ends it
+  std::optional<std::chrono::seconds> most;        ///< it is ended then, and its output says so
+  std::vector<std::filesystem::path> left_behind;  ///< removed where it is ended, by this process's own end as well
+  std::string ulimits = {};                        ///< commands of sh, from which the program starts with its limits
 };
 
 /// The program that a variable of the environment names, or else the first of `names` that is there; empty ones are

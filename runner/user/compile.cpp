@@ -202,11 +202,10 @@ UsageError does_not_compile(const std::string& compiler, const std::string& path
 
 constexpr std::chrono::seconds LONGEST_COMPILATION{600};
 
-constexpr rlim_t LARGEST_FILE = rlim_t{1} << 30U;
-
-/// What a compiler may take of the machine's memory: a file may include /dev/zero.
-rlim_t most_memory() {
-  return static_cast<rlim_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) / 2;
+/// Files of 1 GiB, in blocks of 512 bytes, and half of the machine's memory, in KiB: a file may include /dev/zero.
+std::string most_of_compilers() {
+  return fmt::format("ulimit -f {}; ulimit -v {}", 1 << 21,
+                     sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024) / 2);
 }
 
 /// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. Throws CaseStopped where the run is
@@ -219,7 +218,7 @@ ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) 
                              StopToken(interrupted),
                              LONGEST_COMPILATION,
                              std::move(left_behind),
-                             {{RLIMIT_AS, most_memory()}, {RLIMIT_FSIZE, LARGEST_FILE}}});
+                             most_of_compilers()});
 }
 
 /// Removes the folders in the cache that precompiled_headers() made for other compilers or versions of the executor,

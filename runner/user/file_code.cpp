@@ -425,7 +425,8 @@ std::map<std::string, std::string> Code::words_in(const simt::Function& function
   for (const auto& [argument, meanings] : passed) {
     const bool several = meanings.size() > 1;
     if (!std::ranges::all_of(meanings, [&](const std::string& meaning) {
-          return meaning.size() == 1 && (!several || has("MNK", meaning));
+          // A number that two macros have in common is no word for both.
+          return meaning.size() == 1 && (!several || (has("MNK", meaning) && !is_number(argument)));
         })) {
       continue;
     }

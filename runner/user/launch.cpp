@@ -29,9 +29,10 @@ std::string command_with(const LaunchOptions& options, const std::string& launch
       sizes = words.end() - 2;
     }
     std::string& value = *sizes == "--sizes" ? sizes[1] : *sizes;
-    value = !reading.sizes.empty()  ? std::regex_replace(value, std::regex("[^=]+$"), reading.sizes)
-            : has(value, ":" + ops) ? value
-                                    : std::regex_replace(value, std::regex(",|$"), ":" + ops + "$&");
+    static const std::regex OPS(":[nt]{2}\\b");  // of another reading
+    value = !reading.sizes.empty()
+                ? std::regex_replace(value, std::regex("[^=]+$"), reading.sizes)
+                : std::regex_replace(std::regex_replace(value, OPS, ""), std::regex(",|$"), ":" + ops + "$&");
   }
   words.insert(words.end(), {"--launch", launch});
   if (has(launch, "workspace") && !options.workspace) {

@@ -593,9 +593,10 @@ Reading reading_to_start_from(const simt::Function& function, const std::string&
     const std::string matrix = meaning_of(parameter.name, Names::matrices);
     const std::string named = has(parameter.type, "float4 *") && !matrix.empty()
                                   ? fmt::format("({}){}", parameter.type, matrix)
-                              : open                             ? ""
-                              : type_of(parameter) == Type::size ? meaning_of(parameter.name, Names::sizes)
-                                                                 : matrix;
+                              : open                               ? ""
+                              : type_of(parameter) == Type::scalar ? lower_name(parameter.name)
+                              : type_of(parameter) == Type::size   ? meaning_of(parameter.name, Names::sizes)
+                                                                   : matrix;
     const std::string value = open || known.empty() ? named : known[taken++];
     reading.values.push_back(value.empty() ? "?" + parameter.name.substr(parameter.name.rfind('.') + 1) : value);
   }

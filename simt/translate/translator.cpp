@@ -145,9 +145,9 @@ class Translator {
       if (const Position sleep = is(body, "{") ? body + 1 : body; is(sleep, "__nanosleep")) {
         texts_[sleep] = "static_cast<void>";  // again() lets others run
       }
-    } else if (is_any(at, {"for", "while"}) && in_device_code() && is(at + 1, "(")) {
-      const Position close = partner(at + 1);
-      if (token.is("while")) {
+    } else if (is_any(at, {"do", "for", "while"}) && in_device_code()) {
+      const Position close = is(at + 1, "(") ? partner(at + 1) : at;
+      if (!token.is("for")) {
         texts_[close + 1] += is(close + 1, "{") ? " simt::go_round();" : "";
       } else if (find(find(at + 2, {";"}) + 1, {";"}) < close) {
         const std::string call = only_looks(at) ? "simt::look_again()" : "simt::go_round()";
@@ -268,7 +268,8 @@ class Translator {
 
   /// Whether the loop does nothing until its condition fails, for which other threads have to run.
   bool only_looks(Position loop) const {
-    const bool ends_do = is(loop - 1, "}") ? is(partner(loop - 1) - 1, "do") : is(statement_begin(loop - 1), "do");
+    const bool ends_do =
+        is(loop - 1, "}") ? is(partner(loop - 1) - 1, "do") : has_between(statement_begin(loop - 1), loop, {"do"});
     if (ends_do || !is(loop + 1, "(")) {
       return false;
     }

@@ -883,6 +883,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
   while (k < K) s += A[r * K + k] * B[k * N + c], ++k;
   for (;;) { if (k-- == 0) break; }
   do { ++k; } while (k < K);
+  if (k > 1) do --k; while (k > 1);
   for (int i : {1, 2}) { k += i; }
   for (int i = 0, j = 9; i < j; i++, j--);
   C[r * N + c] = s;
@@ -1278,8 +1279,8 @@ CASES = [
     ),
     refused(
         "vectors_of_four",
-        "__global__ void mm(const float4* A, const float4* B, float4* C, int M, int N, int K) {}",
-        "((const float4 *)A, (const float4 *)B, (float4 *)C, M, N, K)",
+        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) {}",
+        "((const float4 *)A, (const float4 *)B, (float4 *)C, alpha, M, N, K)",
     ),
     right(
         "a_template_over_tiles",
@@ -1861,9 +1862,10 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     asking(
         "a_layout_in_the_function's_name",
         launching(term="A[k * M + r] * B[k * N + c]").replace("void run", "void sgemm_tn"),
-        "--sizes 40x24x16:tn",
+        "--sizes 40x24x16:tn,9:tn --check",
+        "--sizes 40x24x16:nt,9:nt --check",
         "sgemm_tn(B, A, C, N, M, K)",
-        sizes="40x24x16",
+        sizes="40x24x16:tn,9",
     ),
     asking(
         "extents_that_are_constants",
@@ -1925,6 +1927,13 @@ int main() {
         "&& K == M && M == N'",
         sizes="33",
     ),
+    asking(
+        "macros_of_one_number",
+        "#define X 64\n#define Y 64\n"
+        + ALONE
+        + "int main() { float *a, *b, *c; mm<<<dim3(Y / 16, X / 16), dim3(16, 16)>>>(a, b, c, X, Y, 128); }",
+        "ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)' --requires 'alpha == 1 && beta == 0'",
+    ),
     refused(
         "extents_in_the_device's_memory",
         ALONE.replace("int M, int N, int K", "const int* M, const int* N, const int* K"),
@@ -1934,6 +1943,12 @@ int main() {
     failing(
         "a_loop_without_an_end_that_does_nothing",
         launching().replace("C[r", "for (int i = 16; i >= 0; i /= 2) s += i > 100; C[r"),
+        "runs for ever at file.cu:4 in mm",
+        sizes="1",
+    ),
+    failing(
+        "a_do_loop_without_an_end",
+        launching().replace("C[r", "do { r += 0; } while (r >= 0); C[r"),
         "runs for ever at file.cu:4 in mm",
         sizes="1",
     ),
