@@ -11,6 +11,7 @@ from typing import Any
 from . import driver
 
 CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
+MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ def _package_of_type(kind: type) -> str:
 
 def array_of(name: str, value: Any, stream: int = 0) -> Array:
     """Describes the argument `name`, which work on a stream is to use. Raises TypeError for what is no FP32 array on a
-    GPU."""
+    GPU. Where it is PyTorch's, refuse_traces() comes before."""
     device = device_of(name, value)
     if package_of(value) == "torch":
         return _from_torch(name, value, device)
@@ -81,9 +82,6 @@ def _from_torch(name: str, tensor: Any, device: int) -> Array:
     forward = torch.autograd.forward_ad
     if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
         raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
-    tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
-    if torch.jit.is_tracing() or (tracer and tracer.get_innermost_proxy_mode()):
-        raise TypeError(f"{name} is traced by torch.jit or make_fx, and the trace would lack the product")
     tensor = tensor.resolve_neg()  # whose numbers may have the other sign in memory
     try:
         pointer = tensor.data_ptr()
@@ -92,6 +90,13 @@ def _from_torch(name: str, tensor: Any, device: int) -> Array:
     if pointer == 0 and tensor.numel() > 0:
         raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own")
     return Array(tensor, pointer, tuple(tensor.shape), tensor.stride(), device)
+
+
+def refuse_traces(name: str) -> None:
+    """Raises TypeError where PyTorch traces what is done with its tensors, as with the argument `name`."""
+    tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    if sys.modules["torch"].jit.is_tracing() or (tracer and tracer.get_innermost_proxy_mode()):
+        raise TypeError(f"{name} is traced by torch.jit or make_fx, and the trace would lack the product")
 
 
 INTERFACE_VERSIONS = range(4)  # those that were published
@@ -233,7 +238,7 @@ def current_device(value: Any, device: int | None) -> contextlib.AbstractContext
 def overlap(a: Array, b: Array) -> bool:
     """Whether two arrays have an element in common. Strides are not negative, and one of those of a matrix is 1."""
     first, last = (a, b) if a.pointer < b.pointer else (b, a)
-    if 0 in a.shape or 0 in b.shape or last.pointer >= first.pointer + 4 * _extent(first):
+    if 0 in a.shape or 0 in b.shape or last.pointer >= first.pointer + 4 * _extent(first.shape, first.strides):
         return False
     length, ld, lines, starts = _lines(b)
     length_a, ld_a, lines_a, starts_a = _lines(a)
@@ -252,8 +257,9 @@ def overlap(a: Array, b: Array) -> bool:
     return False
 
 
-def _extent(array: Array) -> int:
-    return 1 + sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+@functools.lru_cache(MOST_LAYOUTS)
+def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
 def _lines(array: Array) -> tuple[int, int, int, list[int]]:

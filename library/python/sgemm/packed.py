@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from . import library
-from .arrays import Array, array_of
+from .arrays import Array, array_of, refuse_traces
 
 ACCURACIES = ("componentwise", "normwise", "rowwise")
 SIDE_A = 1
@@ -130,6 +130,7 @@ class PackedLinear(torch.nn.Module):
     def _multiply(self, x: torch.Tensor) -> torch.Tensor:
         if x.dim() == 0 or x.shape[-1] != self.in_features:
             raise ValueError(f"x has the shape {tuple(x.shape)}: its last size has to be {self.in_features}")
+        refuse_traces("x")
         rows = x.detach().reshape(-1, self.in_features)
         if rows.stride(1) != 1 or rows.stride(0) < self.in_features:
             rows = rows.contiguous()

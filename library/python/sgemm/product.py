@@ -3,11 +3,13 @@
 import functools
 import math
 import sys
+from collections.abc import Iterable
 from ctypes import byref, c_float, c_void_p, pointer
 from typing import Any
 
 from . import driver, library
 from .arrays import (
+    MOST_LAYOUTS,
     Array,
     array_of,
     current_device,
@@ -16,11 +18,11 @@ from .arrays import (
     empty_like_in,
     overlap,
     package_of,
+    refuse_traces,
     stream_of,
 )  # fmt: skip
 
 LEGACY = 1  # the default stream by another number
-MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
 
 
 def matmul(
@@ -58,30 +60,31 @@ def matmul(
     of_accuracy = library.number_of(accuracy)
     if out is None and beta != 0:
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
-    scalars = {"alpha": _scalar("alpha", alpha), "beta": _scalar("beta", beta)}
-    given = {"a": a, "b": b} | ({} if out is None else {"out": out})
+    scalars = _scalar("alpha", alpha), _scalar("beta", beta)
+    given = {"a": a, "b": b} if out is None else {"a": a, "b": b, "out": out}
     tensors = {name: value for name, value in given.items() if package_of(value) == "torch"}
     if tensors:
         _refuse_gradients(tensors)
+        refuse_traces(next(iter(tensors)))
         if repeatable is None and sys.modules["torch"].are_deterministic_algorithms_enabled():
             repeatable = True
     with current_device(a, device_of("a", a)):
         number = _number_of(stream, a)
-        arrays = {name: array_of(name, value, number) for name, value in given.items()}
-        shape = _shape_of_product(arrays["a"].shape, arrays["b"].shape)
+        arrays = [array_of(name, value, number) for name, value in given.items()]
+        shape = _shape_of_product(arrays[0].shape, arrays[1].shape)
         if out is None:
             given["out"] = empty_like_in(a, shape)
-            arrays["out"] = array_of("out", given["out"], number)
-        _check_out(arrays, shape)
+            arrays.append(array_of("out", given["out"], number))
+        _check_out(*arrays, shape)
         if 0 not in shape:
-            if out is not None:
-                _refuse_overlap(**arrays)
+            product = _product(*arrays, *scalars, may_overlap=out is not None)
             if "out" in tensors and not out.is_inference():
                 sys.modules["torch"].autograd.graph.increment_version(out)
             # Tensors on one device have one current stream.
-            others = set() if stream is None and len(tensors) == len(given) - (out is None) else _streams(given, arrays)
-            call = functools.partial(_enqueue, **arrays, **scalars, stream=number, others=others, waits=stream is None)
-            library.with_handle(arrays["a"].device, call, number, of_accuracy, repeatable)
+            are_torch = len(tensors) == len(given) - (out is None)
+            others = () if stream is None and are_torch else sorted(_streams(given, arrays) - {number})
+            call = functools.partial(_enqueue, product, arrays, number, others, waits=stream is None)
+            library.with_handle(arrays[0].device, call, number, of_accuracy, repeatable)
     return given["out"]
 
 
@@ -117,15 +120,13 @@ def _number_of(stream: Any, a: Any) -> int:
     return 0 if number == LEGACY else number
 
 
-def _check_out(arrays: dict[str, Array], shape: tuple[int, ...]) -> None:
-    array_a, array_b, array_out = arrays.values()
-    if array_out.shape != shape:
-        raise ValueError(f"out has the shape {array_out.shape}, but a @ b has {shape}")
-    if array_out.read_only:
+def _check_out(a: Array, b: Array, out: Array, shape: tuple[int, ...]) -> None:
+    if out.shape != shape:
+        raise ValueError(f"out has the shape {out.shape}, but a @ b has {shape}")
+    if out.read_only:
         raise ValueError("out is read-only")
-    if not array_a.device == array_b.device == array_out.device:
-        devices = f"{array_a.device}, {array_b.device} and {array_out.device}"
-        raise ValueError(f"a, b and out are on devices {devices}: all have to be on one")
+    if not a.device == b.device == out.device:
+        raise ValueError(f"a, b and out are on devices {a.device}, {b.device} and {out.device}: all have to be on one")
 
 
 @functools.lru_cache(MOST_LAYOUTS)
@@ -142,41 +143,39 @@ def _shape_of_product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]
     return (max(batches - {1}, default=1), *matrix) if batches else matrix
 
 
-def _refuse_overlap(a: Array, b: Array, out: Array) -> None:
-    _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)  # of which one stride is 1
-    for name, array in (("a", a), ("b", b)):
+def _product(a: Array, b: Array, out: Array, alpha: Any, beta: Any, may_overlap: bool) -> library.Product:
+    layout = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)  # of which one stride is 1
+    for name, array in (("a", a), ("b", b)) if may_overlap else ():
         if overlap(out, array):
             raise ValueError(f"out overlaps {name}, which the product reads")
+    product = library.Product.from_buffer_copy(layout)
+    product.a.x, product.b.x, product.d = a.pointer, b.pointer, out.pointer
+    if not (alpha is library.ONE and beta is library.ZERO):
+        product.alpha, product.beta = alpha, beta
+    return product
 
 
-def _streams(given: dict[str, Any], arrays: dict[str, Array]) -> set[int]:
+def _streams(given: dict[str, Any], arrays: list[Array]) -> set[int]:
     """The streams that arrays and their packages work on, as far as they are known."""
-    streams = {current_stream(value) for value in given.values()} | {array.stream for array in arrays.values()}
+    streams = {current_stream(value) for value in given.values()} | {array.stream for array in arrays}
     return {0 if stream == LEGACY else stream for stream in streams if stream is not None}
 
 
 def _enqueue(
-    handle: Any, a: Array, b: Array, out: Array, alpha: Any, beta: Any, stream: int, others: set[int], waits: bool
+    product: library.Product, arrays: list[Array], stream: int, others: Iterable[int], handle: Any, *, waits: bool
 ) -> None:
-    layout = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)
-    others = sorted(others - {stream})
     for other in others:
         driver.order(other, stream)
     try:
-        product = library.Product.from_buffer_copy(layout)
-        product.a.x, product.b.x, product.d = a.pointer, b.pointer, out.pointer
-        if not (alpha is library.ONE and beta is library.ZERO):
-            product.alpha, product.beta = alpha, beta
         library.check(library.load().sgemm_run(handle, byref(product)))
     finally:  # also where an interrupt comes behind the call
-        if waits:
-            for other in others:
-                driver.order(stream, other)
-        elif others:
-            for array in (a, b, out):
-                if package_of(array.owner) == "torch":  # whose memory may be another's when this work begins
-                    array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
-        if a.keeper or b.keeper or out.keeper:
+        for other in others if waits else ():
+            driver.order(stream, other)
+        for array in arrays:
+            if others and not waits and package_of(array.owner) == "torch":
+                # whose memory may be another's when this work begins
+                array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
+        if any(array.keeper for array in arrays):
             driver.loaded().call("cuStreamSynchronize", c_void_p(stream))
 
 
