@@ -326,13 +326,14 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
   const auto numbers = [&] { return static_cast<const float*>(from_shared_address(rings.a.tile())) + first; };
   float products[Shape::VALUES];
   const auto add = [&](const Scaling& b_scaling) {
+    float factor = 1.0F;
     if (!accumulators.same_exponent(0, a_scaling, b_scaling)) {
-      accumulators.template rescale<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
-                                            first_column(threadIdx.x));
+      factor = accumulators.template rescale<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
+                                                     first_column(threadIdx.x));
     }
 #pragma unroll
     for (int i = 0; i < Shape::VALUES; ++i) {
-      accumulators.values[0][i] += products[i];
+      accumulators.values[0][i] = fmaf(products[i], factor, accumulators.values[0][i]);
     }
   };
   Fragments even;

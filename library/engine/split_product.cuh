@@ -148,15 +148,16 @@ struct Accumulators {
     return a.uniform + b.uniform == exponents[b_tile];
   }
 
-  /// Scales products and accumulators to the larger of their two exponents, so that no number grows. If the exponents
-  /// are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first elements
-  /// in their operand tiles.
+  /// Brings accumulators to the larger of their exponent and that of products, so that no number grows, and products of
+  /// tiles with factors by row to one exponent. Returns what products are multiplied by where they are added. If the
+  /// exponents are too far apart, the accumulators become NaN. `row` and `column` are the places of the thread's first
+  /// elements in their operand tiles.
   template <class Split>
-  __device__ __forceinline__ void rescale(int b_tile, float (&products)[VALUES], const Scaling& a, const Scaling& b,
-                                          int row, int column) {
+  __device__ __forceinline__ float rescale(int b_tile, float (&products)[VALUES], const Scaling& a, const Scaling& b,
+                                           int row, int column) {
     const int own = a.exponent + b.exponent;
     if (own < ALL_ZERO / 2) {
-      return;
+      return 1.0F;
     }
     if (own > exponents[b_tile]) {
       const float shrink = shrinking(own - exponents[b_tile]);
@@ -166,14 +167,16 @@ struct Accumulators {
       }
       exponents[b_tile] = own;
     }
-    const float factor = shrinking(exponents[b_tile] - own);
-    const float row_factors[2] = {factor * power_of_2(-Split::ROW_STEP * a.rows[row]),
-                                  factor * power_of_2(-Split::ROW_STEP * a.rows[row + 8])};
+    if (a.uniform + b.uniform != own) {
+      const float row_factors[2] = {power_of_2(-Split::ROW_STEP * a.rows[row]),
+                                    power_of_2(-Split::ROW_STEP * a.rows[row + 8])};
 #pragma unroll
-    for (int i = 0; i < VALUES; ++i) {
-      const int own_column = column + i / 4 * 8 + i % 2;
-      products[i] *= row_factors[i / 2 % 2] * power_of_2(-Split::ROW_STEP * b.rows[own_column]);
+      for (int i = 0; i < VALUES; ++i) {
+        const int own_column = column + i / 4 * 8 + i % 2;
+        products[i] *= row_factors[i / 2 % 2] * power_of_2(-Split::ROW_STEP * b.rows[own_column]);
+      }
     }
+    return shrinking(exponents[b_tile] - own);
   }
 
   /// Leaves the sums themselves, without a power of two, in `values`.

@@ -13,6 +13,7 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
 
+#include <cmath>
 #include <cstdint>
 
 namespace sgemm {
@@ -85,9 +86,10 @@ struct TermsLoop {
           last = true;
         }
         wgmma_wait_group<0>(products);
+        float factor = 1.0F;
         if (!same_exponent) {
-          accumulators.template rescale<Split>(b_tile, products, a, b, first_row(threadIdx.x),
-                                               first_column(threadIdx.x));
+          factor = accumulators.template rescale<Split>(b_tile, products, a, b, first_row(threadIdx.x),
+                                                        first_column(threadIdx.x));
         }
 
         // Tensor cores have read the stages, which producers may fill again.
@@ -103,7 +105,7 @@ struct TermsLoop {
         // Promotion: FP32 units add what tensor cores have summed over one k-tile.
 #pragma unroll
         for (int i = 0; i < 64; ++i) {
-          accumulators.values[b_tile][i] += products[i];
+          accumulators.values[b_tile][i] = fmaf(products[i], factor, accumulators.values[b_tile][i]);
         }
       }
       rings.a.advance();
