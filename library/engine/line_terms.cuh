@@ -108,6 +108,7 @@ class LineTerms {
     __shared__ unsigned small_of_warp[SPLIT_WARPS];
     griddepcontrol_launch_dependents();
     const int thread = static_cast<int>(blockIdx.x) * SPLIT_THREADS + static_cast<int>(threadIdx.x);
+#pragma unroll 1
     for (std::int64_t i = thread; i < all_words(); i += SAMPLES * SPLIT_THREADS) {
       flags_[i] = 0;
     }
