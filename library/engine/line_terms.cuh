@@ -122,12 +122,12 @@ class LineTerms {
     }
     const bool of_a = blockIdx.x < SAMPLES / 2;
     const unsigned piece = blockIdx.x % (SAMPLES / 2) * SPLIT_WARPS + threadIdx.x / WARP;
-    const bool k_major = of_a ? a_k_major : b_k_major;
-    const unsigned lines = k_major ? 1 : NEIGHBOURS;
+    const Operand& lines = of_a ? a : b;
     unsigned small = 0;
-#pragma unroll 1
-    for (unsigned i = piece % lines == 0 ? 0 : lines; i < lines; ++i) {
-      small += small_in_piece(of_a ? a : b, k_major, piece, i);
+    if (of_a ? a_k_major : b_k_major) {
+      small = small_in_pieces<1>(lines, 1, lines.stride, piece);
+    } else if (piece % NEIGHBOURS == 0) {
+      small = small_in_pieces<NEIGHBOURS>(lines, lines.stride, 1, piece);
     }
     if (threadIdx.x % WARP == 0) {
       small_of_warp[threadIdx.x / WARP] = small;
@@ -258,9 +258,9 @@ class LineTerms {
   /// large for one, and lines have larger numbers than pieces.
   static constexpr float SMALL_IN_PIECE = 0x1p-21F;
   static constexpr int NUMBERS_OF_LANE = 8;  ///< of a piece
-  /// Where lines do not lie along k, a warp takes the pieces of so many of them, one after the other: the sectors of 32
-  /// bytes that have the numbers of one have those of all.
-  static constexpr unsigned NEIGHBOURS = 4;
+  /// Where lines do not lie along k, a warp takes the pieces of so many of them: numbers of one alone would cost a
+  /// sector of 32 bytes each.
+  static constexpr int NEIGHBOURS = 4;
 
   SGEMM_HOST_DEVICE std::int64_t all_words() const { return std::int64_t{a_tiles_ + b_tiles_} * words_; }
   SGEMM_HOST_DEVICE std::int64_t most_residuals() const { return count_ / 2; }
@@ -281,36 +281,49 @@ class LineTerms {
     of_tile.has_next = has_next;
   }
 
-  /// How many numbers of a piece of a line lie far below its largest one. The pieces lie all over the operand, and this
-  /// one `beside` lines further. The code is short: it comes from memory and runs once.
-  __device__ __forceinline__ static unsigned small_in_piece(const Operand& lines, bool k_major, unsigned piece,
-                                                            unsigned beside) {
+  /// How many numbers of pieces of LINES neighbouring lines lie far below the largest one of their piece. The pieces
+  /// lie all over the operand. The code is short, since it comes from memory and runs once, but for the loads, which
+  /// are all under way at a time.
+  template <int LINES>
+  __device__ __forceinline__ static unsigned small_in_pieces(const Operand& lines, std::int64_t k_step,
+                                                             std::int64_t line_step, unsigned piece) {
     constexpr int PIECES = SAMPLES / 2 * SPLIT_WARPS;
-    const std::int64_t line = piece * lines.count / PIECES + beside;
+    const std::int64_t line = piece * lines.count / PIECES;
     const std::int64_t room = lines.depth - NUMBERS_OF_LANE * WARP;
     const std::int64_t first_k =
         room > 0 ? piece * 2654435761U % static_cast<unsigned>(room < INT_MAX ? room : INT_MAX) : 0;
-    const std::int64_t k_step = k_major ? 1 : lines.stride;
-    const float* const from = lines.data + line * (k_major ? lines.stride : 1);
-    float x[NUMBERS_OF_LANE];
-    unsigned largest = 0;
+    const float* const from = lines.data + line * line_step;
+    float x[LINES][NUMBERS_OF_LANE];
 #pragma unroll
     for (int i = 0; i < NUMBERS_OF_LANE; ++i) {
       const std::int64_t k = first_k + i * WARP + static_cast<int>(threadIdx.x) % WARP;
-      x[i] = load_or_zero(from + k * k_step, line < lines.count && k < lines.depth);
-      largest = int8::larger(largest, magnitude(x[i]));
+#pragma unroll
+      for (int j = 0; j < LINES; ++j) {
+        x[j][i] = load_or_zero(from + k * k_step + j * line_step, line + j < lines.count && k < lines.depth);
+      }
+    }
+    unsigned small = 0;
+#pragma unroll
+    for (const float(&of_line)[NUMBERS_OF_LANE] : x) {
+      unsigned largest = 0;
+#pragma unroll
+      for (const float value : of_line) {
+        largest = int8::larger(largest, magnitude(value));
+      }
+#pragma unroll
+      for (int lanes = 1; lanes < WARP; lanes *= 2) {
+        largest = int8::larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+      }
+      const float of_piece = __uint_as_float(largest);
+      const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
+#pragma unroll
+      for (const float value : of_line) {
+        small += value != 0.0F && fabsf(value) < limit ? 1 : 0;
+      }
     }
 #pragma unroll
     for (int lanes = 1; lanes < WARP; lanes *= 2) {
-      largest = int8::larger(largest, __shfl_xor_sync(~0U, largest, lanes));
-    }
-    const float of_piece = __uint_as_float(largest);
-    const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
-    unsigned small = 0;
-#pragma unroll
-    for (const float value : x) {
-      const bool is_small = value != 0.0F && fabsf(value) < limit;
-      small += static_cast<unsigned>(__popc(static_cast<int>(__ballot_sync(~0U, is_small ? 1 : 0))));
+      small += __shfl_xor_sync(~0U, small, lanes);
     }
     return small;
   }
