@@ -26,9 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int CONSUMERS = 2 * WARPGROUP;  // threads of a block that multiply
 constexpr int CONSUMER_WARPS = CONSUMERS / WARP;
@@ -406,6 +404,4 @@ struct OneGemm : OneProduct<Shape, ACCESS> {
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -23,9 +23,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// What the multiplying kernel gets.
 struct EpilogueProblem : DeferringProblem {
@@ -430,6 +428,4 @@ struct OneGemmWithEpilogue : OneGemm<Shape, Access::float1> {
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

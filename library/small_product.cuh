@@ -40,9 +40,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// A block's tile: 128 rows by 128 columns of C. Two consumer warpgroups have 64 rows each, two producer warpgroups
 /// split.
@@ -370,6 +368,4 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
   }
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -31,9 +31,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// How the rows of op(A) or the columns of op(B) are read.
 enum class Reading {
@@ -358,6 +356,4 @@ Algorithm in_parts(const char* kernel, std::string configuration, const Splittin
   return algorithm;
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -19,8 +19,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace thin {
+namespace SGEMM_TARGET::thin {
 namespace {
 
 constexpr int FEWEST_CHUNKS = 2;    // of a part
@@ -139,8 +138,7 @@ struct ThinLaunch {
 };
 
 }  // namespace
-}  // namespace thin
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::thin
 
 std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace thin;

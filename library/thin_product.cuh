@@ -29,9 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace thin {
+namespace sgemm::SGEMM_TARGET::thin {
 
 using reproducible::Sum;
 using split_product::product_of;
@@ -619,6 +617,4 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   }
 }
 
-}  // namespace thin
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::thin

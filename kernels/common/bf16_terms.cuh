@@ -12,9 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace bf16_terms {
+namespace sgemm::SGEMM_TARGET::bf16_terms {
 
 constexpr int BK = 64;          // elements along k in a row of 128 bytes
 constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
@@ -113,6 +111,4 @@ __device__ __forceinline__ void start_products(float (&products)[64], unsigned a
   wgmma_commit_group();
 }
 
-}  // namespace bf16_terms
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::bf16_terms

@@ -18,10 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
-namespace int8 {
+namespace sgemm::SGEMM_TARGET::split_product::int8 {
 
 // ---- Scales ----
 
@@ -374,7 +371,4 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   }
 }
 
-}  // namespace int8
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product::int8

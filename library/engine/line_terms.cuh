@@ -27,9 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// From how many steps with residuals on, for each step without them, six products are faster.
 struct MostResiduals {
@@ -426,6 +424,4 @@ class LineTerms {
   std::size_t bytes_;
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -18,9 +18,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// A tile of C, by the numbers of its operand tiles along M and N.
 struct Tile {
@@ -184,6 +182,4 @@ struct OneProduct {
   __device__ __forceinline__ static void after_last_tile(const Problem&, const Schedule&) {}
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

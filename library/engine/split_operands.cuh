@@ -18,9 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int WARP = 32;
 constexpr int TILE_ROWS = 128;  // rows of A or columns of B that are split, copied and multiplied together
@@ -397,6 +395,4 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   split_tile(p, workspace, static_cast<int>(blockIdx.x), shared, split_a, split_b);
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

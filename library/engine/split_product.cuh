@@ -22,9 +22,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 elements along k of one instruction
 
@@ -287,6 +285,4 @@ __device__ __forceinline__ void multiply(const typename Policy::Problem& p, void
   });
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product
