@@ -243,7 +243,7 @@ struct ReadByChunk {
   unsigned mask[2];
 };
 
-/// As store_sums(), with the epilogue, for all tiles of B. What a chunk reads is loaded while the one before is
+/// As OneGemm::store(), with the epilogue, for all tiles of B. What a chunk reads is loaded while the one before is
 /// finished.
 template <int B_TILES>
 __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,

@@ -190,17 +190,9 @@ class SmallReader {
   /// Group number `i`.
   __device__ __forceinline__ static void store(unsigned char* stage, int i, const float (&x)[GROUP]) {
     const float scale = power_of_2(-SMALL_EXPONENT);
-    unsigned pairs[GROUP / 2][Bf16x6::TERMS];
-#pragma unroll
-    for (int j = 0; j < GROUP / 2; ++j) {
-      split_pair<Bf16>(x[2 * j] * scale, x[2 * j + 1] * scale, pairs[j]);
-    }
-    const unsigned place = WgmmaOrder::place(row(i), group());
-#pragma unroll
-    for (int term = 0; term < Bf16x6::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(stage + term * OperandTile<Bf16x6>::TERM_BYTES + place) =
-          uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
-    }
+    uint4 terms[Bf16x6::TERMS];
+    split_group<Bf16x6>([&](int j) { return x[j] * scale; }, terms);
+    store_terms(stage, place_in_term(row(i), group()), terms);
   }
 
   const float* from_;  ///< the first number to load

@@ -32,9 +32,9 @@
 namespace sgemm::SGEMM_TARGET::thin {
 
 using reproducible::Sum;
+using split_product::larger;
 using split_product::product_of;
 using split_product::rows_split_into;
-using split_product::int8::larger;
 using split_product::int8::LARGEST_EXPONENT;
 using split_product::int8::scale_code;
 using split_product::int8::UNSCALABLE_LINE;

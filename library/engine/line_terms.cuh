@@ -282,11 +282,11 @@ class LineTerms {
     for (int i = 0; i < NUMBERS_OF_LANE; ++i) {
       const std::int64_t k = first_k + i * WARP + static_cast<int>(threadIdx.x) % WARP;
       x[i] = load_or_zero(from + k * k_step, line < lines.count && k < lines.depth);
-      largest = int8::larger(largest, magnitude(x[i]));
+      largest = larger(largest, magnitude(x[i]));
     }
 #pragma unroll
     for (int lanes = 1; lanes < WARP; lanes *= 2) {
-      largest = int8::larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+      largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
     }
     const float of_piece = __uint_as_float(largest);
     const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
@@ -391,11 +391,7 @@ class LineTerms {
         numbers[j] = any && matters(numbers[j], rest) ? rest * power_of_2(RESIDUAL) : 0.0F;
       }
       split_scaled(numbers, terms, rests);
-      const unsigned place = WgmmaOrder::place(row, first_group + i * group_step);
-#pragma unroll
-      for (int term = 0; term < Split::TERMS; ++term) {
-        *reinterpret_cast<uint4*>(to + WgmmaOrder::in_tile<Split>(term, place)) = terms[term];
-      }
+      store_terms(to, place_in_term(row, first_group + i * group_step), terms);
     }
   }
 
