@@ -30,7 +30,7 @@ constexpr double STORE_HIDDEN = 1250;
 
 /// The product that an operand tile belongs to, each of which has so many. Leaves the tile's number in its product.
 __device__ __forceinline__ DeferringProblem product_of_tile(const StackedProblem& p, int tiles, TileToSplit& to) {
-  const int product = static_cast<int>(to.tile) / tiles;
+  const int product = to.tile / tiles;
   to.tile -= product * tiles;
   return p.product(product);
 }

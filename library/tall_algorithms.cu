@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   split_tile<NarrowBf16x6>(
       p, workspace, [](const TileToSplit&) {},  // there is no A
       [&](TileToSplit to) {
-        const Operands operands(p.product(static_cast<int>(to.tile)));
+        const Operands operands(p.product(to.tile));
         to.tile = 0;  // each product's B has one
         split_operand_tile_of_any_alignment<NarrowBf16x6, B_K_MAJOR>(operands.b, to);
       });

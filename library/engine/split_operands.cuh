@@ -274,8 +274,8 @@ __device__ __forceinline__ void load_mn_major(const Operand& columns, std::int64
 /// An operand tile that a block splits: its place in the operand, where its terms and its scaling go, and shared memory
 /// for a term.
 struct TileToSplit {
-  std::int64_t tile;
-  std::int64_t k_tile;
+  int tile;
+  int k_tile;
   unsigned char* terms;
   Scaling& scaling;
   uint4* shared;
@@ -292,7 +292,8 @@ __device__ __forceinline__ void split_rows(const Operand& rows, const TileToSpli
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    load_k_major<ACCESS>(rows, to.tile * TILE_ROWS + first_row + i * STRIDE, to.k_tile * BK, group, x[i]);
+    load_k_major<ACCESS>(rows, std::int64_t{to.tile} * TILE_ROWS + first_row + i * STRIDE, std::int64_t{to.k_tile} * BK,
+                         group, x[i]);
   }
   unsigned largest_of_row[GROUPS_PER_THREAD];
   unsigned largest = 0;
@@ -333,7 +334,8 @@ __device__ __forceinline__ void split_columns(const Operand& columns, const Tile
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    load_mn_major(columns, to.tile * TILE_ROWS + column, to.k_tile * BK, first_group + i, x[i]);
+    load_mn_major(columns, std::int64_t{to.tile} * TILE_ROWS + column, std::int64_t{to.k_tile} * BK, first_group + i,
+                  x[i]);
   }
   unsigned largest_of_column = 0;
 #pragma unroll
