@@ -70,22 +70,8 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_bulk_copy_kernel(Problem p,
     }
     mbarrier_wait(first_full + k_tile % STAGES * MBARRIER_BYTES, k_tile / STAGES % 2);
     const unsigned stage = ring + k_tile % STAGES * STAGE_BYTES;
-    const std::uint64_t a = wgmma_descriptor(stage + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES));
-    const std::uint64_t b = wgmma_descriptor(stage + TILE_BYTES);
-    // Products of terms, the smallest first: tensor cores cut off less while a sum is small.
-    constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};
-    constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
     float products[64];
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < 6; ++i) {
-#pragma unroll
-      for (int k = 0; k < WGMMA_ROW_BYTES; k += 32) {  // bytes of 16 elements
-        wgmma_m64n128k16<Bf16>(products, wgmma_descriptor_at(a, TERM_OF_A[i] * TERM_BYTES + k),
-                               wgmma_descriptor_at(b, TERM_OF_B[i] * TERM_BYTES + k), i + k > 0);
-      }
-    }
-    wgmma_commit_group();
+    start_products(products, stage + threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES), stage + TILE_BYTES);
     wgmma_wait_group<0>(products);
 #pragma unroll
     for (int i = 0; i < 64; ++i) {

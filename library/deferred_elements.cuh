@@ -8,7 +8,10 @@
 // Each sum is added in the order of k, as in a chapter, so that the bits are the same. In the reproducible class, sums
 // are doubles.
 
+#include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
+#include "common/hilbert.hpp"
+#include "common/problem.hpp"
 #include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "engine/product_policy.cuh"
@@ -26,9 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int CONSUMERS = 2 * WARPGROUP;  // threads of a block that multiply
 constexpr int CONSUMER_WARPS = CONSUMERS / WARP;
@@ -379,33 +380,57 @@ __device__ __forceinline__ void compute_deferred(const typename Policy::Problem&
   }
 }
 
-/// The policy of kernels that compute one product of the library's. Its scalars may be on the GPU. float2: rows of C
-/// split into aligned pairs.
-template <class Shape, Access ACCESS>
-struct OneGemm : OneProduct<Shape, ACCESS> {
-  using Problem = DeferringProblem;
+/// The policy of kernels that compute one product. Its scalars may be on the GPU. float2: rows of C split into aligned
+/// pairs.
+template <class Shape_, Access ACCESS>
+struct OneGemm {
+  using Shape = Shape_;              ///< of a block's tile
+  using Problem = DeferringProblem;  ///< what the kernel gets
 
+  /// From how many rounds of whole tiles on blocks keep within a window of one another along k.
+  static constexpr int FEWEST_ROUNDS_IN_WINDOW = 8 / Shape::B_TILES;  // measured: rounds of wider tiles are longer
+
+  /// The tile number `position` of C: tiles lie along the Hilbert curve.
+  __device__ __forceinline__ static Tile tile_at(const GemmProblem& p, int position) {
+    const auto b_all = static_cast<int>(tiles_along(p.n));
+    const TileIndex index = hilbert_tile(position, static_cast<int>(tiles_along(p.m)), ceil_div(b_all, Shape::B_TILES));
+    const int b_tile = index.col * Shape::B_TILES;
+    return {index.row, b_tile, b_all - b_tile < Shape::B_TILES ? b_all - b_tile : Shape::B_TILES};
+  }
+
+  /// The kernel begins with it. A barrier of the block follows.
   __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }
 
+  /// Whether store() takes the sums of all tiles of B at a time.
+  static constexpr bool STORES_ALL_TILES = false;
+
+  /// C = alpha * sums + beta * C for a thread's elements of one tile of B, the first at `first_row` and `first_col`.
+  /// They come in pairs of neighbours, which float2 stores in one access. If the sum of a pair is not finite, the block
+  /// computes both elements after its last tile, because no terms add up to Inf or NaN.
   template <int VALUES>
   __device__ __forceinline__ static void store(const Problem& p, std::int64_t first_row, std::int64_t first_col,
                                                const float (&sums)[VALUES]) {
-    store_sums<OneGemm, ACCESS>(p, first_row, first_col, sums);
-  }
-
-  __device__ __forceinline__ static Scalars scalars_of(const Problem& p) { return sgemm::scalars_of(p); }
-
-  /// The block computes them after its last tile.
-  __device__ __forceinline__ static void recompute(const Problem& p, std::int64_t first_row, std::int64_t first_col,
-                                                   unsigned not_finite, const Scalars&) {
+    const Scalars scalars = scalars_of(p);
+    float* const c = p.c + first_row * p.ldc + first_col;
+    float* const rows[2] = {c, c + 8 * p.ldc};
+    const int width = static_cast<int>(p.n - first_col < TILE_ROWS ? p.n - first_col : TILE_ROWS);
+    const int columns[2] = {first_row < p.m ? width : 0, first_row + 8 < p.m ? width : 0};
+    constexpr int SPAN = VALUES / 4 * 8 - 6;  // columns from the thread's first element to its last
+    const bool whole = columns[0] >= SPAN && columns[1] >= SPAN;
+    unsigned not_finite = 0;
+    // Once for a beta of 0, so that not every pair asks for it.
+    if (scalars.beta == 0.0F && whole && all_finite(sums)) {
+      store_all_pairs<ACCESS>(rows, sums, {scalars.alpha, 0.0F});
+    } else {
+      not_finite = store_pairs<ACCESS>(rows, columns, sums, scalars);
+    }
     defer(p, first_row, first_col, not_finite);
   }
 
+  /// By consumers that have stored their last tile.
   __device__ __forceinline__ static void after_last_tile(const Problem& p, const Schedule& schedule) {
     compute_deferred<OneGemm>(p, schedule, [&](int a_tile, int b_tile) { compute_tile(p, a_tile, b_tile); });
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

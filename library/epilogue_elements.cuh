@@ -11,8 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // GELU by its approximation with tanh: x / 2 (1 + tanh(y)) = x / (1 + exp(-2 y)), where y = GELU_1 x + GELU_3 x^3.
 // Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)".
@@ -68,5 +67,4 @@ __device__ __forceinline__ float activated(const GemmEpilogue& epilogue, float x
   return x;
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

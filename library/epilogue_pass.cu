@@ -13,7 +13,7 @@
 #include <cstdint>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace SGEMM_TARGET {
 namespace {
 
 constexpr int THREADS = 256;

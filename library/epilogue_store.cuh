@@ -23,9 +23,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// What the multiplying kernel gets.
 struct EpilogueProblem : DeferringProblem {
@@ -245,7 +243,7 @@ struct ReadByChunk {
   unsigned mask[2];
 };
 
-/// As store_sums(), with the epilogue, for all tiles of B. What a chunk reads is loaded while the one before is
+/// As OneGemm::store(), with the epilogue, for all tiles of B. What a chunk reads is loaded while the one before is
 /// finished.
 template <int B_TILES>
 __device__ __forceinline__ void store_finished(const EpilogueProblem& p, std::int64_t first_row, std::int64_t first_col,
@@ -430,6 +428,4 @@ struct OneGemmWithEpilogue : OneGemm<Shape, Access::float1> {
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

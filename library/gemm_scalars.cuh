@@ -4,8 +4,7 @@
 #include "engine/product_policy.cuh"
 #include "gemm_problem.hpp"
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The scalars of a problem, wherever they are. All threads of a warp call it. They take the values of the first one,
 /// so that the compiler knows that no branch on them divides a warp.
@@ -15,5 +14,4 @@ __device__ __forceinline__ split_product::Scalars scalars_of(const GemmProblem& 
              : split_product::Scalars{p.alpha, p.beta};
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

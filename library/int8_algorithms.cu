@@ -21,10 +21,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-
-namespace split_product {
-namespace int8 {
+namespace SGEMM_TARGET::split_product::int8 {
 namespace {
 
 /// The policy of chapter 15's kernels. An alpha of 0 has no sign: nothing is multiplied then.
@@ -108,9 +105,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
 }
 
 }  // namespace
-}  // namespace int8
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product::int8
 
 std::vector<Algorithm> reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
   std::vector<Algorithm> all;

@@ -28,9 +28,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-
-namespace split_product {
+namespace SGEMM_TARGET::split_product {
 namespace {
 
 __global__ void __launch_bounds__(SPLIT_THREADS) gemm_prepare_lines_kernel(GemmProblem p, LineTerms lines) {
@@ -55,13 +53,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
 #pragma unroll 1
   for (auto tile = static_cast<int>(blockIdx.x); tile < six.count(); tile += static_cast<int>(gridDim.x)) {
     split_tile(
-        p, six, tile, shared,
-        [&](std::int64_t of_a, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* memory) {
-          split_operand_tile<Bf16x6, READ_A>(operands.a, of_a, k_tile, terms, scaling, memory);
-        },
-        [&](std::int64_t of_b, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* memory) {
-          split_operand_tile<Bf16x6, READ_B>(operands.b, of_b, k_tile, terms, scaling, memory);
-        });
+        p, six, tile, shared, [&](const TileToSplit& to) { split_operand_tile<Bf16x6, READ_A>(operands.a, to); },
+        [&](const TileToSplit& to) { split_operand_tile<Bf16x6, READ_B>(operands.b, to); });
     __syncthreads();  // before others write to shared memory again
   }
 }
@@ -154,8 +147,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
 }
 
 }  // namespace
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product
 
 std::vector<Algorithm> lines_algorithms(const GemmBatch& batch, int multiprocessors) {
   std::vector<Algorithm> all;

@@ -9,9 +9,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// Where the operand tiles of one operand are, and their scalings.
 struct OperandPlace {
@@ -82,6 +80,4 @@ class PlacedOperands {
   OperandPlaces places_;
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

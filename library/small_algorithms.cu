@@ -24,8 +24,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace SGEMM_TARGET::split_product {
 namespace {
 
 // The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H200, among other
@@ -87,8 +86,7 @@ std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multip
 }
 
 }  // namespace
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product
 
 std::vector<Algorithm> small_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace split_product;

@@ -40,9 +40,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// A block's tile: 128 rows by 128 columns of C. Two consumer warpgroups have 64 rows each, two producer warpgroups
 /// split.
@@ -192,17 +190,9 @@ class SmallReader {
   /// Group number `i`.
   __device__ __forceinline__ static void store(unsigned char* stage, int i, const float (&x)[GROUP]) {
     const float scale = power_of_2(-SMALL_EXPONENT);
-    unsigned pairs[GROUP / 2][Bf16x6::TERMS];
-#pragma unroll
-    for (int j = 0; j < GROUP / 2; ++j) {
-      split_pair<Bf16>(x[2 * j] * scale, x[2 * j + 1] * scale, pairs[j]);
-    }
-    const unsigned place = WgmmaOrder::place(row(i), group());
-#pragma unroll
-    for (int term = 0; term < Bf16x6::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(stage + term * OperandTile<Bf16x6>::TERM_BYTES + place) =
-          uint4{pairs[0][term], pairs[1][term], pairs[2][term], pairs[3][term]};
-    }
+    uint4 terms[Bf16x6::TERMS];
+    split_group<Bf16x6>([&](int j) { return x[j] * scale; }, terms);
+    store_terms(stage, place_in_term(row(i), group()), terms);
   }
 
   const float* from_;  ///< the first number to load
@@ -370,6 +360,4 @@ __device__ __forceinline__ void multiply_small(const SmallProblem& p) {
   }
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

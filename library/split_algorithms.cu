@@ -23,9 +23,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-
-namespace split_product {
+namespace SGEMM_TARGET::split_product {
 namespace {
 
 /// Splits A and B, and lowers the flags of the next kernel.
@@ -35,13 +33,8 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   flags.lower();
   const Operands operands(p);
   split_tile<Split>(
-      p, workspace,
-      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile<Split, READ_A>(operands.a, tile, k_tile, terms, scaling, shared);
-      },
-      [&](std::int64_t tile, std::int64_t k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile<Split, READ_B>(operands.b, tile, k_tile, terms, scaling, shared);
-      });
+      p, workspace, [&](const TileToSplit& to) { split_operand_tile<Split, READ_A>(operands.a, to); },
+      [&](const TileToSplit& to) { split_operand_tile<Split, READ_B>(operands.b, to); });
 }
 
 template <class Loop, class Policy>
@@ -129,8 +122,7 @@ Packing packing(const GemmProblem& rows) {
 }
 
 }  // namespace
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product
 
 Packing bf16x6_packing(const GemmProblem& rows) { return split_product::packing<split_product::Bf16x6>(rows); }
 

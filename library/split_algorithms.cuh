@@ -31,9 +31,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// How the rows of op(A) or the columns of op(B) are read.
 enum class Reading {
@@ -154,13 +152,11 @@ inline bool has_pairs(const GemmProblem& p, const GemmEpilogue& epilogue) {
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
 template <class Split, Reading READING>
-__device__ __forceinline__ void split_operand_tile(const Operand& operand, std::int64_t tile, std::int64_t k_tile,
-                                                   unsigned char* terms, Scaling& scaling, uint4* shared) {
+__device__ __forceinline__ void split_operand_tile(const Operand& operand, const TileToSplit& to) {
   if constexpr (READING == Reading::mn_major) {
-    split_columns<Split>(operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned char*>(shared));
+    split_columns<Split>(operand, to);
   } else {
-    split_rows<Split, READING == Reading::k_major_by_four ? Access::float4 : Access::float1>(
-        operand, tile, k_tile, terms, scaling, reinterpret_cast<unsigned*>(shared));
+    split_rows<Split, READING == Reading::k_major_by_four ? Access::float4 : Access::float1>(operand, to);
   }
 }
 
@@ -245,15 +241,13 @@ __device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_
 
 /// split_operand_tile() for operands that may be aligned or not.
 template <class Split, bool K_MAJOR>
-__device__ __forceinline__ void split_operand_tile_of_any_alignment(const Operand& operand, int tile, int k_tile,
-                                                                    unsigned char* terms, Scaling& scaling,
-                                                                    uint4* shared) {
+__device__ __forceinline__ void split_operand_tile_of_any_alignment(const Operand& operand, const TileToSplit& to) {
   if constexpr (!K_MAJOR) {
-    split_operand_tile<Split, Reading::mn_major>(operand, tile, k_tile, terms, scaling, shared);
+    split_operand_tile<Split, Reading::mn_major>(operand, to);
   } else if (rows_split_into<4>(operand.data, operand.depth, operand.stride)) {
-    split_operand_tile<Split, Reading::k_major_by_four>(operand, tile, k_tile, terms, scaling, shared);
+    split_operand_tile<Split, Reading::k_major_by_four>(operand, to);
   } else {
-    split_operand_tile<Split, Reading::k_major>(operand, tile, k_tile, terms, scaling, shared);
+    split_operand_tile<Split, Reading::k_major>(operand, to);
   }
 }
 
@@ -358,6 +352,4 @@ Algorithm in_parts(const char* kernel, std::string configuration, const Splittin
   return algorithm;
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -21,13 +21,19 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace SGEMM_TARGET::split_product {
 namespace {
 
 /// The store of the columns of a tile of B takes so many cycles less than the chapter's prediction says, because the
 /// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
+
+/// The product that an operand tile belongs to, each of which has so many. Leaves the tile's number in its product.
+__device__ __forceinline__ DeferringProblem product_of_tile(const StackedProblem& p, int tiles, TileToSplit& to) {
+  const int product = to.tile / tiles;
+  to.tile -= product * tiles;
+  return p.product(product);
+}
 
 /// Splits all A and B, and lowers the flags of the next kernel.
 template <class Split, bool A_K_MAJOR, bool B_K_MAJOR>
@@ -36,27 +42,28 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
   flags.lower();
   split_tile<Split>(
       p, workspace,
-      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = tile / p.a_tiles;
-        const Operands operands(p.product(product));
-        split_operand_tile_of_any_alignment<Split, A_K_MAJOR>(operands.a, tile - product * p.a_tiles, k_tile, terms,
-                                                              scaling, shared);
+      [&](TileToSplit to) {
+        const Operands operands(product_of_tile(p, p.a_tiles, to));
+        split_operand_tile_of_any_alignment<Split, A_K_MAJOR>(operands.a, to);
       },
-      [&](int tile, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        const int product = tile / p.b_tiles;
-        const int of_product = tile - product * p.b_tiles;
+      [&](TileToSplit to) {
+        const Operands operands(product_of_tile(p, p.b_tiles, to));
         if (threadIdx.x == 0) {  // the thread that has taken the next product's tile for a neighbour
-          scaling.has_next = of_product + 1 < p.b_tiles ? 1 : 0;
+          to.scaling.has_next = to.tile + 1 < p.b_tiles ? 1 : 0;
         }
-        const Operands operands(p.product(product));
-        split_operand_tile_of_any_alignment<Split, B_K_MAJOR>(operands.b, of_product, k_tile, terms, scaling, shared);
+        split_operand_tile_of_any_alignment<Split, B_K_MAJOR>(operands.b, to);
       });
 }
 
 template <class Loop, class Policy>
 __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
-  multiply<Loop, Policy>(p, workspace, schedule);
+  using Split = typename Loop::Split;
+  Policy::before_first_tile();
+  produce_and_consume<Policy>(p, Workspace<Split>(p, workspace), schedule, [&](const Rings<Split>& rings) {
+    Loop::template consume<Policy>(p, schedule, rings);
+    Policy::after_last_tile(p, schedule);
+  });
 }
 
 /// One launch of so many products like `p`.
@@ -129,8 +136,7 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& s
 }
 
 }  // namespace
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product
 
 std::vector<Algorithm> stacked_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
   return split_product::stacked_algorithms<split_product::Bf16x6Loop>("11_bf16x6", BF16X6_SPLITTING, batch,

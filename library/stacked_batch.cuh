@@ -21,9 +21,7 @@
 #include <climits>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// Tells the compiler that an address from an array is one of global memory, as it knows of a kernel's arguments. Other
 /// loads and stores take longer.
@@ -112,6 +110,4 @@ struct ManyGemms {
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -22,8 +22,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace SGEMM_TARGET::split_product {
 namespace {
 
 // The constants of the prediction, in cycles of the full clock, were fitted to measurements on an H200:
@@ -41,10 +40,11 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
     narrow_split_kernel(TallProblem p, void* workspace, Flags flags) {
   flags.lower();
   split_tile<NarrowBf16x6>(
-      p, workspace, [](int, int, unsigned char*, Scaling&, uint4*) {},  // there is no A
-      [&](int product, int k_tile, unsigned char* terms, Scaling& scaling, uint4* shared) {
-        split_operand_tile_of_any_alignment<NarrowBf16x6, B_K_MAJOR>(Operands(p.product(product)).b, 0, k_tile, terms,
-                                                                     scaling, shared);
+      p, workspace, [](const TileToSplit&) {},  // there is no A
+      [&](TileToSplit to) {
+        const Operands operands(p.product(to.tile));
+        to.tile = 0;  // each product's B has one
+        split_operand_tile_of_any_alignment<NarrowBf16x6, B_K_MAJOR>(operands.b, to);
       });
 }
 
@@ -128,8 +128,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
 }
 
 }  // namespace
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::split_product
 
 std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace split_product;

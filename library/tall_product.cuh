@@ -35,9 +35,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// A product with a tall C, which may be stored transposed.
 struct TallProduct : DeferringProblem {
@@ -457,6 +455,4 @@ __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory
   }
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -19,8 +19,7 @@
 #include <vector>
 
 namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace thin {
+namespace SGEMM_TARGET::thin {
 namespace {
 
 constexpr int FEWEST_CHUNKS = 2;    // of a part
@@ -33,16 +32,10 @@ struct Use {
   double chunk_cycles;  ///< of all of them, for a chunk of each
 };
 constexpr Use use_of(int column_blocks) {
-  switch (column_blocks) {
-    case 1:
-      return {4, 1190};
-    case 2:
-      return {4, 1780};
-    case 4:
-      return {2, 1980};
-    default:
-      return {2, 2870};
-  }
+  return column_blocks == 1   ? Use{4, 1190}
+         : column_blocks == 2 ? Use{4, 1780}
+         : column_blocks == 4 ? Use{2, 1980}
+                              : Use{2, 2870};
 }
 
 /// Of the busiest multiprocessor.
@@ -91,16 +84,10 @@ using Kernel = void (*)(ThinBatch);
 
 template <bool K_MAJOR>
 Kernel kernel_for(int column_blocks) {
-  switch (column_blocks) {
-    case 1:
-      return thin_kernel<1, K_MAJOR>;
-    case 2:
-      return thin_kernel<2, K_MAJOR>;
-    case 4:
-      return thin_kernel<4, K_MAJOR>;
-    default:
-      return thin_kernel<MOST_COLUMN_BLOCKS, K_MAJOR>;
-  }
+  return column_blocks == 1   ? thin_kernel<1, K_MAJOR>
+         : column_blocks == 2 ? thin_kernel<2, K_MAJOR>
+         : column_blocks == 4 ? thin_kernel<4, K_MAJOR>
+                              : thin_kernel<MOST_COLUMN_BLOCKS, K_MAJOR>;
 }
 
 /// The architecture that the code of a kernel for the current device was compiled for, as 10 * major + minor; 0 if this
@@ -139,8 +126,7 @@ struct ThinLaunch {
 };
 
 }  // namespace
-}  // namespace thin
-}  // namespace SGEMM_TARGET
+}  // namespace SGEMM_TARGET::thin
 
 std::vector<Algorithm> thin_reproducible_algorithms(const GemmBatch& batch, int multiprocessors) {
   using namespace thin;

@@ -29,14 +29,12 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace thin {
+namespace sgemm::SGEMM_TARGET::thin {
 
 using reproducible::Sum;
+using split_product::larger;
 using split_product::product_of;
 using split_product::rows_split_into;
-using split_product::int8::larger;
 using split_product::int8::LARGEST_EXPONENT;
 using split_product::int8::scale_code;
 using split_product::int8::UNSCALABLE_LINE;
@@ -619,6 +617,4 @@ __device__ __forceinline__ void multiply_thin(const ThinBatch& thin) {
   }
 }
 
-}  // namespace thin
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::thin

@@ -12,9 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace bf16_terms {
+namespace sgemm::SGEMM_TARGET::bf16_terms {
 
 constexpr int BK = 64;          // elements along k in a row of 128 bytes
 constexpr int TILE_ROWS = 128;  // rows of A or columns of B in an operand tile
@@ -95,7 +93,7 @@ __device__ __forceinline__ void split_tile(const Problem& p, const Operands& ope
   }
 }
 
-/// Starts the products of 64 rows of a tile of A by a tile of B, as the loops of the steps do themselves.
+/// Starts the products of 64 rows of a tile of A by a tile of B, as the loop of the first step does itself.
 __device__ __forceinline__ void start_products(float (&products)[64], unsigned a_tile, unsigned b_tile) {
   constexpr int TERM_OF_A[] = {2, 0, 1, 1, 0, 0};  // the smallest products first
   constexpr int TERM_OF_B[] = {0, 2, 1, 0, 1, 0};
@@ -113,6 +111,4 @@ __device__ __forceinline__ void start_products(float (&products)[64], unsigned a
   wgmma_commit_group();
 }
 
-}  // namespace bf16_terms
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::bf16_terms

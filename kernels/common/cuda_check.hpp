@@ -7,8 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// A CUDA runtime call that did not succeed. The runner turns it into the outcome `failed`.
 class CudaError : public std::runtime_error {
@@ -24,8 +23,7 @@ class CudaError : public std::runtime_error {
   cudaError_t code_;
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET
 
 /// Throws sgemm::CudaError when a CUDA runtime call fails. A macro only because it names the call and its place.
 #define CUDA_CHECK(call)                                                  \

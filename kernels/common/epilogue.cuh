@@ -6,8 +6,7 @@
 
 #include <cmath>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // alpha * sum is rounded alone, and beta * c is added to it. That is written out: the compiler may not choose
 // otherwise, and elements have the same bits by themselves and in vectors. C is not read when beta is 0: it may hold
@@ -41,5 +40,4 @@ __device__ __forceinline__ void update4(float* c, const float* sums, float alpha
   __stwt(destination, value);
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -97,7 +97,7 @@ SGEMM_HOST_DEVICE constexpr TileIndex hilbert_tile(long long index, int rows, in
   }
 }
 
-inline namespace SGEMM_TARGET {
+namespace SGEMM_TARGET {
 
 /// The BM x BN tile of C at a position of the Hilbert curve.
 template <int BM, int BN>

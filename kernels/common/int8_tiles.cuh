@@ -20,9 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace int8_tiles {
+namespace sgemm::SGEMM_TARGET::int8_tiles {
 
 constexpr int WARP = 32;
 constexpr int TILE = TILE_LINES;    // rows of A, or columns of B, of an operand tile
@@ -151,6 +149,4 @@ __device__ __forceinline__ const Scales& scales_behind(unsigned tile) {
   return *static_cast<const Scales*>(from_shared_address(tile + DIGITS * DIGIT_BYTES));
 }
 
-}  // namespace int8_tiles
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::int8_tiles

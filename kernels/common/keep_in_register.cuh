@@ -4,8 +4,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// Returns `value` in a way that the compiler can not see through. So the compiler does not compute `value` again at
 /// every use. Nor does it compute in advance what depends on `value` and keep that in registers.
@@ -22,5 +21,4 @@ __device__ __forceinline__ const float* keep_in_register(const float* value) {
   return value;
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -14,8 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The operand tiles, and behind them the codes of the scales of all lines. Tiles of the same lines follow one another
 /// along k, and those of B come after those of A. In a tile each line has a row of 64 bytes of each term.
@@ -68,5 +67,4 @@ struct MmaOperands {
   }
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

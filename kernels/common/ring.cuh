@@ -16,8 +16,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// STAGES stages of STAGE_BYTES, and their barriers behind them. A thread keeps the address of a
 /// stage's barrier, from which the stage's number follows.
@@ -62,5 +61,4 @@ class PackedRing {
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

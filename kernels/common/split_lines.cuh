@@ -13,8 +13,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// 2^exponent, for exponents of normal floats.
 __device__ __forceinline__ float power_of_2(int exponent) {
@@ -200,5 +199,4 @@ struct Stage {
   }
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

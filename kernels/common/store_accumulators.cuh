@@ -10,8 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The three sums of each element become one, in units of 2^28. Carries leave a byte of each of the two smaller sums,
 /// so that a total of 24 bits or fewer is not rounded, and any other total is rounded twice.
@@ -102,5 +101,4 @@ __device__ __forceinline__ void store_tile_or_recompute(const Problem& p, std::i
   store_or_recompute(p, tile_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, tile_col + threadIdx.x % 4 * 2, sums);
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -5,8 +5,7 @@
 // The linker must never confuse inline functions of different builds. So code that calls CUDA lies in an inline
 // namespace that bears the target's name:
 //
-//     namespace sgemm {
-//     inline namespace SGEMM_TARGET {
+//     namespace sgemm::SGEMM_TARGET {
 
 #include <cuda_runtime_api.h>
 

@@ -10,8 +10,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The threads that an SM of an architecture holds.
 constexpr int threads_per_sm(int architecture) {
@@ -53,5 +52,4 @@ __device__ __forceinline__ unsigned depth_inside(bool row_or_column_inside, std:
 /// nothing to a sum of products.
 __device__ __forceinline__ float load_or_zero(const float* source, bool inside) { return inside ? *source : 0.0F; }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

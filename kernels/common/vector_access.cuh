@@ -6,8 +6,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// How many neighbouring floats a kernel moves in one access. Wider accesses need rows that split into aligned groups.
 enum class Access { float1 = 1, float2 = 2, float4 = 4 };
@@ -43,5 +42,4 @@ __device__ __forceinline__ void load_groups_of_4(float (&registers)[COUNT], cons
   }
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -17,9 +17,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace warp_specialized {
+namespace sgemm::SGEMM_TARGET::warp_specialized {
 
 constexpr int WARP = 32;
 constexpr int PRODUCER_THREADS = 4 * WARP;  // a warpgroup, as setmaxnreg wants
@@ -436,6 +434,4 @@ __device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::i
   }
 }
 
-}  // namespace warp_specialized
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::warp_specialized

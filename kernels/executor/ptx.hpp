@@ -12,8 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
 
@@ -170,5 +169,4 @@ inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
 inline void griddepcontrol_launch_dependents() {}
 inline void griddepcontrol_wait() {}
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

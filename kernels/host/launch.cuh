@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The facts about a device that a choice depends on, besides the problem.
 struct Device {
@@ -162,5 +161,4 @@ class Chapter : public CompiledChapter {
   }
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

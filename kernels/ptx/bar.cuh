@@ -10,8 +10,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // bar_sync(id, threads): waits until `threads` threads of the block (a multiple of 32, whole warps) have arrived at
 // barrier `id` (0 to 15; 0 is the one __syncthreads uses). Orders their shared-memory accesses before and after it.
@@ -24,5 +23,4 @@ __device__ __forceinline__ void bar_sync(int id, int threads) {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

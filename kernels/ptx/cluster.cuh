@@ -11,8 +11,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // cluster_rank(): the number of this block in its cluster. Ranks count from 0, in the order of blockIdx.x.
 //
@@ -52,5 +51,4 @@ __device__ __forceinline__ void mbarrier_arrive_at(unsigned, unsigned) { __trap(
 #endif
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

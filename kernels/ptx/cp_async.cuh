@@ -12,8 +12,7 @@
 #include "ptx/cp_async_before_sm_80.cuh"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // cp_async<BYTES, OFFSET>(destination, source): starts copying BYTES (4, 8 or 16) from `source` in global memory to the
 // shared address `destination`, both aligned to BYTES, and both OFFSET bytes further on. The data may be read after
@@ -66,5 +65,4 @@ __device__ __forceinline__ void cp_async_wait_group() {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

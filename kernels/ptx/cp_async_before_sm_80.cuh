@@ -6,8 +6,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zfill(unsigned destination, const void* source, bool valid) {
@@ -30,5 +29,4 @@ __device__ __forceinline__ void cp_async_commit_group() {}
 template <int PENDING>
 __device__ __forceinline__ void cp_async_wait_group() {}
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -11,8 +11,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // fence_mbarrier_init(): makes the mbarriers that this thread has initialised known to bulk copies. It comes before the
 // barrier of the block that all threads wait at.
@@ -75,5 +74,4 @@ __device__ __forceinline__ void cp_async_bulk_multicast(unsigned destination, co
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

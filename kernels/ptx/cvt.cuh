@@ -11,8 +11,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // cvt_rn_f16x2_f32(high, low), cvt_rn_bf16x2_f32(high, low): round to the nearest, ties to even, `low` into the lower
 // 16 bits. Numbers beyond a format's largest become Inf; NaN stays NaN.
@@ -79,5 +78,4 @@ struct Bf16 {
   __device__ __forceinline__ static float2 unpack(unsigned pair) { return cvt_f32_bf16x2(pair); }
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

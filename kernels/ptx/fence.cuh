@@ -8,8 +8,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// Orders this thread's stores to shared memory, and the cp.async copies that it has waited for, before the accesses of
 /// wgmma and of bulk copies that follow the next barrier of the block.
@@ -23,5 +22,4 @@ __device__ __forceinline__ void fence_proxy_async() {
 #endif
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -12,8 +12,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // griddepcontrol_launch_dependents(): the first kernel calls it. Once every block has called it or ended, blocks of the
 // next one start wherever there is room.
@@ -37,5 +36,4 @@ __device__ __forceinline__ void griddepcontrol_wait() {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

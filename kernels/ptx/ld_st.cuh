@@ -11,8 +11,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // st_release_gpu(address, value): stores `value`. The store comes after the earlier accesses of this thread, and after
 // those of threads that it has met at a barrier since.
@@ -51,5 +50,4 @@ __device__ __forceinline__ void wait_for_flag(unsigned* flag) {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

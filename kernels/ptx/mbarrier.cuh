@@ -13,8 +13,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 constexpr int MBARRIER_BYTES = 8;
 
@@ -73,5 +72,4 @@ __device__ __forceinline__ void mbarrier_arrive_as_warp(Barriers... barriers) {
   }
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

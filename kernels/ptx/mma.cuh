@@ -11,8 +11,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // mma_m16n8k8_tf32(d, a, b, c): D = A * B + C by all 32 lanes of a warp, A 16 x 8, B 8 x 8, C and D 16 x 8. The tensor
 // cores read those bits of A and B that TF32 has. Products are exact; their sum is not rounded but cut off.
@@ -83,5 +82,4 @@ __device__ __forceinline__ void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], 
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

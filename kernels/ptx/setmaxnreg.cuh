@@ -7,8 +7,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // setmaxnreg_dec<LIMIT>(): returns the registers above LIMIT to the block's pool.
 // setmaxnreg_inc<LIMIT>(): waits until the pool holds enough, and takes them.
@@ -33,5 +32,4 @@ __device__ __forceinline__ void setmaxnreg_inc() {
 #endif
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -10,8 +10,7 @@
 #include "executor/ptx.hpp"
 #endif
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // dynamic_smem(): the block's dynamic shared memory, aligned to 1024 bytes. Its size is chosen at launch.
 //
@@ -47,5 +46,4 @@ __device__ __forceinline__ float4 ld_shared_v4_f32(unsigned address) {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -13,8 +13,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // The formats of 16 bits, which cvt.cuh converts to.
 struct Bf16;
@@ -161,5 +160,4 @@ __device__ __forceinline__ void wgmma_m64n96k32(int (&)[48], std::uint64_t, std:
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -11,8 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// A launch in clusters of so many blocks, 8 at most.
 class ClusterLaunch {
@@ -49,5 +48,4 @@ class ClusterLaunch {
   cudaLaunchConfig_t config_;
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -9,8 +9,7 @@
 #include <algorithm>
 #include <string>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// A number of persistent blocks, and the division of the work among them.
 struct Plan {
@@ -49,5 +48,4 @@ inline std::string tile_name(int rows, int columns, bool streamed = false) {
   return std::to_string(rows) + "x" + std::to_string(columns) + (streamed ? " stream-k" : "");
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

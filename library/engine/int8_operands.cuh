@@ -18,10 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
-namespace int8 {
+namespace sgemm::SGEMM_TARGET::split_product::int8 {
 
 // ---- Scales ----
 
@@ -78,53 +75,11 @@ class Scale {
 // ---- What is read ----
 
 // A thread has 64 numbers, in groups of 16 that make 16 bytes of each digit. Group g of a row holds the elements at k =
-// 4g to 4g + 3, 32 + 4g to 32 + 4g + 3, and so on. The order of k in a k-tile is free as long as A and B agree. In this
-// order threads read neighbouring groups of four from A.
+// 4g to 4g + 3, 32 + 4g to 32 + 4g + 3, and so on, as k_in_tile() has it.
 constexpr int GROUP = 16;
 constexpr int GROUPS = Int8x6::BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
 static_assert(TILE_ROWS * Int8x6::BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
-
-/// The k of number `i` of group `group`, from the beginning of the k-tile. Groups of FP16 terms have it too.
-__device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
-
-/// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
-/// four.
-template <Access ACCESS, int NUMBERS>
-__device__ __forceinline__ void load_k_major(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
-                                             float (&x)[NUMBERS]) {
-  const float* const from = rows.data + row * rows.stride;
-#pragma unroll
-  for (int i = 0; i < NUMBERS; i += 4) {
-    const std::int64_t k = first_k + k_in_tile(group, i);
-    if (ACCESS == Access::float4) {
-      const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
-      x[i] = four.x;
-      x[i + 1] = four.y;
-      x[i + 2] = four.z;
-      x[i + 3] = four.w;
-    } else {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        x[i + j] = load_or_zero(from + k + j, row < rows.count && k + j < rows.depth);
-      }
-    }
-  }
-}
-
-/// Reads a group of a line among lines that lie side by side, as the columns of B.
-template <int NUMBERS>
-__device__ __forceinline__ void load_mn_major(const Operand& columns, std::int64_t column, std::int64_t first_k,
-                                              int group, float (&x)[NUMBERS]) {
-  const float* const from = columns.data + first_k * columns.stride + column;
-#pragma unroll
-  for (int i = 0; i < NUMBERS; ++i) {
-    const int k = k_in_tile(group, i);
-    x[i] = load_or_zero(from + k * columns.stride, column < columns.count && first_k + k < columns.depth);
-  }
-}
-
-__device__ __forceinline__ unsigned larger(unsigned x, unsigned y) { return x > y ? x : y; }
 
 /// The bits of a group's largest magnitude, which have the order of the numbers. Inf and NaN are larger than all
 /// others.
@@ -263,7 +218,7 @@ struct DigitLines : Workspace<Int8x6> {
 /// Finds the largest numbers of rows of A or columns of B, and writes the terms of all their numbers, as Lines has
 /// them. There is a cluster for each `share.lines` of them, which reads them by `reader_a` or `reader_b`. Loops over
 /// pieces would take time where there is one.
-template <bool IN_PIECES, class Order = WgmmaOrder, class Lines, class LoadA, class LoadB>
+template <bool IN_PIECES, class Lines, class LoadA, class LoadB>
 __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines& to_lines, const LinesOfCluster& share,
                                                   const LineReader<LoadA>& reader_a,
                                                   const LineReader<LoadB>& reader_b) {
@@ -336,7 +291,7 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   const int code =
       Lines::code_of(share.blocks == 1 ? maxima[mine.line] : largest_in_cluster(maxima, mine.line, share.blocks));
   const std::int64_t first_tile = std::int64_t{tile_of_both} * to_lines.k_tiles();
-  const unsigned place = Order::place(row, mine.group);
+  const unsigned place = place_in_term(row, mine.group);
   const auto split = [&](int piece) {
 #pragma unroll
     for (int i = 0; i < Lines::GROUPS_PER_THREAD; ++i) {
@@ -346,11 +301,7 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
       }
       uint4 terms[Split::TERMS];
       to_lines.split(x[i], code, tile_of_both, k_tile, terms);
-      unsigned char* const to = to_lines.terms(first_tile + k_tile);
-#pragma unroll
-      for (int term = 0; term < Split::TERMS; ++term) {
-        *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) = terms[term];
-      }
+      store_terms(to_lines.terms(first_tile + k_tile), place, terms);
       if (mine.group == 0) {
         Scaling& scaling = *to_lines.scaling(first_tile + k_tile);
         scaling.rows[row] = static_cast<unsigned char>(code);
@@ -374,7 +325,4 @@ __device__ __forceinline__ void split_whole_lines(const Problem& p, const Lines&
   }
 }
 
-}  // namespace int8
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product::int8

@@ -15,9 +15,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace reproducible {
+namespace sgemm::SGEMM_TARGET::reproducible {
 
 using split_product::scaling_at;
 using split_product::int8::MOST_K_TILES;
@@ -105,6 +103,4 @@ struct Int8x6Loop {
   }
 };
 
-}  // namespace reproducible
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::reproducible

@@ -28,9 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// From how many steps with residuals on, for each step without them, six products are faster.
 struct MostResiduals {
@@ -308,11 +306,11 @@ class LineTerms {
       unsigned largest = 0;
 #pragma unroll
       for (const float value : of_line) {
-        largest = int8::larger(largest, magnitude(value));
+        largest = larger(largest, magnitude(value));
       }
 #pragma unroll
       for (int lanes = 1; lanes < WARP; lanes *= 2) {
-        largest = int8::larger(largest, __shfl_xor_sync(~0U, largest, lanes));
+        largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
       }
       const float of_piece = __uint_as_float(largest);
       const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
@@ -420,11 +418,7 @@ class LineTerms {
         numbers[j] = any && matters(numbers[j], rest) ? rest * power_of_2(RESIDUAL) : 0.0F;
       }
       split_scaled(numbers, terms, rests);
-      const unsigned place = WgmmaOrder::place(row, first_group + i * group_step);
-#pragma unroll
-      for (int term = 0; term < Split::TERMS; ++term) {
-        *reinterpret_cast<uint4*>(to + WgmmaOrder::in_tile<Split>(term, place)) = terms[term];
-      }
+      store_terms(to, place_in_term(row, first_group + i * group_step), terms);
     }
   }
 
@@ -453,6 +447,4 @@ class LineTerms {
   std::size_t bytes_;
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

@@ -23,9 +23,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// For each stage of the ring of A, how many k-tiles of operands the segment takes that begins there.
 using StepsAtStage = int[LineTerms::Split::A_STAGES];
@@ -190,6 +188,4 @@ struct LinesLoop {
   }
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

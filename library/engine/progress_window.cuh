@@ -9,8 +9,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // ProgressWindow: holds back the producer of a block that is more than WINDOW k-tiles ahead of the slowest block. The
 // blocks of a round share operand tiles of A and B. Without a window they drift apart along k, and the L2 has lost an
@@ -71,5 +70,4 @@ struct ProgressWindow {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

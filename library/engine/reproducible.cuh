@@ -10,9 +10,7 @@
 
 #include <cmath>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace reproducible {
+namespace sgemm::SGEMM_TARGET::reproducible {
 
 __device__ __forceinline__ double double_of_bits(unsigned high, unsigned low) {
   return __longlong_as_double(static_cast<long long>(static_cast<unsigned long long>(high) << 32U | low));
@@ -53,6 +51,4 @@ __device__ __forceinline__ float updated(double product, float beta, float c) {
   return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);
 }
 
-}  // namespace reproducible
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::reproducible

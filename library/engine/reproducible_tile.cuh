@@ -21,9 +21,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-
+namespace sgemm::SGEMM_TARGET {
 namespace split_product {
 namespace int8 {
 
@@ -287,5 +285,4 @@ __device__ __forceinline__ void store(const typename Policy::Problem& p, const W
 }
 
 }  // namespace reproducible
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

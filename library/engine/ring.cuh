@@ -8,8 +8,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// Chapter 13 and the library: a stage has a tile of TILE_BYTES and, where chapters scale tiles, a scaling of
 /// SCALING_BYTES. Tiles, scalings and barriers of STAGES stages may lie apart.
@@ -53,5 +52,4 @@ class Ring {
   unsigned parity_ = 0;  ///< of the number of times that the ring has been passed
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

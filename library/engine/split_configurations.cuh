@@ -7,9 +7,7 @@
 #include "engine/split_operands.cuh"
 #include "ptx/cvt.cuh"
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 /// Six BF16 products for each FP32 product. Chapter 11 explains it.
 struct Bf16x6 {
@@ -51,6 +49,4 @@ struct Int8x6 {
   static constexpr int B_STAGES = 2;
 };
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

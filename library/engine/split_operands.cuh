@@ -18,9 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int WARP = 32;
 constexpr int TILE_ROWS = 128;  // rows of A or columns of B that are split, copied and multiplied together
@@ -56,17 +54,19 @@ struct OperandTile {
   static constexpr int BYTES = Split::TERMS * TERM_BYTES;
 };
 
-/// The order of the rows and their 16-byte groups in each term of an operand tile, and where a place of a term is in
-/// the tile: as wgmma reads them. Kernels that split take another one as well.
-struct WgmmaOrder {
-  __device__ __forceinline__ static unsigned place(unsigned row, unsigned group) {
-    return swizzled(row * WGMMA_ROW_BYTES + group * 16);
+/// Where a 16-byte group of a row lies in each term of an operand tile, as wgmma reads it.
+__device__ __forceinline__ unsigned place_in_term(unsigned row, unsigned group) {
+  return swizzled(row * WGMMA_ROW_BYTES + group * 16);
+}
+
+/// Stores 16 bytes of each term at a place in an operand tile.
+template <int TERMS>
+__device__ __forceinline__ void store_terms(unsigned char* tile, unsigned place, const uint4 (&terms)[TERMS]) {
+#pragma unroll
+  for (int term = 0; term < TERMS; ++term) {
+    *reinterpret_cast<uint4*>(tile + term * (TILE_ROWS * WGMMA_ROW_BYTES) + place) = terms[term];
   }
-  template <class Split>
-  __device__ __forceinline__ static std::size_t in_tile(int term, unsigned place) {
-    return static_cast<std::size_t>(term) * OperandTile<Split>::TERM_BYTES + place;
-  }
-};
+}
 
 /// The number of operand tiles along M or N.
 SGEMM_HOST_DEVICE inline std::int64_t tiles_along(std::int64_t rows) { return ceil_div<std::int64_t>(rows, TILE_ROWS); }
@@ -121,8 +121,10 @@ constexpr int GROUPS = BK / GROUP;  // in a row
 constexpr int GROUPS_PER_THREAD = 4;
 static_assert(TILE_ROWS * BK == SPLIT_THREADS * GROUPS_PER_THREAD * GROUP);
 
-/// The k of number `i` of group `group`, from the beginning of the k-tile.
-__device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (BK / 2) + group * 4 + i % 4; }
+/// The k of number `i` of group `group`, from the beginning of the k-tile. Groups of more numbers have it too.
+__device__ constexpr int k_in_tile(int group, int i) { return i / 4 * (GROUPS * 4) + group * 4 + i % 4; }
+
+__device__ __forceinline__ unsigned larger(unsigned x, unsigned y) { return x > y ? x : y; }
 
 /// The largest of all threads' values. All threads call it. `shared` has a word for each warp, and no thread uses it
 /// any more.
@@ -130,8 +132,7 @@ __device__ __forceinline__ unsigned block_max(unsigned value, unsigned* shared) 
   __syncthreads();
 #pragma unroll
   for (int lanes = 1; lanes < WARP; lanes *= 2) {
-    const unsigned other = __shfl_xor_sync(~0U, value, lanes);
-    value = other > value ? other : value;
+    value = larger(value, __shfl_xor_sync(~0U, value, lanes));
   }
   if (threadIdx.x % WARP == 0) {
     shared[threadIdx.x / WARP] = value;
@@ -139,7 +140,7 @@ __device__ __forceinline__ unsigned block_max(unsigned value, unsigned* shared) 
   __syncthreads();
 #pragma unroll
   for (int warp = 0; warp < SPLIT_WARPS; ++warp) {
-    value = shared[warp] > value ? shared[warp] : value;
+    value = larger(value, shared[warp]);
   }
   return value;
 }
@@ -149,7 +150,7 @@ __device__ __forceinline__ unsigned largest_of(const float (&x)[GROUP]) {
   unsigned largest = 0;
 #pragma unroll
   for (const float value : x) {
-    largest = magnitude(value) > largest ? magnitude(value) : largest;
+    largest = larger(largest, magnitude(value));
   }
   return largest;
 }
@@ -191,13 +192,13 @@ __device__ __forceinline__ int tile_exponent(unsigned largest) {
   return exponent > LEAST_EXPONENT<Split> ? exponent : LEAST_EXPONENT<Split>;
 }
 
-/// Multiplies a group by 2^exponent and splits it. The result is 16 bytes of each term.
-template <class Split>
-__device__ __forceinline__ void split_group(const float (&x)[GROUP], int exponent, uint4 (&terms)[Split::TERMS]) {
+/// Splits a group, of which `number(i)` is number i. The result is 16 bytes of each term.
+template <class Split, class Number>
+__device__ __forceinline__ void split_group(const Number& number, uint4 (&terms)[Split::TERMS]) {
   unsigned pairs[GROUP / 2][Split::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUP / 2; ++i) {
-    split_pair<typename Split::Format>(scaled(x[2 * i], exponent), scaled(x[2 * i + 1], exponent), pairs[i]);
+    split_pair<typename Split::Format>(number(2 * i), number(2 * i + 1), pairs[i]);
   }
 #pragma unroll
   for (int term = 0; term < Split::TERMS; ++term) {
@@ -234,36 +235,65 @@ struct Operand {
   std::int64_t depth;
 };
 
+/// Reads a group of a line along which k is contiguous, as in the rows of A. float4: rows split into aligned groups of
+/// four.
+template <Access ACCESS, int NUMBERS>
+__device__ __forceinline__ void load_k_major(const Operand& rows, std::int64_t row, std::int64_t first_k, int group,
+                                             float (&x)[NUMBERS]) {
+  const float* const from = rows.data + row * rows.stride;
+#pragma unroll
+  for (int i = 0; i < NUMBERS; i += 4) {
+    const std::int64_t k = first_k + k_in_tile(group, i);
+    if (ACCESS == Access::float4) {
+      const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
+      x[i] = four.x;
+      x[i + 1] = four.y;
+      x[i + 2] = four.z;
+      x[i + 3] = four.w;
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        x[i + j] = load_or_zero(from + k + j, row < rows.count && k + j < rows.depth);
+      }
+    }
+  }
+}
+
+/// Reads a group of a line among lines that lie side by side, as the columns of B.
+template <int NUMBERS>
+__device__ __forceinline__ void load_mn_major(const Operand& columns, std::int64_t column, std::int64_t first_k,
+                                              int group, float (&x)[NUMBERS]) {
+  const float* const from = columns.data + first_k * columns.stride + column;
+#pragma unroll
+  for (int i = 0; i < NUMBERS; ++i) {
+    const int k = k_in_tile(group, i);
+    x[i] = load_or_zero(from + k * columns.stride, column < columns.count && first_k + k < columns.depth);
+  }
+}
+
+/// An operand tile that a block splits: its place in the operand, where its terms and its scaling go, and shared memory
+/// for a term.
+struct TileToSplit {
+  int tile;
+  int k_tile;
+  unsigned char* terms;
+  Scaling& scaling;
+  uint4* shared;
+};
+
 /// Splits a tile of an operand in which k is contiguous, as in the rows of A. Eight neighbouring threads have the
 /// groups of a row. Each thread has a group of each of four rows. float4: rows split into aligned groups of four.
-template <class Split, Access ACCESS, class Order = WgmmaOrder>
-__device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t tile, std::int64_t k_tile,
-                                           unsigned char* to, Scaling& scaling, unsigned* shared) {
+template <class Split, Access ACCESS>
+__device__ __forceinline__ void split_rows(const Operand& rows, const TileToSplit& to) {
   constexpr int STRIDE = SPLIT_THREADS / GROUPS;  // of a thread's rows
+  auto* const shared = reinterpret_cast<unsigned*>(to.shared);
   const int group = threadIdx.x % GROUPS;
   const int first_row = threadIdx.x / GROUPS;
-  const std::int64_t first_k = k_tile * BK;
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    const std::int64_t row = tile * TILE_ROWS + first_row + i * STRIDE;
-    const float* const from = rows.data + row * rows.stride;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::int64_t k = first_k + k_in_tile(group, half * 4);
-      if (ACCESS == Access::float4) {
-        const float4 four = load_float4_or_zero(from + k, row < rows.count && k < rows.depth);
-        x[i][half * 4] = four.x;
-        x[i][half * 4 + 1] = four.y;
-        x[i][half * 4 + 2] = four.z;
-        x[i][half * 4 + 3] = four.w;
-      } else {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          x[i][half * 4 + j] = load_or_zero(from + k + j, row < rows.count && k + j < rows.depth);
-        }
-      }
-    }
+    load_k_major<ACCESS>(rows, std::int64_t{to.tile} * TILE_ROWS + first_row + i * STRIDE, std::int64_t{to.k_tile} * BK,
+                         group, x[i]);
   }
   unsigned largest_of_row[GROUPS_PER_THREAD];
   unsigned largest = 0;
@@ -272,10 +302,9 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
     largest_of_row[i] = largest_of(x[i]);
 #pragma unroll
     for (int lanes = 1; lanes < GROUPS; lanes *= 2) {
-      const unsigned other = __shfl_xor_sync(~0U, largest_of_row[i], lanes);
-      largest_of_row[i] = other > largest_of_row[i] ? other : largest_of_row[i];
+      largest_of_row[i] = larger(largest_of_row[i], __shfl_xor_sync(~0U, largest_of_row[i], lanes));
     }
-    largest = largest_of_row[i] > largest ? largest_of_row[i] : largest;
+    largest = larger(largest, largest_of_row[i]);
   }
   largest = block_max(largest, shared);
 
@@ -288,46 +317,35 @@ __device__ __forceinline__ void split_rows(const Operand& rows, std::int64_t til
       give_up(x[i]);
     }
     uint4 terms[Split::TERMS];
-    split_group<Split>(x[i], tile_exponent<Split>(largest) + steps[i] * Split::ROW_STEP, terms);
-    const unsigned place = Order::place(first_row + i * STRIDE, group);
-#pragma unroll
-    for (int term = 0; term < Split::TERMS; ++term) {
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) = terms[term];
-    }
+    const int exponent = tile_exponent<Split>(largest) + steps[i] * Split::ROW_STEP;
+    split_group<Split>([&](int j) { return scaled(x[i][j], exponent); }, terms);
+    store_terms(to.terms, place_in_term(first_row + i * STRIDE, group), terms);
   }
-  store_scaling<Split>(scaling, largest, steps, first_row, STRIDE, group == 0, shared);
+  store_scaling<Split>(to.scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
 /// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
 /// thread t + 128 have four groups each of column t. The terms go through shared memory one at a time, so that all are
 /// stored in whole lines.
-template <class Split, class Order = WgmmaOrder>
-__device__ __forceinline__ void split_columns(const Operand& columns, std::int64_t tile, std::int64_t k_tile,
-                                              unsigned char* to, Scaling& scaling, unsigned char* shared) {
+template <class Split>
+__device__ __forceinline__ void split_columns(const Operand& columns, const TileToSplit& to) {
   const int column = threadIdx.x % TILE_ROWS;
   const int first_group = threadIdx.x / TILE_ROWS * GROUPS_PER_THREAD;
-  const std::int64_t first_k = k_tile * BK;
-  const bool inside = tile * TILE_ROWS + column < columns.count;
-  const float* const from = columns.data + first_k * columns.stride + tile * TILE_ROWS + column;
   float x[GROUPS_PER_THREAD][GROUP];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-#pragma unroll
-    for (int j = 0; j < GROUP; ++j) {
-      const int k = k_in_tile(first_group + i, j);
-      x[i][j] = load_or_zero(from + k * columns.stride, inside && first_k + k < columns.depth);
-    }
+    load_mn_major(columns, std::int64_t{to.tile} * TILE_ROWS + column, std::int64_t{to.k_tile} * BK, first_group + i,
+                  x[i]);
   }
   unsigned largest_of_column = 0;
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    largest_of_column = largest_of(x[i]) > largest_of_column ? largest_of(x[i]) : largest_of_column;
+    largest_of_column = larger(largest_of_column, largest_of(x[i]));
   }
-  unsigned* const words = reinterpret_cast<unsigned*>(shared);
+  auto* const words = reinterpret_cast<unsigned*>(to.shared);
   words[threadIdx.x] = largest_of_column;
   __syncthreads();
-  const unsigned other = words[threadIdx.x ^ TILE_ROWS];
-  largest_of_column = other > largest_of_column ? other : largest_of_column;
+  largest_of_column = larger(largest_of_column, words[threadIdx.x ^ TILE_ROWS]);
   const unsigned largest = block_max(largest_of_column, words + SPLIT_THREADS);
 
   int steps[1] = {row_steps<Split>(largest_of_column, largest)};
@@ -339,48 +357,48 @@ __device__ __forceinline__ void split_columns(const Operand& columns, std::int64
     }
   }
   const int exponent = tile_exponent<Split>(largest) + steps[0] * Split::ROW_STEP;
-  store_scaling<Split>(scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
+  store_scaling<Split>(to.scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
+  auto* const shared = reinterpret_cast<unsigned char*>(to.shared);
   uint4 terms[GROUPS_PER_THREAD][Split::TERMS];
 #pragma unroll
   for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-    split_group<Split>(x[i], exponent, terms[i]);
+    split_group<Split>([&](int j) { return scaled(x[i][j], exponent); }, terms[i]);
   }
 #pragma unroll
   for (int term = 0; term < Split::TERMS; ++term) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
-      const unsigned place = Order::place(column, first_group + i);
+      const unsigned place = place_in_term(column, first_group + i);
       *reinterpret_cast<uint4*>(shared + place) = terms[i][term];
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < GROUPS_PER_THREAD; ++i) {
       const int place = (i * SPLIT_THREADS + static_cast<int>(threadIdx.x)) * 16;
-      *reinterpret_cast<uint4*>(to + Order::template in_tile<Split>(term, place)) =
+      *reinterpret_cast<uint4*>(to.terms + term * OperandTile<Split>::TERM_BYTES + place) =
           *reinterpret_cast<const uint4*>(shared + place);
     }
   }
 }
 
-/// Splits operand tile number `number` of A or B. Threads of the block's tile call
-/// `split_a(tile, k_tile, terms, scaling, shared)` or `split_b`, with memory for a term as `shared`.
+/// Splits operand tile number `number` of A or B: all threads call `split_a(to)` or `split_b(to)` with a TileToSplit.
 template <class Split, class SplitA, class SplitB>
 __device__ __forceinline__ void split_tile(const Problem& p, const Workspace<Split>& workspace, int number,
                                            uint4* shared, const SplitA& split_a, const SplitB& split_b) {
-  const int tile = number / workspace.k_tiles();
-  const int k_tile = number % workspace.k_tiles();
-  unsigned char* const terms = workspace.terms(number);
+  const int tile_of_both = number / workspace.k_tiles();
+  const bool of_a = tile_of_both < workspace.a_tiles();
+  const int tile = of_a ? tile_of_both : tile_of_both - workspace.a_tiles();
   Scaling& scaling = *workspace.scaling(number);
   if (threadIdx.x == 0) {
-    const int of_matrix = tile < workspace.a_tiles() ? tile : tile - workspace.a_tiles();
-    scaling.tile = of_matrix;
-    scaling.has_next = of_matrix + 1 < tiles_along(tile < workspace.a_tiles() ? p.m : p.n) ? 1 : 0;
+    scaling.tile = tile;
+    scaling.has_next = tile + 1 < tiles_along(of_a ? p.m : p.n) ? 1 : 0;
   }
-  if (tile < workspace.a_tiles()) {
-    split_a(tile, k_tile, terms, scaling, shared);
+  const TileToSplit to{tile, number % workspace.k_tiles(), workspace.terms(number), scaling, shared};
+  if (of_a) {
+    split_a(to);
   } else {
-    split_b(tile - workspace.a_tiles(), k_tile, terms, scaling, shared);
+    split_b(to);
   }
 }
 
@@ -397,6 +415,4 @@ __device__ __forceinline__ void split_tile(const Problem& p, void* memory, const
   split_tile(p, workspace, static_cast<int>(blockIdx.x), shared, split_a, split_b);
 }
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

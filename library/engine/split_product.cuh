@@ -22,9 +22,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 constexpr int K_BLOCK_BYTES = 32;  // of a row, for the 16 elements along k of one instruction
 
@@ -278,18 +276,4 @@ __device__ __forceinline__ void produce_and_consume(const typename Policy::Probl
   }
 }
 
-/// The tiles of C, dealt out to blocks by the schedule. Loop is the main loop of a chapter, Policy what the kernel does
-/// beside it.
-template <class Loop, class Policy>
-__device__ __forceinline__ void multiply(const typename Policy::Problem& p, void* memory, const Schedule& schedule) {
-  using Split = typename Loop::Split;
-  Policy::before_first_tile();
-  produce_and_consume<Policy>(p, Workspace<Split>(p, memory), schedule, [&](const Rings<Split>& rings) {
-    Loop::template consume<Policy>(p, schedule, rings);
-    Policy::after_last_tile(p, schedule);
-  });
-}
-
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

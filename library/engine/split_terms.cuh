@@ -7,8 +7,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 constexpr int EXPONENT_BIAS = 127;
 constexpr unsigned MANTISSA_BITS = 23;
@@ -67,5 +66,4 @@ __device__ __forceinline__ void split_pair(float x, float y, unsigned (&terms)[T
   }
 }
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

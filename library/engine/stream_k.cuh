@@ -12,8 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 /// The division of work among blocks. The tiles of C lie along the Hilbert curve. The first ones are computed whole, by
 /// one block after the other. The k-tiles of those behind them are dealt out to all blocks in equal, contiguous shares,
@@ -162,5 +161,4 @@ struct SharesMemory {
   }
 };
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -16,9 +16,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
-namespace split_product {
+namespace sgemm::SGEMM_TARGET::split_product {
 
 template <class Split_>
 struct TermsLoop {
@@ -133,6 +131,4 @@ struct TermsLoop {
 using Bf16x6Loop = TermsLoop<Bf16x6>;
 using Fp16x3Loop = TermsLoop<Fp16x3>;
 
-}  // namespace split_product
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET::split_product

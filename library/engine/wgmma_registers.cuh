@@ -9,8 +9,7 @@
 
 #include <cstdint>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // wgmma_m64k16_bf16(d, a, b, accumulate): wgmma_m64n128k16<Bf16> with A in registers, of twice as many columns as a
 // thread has results, 16, 32 or 64: the first 32, 64 or 128 columns of B. A thread holds these elements of A, two of
@@ -70,5 +69,4 @@ __device__ __forceinline__ void wgmma_m64k16_bf16(float (&d)[RESULTS], const uns
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

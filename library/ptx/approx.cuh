@@ -7,8 +7,7 @@
 
 #include <cuda_runtime.h>
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 #ifdef __CUDACC__
 
@@ -33,5 +32,4 @@ inline float rcp_approx(float x) { return 1.0F / x; }
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -5,8 +5,7 @@
 
 #include "ptx/cluster.cuh"
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // cluster_sync_blocks(releases): cluster_sync() in less time, right after a barrier of each block. The warp that
 // `releases`, one of each block, does so for what all of its block's threads have done. A release to a cluster waits
@@ -66,5 +65,4 @@ inline float4 ld_cluster_v4_f32(unsigned address, unsigned rank, simt::Site site
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

@@ -4,8 +4,7 @@
 
 #include "ptx/ld_st.cuh"
 
-namespace sgemm {
-inline namespace SGEMM_TARGET {
+namespace sgemm::SGEMM_TARGET {
 
 // ld_relaxed_gpu(address): loads a value that other blocks change, in no order with other accesses. For GPUs alone.
 //
@@ -39,5 +38,4 @@ inline void wait_for_flag_together(unsigned* flag) {
 
 #endif
 
-}  // namespace SGEMM_TARGET
-}  // namespace sgemm
+}  // namespace sgemm::SGEMM_TARGET

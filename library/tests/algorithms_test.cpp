@@ -767,10 +767,6 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, EpilogueTest, testing::ValuesIn(combinations(O
 
 // ---- Packed operands: kernels have the bits that they have when they split both ----
 
-Method method_of(sgemm_accuracy_t accuracy) {
-  return accuracy == SGEMM_ACCURACY_COMPONENTWISE ? Method::bf16x6 : Method::fp16x3;
-}
-
 /// Which operands are packed, and how.
 struct Sides {
   bool a;
@@ -825,7 +821,7 @@ void spread(GemmOperands& operands) {
 }
 
 void expect_same_bits(const GemmCase& product) {
-  const Method method = method_of(product.accuracy);
+  const Method method = *method_of_packed(product.accuracy);
   GemmOperands shape(product);
   const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape));
   ASSERT_FALSE(plain.empty());
@@ -867,7 +863,7 @@ TEST(PackedEpilogueTest, HasTheSameBits) {
   constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
   for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
     const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
-    const Method method = method_of(accuracy);
+    const Method method = *method_of_packed(accuracy);
     EpilogueOperands expected(product, KIND);
     const Algorithm plain = split_algorithms(accuracy, batch_of(expected.gemm)).front();
     launch_with_epilogue(plain, expected, workspace_of(plain).device());
@@ -936,7 +932,7 @@ TEST(PackedAlgorithmTest, IsOfOneMethod) {
 TEST(PackedAlgorithmTest, IsPredictedToTakeLess) {
   const auto predicted = [](std::int64_t m, sgemm_accuracy_t accuracy, bool packed) {
     GemmBatch batch{problem_of(m, 4096, 4096)};
-    batch.first.packed = {method_of(accuracy), nullptr, packed ? &batch : nullptr};
+    batch.first.packed = {*method_of_packed(accuracy), nullptr, packed ? &batch : nullptr};
     double least = 1e9;
     for (const Algorithm& algorithm : split_algorithms(accuracy, batch)) {
       least = std::min(least, algorithm.microseconds());

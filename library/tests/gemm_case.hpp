@@ -36,6 +36,16 @@ inline bool has_wgmma() {
   return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && major == 9;
 }
 
+/// A test that needs them.
+class WgmmaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_wgmma()) {
+      GTEST_SKIP() << "chapters 11, 12 and 13 need wgmma";
+    }
+  }
+};
+
 /// A handle for one test.
 class Handle {
  public:

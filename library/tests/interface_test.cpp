@@ -249,6 +249,8 @@ TEST(InterfaceTest, StatusesHaveNamesAndSentences) {
   EXPECT_EQ(sgemm_version(), SGEMM_VERSION);
 }
 
+using PlanTest = WgmmaTest;
+
 sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t m,
                      std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
   EXPECT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
@@ -326,10 +328,7 @@ TEST(InterfaceTest, FunctionsOfTheLastVersionDoWhatTheyDid) {
   }
 }
 
-TEST(InterfaceTest, PlansTellTheChapterAndWhy) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
+TEST_F(PlanTest, PlansTellTheChapterAndWhy) {
   const Handle handle;
   const auto kernel = [&](sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t size, std::int64_t batch = 1) {
     return std::string(plan_of(handle, accuracy, transa, size, size, size, batch).kernel);
@@ -467,10 +466,7 @@ sgemm_plan_t plan_with(sgemm_handle_t handle, std::int64_t size, sgemm_op_t tran
 }
 
 /// In the store an epilogue takes no time in the prediction, and a pass of its own does.
-TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapter 11 needs wgmma";
-  }
+TEST_F(PlanTest, PlansKnowWhatAnEpilogueTakes) {
   const Handle handle;
   constexpr std::int64_t SIZE = 2048;
   const float bias = 0.0F;
@@ -498,10 +494,7 @@ TEST(EpilogueInterfaceTest, PlansKnowWhatAnEpilogueTakes) {
 }
 
 /// A C that is another matrix has to be copied, and D itself has not, also in a plan of the very call that is run.
-TEST(EpilogueInterfaceTest, PlansKnowWhetherCIsD) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapter 15 needs wgmma";
-  }
+TEST_F(PlanTest, PlansKnowWhetherCIsD) {
   const Handle handle;
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   float c = 0.0F;
@@ -526,14 +519,8 @@ TEST(EpilogueInterfaceTest, PlansKnowWhetherCIsD) {
 
 // ---- Packed operands ----
 
-class PackedInterfaceTest : public testing::Test {
+class PackedInterfaceTest : public WgmmaTest {
  protected:
-  void SetUp() override {
-    if (!has_wgmma()) {
-      GTEST_SKIP() << "packed operands need wgmma";
-    }
-  }
-
   const Handle handle_;
 };
 

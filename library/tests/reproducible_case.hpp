@@ -16,36 +16,31 @@
 
 namespace sgemm::test {
 
-/// op(A), op(B) and C of one product without gaps, and what the reference makes of C.
-inline std::vector<float> reference_of(GemmOperands& operands, std::int64_t item) {
+/// The memory of C as the reference makes it, which takes C by rows and without gaps.
+inline std::vector<float> reference_of(GemmOperands& operands) {
   const GemmCase& of = operands.of;
-  std::vector<float> a;
-  std::vector<float> b;
-  std::vector<float> c;
-  for (std::int64_t row = 0; row < of.m; ++row) {
-    for (std::int64_t k = 0; k < of.k; ++k) {
-      a.push_back(operands.op_a(item, row, k));
-    }
-    for (std::int64_t column = 0; column < of.n; ++column) {
-      c.push_back(operands.c.at(item, row, column));
-    }
+  const bool by_columns = of.order == SGEMM_ORDER_COLUMN_MAJOR;
+  std::vector<float> all = operands.c.memory().host();
+  for (std::int64_t item = 0; item < of.batch; ++item) {
+    std::vector<float> c(static_cast<std::size_t>(of.m * of.n));
+    const auto for_each = [&](const auto& visit) {
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        const auto place = static_cast<std::int64_t>(i);
+        visit(c[i], all[operands.c.index(item, place / of.n, place % of.n)]);
+      }
+    };
+    for_each([](float& without_gaps, float in_memory) { without_gaps = in_memory; });
+    reproducible::reference({{of.m, of.n, of.k, of.alpha, of.beta, (of.transa != SGEMM_OP_N) != by_columns,
+                              (of.transb != SGEMM_OP_N) != by_columns},
+                             &operands.a.at(item, 0, 0),
+                             operands.a.ld(),
+                             &operands.b.at(item, 0, 0),
+                             operands.b.ld(),
+                             c.data(),
+                             of.n});
+    for_each([](float without_gaps, float& in_memory) { in_memory = without_gaps; });
   }
-  for (std::int64_t k = 0; k < of.k; ++k) {
-    for (std::int64_t column = 0; column < of.n; ++column) {
-      b.push_back(operands.op_b(item, k, column));
-    }
-  }
-  Problem p;
-  p.m = of.m;
-  p.n = p.ldb = p.ldc = of.n;
-  p.k = p.lda = of.k;
-  p.alpha = of.alpha;
-  p.beta = of.beta;
-  p.a = a.data();
-  p.b = b.data();
-  p.c = c.data();
-  reproducible::reference(p);
-  return c;
+  return all;
 }
 
 /// Of at least 12 x 35 elements and 150 k: what has no digits, what has none but zeros, and what is far from the rest.
@@ -75,15 +70,7 @@ inline void expect_bits_of_reference(GemmCase product, const Change& change, con
   GemmOperands operands(product);
   change(operands);
   operands.upload();
-  std::vector<std::vector<float>> expected;
-  for (std::int64_t item = 0; item < product.batch; ++item) {
-    expected.push_back(reference_of(operands, item));
-  }
-  std::vector<float> all = operands.c.memory().host();
-  operands.c.for_each([&](std::int64_t item, std::int64_t row, std::int64_t column) {
-    all[operands.c.index(item, row, column)] =
-        expected[static_cast<std::size_t>(item)][static_cast<std::size_t>(row * product.n + column)];
-  });
+  const std::vector<float> all = reference_of(operands);
   run(operands);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << product.describe();
   const std::vector<float>& got = operands.c.memory().download();

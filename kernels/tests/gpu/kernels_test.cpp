@@ -4,7 +4,7 @@
 // compute-sanitizer's racecheck that slow kernels down a hundredfold.
 
 #include "base/kernel.hpp"
-#include "common/cuda_check.hpp"
+#include "device/device.hpp"
 #include "fixtures/device_case.hpp"
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
@@ -27,27 +27,12 @@ std::int64_t most_products() {
   return small != nullptr && std::string_view(small) == "1" ? FEW_PRODUCTS : std::numeric_limits<std::int64_t>::max();
 }
 
-/// 10 * major + minor of the current device.
-int compute_capability() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  return 10 * major + minor;
-}
+int compute_capability() { return query_device(0).device->compute_capability; }
 
 class GpuKernelTest : public testing::TestWithParam<KernelAndGroup> {
  protected:
   void SetUp() override {
-    int devices = 0;
-    const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error != cudaSuccess || devices == 0) {
-      GTEST_SKIP() << "no usable CUDA device: " << cudaGetErrorString(error);
-    }
-    const Kernel& kernel = *GetParam().kernel;
-    if (!has_to_run(kernel, compute_capability())) {
+    if (!has_to_run(*GetParam().kernel, compute_capability())) {
       GTEST_SKIP() << "not for compute capability " << compute_capability() / 10 << '.' << compute_capability() % 10;
     }
   }
@@ -129,8 +114,7 @@ TEST(GpuKernels, AreAllThere) {
 }
 
 TEST(GpuChapters, HoldAsManyBlocksOnAnSmAsTheySay) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0 || compute_capability() != 90) {
+  if (compute_capability() != 90) {
     GTEST_SKIP() << "needs a device of compute capability 9.0";
   }
   for (const Kernel& kernel : kernels()) {

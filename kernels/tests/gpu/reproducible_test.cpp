@@ -4,6 +4,7 @@
 #include "common/cuda_check.hpp"
 #include "device/device.hpp"
 #include "device/device_buffer.hpp"
+#include "fixtures/device_case.hpp"
 #include "fixtures/known_kernels.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
@@ -45,37 +46,13 @@ class GpuReproducibleTest : public testing::TestWithParam<KernelAndGroup> {
   }
 };
 
-/// The operands of a case in a GPU's memory.
-class OnGpu {
- public:
-  explicit OnGpu(const HostCase& host)
-      : host_(host), a_(host.a.storage().size()), b_(host.b.storage().size()), c_(host.c.storage().size()) {
-    a_.copy_from_host(host.a.storage());
-    b_.copy_from_host(host.b.storage());
-  }
-
-  Problem problem() {
-    Problem p = host_.shape;
-    p.a = a_.data() + host_.a.start();
-    p.b = b_.data() + host_.b.start();
-    p.c = c_.data() + host_.c.start();
-    return p;
-  }
-
-  /// Launches with C, and what lies around it, from `c`, and copies it back.
-  void run(const Prepared& prepared, const Problem& p, Matrix& c) {
-    c_.copy_from_host(c.storage());
-    prepared(p, nullptr);
-    CUDA_CHECK(cudaDeviceSynchronize());
-    c_.copy_to_host(c.storage());
-  }
-
- private:
-  const HostCase& host_;
-  DeviceBuffer<float> a_;
-  DeviceBuffer<float> b_;
-  DeviceBuffer<float> c_;
-};
+/// Launches with C, and what lies around it, from `c`, and copies it back.
+void run(DeviceOperands& gpu, const Prepared& prepared, const Problem& p, Matrix& c) {
+  gpu.set_result(c);
+  prepared(p, nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  c = gpu.result();
+}
 
 /// Each configuration. The second launch finds the workspace as the first has left it.
 TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
@@ -84,12 +61,12 @@ TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
     SCOPED_TRACE(product.describe());
     const HostCase host(product);
     const Matrix expected = defined_result(host);
-    OnGpu gpu(host);
+    DeviceOperands gpu(host);
     for (const Configuration& configuration : build.configurations(gpu.problem())) {
       const Prepared prepared = build.prepare(configuration);
       for (int launch = 0; launch < 2; ++launch) {
         Matrix c = host.c;
-        gpu.run(prepared, gpu.problem(), c);
+        run(gpu, prepared, gpu.problem(), c);
         ASSERT_TRUE(same_bits(c, expected)) << configuration.name << ", launch " << launch;
       }
     }
@@ -106,12 +83,12 @@ TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
     const Build& build = kernel->build(Target::for_gpu);
     for (int product = 0; product < 300; ++product) {
       const HostCase host = random.next(300, 300, 600);
-      OnGpu gpu(host);
+      DeviceOperands gpu(host);
       expect_blocks_of_the_whole(host, 4, random, [&](const Block& block, Matrix& c) {
         const Problem p = block_of(gpu.problem(), block);
         for (const Configuration& configuration : build.configurations(p)) {
           c = host.c;
-          gpu.run(build.prepare(configuration), p, c);
+          run(gpu, build.prepare(configuration), p, c);
         }
       });
     }
@@ -124,8 +101,8 @@ TEST(GpuReproducibleBlocks, ArePermutedWithRowsAndColumns) {
     const Build& build = kernel->build(Target::for_gpu);
     for (int product = 0; product < 300; ++product) {
       expect_permuted_result(random.next(200, 200, 300), random, [&](const HostCase& moved, Matrix& c) {
-        OnGpu gpu(moved);
-        gpu.run(build.prepare(gpu.problem()), gpu.problem(), c);
+        DeviceOperands gpu(moved);
+        run(gpu, build.prepare(gpu.problem()), gpu.problem(), c);
       });
     }
   }
@@ -137,9 +114,9 @@ TEST(GpuReproducibleStreams, ShareAGpuWithoutAnyOtherBits) {
   const HostCase host({700, 650, 900, 1.5F, 0.0F});
   for (const Kernel* const kernel : reproducible_kernels_here()) {
     const Build& build = kernel->build(Target::for_gpu);
-    OnGpu gpu(host);
+    DeviceOperands gpu(host);
     Matrix expected = host.c;
-    gpu.run(build.prepare(gpu.problem()), gpu.problem(), expected);
+    run(gpu, build.prepare(gpu.problem()), gpu.problem(), expected);
     std::vector<DeviceBuffer<float>> results;
     std::vector<Prepared> prepared;
     std::vector<cudaStream_t> streams(STREAMS);

@@ -22,6 +22,8 @@
 namespace sgemm::test {
 namespace {
 
+using OwnKernelsTest = WgmmaTest;
+
 std::string kernel_of(sgemm_handle_t handle, GemmOperands& operands) {
   set(handle, operands.of);
   return planned(handle, operands.product()).kernel;
@@ -56,10 +58,7 @@ TEST(LibraryTest, SmallSizesOfAllKinds) {
 }
 
 /// C with few columns or rows: one kernel splits the long operand while it multiplies.
-TEST(LibraryTest, ThinProductsInEveryLayout) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapter 11 needs wgmma";
-  }
+TEST_F(OwnKernelsTest, ThinProductsInEveryLayout) {
   const Handle handle;
   const auto change = [&](GemmOperands& operands) {
     const GemmCase& of = operands.of;
@@ -231,10 +230,7 @@ TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
   }
 }
 
-TEST(LibraryTest, Chapter09GetsTheCallWhereThereIsNoMemory) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "chapters 11 and 12 need wgmma";
-  }
+TEST_F(OwnKernelsTest, Chapter09GetsTheCallWhereThereIsNoMemory) {
   constexpr int N = 4096;
   constexpr std::size_t COUNT = std::size_t{N} * N;
   DeviceBuffer<float> a(COUNT);
@@ -370,13 +366,8 @@ INSTANTIATE_TEST_SUITE_P(Library, LargeEpilogueTest, testing::ValuesIn(combinati
 
 // ---- Packed operands: the same bits as without them, in all layouts, on both sides ----
 
-class PackedProductTest : public testing::TestWithParam<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t>> {
- protected:
-  void SetUp() override {
-    if (!has_wgmma()) {
-      GTEST_SKIP() << "packed operands need wgmma";
-    }
-  }
+class PackedProductTest : public WgmmaTest,
+                          public testing::WithParamInterface<std::tuple<sgemm_accuracy_t, sgemm_order_t, sgemm_op_t>> {
 };
 
 /// A call that takes the same kernel has the same bits. Another kernel's are right as well.
@@ -425,10 +416,7 @@ INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
                          testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS, N_AND_T)));
 
 /// Packing and a product in one graph, and a product in a graph of its own.
-TEST(PackedTest, GraphsHoldPackedCalls) {
-  if (!has_wgmma()) {
-    GTEST_SKIP() << "packed operands need wgmma";
-  }
+TEST_F(OwnKernelsTest, GraphsHoldPackedCalls) {
   const OwnStream stream;
   const Handle handle;
   const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};

@@ -1,11 +1,13 @@
 // FP32 numbers as sums of FP16 and BF16 ones: the scaling that brings them into range, and what the parts leave out,
 // against double precision.
 
-#include "split_parts.hpp"
+#include "engine/int8_operands.cuh"
+#include "engine/split_terms.cuh"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -17,15 +19,6 @@
 namespace sgemm::test {
 namespace {
 
-using split_parts::magnitude;
-using split_parts::Parts;
-using split_parts::scaled;
-using split_parts::SCALED_EXPONENT;
-using split_parts::scaling_exponent;
-using split_parts::SCALING_STEP;
-using split_parts::split_to_bf16;
-using split_parts::split_to_fp16;
-
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
 constexpr float SMALLEST_NORMAL = std::numeric_limits<float>::min();
@@ -35,6 +28,28 @@ constexpr int FIRST_EXPONENT = -149;
 constexpr int FIRST_NORMAL_EXPONENT = -126;
 constexpr int LAST_EXPONENT = 127;
 constexpr std::uint32_t NANS[] = {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU};
+
+/// The parts of two numbers that are split together, the largest first.
+template <int PARTS>
+struct Parts {
+  std::array<float, PARTS> x{};
+  std::array<float, PARTS> y{};
+};
+
+template <class Format, int PARTS>
+Parts<PARTS> split(float x, float y) {
+  unsigned pairs[PARTS];
+  split_pair<Format>(x, y, pairs);
+  Parts<PARTS> parts;
+  for (std::size_t i = 0; i < PARTS; ++i) {
+    const float2 values = Format::unpack(pairs[i]);
+    parts.x[i] = values.x;
+    parts.y[i] = values.y;
+  }
+  return parts;
+}
+Parts<2> split_to_fp16(float x, float y) { return split<Fp16, 2>(x, y); }
+Parts<3> split_to_bf16(float x, float y) { return split<Bf16, 3>(x, y); }
 
 /// Random mantissas and signs.
 class RandomFloats {
@@ -198,6 +213,11 @@ TEST(PartsTest, OfInfAndNanAreNotFinite) {
 
 // ---- Integers of lines with one scale ----
 
+using split_product::int8::LARGEST_EXPONENT;
+using split_product::int8::LARGEST_INTEGER;
+using split_product::int8::scale_code;
+using split_product::int8::UNSCALABLE_LINE;
+
 std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(std::fabs(x)); }
 
 /// Whatever the largest number of a line is, it comes to at most LARGEST_INTEGER, and to about half of it at least, or
@@ -206,37 +226,44 @@ TEST(Int8DigitsTest, LargestNumberOfALineUsesAllDigits) {
   constexpr float LARGEST = 0x1.FDFDFCp127F;    // LARGEST_INTEGER * 2^105
   constexpr float SMALLEST = 0x0.FDFDFEp-126F;  // which 2^148 brings to LARGEST_INTEGER / 2
   for_floats(FIRST_EXPONENT, LAST_EXPONENT, 200, [](float x) {
-    const int code = split_parts::scale_code(bits_of(x));
+    const int code = scale_code(bits_of(x));
     if (std::fabs(x) > LARGEST || std::fabs(x) < SMALLEST) {
-      ASSERT_EQ(code, split_parts::UNSCALABLE_LINE) << x;
+      ASSERT_EQ(code, UNSCALABLE_LINE) << x;
       return;
     }
     ASSERT_GE(code, 1) << x;
     ASSERT_LE(code, 254) << x;
-    const double largest = std::ldexp(std::fabs(static_cast<double>(x)), split_parts::LARGEST_EXPONENT - code);
-    ASSERT_LE(largest, split_parts::LARGEST_INTEGER) << x;
+    const double largest = std::ldexp(std::fabs(static_cast<double>(x)), LARGEST_EXPONENT - code);
+    ASSERT_LE(largest, LARGEST_INTEGER) << x;
     ASSERT_GE(largest, std::exp2(21.988)) << x;
   });
-  EXPECT_EQ(split_parts::scale_code(0), 127);
-  EXPECT_EQ(split_parts::scale_code(bits_of(SMALLEST)), 1);
-  EXPECT_EQ(split_parts::scale_code(bits_of(LARGEST)), 254);
-  EXPECT_EQ(split_parts::scale_code(bits_of(INF)), split_parts::UNSCALABLE_LINE);
+  EXPECT_EQ(scale_code(0), 127);
+  EXPECT_EQ(scale_code(bits_of(SMALLEST)), 1);
+  EXPECT_EQ(scale_code(bits_of(LARGEST)), 254);
+  EXPECT_EQ(scale_code(bits_of(INF)), UNSCALABLE_LINE);
   for (const std::uint32_t bits : NANS) {
-    EXPECT_EQ(split_parts::scale_code(bits & 0x7FFFFFFFU), split_parts::UNSCALABLE_LINE) << bits;
+    EXPECT_EQ(scale_code(bits & 0x7FFFFFFFU), UNSCALABLE_LINE) << bits;
   }
+}
+
+/// The digits of a number in a line of that code, the largest first.
+std::array<int, 3> digits(float x, int code) {
+  const unsigned bytes = split_product::int8::Scale(code).digits(x);
+  const auto digit = [&](unsigned byte) { return static_cast<int>(static_cast<signed char>(bytes >> 8 * byte)); };
+  return {digit(2), digit(1), digit(0)};
 }
 
 /// Digits are those of the nearest integer, and signed bytes.
 void expect_digits(float x, int code) {
-  const double scaled_x = std::ldexp(static_cast<double>(x), split_parts::LARGEST_EXPONENT - code);
-  const auto [high, middle, low] = split_parts::digits(x, code);
+  const double scaled_x = std::ldexp(static_cast<double>(x), LARGEST_EXPONENT - code);
+  const auto [high, middle, low] = digits(x, code);
   const double integer = high * 65536.0 + middle * 256.0 + low;
   ASSERT_EQ(integer, std::nearbyint(scaled_x)) << x << ' ' << code;
 }
 
 TEST(Int8DigitsTest, AddUpToTheNearestInteger) {
   for_floats(FIRST_NORMAL_EXPONENT, LAST_EXPONENT - 1, 100, [](float x) {
-    const int code = split_parts::scale_code(bits_of(x));
+    const int code = scale_code(bits_of(x));
     for (const int larger_line : {0, 1, 7, 8, 16, 23, 24, 60}) {
       expect_digits(x, std::min(code + larger_line, 254));
     }
@@ -244,13 +271,13 @@ TEST(Int8DigitsTest, AddUpToTheNearestInteger) {
 }
 
 TEST(Int8DigitsTest, CarryIntoLargerDigits) {
-  constexpr int CODE = split_parts::LARGEST_EXPONENT;  // integers are the numbers themselves
+  constexpr int CODE = LARGEST_EXPONENT;  // integers are the numbers themselves
   for (const int integer : {0, 127, 128, -128, -129, 32639, 32640, -32896, -32897, 8355711, -8355711, 8290432}) {
     expect_digits(static_cast<float>(integer), CODE);
   }
-  EXPECT_EQ(split_parts::digits(128.0F, CODE), (std::array{0, 1, -128}));
-  EXPECT_EQ(split_parts::digits(8355711.0F, CODE), (std::array{127, 127, 127}));
-  EXPECT_EQ(split_parts::digits(-8290432.0F, CODE), (std::array{-126, -128, -128}));
+  EXPECT_EQ(digits(128.0F, CODE), (std::array{0, 1, -128}));
+  EXPECT_EQ(digits(8355711.0F, CODE), (std::array{127, 127, 127}));
+  EXPECT_EQ(digits(-8290432.0F, CODE), (std::array{-126, -128, -128}));
 }
 
 }  // namespace
