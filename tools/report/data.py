@@ -157,7 +157,7 @@ def case_of(row: Row, name: str, of_file: Mapping) -> dict:
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
         "throttled": row.throttled is True,
-        "why_throttled": reasons if row.throttled is True else None,
+        "why_throttled": reasons or "yes" if row.throttled is True else None,
         "few": row.few_samples,
         "group": f"{row.kernel} {row.gpus} {of_file['file']}",
     }
@@ -274,7 +274,7 @@ def gather(paths: Sequence[Path]) -> Report:
             report.files.append({"file": sources[index]} | file_facts(contexts[index], tables[index]))
             for row in rows:
                 case = case_of(row, names[row.kernel, row.gpus], of_file)
-                report.cases.append(case | {"id": len(report.cases)})
+                report.cases.append(case | {"id": len(report.cases), "under": report.protocols[protocol]})
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
         report.notes.append("The files were measured under several protocols; charts show one at a time.")

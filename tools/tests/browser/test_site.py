@@ -2,9 +2,7 @@
 
 import html
 import io
-import os
 import re
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,6 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from PIL import Image, ImageStat
 
+from helpers import Ended, ran
 from opened import WIDTHS
 from tools import ROOT
 
@@ -23,9 +22,8 @@ NOTEBOOK = "examples/first_kernels.ipynb.html"
 MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ in their text alone
 
 
-def build(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
-    address = os.environ | {"SGEMM_SITE_URL": "https://example.org/sgemm/"}
-    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False, env=address)
+def build(*arguments: Path | str) -> Ended:
+    return ran(SCRIPT, *arguments, SGEMM_SITE_URL="https://example.org/sgemm/")
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +46,7 @@ def html_of(markdown: str) -> str:
 
 
 def tracked_pages() -> list[str]:
-    done = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran("git", "ls-files", "*.md")
     if done.returncode != 0:
         pytest.skip("this is no git checkout")
     return done.stdout.split()

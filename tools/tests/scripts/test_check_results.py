@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Change, committed_results, context, device, edit, every, keep, on, protocol, ran, refused
+from helpers import ROOT, Change, committed_results, context, device, edit, every, keep, on, protocol, ran, refused
 from synthetic import turn
 from tools import check_results
 from tools.results import without_times

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from conftest import ROOT, on
+from helpers import ROOT, on
 from tools import counts
 from tools.counts import GLOBAL, Pair, compare, expected_reads, load_counts
 from tools.docs.tables import tiles_on_pages

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from conftest import SYNTHETIC, case, on, refused
+from helpers import SYNTHETIC, case, on, refused
 from tools.docs import pages, tables
 from tools.docs import values as values_module
 from tools.docs.values import Values

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-from conftest import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
+from helpers import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
 from tools import turns
 from tools.compare import main as compare_main
 from tools.plots import looks, specs

@@ -2,7 +2,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
+from helpers import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
 from tools import results
 from tools.results import ResultsError, crossover, device_of, load, load_counters, one, parse_size, pick, size_text
 

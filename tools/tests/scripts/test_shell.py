@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, cpu_alone, edit, executed, fake, ran
+from helpers import ROOT, Ended, cpu_alone, edit, executed, fake, ran
 from tools import check_results
 
 SCRIPTS = ROOT / "scripts"

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import case, edit, of_file, on, protocol, refused, slow_down, without_energy, write_other_kernels
+from helpers import case, edit, of_file, on, protocol, refused, slow_down, without_energy, write_other_kernels
 from synthetic import SYNTHETIC
 from tools import ROOT
 from tools.docs import pages, tables

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, ran
+from helpers import ROOT, Ended, ran
 from tools import testing
 
 NAMES = [f"name{number}" for number in range(97)]

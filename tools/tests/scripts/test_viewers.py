@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, fake, ran
+from helpers import ROOT, fake, ran
 
 LISTED = '[{"id": "01_naive", "number": 1}, {"id": "cublas", "number": null}]'
 NO_RUNNER = "is not the runner of this version: build it from this checkout"
