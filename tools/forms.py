@@ -1,11 +1,10 @@
 """How numbers are written, in tables and in prose."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import isnan
 
-from tools import ROOT
+from tools.counters import FIGURES
 from tools.results import size_text
 
 Form = Callable[[float], str]
@@ -121,7 +120,4 @@ NAMED_FORMS: dict[str, Callable] = {
 }
 
 # Titles, fields of counters.json and forms.
-COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(
-    (title, field, NAMED_FORMS[form])
-    for title, field, form in json.loads((ROOT / "tools" / "counter_rows.json").read_text(encoding="utf-8"))["rows"]
-)
+COUNTER_ROWS = [(title, field, NAMED_FORMS[form]) for title, field, form, *_ in FIGURES["rows"]]
