@@ -109,7 +109,7 @@ def turns_of(row: Row) -> dict:
     own, rival = both.get("kernel"), both.get("cublas") or {}
     if not own:
         return {}
-    flops, trace = 2 * math.prod(row.shape), own["trace"]
+    flops, trace = 2.0 * row.batch * row.m * row.n * row.k, own["trace"]
     shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
     case = {
         "joules": own.get("joules_per_product"),
