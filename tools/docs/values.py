@@ -26,6 +26,7 @@ from tools import counts, forms, programs, results, turns
 from tools.counters import ratio
 from tools.docs import pages
 from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
+from tools.limits import flops
 from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, rows_of, size_text
 
 COLD_FILE = "cold.json"
@@ -123,7 +124,7 @@ def of_turn(row) -> Iterator[tuple[str, float | None, Form]]:
     yield "clock", own["trace"].get("mean_sm_clock_mhz"), "{:.0f} MHz".format
     if row.outcome == "sustained":
         for quantity, of in (("sustained", own), ("sustained_cublas", rival)):
-            first, last = turns.ends_of(of, 2.0 * row.m * row.n * row.k) if of else (None, None)
+            first, last = turns.ends_of(of, flops(row._asdict())) if of else (None, None)
             yield f"{quantity}.first", first, significant
             yield f"{quantity}.last", last, significant
         yield "celsius", turns.last_temperature(own), "{:.0f} °C".format

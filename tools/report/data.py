@@ -109,7 +109,7 @@ def turns_of(row: Row) -> dict:
     own, rival = both.get("kernel"), both.get("cublas") or {}
     if not own:
         return {}
-    flops, trace = 2.0 * row.batch * row.m * row.n * row.k, own["trace"]
+    work, trace = 2.0 * row.batch * row.m * row.n * row.k, own["trace"]
     shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
     case = {
         "joules": own.get("joules_per_product"),
@@ -126,10 +126,10 @@ def turns_of(row: Row) -> dict:
     if rival:
         case |= {"rival_tflops": rival["gflops"] / 1e3, "turn_of": 100 * own["gflops"] / rival["gflops"]}
     if row.outcome == "sustained":
-        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
+        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, work)
         case["celsius"] = turns.last_temperature(own)
         case["cut_short"] = own["cut_short"] or None
-        found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
+        found = {name: turns.moments(turn, work, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
         case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
     return case
 

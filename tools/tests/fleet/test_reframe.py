@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import Change, cases, edit, fake, on, ran
+from helpers import Change, cases, edit, fake, on, ran, stand_ins
 from tools import ROOT
 from tools.fleet import folder_name
 from tools.results import TIMED
@@ -110,10 +110,8 @@ def test_executor_and_baselines_pass_and_each_result_is_kept(reframe, tmp_path):
 
 
 def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_path):
-    (programs := tmp_path / "bin").mkdir()
     log = tmp_path / "cmake.log"
-    fake(programs, "cmake", f"echo $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner")
-    path = f"{programs}:{os.environ['PATH']}"
+    path = stand_ins(tmp_path / "bin", cmake=f"echo $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner")
     done = reframe("-n", "SgemmOnCpu.*cpu_naive", "-P", "sizes=16", build=None, PATH=path)
     assert done.results == {"build": "pass", "cpu_naive": "pass"}, done.output
     configure, build = log.read_text(encoding="utf-8").splitlines()

@@ -34,6 +34,14 @@ def fake(folder: Path, name: str, text: str, interpreter: str = "/bin/bash") -> 
     (folder / name).chmod(0o755)
 
 
+def stand_ins(folder: Path, **programs: str) -> str:
+    """Writes programs of these texts, with _ for -, into a folder, and returns a PATH on which they come first."""
+    folder.mkdir(exist_ok=True)
+    for name, text in programs.items():
+        fake(folder, name.replace("_", "-"), text)
+    return f"{folder}:{os.environ['PATH']}"
+
+
 def committed_results(below: str = ".", root: Path = ROOT) -> list[Path]:
     """The JSON files of results/ that belong to it: runs from the root of the repository leave others there."""
     command = ("git", "-C", root / "results" / below, "ls-files", "--full-name", "*.json")
