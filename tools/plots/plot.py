@@ -23,6 +23,7 @@ from functools import partial
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import pandas as pd
@@ -212,15 +213,10 @@ def share_of(scale: Spec, value: float) -> float:
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Moves label centres apart until neighbours are at least `gap` apart, each close to its target, in their order."""
     order = sorted(range(len(targets)), key=lambda i: targets[i])
-    blocks: list[list[float]] = []  # sum of (target - offset in block), count
-    for i in order:
-        blocks.append([targets[i], 1])
-        while len(blocks) > 1:
-            (sum_a, count_a), (sum_b, count_b) = blocks[-2:]
-            if sum_b / count_b - sum_a / count_a >= gap * count_a:
-                break
-            blocks[-2:] = [[sum_a + sum_b - count_b * count_a * gap, count_a + count_b]]
-    placed = [total / count + gap * i for total, count in blocks for i in range(int(count))]
+    wanted, every = [targets[i] - gap * place for place, i in enumerate(order)], range(len(targets))
+    # Without gaps the nearest places that ascend: isotonic regression, by its formula of maxima of minima of means.
+    nearest = [max(min(mean(wanted[a : b + 1]) for b in every[i:]) for a in every[: i + 1]) for i in every]
+    placed = [place + gap * i for i, place in enumerate(nearest)]
     for i in reversed(range(len(placed))):
         placed[i] = min(placed[i], high if i == len(placed) - 1 else placed[i + 1] - gap)
     for i in range(len(placed)):

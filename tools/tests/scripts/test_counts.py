@@ -39,12 +39,6 @@ def test_a_case_without_its_counts_is_refused(edited):
         _ = load_counts(path)[0].counts
 
 
-def test_reads_worked_out_by_hand():
-    assert expected_reads((1, 1), 4096, 8192) == {"a": 8192, "b": 4096}
-    assert expected_reads((128, 256), 4096, 4096) == {"a": 16, "b": 32}
-    assert expected_reads((256, 192), 4096, 4096) == {"a": 22, "b": 16}
-
-
 RESULTS = ROOT / "results"
 SIZES = sorted(
     int(path.stem.rpartition("_")[2])
