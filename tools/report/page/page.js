@@ -158,24 +158,17 @@ const distributionOf = (page) => byProblem(page.cases.filter((row) => row.outcom
 const errorsOf = (page) => byProblem(page.cases.filter((row) => row.outcome === "measured" && row.err), "4096");
 const sustainedOf = (page) => ({ ...byProblem(page.cases.filter((row) => row.moments)), drawn: momentsOf });
 
-function paintSwatches(page) {
-  for (const swatch of document.querySelectorAll(".swatch")) {
-    swatch.style.background = page.looks[swatch.dataset.name][theme()];
-  }
-}
-
 async function main() {
   const page = await unpacked(document.getElementById("data"));
   const filters = new Filters(page);
   const opens = (row) => showSamples(page, page.cases[row.id]);
   const charted = page.cases.some((row) => row.charted);
   const special = { comparison: comparisonOf, error: errorsOf, sustained: sustainedOf, distribution: distributionOf };
-  const ask = ["comparison", "sustained", "distribution"]; // for files that few reports have
   const all = page.views.slice(0, -1).map((definition) => {
     const source = special[definition.id]?.(page) ?? { rowsOf: () => page.cases };
     return new View(page, filters, { ...definition, ...source }, opens);
   });
-  const shown = all.filter((view) => view.hasCases() || (charted && !ask.includes(view.id)));
+  const shown = all.filter((view) => view.hasCases() || (charted && !view.onlyWithCases));
   const views = shown.toSorted((a, b) => b.hasCases() - a.hasCases()); // what is empty says why, and comes last
   if (page.cases.length) views.push(allCases(page, filters, page.views.at(-1), opens));
   const ofFiles = unique(page.files.flatMap(Object.keys)).map((name) => [name, name]);
@@ -196,13 +189,12 @@ async function main() {
   const form = document.getElementById("filters");
   if (page.cases.length) showFilters(form, filters, update);
   else form.remove();
-  const repaint = () => { paintSwatches(page); update(); };
   document.getElementById("theme").addEventListener("click", () => {
     document.documentElement.style.colorScheme = theme() === "dark" ? "light" : "dark";
-    repaint();
+    update();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  repaint();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", update);
+  update();
 }
 
 await main();
