@@ -264,13 +264,6 @@ def print_table(kernel: str, launches: Sequence[dict]) -> None:
     print()
 
 
-def write_atomically(path: Path, document: dict) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.allow_abbrev = False
@@ -307,7 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if not options.out:
                     print_table(record["kernel"], launches)
         if profiles and options.out:
-            write_atomically(options.out, document_of(context, profiles, profiler, options.size))
+            document = document_of(context, profiles, profiler, options.size)
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            needs.write_whole(options.out, json.dumps(document, indent=1) + "\n")
             print(options.out)
     return 1 if failed else 0
 

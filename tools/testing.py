@@ -18,7 +18,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
-from tools import ROOT
+from tools import ROOT, needs
 
 RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
@@ -309,9 +309,7 @@ def write_record(folder: Path) -> None:
             "wall_s": round(wall),
             "processor_s": round(user + system),
         }
-    unfinished = RECORD.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps({"steps": dict(sorted(steps.items()))}, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(RECORD)
+    needs.write_whole(RECORD, json.dumps({"steps": dict(sorted(steps.items()))}, indent=2) + "\n")
     print(f"{RECORD.relative_to(ROOT)} is written: commit it")
 
 

@@ -198,10 +198,7 @@ def of_counted(comparison: counts.Comparison) -> Dictionary:
 
 def constant(name: str, file: str) -> Value:
     """What a source file defines, `NAME = 0.25;`: settings of the runner, sizes of tiles."""
-    path = pages.ROOT / file
-    if not path.is_file():
-        raise ResultsError(f"there is no file {file}")
-    found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
+    found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", pages.text_of(file))
     if found is None:
         raise ResultsError(f"{file} defines no number {name}")
     return Value(float(found[1]), forms.plain)

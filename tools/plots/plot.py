@@ -17,10 +17,10 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean
@@ -922,20 +922,20 @@ def files_of(folder: Path) -> list[File]:
 
 def of_one_protocol(files: Iterable[File]) -> Iterator[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
-    names = [name for name in results.PROTOCOL if name not in results.CASE]
-    kept: dict[str, dict[str, list[File]]] = {}  # by their kind, and by what they have to have in common
+    compared = [name for name in results.PROTOCOL if name not in results.CASE]
+    usual: dict[str, Counter] = {}  # what files of a kind have to have in common, each as often as it occurs
+    found = []
     for file in files:
         context = file.document["context"]
-        compared = [results.protocol_value(context["protocol"], name) for name in names]
-        common = str([(context.get("device") or {}).get("name"), compared])
-        kept.setdefault(file.kind, {}).setdefault(common, []).append(file)
-    for of_kind in kept.values():
-        usual = max(of_kind.values(), key=len)
-        yield from usual
-        for file in chain(*of_kind.values()):
-            if file not in usual:
-                what = "another protocol or device than most files of its folder"
-                results.warn(f"{file.path} has {what}, and is not drawn")
+        values = [results.protocol_value(context["protocol"], name) for name in compared]
+        found.append((file, str([(context.get("device") or {}).get("name"), values])))
+        usual.setdefault(file.kind, Counter())[found[-1][1]] += 1
+    for file, common in found:
+        if common == usual[file.kind].most_common(1)[0][0]:
+            yield file
+        else:
+            what = "another protocol or device than most files of its folder"
+            results.warn(f"{file.path} has {what}, and is not drawn")
 
 
 def source_of(files: Sequence[File]) -> Source:
