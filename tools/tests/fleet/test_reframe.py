@@ -1,15 +1,13 @@
 """ReFrame with its local scheduler, on the executor and the CPU's baselines, and on the results of a GPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,28 +21,13 @@ H200 = ROOT / "results" / "nvidia-h200"
 REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 
 
-def example() -> str:
-    """The configuration of a site that the page shows."""
-    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
-    return re.search("```py\n(.*?)```", page, re.DOTALL)[1]
-
-
-@dataclass
-class Session:
+class Session(NamedTuple):
     """What ReFrame said of its tests."""
 
     status: int
     output: str
-    results: dict[str, str] = field(default_factory=dict)  # "pass", "fail" or "skip", by the kernel
-    reasons: dict[str, str] = field(default_factory=dict)  # of those that failed
-
-    def read(self, report: Path) -> Session:
-        for case in json.loads(report.read_text(encoding="utf-8"))["runs"][0]["testcases"]:
-            kernel = case.get("kernel", "build")  # the fixtures build
-            self.results[kernel] = case["result"]
-            if case["result"] == "fail":
-                self.reasons[kernel] = case["fail_reason"]
-        return self
+    results: dict[str, str]  # "pass", "fail" or "skip", by the kernel
+    reasons: dict[str, str]  # of those that failed
 
 
 def kept(folder: Path) -> dict[str, list[dict]]:
@@ -66,8 +49,11 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
         keep = [f"-SSgemmOn{place}.results={tmp_path}/results" for place in ("Cpu", "Gpu")]
         command = [REFRAME, *folders, "-c", ROOT / "scripts" / "reframe", "--nocolor", *keep, *options, "-r"]
         done = ran(*command, folder=tmp_path, SGEMM_BUILD=build or "", TMPDIR=tmp_path, **environment)
-        session = Session(done.returncode, done.stdout + done.stderr)
-        return session.read(report) if report.exists() else session
+        document = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {"runs": [{"testcases": []}]}
+        tests = {case.get("kernel", "build"): case for case in document["runs"][0]["testcases"]}  # the fixtures build
+        results = {name: case["result"] for name, case in tests.items()}
+        reasons = {name: case["fail_reason"] for name, case in tests.items() if case["result"] == "fail"}
+        return Session(done.returncode, done.stdout + done.stderr, results, reasons)
 
     return run
 
@@ -121,8 +107,10 @@ def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_pat
 
 def test_the_example_of_the_page_is_taken(reframe, tmp_path):
     """A node without a usable GPU is told of, and the other tests run. Here both partitions are this machine."""
+    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    shown = re.search("```py\n(.*?)```", page, re.DOTALL)[1].replace('"slurm"', '"local"')
     settings = tmp_path / "settings.py"
-    settings.write_text(re.sub(r' +"(access|resources)": \[.*\],?', "", example().replace('"slurm"', '"local"')))
+    settings.write_text(re.sub(r' +"(access|resources)": \[.*\],?', "", shown))
     names = ("-n", "SgemmOnCpu.*cpu_blas", "-n", "SgemmOnGpu.*05_coarse_1d.*cold")
     done = reframe("-C", settings, *names, "-P", "sizes=64")
     assert done.results == {"build": "pass", "cpu_blas": "pass", "05_coarse_1d": "fail"}, done.output
