@@ -1,21 +1,6 @@
 #!/usr/bin/env bash
-# Measures everything that results/<device>/ holds, on the machine with the GPU:
+# Measures everything that results/<device>/ holds, on the machine with the GPU: what scripts/measurements.txt names, and
 #
-#   cold.json, warm.json   all kernels over 256:8192
-#   shapes.json            cuBLAS and the last FP32 chapters at more sizes, between powers of two and not square
-#   shapes_tensor.json     the same for the chapters on tensor cores and 18, apart because they heat the chip
-#   large.json             09 and 18 from 16384 to 32768, where the memory holds it
-#   levels.json            18 with each number of levels, to the same size, on operands that are all positive, and 09 and
-#   levels_uniform01.json  18 back to back for 20 s
-#   levels_sustained.json
-#   int8.json              13 and 19 beside each other up to 24576, their errors on all kinds of operands at 4096, and both
-#   int8_accuracy.json     back to back for 20 s at 8192
-#   int8_sustained.json
-#   library/few_rows.json  the library where C has 1 to 256 rows, on weights of 67 to 268 MB
-#   accuracy.json          errors of all kernels on all kinds of operands, at 1024 and 4096
-#   end-to-end.json        with copies, from small sizes on, and the CPU baselines
-#   energy.json            cuBLAS and the chapters over 512:8192, each with a second for its energy
-#   sustained.json         the last chapters at 8192, and cuBLAS after each, back to back for 20 s
 #   counters.json          Nsight Compute's counters of every kernel of the chapters at 4096
 #   counters_8192.json     at a size far larger than the L2, without the variants of 08 and later chapters
 #   counters_3001.json     at one that no tile divides, of chapters 01 to 07, which the executor counts,
@@ -44,14 +29,17 @@ set -euo pipefail
 export PATH=$PATH:/usr/local/cuda/bin # for ncu, where nvcc's folder is not on PATH
 build=$ROOT/build
 out=
-all=build,test,sanitize,list,cold,warm,shapes,shapes-tensor,few-rows,levels,int8,accuracy,end-to-end,counters,energy,
-all+=sustained,calibrate,counters-8192,counters-3001,counters-2048
+measurements=$ROOT/scripts/measurements.txt
+all=build,test,sanitize,list,$(sed -n 's/^\([a-z]\S*\) .*/\1/p' "$measurements" | uniq | paste -sd ,),
+all+=counters,calibrate,counters-8192,counters-3001,counters-2048
 steps=$all
 resume=
 
-# Prints the comment at the top of this file, and all steps.
+# Prints the comment at the top of this file, the files of the runner, and all steps.
 show_help() {
   sed -n '2,/^set /{/^set /d; s/^# \{0,1\}//; p}' "${BASH_SOURCE[0]}"
+  printf '\nThe files of scripts/measurements.txt:\n'
+  sed -n '/^[a-z]/{N; s/^\S* \(\S*\) .*\n/  \1:/; p}' "$measurements"
   printf '\nSteps: %s\n' "${all//,/, }"
 }
 
@@ -82,15 +70,21 @@ progress=$out/progress
 [ -z "$resume" ] || [ -s "$progress" ] || die "--resume: $progress is missing: no earlier call left anything to do."
 [ -n "$resume" ] || rm -f "$progress"
 
-# Squares between and at powers of two, sizes that no tile divides, and products that are flat, thin, deep and shallow.
-shapes=256,512,768,1000,1024,1500,2000,2048,3001,3072,4096,5120,6144,8192,12288,16384
-shapes+=,8192x8192x512,4096x128x4096,128x4096x4096,1024x1024x16384,16384x16384x64,4095x4097x4099
+# The lists in measurements.txt. Shapes are squares between and at powers of two, sizes that no tile divides, and products
+# that are flat, thin, deep and shallow.
+squares=256,512,768,1000,1024,1500,2000,2048,3001,3072,4096,5120,6144,8192,12288,16384
+few_rows=$(printf '%s:nt,' {1,4,8,16,32,37,40,64,128,256}x{4096x4096,14336x4096,4096x14336,8192x8192})
+declare -A lists=(
+  [shapes]="$squares,8192x8192x512,4096x128x4096,128x4096x4096,1024x1024x16384,16384x16384x64,4095x4097x4099"
+  [copied]='01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas'
+  [promising]='cublas,libsgemm:fp32,libsgemm:componentwise,libsgemm:reproducible'
+  [few_rows]=${few_rows%,}
+  [levels]='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
+)
 
 # What the executor counts, for pages that compare counts with counters; and the default variants of the others.
 counted=(1:\* 2:\* 3:\* 4:\* 5:\* 6:\* 7:\*)
 others=(8 9 10 11 12 13)
-
-levels='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
 
 # measure FILE OPTION... runs the runner as anyone would, from the build folder, so that the command line in the results
 # holds no path of this machine. What was measured before a failure is kept.
@@ -98,9 +92,22 @@ measure() {
   local file=$1 status=0
   shift
   rm -f "$build/$file"
+  mkdir -p "$(dirname "$out/$file")"
   (cd "$build" && ./runner "$@" --out "$file") || status=$?
   [ ! -s "$build/$file" ] || mv "$build/$file" "$out/$file"
   return "$status"
+}
+
+# measure_all STEP takes each file of the step, as long as none fails.
+measure_all() {
+  local file options words name
+  while read -r file options; do
+    for name in "${!lists[@]}"; do
+      options=${options//\$$name/${lists[$name]}}
+    done
+    mapfile -t words < <(xargs -n 1 <<<"$options")
+    measure "$file" "${words[@]}" </dev/null || return
+  done < <(sed -n "s/^$1 //p" "$measurements")
 }
 
 # counters SIZE FILE [KERNEL...]
@@ -132,35 +139,6 @@ run_step() {
     test) ctest --test-dir "$build" --output-on-failure --no-tests=error ;;
     sanitize) "$ROOT/scripts/sanitize.sh" "$build" ;;
     list) "$build/runner" --list=json >"$out/kernels.json.new" && mv "$out/kernels.json.new" "$out/kernels.json" ;;
-    cold) measure cold.json --kernel all --sizes 256:8192 --l2 cold ;;
-    warm) measure warm.json --kernel all --sizes 256:8192 --l2 warm ;;
-    shapes) measure shapes.json --kernel cublas,cublaslt_best,7,8,9 --l2 cold --sizes "$shapes" ;;
-    shapes-tensor) measure shapes_tensor.json --kernel cublas,10-13,15-19 --l2 cold --sizes "$shapes" ;;
-    few-rows)
-      mkdir -p "$out/library" &&
-        measure library/few_rows.json --kernel cublas,libsgemm:fp32,libsgemm:componentwise,libsgemm:reproducible \
-          --sizes "$(for weights in 4096x4096 14336x4096 4096x14336 8192x8192; do
-            printf "%s" {1,4,8,16,32,37,40,64,128,256}"x$weights:nt,"
-          done | sed 's/,$//')"
-      ;;
-    levels)
-      measure large.json --kernel cublas,9,18 --l2 cold --sizes 16384,24576,32768 &&
-        measure levels.json --kernel "$levels" --l2 cold --sizes 4096,8192,16384,24576,32768 &&
-        measure levels_uniform01.json --kernel "$levels" --l2 cold --data uniform01 --sizes 24576 &&
-        measure levels_sustained.json --kernel 9,18 --sizes 24576 --sustain 20
-      ;;
-    int8)
-      measure int8.json --kernel cublas,13,19 --l2 cold --sizes 1024,2048,3072,4096,6144,8192,12288,16384,24576 &&
-        measure int8_accuracy.json --kernel cublas,13,19 --accuracy --sizes 4096 &&
-        measure int8_sustained.json --kernel 13,19 --sizes 8192 --sustain 20
-      ;;
-    accuracy) measure accuracy.json --kernel all --accuracy --sizes 1024,4096 ;;
-    end-to-end)
-      measure end-to-end.json --kernel 01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas --time end-to-end \
-        --sizes 16:8192,24,40,48,56,80,96,10000
-      ;;
-    energy) measure energy.json --kernel 0-13,15-19 --sizes 512:8192 --l2 cold --energy ;;
-    sustained) measure sustained.json --kernel 9,11-13,15-19 --sizes 8192 --sustain 20 ;;
     calibrate)
       PYTHONPATH=$ROOT/library/python SGEMM_LIBRARY=$build/library/libsgemm.so \
         python3 -m sgemm calibrate --out "$out/calibration.txt"
@@ -169,6 +147,7 @@ run_step() {
     counters-8192) counters 8192 counters_8192.json "${counted[@]}" "${others[@]}" ;;
     counters-3001) counters 3001 counters_3001.json "${counted[@]}" ;;
     counters-2048) counters 2048 counters_2048.json "${counted[@]}" ;;
+    *) measure_all "$1" ;;
   esac
 }
 

@@ -46,23 +46,9 @@ SHARED = {
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 
-# Figures that are a metric as it is. FMA counts integer multiply-adds as well: they take the same pipe. The shared pipe
-# is what shared memory and the L1 cache have in common.
-PLAIN = {
-    "ffma": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-    "fma_pipe_percent": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
-    "tensor_pipe_percent": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-    "issue_slots_busy_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    "achieved_occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "registers": "launch__registers_per_thread",
-    "waves": "launch__waves_per_multiprocessor",
-    "dram_percent_of_peak": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-    "l2_to_sm_bytes": "l1tex__m_xbar2l1tex_read_bytes.sum",  # what the SMs read from the L2
-    "l2_hit_percent": "lts__t_sector_hit_rate.pct",
-    "l1_hit_percent": "l1tex__t_sector_hit_rate.pct",
-    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",  # asynchronous copies among them
-    "shared_pipe_percent": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
-}
+FIGURES = json.loads((needs.ROOT / "tools" / "counter_rows.json").read_text(encoding="utf-8"))
+# Figures that are a metric as it is.
+PLAIN = {field: metric for _, field, _, *metrics in FIGURES["rows"] for metric in metrics} | FIGURES["without_row"]
 TIME = "gpu__time_duration.sum"
 CYCLES = "sm__cycles_elapsed.max"
 INSTRUCTIONS = "smsp__inst_executed.sum"
@@ -278,13 +264,6 @@ def print_table(kernel: str, launches: Sequence[dict]) -> None:
     print()
 
 
-def write_atomically(path: Path, document: dict) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = needs.parser(__doc__)
     parser.allow_abbrev = False
@@ -321,7 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if not options.out:
                     print_table(record["kernel"], launches)
         if profiles and options.out:
-            write_atomically(options.out, document_of(context, profiles, profiler, options.size))
+            document = document_of(context, profiles, profiler, options.size)
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            needs.write_whole(options.out, json.dumps(document, indent=1) + "\n")
             print(options.out)
     return 1 if failed else 0
 

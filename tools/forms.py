@@ -1,11 +1,11 @@
 """How numbers are written, in tables and in prose."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from math import isnan
 
-from tools import ROOT
+from tools.counters import FIGURES
 from tools.results import size_text
 
 Form = Callable[[float], str]
@@ -53,17 +53,9 @@ def in_units(value: float, units: Sequence[tuple[float, str]], digits: int = 3) 
     return significant(value, digits)
 
 
-def duration(microseconds: float) -> str:
-    return in_units(microseconds, ((1e6, "s"), (1e3, "ms"), (1, "µs")), 4)
-
-
-def joules(value: float) -> str:
-    return in_units(value, ((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
-
-
-def count(value: float) -> str:
-    """1234567 as 1.23 M."""
-    return in_units(value, ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")))
+duration = partial(in_units, units=((1e6, "s"), (1e3, "ms"), (1, "µs")), digits=4)  # of microseconds
+joules = partial(in_units, units=((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
+count = partial(in_units, units=((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")))  # 1234567 as 1.23 M
 
 
 def plain_count(value: float) -> str:
@@ -121,7 +113,4 @@ NAMED_FORMS: dict[str, Callable] = {
 }
 
 # Titles, fields of counters.json and forms.
-COUNTER_ROWS: tuple[tuple[str, str, Callable], ...] = tuple(
-    (title, field, NAMED_FORMS[form])
-    for title, field, form in json.loads((ROOT / "tools" / "counter_rows.json").read_text(encoding="utf-8"))["rows"]
-)
+COUNTER_ROWS = [(title, field, NAMED_FORMS[form]) for title, field, form, *_ in FIGURES["rows"]]

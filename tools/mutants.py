@@ -20,6 +20,7 @@ Exit status: 0 all were found, 1 some were missed or are stale, 2 bad input.
 import csv
 import datetime
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -54,10 +55,9 @@ def read_table(folder: Path = FOLDER) -> dict[str, Mutant]:
 
 
 def write_table(folder: Path, mutants: dict[str, Mutant]) -> None:
-    unfinished = folder / "table.unfinished"
-    with unfinished.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([Mutant._fields, *mutants.values()])
-    unfinished.replace(folder / "table.csv")
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([Mutant._fields, *mutants.values()])
+    needs.write_whole(folder / "table.csv", text.getvalue())
 
 
 def run(command: Sequence[str | Path], where: Path) -> tuple[bool, str]:

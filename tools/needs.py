@@ -45,6 +45,13 @@ def make_folder(folder: Path, of: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def write_whole(path: Path, text: str) -> None:
+    """So that nobody finds a part of the file."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+
+
 def message(module: str, script: Path) -> str:
     top = module.partition(".")[0]
     pip, apt = PIP.get(top, top), APT.get(top, f"python3-{top}")

@@ -18,7 +18,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
-from tools import ROOT
+from tools import ROOT, needs
 
 RECORD = ROOT / "tests" / "record.json"
 CUDA_STEP = "build cuda"
@@ -309,14 +309,7 @@ def write_record(folder: Path) -> None:
             "wall_s": round(wall),
             "processor_s": round(user + system),
         }
-    passed = [name for name in ("cuda", "cpu", "sanitized") if (folder / f"ctest_{name}").exists()]
-    builds = [ROOT / folder_of(name) for name in passed]
-    counts = record().get("counts", {})  # of programs that did not run here, or not to their end, from before
-    counts |= {name: dict(sorted(count.items())) for name, count in ran(builds, True)[0].items()}
-    text = json.dumps({"steps": dict(sorted(steps.items())), "counts": dict(sorted(counts.items()))}, indent=2) + "\n"
-    unfinished = RECORD.with_suffix(".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(RECORD)
+    needs.write_whole(RECORD, json.dumps({"steps": dict(sorted(steps.items()))}, indent=2) + "\n")
     print(f"{RECORD.relative_to(ROOT)} is written: commit it")
 
 

@@ -41,10 +41,7 @@ def dedented(lines: list[str]) -> list[str]:
 def code(file: str, start: str, end: str | None = None, marks: Mapping[str, str] | None = None) -> str:
     """Lines of a source file, from the first one that contains `start` to the one that contains `end`, or to the end
     of what opens at `start`. `marks` are texts in lines, and the sign that each such line gets."""
-    path = pages.ROOT / file
-    if not path.is_file():
-        raise ResultsError(f"there is no file {file}")
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = pages.text_of(file).splitlines()
     lines = lines[first_with(start, lines, file) :]
     if end is not None:
         last = first_with(end, lines[1:], f"{file} after {start!r}") + 1

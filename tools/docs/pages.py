@@ -26,6 +26,13 @@ class Call(NamedTuple):
     options: Mapping
 
 
+def text_of(file: str) -> str:
+    """Of a file of the repository that a page names."""
+    if not (ROOT / file).is_file():
+        raise ResultsError(f"there is no file {file}")
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
 def all_pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -26,6 +26,7 @@ from tools import counts, forms, programs, results, turns
 from tools.counters import ratio
 from tools.docs import pages
 from tools.forms import Form, error_size, in_bytes, percent, share, significant, whole
+from tools.limits import flops
 from tools.results import NotMeasured, ResultsError, load, pick, read_json, require_measured, rows_of, size_text
 
 COLD_FILE = "cold.json"
@@ -123,7 +124,7 @@ def of_turn(row) -> Iterator[tuple[str, float | None, Form]]:
     yield "clock", own["trace"].get("mean_sm_clock_mhz"), "{:.0f} MHz".format
     if row.outcome == "sustained":
         for quantity, of in (("sustained", own), ("sustained_cublas", rival)):
-            first, last = turns.ends_of(of, 2.0 * row.m * row.n * row.k) if of else (None, None)
+            first, last = turns.ends_of(of, flops(row._asdict())) if of else (None, None)
             yield f"{quantity}.first", first, significant
             yield f"{quantity}.last", last, significant
         yield "celsius", turns.last_temperature(own), "{:.0f} °C".format
@@ -197,10 +198,7 @@ def of_counted(comparison: counts.Comparison) -> Dictionary:
 
 def constant(name: str, file: str) -> Value:
     """What a source file defines, `NAME = 0.25;`: settings of the runner, sizes of tiles."""
-    path = pages.ROOT / file
-    if not path.is_file():
-        raise ResultsError(f"there is no file {file}")
-    found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", path.read_text(encoding="utf-8"))
+    found = re.search(rf"\b{re.escape(name)} = (\d+(?:\.\d+)?)[fuUL]*;", pages.text_of(file))
     if found is None:
         raise ResultsError(f"{file} defines no number {name}")
     return Value(float(found[1]), forms.plain)

@@ -17,12 +17,13 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import pandas as pd
@@ -212,15 +213,10 @@ def share_of(scale: Spec, value: float) -> float:
 def spread(targets: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Moves label centres apart until neighbours are at least `gap` apart, each close to its target, in their order."""
     order = sorted(range(len(targets)), key=lambda i: targets[i])
-    blocks: list[list[float]] = []  # sum of (target - offset in block), count
-    for i in order:
-        blocks.append([targets[i], 1])
-        while len(blocks) > 1:
-            (sum_a, count_a), (sum_b, count_b) = blocks[-2:]
-            if sum_b / count_b - sum_a / count_a >= gap * count_a:
-                break
-            blocks[-2:] = [[sum_a + sum_b - count_b * count_a * gap, count_a + count_b]]
-    placed = [total / count + gap * i for total, count in blocks for i in range(int(count))]
+    wanted, every = [targets[i] - gap * place for place, i in enumerate(order)], range(len(targets))
+    # Without gaps the nearest places that ascend: isotonic regression, by its formula of maxima of minima of means.
+    nearest = [max(min(mean(wanted[a : b + 1]) for b in every[i:]) for a in every[: i + 1]) for i in every]
+    placed = [place + gap * i for i, place in enumerate(nearest)]
     for i in reversed(range(len(placed))):
         placed[i] = min(placed[i], high if i == len(placed) - 1 else placed[i + 1] - gap)
     for i in range(len(placed)):
@@ -859,20 +855,10 @@ def scaling(source: Source) -> Chart:
     return Chart("Speed of each of several GPUs, relative to one GPU", subtitle(drawn), panels, note)
 
 
-CHARTS: dict[str, Callable[[Source], Chart]] = {
-    "gflops_over_size": gflops_over_size,
-    "percent_of_cublas": percent_of_cublas,
-    "percent_of_cublas_tensor": partial(percent_of_cublas, tensor=True),
-    "ladder": ladder,
-    "roofline": roofline,
-    "cpu_against_gpu": cpu_against_gpu,
-    "time_with_copies": time_with_copies,
-    "error_by_distribution": error_by_distribution,
-    "other_kernels": other_kernels,
-    "loss_curves": loss_curves,
-    "energy_over_size": energy_over_size,
-    "scaling": scaling,
-}
+DRAWN = (gflops_over_size, percent_of_cublas, ladder, roofline, cpu_against_gpu, time_with_copies)
+DRAWN += (error_by_distribution, other_kernels, loss_curves, energy_over_size, scaling)
+CHARTS: dict[str, Callable[[Source], Chart]] = {chart.__name__: chart for chart in DRAWN}
+CHARTS["percent_of_cublas_tensor"] = partial(percent_of_cublas, tensor=True)
 
 
 def charts_of(source: Source) -> dict[str, Callable[[Source], Chart]]:
@@ -936,20 +922,20 @@ def files_of(folder: Path) -> list[File]:
 
 def of_one_protocol(files: Iterable[File]) -> Iterator[File]:
     """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
-    names = [name for name in results.PROTOCOL if name not in results.CASE]
-    kept: dict[str, dict[str, list[File]]] = {}  # by their kind, and by what they have to have in common
+    compared = [name for name in results.PROTOCOL if name not in results.CASE]
+    usual: dict[str, Counter] = {}  # what files of a kind have to have in common, each as often as it occurs
+    found = []
     for file in files:
         context = file.document["context"]
-        compared = [results.protocol_value(context["protocol"], name) for name in names]
-        common = str([(context.get("device") or {}).get("name"), compared])
-        kept.setdefault(file.kind, {}).setdefault(common, []).append(file)
-    for of_kind in kept.values():
-        usual = max(of_kind.values(), key=len)
-        yield from usual
-        for file in chain(*of_kind.values()):
-            if file not in usual:
-                what = "another protocol or device than most files of its folder"
-                results.warn(f"{file.path} has {what}, and is not drawn")
+        values = [results.protocol_value(context["protocol"], name) for name in compared]
+        found.append((file, str([(context.get("device") or {}).get("name"), values])))
+        usual.setdefault(file.kind, Counter())[found[-1][1]] += 1
+    for file, common in found:
+        if common == usual[file.kind].most_common(1)[0][0]:
+            yield file
+        else:
+            what = "another protocol or device than most files of its folder"
+            results.warn(f"{file.path} has {what}, and is not drawn")
 
 
 def source_of(files: Sequence[File]) -> Source:

@@ -109,7 +109,7 @@ def turns_of(row: Row) -> dict:
     own, rival = both.get("kernel"), both.get("cublas") or {}
     if not own:
         return {}
-    flops, trace = 2 * math.prod(row.shape), own["trace"]
+    work, trace = 2.0 * row.batch * row.m * row.n * row.k, own["trace"]
     shares = {reason.replace("_", " "): part for reason, part in trace["throttle_shares"].items()}
     case = {
         "joules": own.get("joules_per_product"),
@@ -126,10 +126,10 @@ def turns_of(row: Row) -> dict:
     if rival:
         case |= {"rival_tflops": rival["gflops"] / 1e3, "turn_of": 100 * own["gflops"] / rival["gflops"]}
     if row.outcome == "sustained":
-        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, flops)
+        case["first_tflops"], case["last_tflops"] = turns.ends_of(own, work)
         case["celsius"] = turns.last_temperature(own)
         case["cut_short"] = own["cut_short"] or None
-        found = {name: turns.moments(turn, flops, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
+        found = {name: turns.moments(turn, work, MOST_MOMENTS) for name, turn in both.items() if name in TURNS}
         case["moments"] = [present({"turn": TURNS[name]} | each) for name, each_of in found.items() for each in each_of]
     return case
 
@@ -157,7 +157,7 @@ def case_of(row: Row, name: str, of_file: Mapping) -> dict:
         "detail": row.detail or None,
         "err": row.rel_err if row.rel_err and row.rel_err > 0 else None,
         "throttled": row.throttled is True,
-        "why_throttled": reasons if row.throttled is True else None,
+        "why_throttled": reasons or "yes" if row.throttled is True else None,
         "few": row.few_samples,
         "group": f"{row.kernel} {row.gpus} {of_file['file']}",
     }
@@ -274,7 +274,7 @@ def gather(paths: Sequence[Path]) -> Report:
             report.files.append({"file": sources[index]} | file_facts(contexts[index], tables[index]))
             for row in rows:
                 case = case_of(row, names[row.kernel, row.gpus], of_file)
-                report.cases.append(case | {"id": len(report.cases)})
+                report.cases.append(case | {"id": len(report.cases), "under": report.protocols[protocol]})
     report.pairs = list(itertools.islice(paired(tables, report.cases, sources), MOST_PAIRS))
     if len({case["protocol"] for case in report.cases if case["charted"]}) > 1:
         report.notes.append("The files were measured under several protocols; charts show one at a time.")

@@ -28,7 +28,7 @@ from tools.plots.looks import CARDS, INKS, most_gained
 from tools.report.data import Report, files_of, gather
 from tools.results import ResultsError
 
-FOLDER = Path(__file__).with_name("page")  # the page's template, style and scripts
+FOLDER = Path(__file__).with_name("page")  # the page's template, style, scripts and views
 SCRIPTS = ("data.js", "filters.js", "tables.js", "charts.js", "page.js")
 MOST_BYTES = 5_000_000  # of a report
 LINES = 5  # of a chart at first
@@ -78,6 +78,7 @@ def page(report: Report, title: str) -> str:
         "tables": [table._asdict() for table in report.tables],
         "first": first_shown(report),
         "charts": specs.CHARTS,
+        "views": json.loads((FOLDER / "views.json").read_text(encoding="utf-8")),
         "configs": {theme: specs.config(theme) for theme in CARDS},
         "inks": INKS,
     }

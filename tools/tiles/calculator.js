@@ -9,17 +9,8 @@ const MOST_REGISTERS = 255; // of a thread
 const FLOAT_BYTES = 4;
 const BANDS = 256; // the picture's colours, at most
 
-/** By name: m, n, k; rows, cols, strips; threadRows, threadCols; a; blockRow, blockCol. */
+// Those of an example, in the order of its value.
 const FIELDS = ["m", "n", "k", "rows", "cols", "strips", "threadRows", "threadCols", "a", "blockRow", "blockCol"];
-const EXAMPLES = {
-  "square tiles, 3 x 3 (chapter 02)": [12, 12, 12, 3, 3, 3, 1, 1, "shared", 1, 2],
-  "strips, 3 x 1 and 1 x 3 (chapter 03)": [12, 12, 12, 3, 3, 1, 1, 1, "shared", 1, 2],
-  "rectangular tiles of A and B": [12, 12, 12, 3, 3, 2, 1, 1, "shared", 1, 2],
-  "rectangular tiles of A, B and C": [12, 12, 12, 2, 4, 2, 1, 1, "shared", 1, 2],
-  "a row of C for each thread (chapter 04)": [4096, 4096, 4096, 64, 16, 4, 1, 16, "registers", 20, 90],
-  "a column of 8 for each thread (chapter 05)": [4096, 4096, 4096, 64, 64, 8, 8, 1, "shared", 20, 30],
-  "8 x 8 for each thread (chapter 06)": [4096, 4096, 4096, 128, 128, 16, 8, 8, "shared", 10, 15],
-};
 
 /** The quantities of a choice, by name. */
 function tileFacts(choice) {
@@ -200,13 +191,12 @@ function calculate() {
 
 function takeExample() {
   const { elements } = $("calculator");
-  EXAMPLES[elements.example.value].forEach((value, index) => {
+  elements.example.value.split(" ").forEach((value, index) => {
     elements[FIELDS[index]].value = value;
   });
   calculate();
 }
 
-$("calculator").elements.example.append(...Object.keys(EXAMPLES).map((name) => element("option", {}, name)));
 $("calculator").elements.example.addEventListener("change", takeExample);
 $("calculator").addEventListener("input", (event) => event.target.name === "example" || calculate());
 $("calculator").addEventListener("submit", (event) => event.preventDefault());

@@ -51,8 +51,7 @@ async function draw(page, place, spec, rows, opens) {
   place.dataset.rows = rows.length;
 }
 
-const SAMPLE_COLUMNS = [["sample", (s) => s.sample], ["of", (s) => s.name], ["µs", (s) => s.us],
-  ["% of their median", (s) => s.share]];
+const SAMPLE_COLUMNS = [["sample", "sample"], ["of", "name"], ["µs", "us"], ["% of their median", "share"]];
 
 function median(values) {
   const sorted = values.toSorted((a, b) => a - b);
@@ -79,7 +78,7 @@ async function showSamples(page, row) {
     power: row.power && `${row.power}, one reading after the samples`,
     "speed, back to back": row.turn_tflops && `${written(row.turn_tflops)} TFLOP/s for ${written(row.turn_seconds)} s`,
     energy: row.joules && `${written(row.joules)} J per product, ${written(row.gflop_per_joule)} GFLOP per joule`,
-    throttled: row.throttled ? row.why_throttled || "yes" : null,
+    throttled: row.why_throttled,
     detail: row.detail,
     samples: row.samples && `${row.samples.length}${row.few ? ", too few for an interval: ranges are shown" : ""}`,
   };

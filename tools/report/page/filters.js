@@ -42,8 +42,8 @@ function select(label, options, value, changed) {
   return make("div", { className: "select" }, make("label", { htmlFor: control.id }, label), control);
 }
 
-/** Boxes to tick, with buttons for all and none; `swatch` gives the colour of each. */
-function choices(title, names, ticked, changed, swatch, extra = {}) {
+/** Boxes to tick, with buttons for all and none; `looks` has the colours of each, where it has any. */
+function choices(title, names, ticked, changed, looks, extra = {}) {
   const boxes = names.map((name) => {
     const box = make("input", { type: "checkbox", checked: ticked.has(name), value: name });
     box.addEventListener("change", () => {
@@ -61,8 +61,8 @@ function choices(title, names, ticked, changed, swatch, extra = {}) {
   const buttons = Object.entries({ All: names, None: [], ...extra })
     .map(([text, which]) => make("button", { type: "button", onclick: () => tick(which) }, text));
   const lines = boxes.map((box) => {
-    const mark = swatch ? make("span", { className: "swatch" }) : null;
-    if (mark) mark.dataset.name = box.value;
+    const mark = looks && make("span", { className: "swatch" });
+    if (mark) mark.style.background = `light-dark(${looks[box.value].light}, ${looks[box.value].dark})`;
     return make("label", { className: "choice" }, box, mark, make("span", {}, box.value));
   });
   return make("fieldset", {}, make("legend", {}, title), make("div", { className: "buttons" }, ...buttons),
@@ -106,7 +106,7 @@ function showFilters(form, filters, changed) {
   const names = Object.keys(page.looks);
   if (names.length) {
     const first = page.first.defaults.length < names.length ? { "Default variants": page.first.defaults } : {};
-    add(choices("Kernels and variants", names, filters.kernels, changed, true, first));
+    add(choices("Kernels and variants", names, filters.kernels, changed, page.looks, first));
   }
   const details = make("details", { open: matchMedia("(min-width: 801px)").matches }, make("summary", {}, "Filters"), body);
   form.append(details);

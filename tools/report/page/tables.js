@@ -4,10 +4,13 @@ const ROWS_SHOWN = 100; // until a reader asks for all: thousands of rows take s
 
 const quoted = (text) => (/[",\n\r\t]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** Rows as text, in full precision; columns are [title, value of a row]. */
+const FLAGS = new Map([[true, "yes"], [false, ""]]);
+const valueOf = (row, field) => FLAGS.get(row[field]) ?? row[field];
+
+/** Rows as text, in full precision; columns are [title, field of a row]. */
 function separated(columns, rows, separator) {
   const cells = (of) => columns.map(of).map((value) => quoted(String(value ?? ""))).join(separator);
-  return [cells(([title]) => title), ...rows.map((row) => cells(([, value]) => value(row)))].join("\n");
+  return [cells(([title]) => title), ...rows.map((row) => cells(([, field]) => valueOf(row, field)))].join("\n");
 }
 
 async function copy(text) {
@@ -37,9 +40,9 @@ function tableOf(title, columns, rows, opens) {
   let order = null;
   let most = ROWS_SHOWN;
 
-  const isNumber = columns.map(([, value]) => rows.some((row) => typeof value(row) === "number"));
-  const cell = (row, [, value], index) => {
-    const text = written(value(row));
+  const isNumber = columns.map(([, field]) => rows.some((row) => typeof row[field] === "number"));
+  const cell = (row, [, field], index) => {
+    const text = written(valueOf(row, field));
     const opening = index === 0 && opens && opens(row);
     const content = opening ? make("button", { type: "button", onclick: opening }, text) : text;
     return make("td", { className: isNumber[index] ? "number" : "text" }, content);
@@ -51,12 +54,12 @@ function tableOf(title, columns, rows, opens) {
     all.textContent = `Show all ${sorted.length} rows`;
   };
   const sort = (index) => {
-    const value = columns[index][1];
+    const value = (row) => valueOf(row, columns[index][1]) ?? null;
     const sign = order === index ? -1 : 1;
     order = sign > 0 ? index : null;
     const compare = (a, b) => (isNumber[index] ? a - b : String(a).localeCompare(String(b)));
     sorted = [...rows].sort((a, b) => {
-      const [left, right] = [value(a) ?? null, value(b) ?? null];
+      const [left, right] = [value(a), value(b)];
       if (left === null || right === null) return (left === null) - (right === null);
       return sign * compare(left, right);
     });

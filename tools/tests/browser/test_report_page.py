@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import case, edit, every
 from opened import WIDTHS, Opened
 from synthetic import H200, SYNTHETIC
 from tools import ROOT
@@ -159,8 +160,7 @@ def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, o
     panel = opened.page.locator("#samples")
     panel.locator(".chart[data-rows] canvas").wait_for()
     assert panel.locator("h2").inner_text() == "03 smem strip tiled, 1024"
-    cases = json.loads((H200 / "cold.json").read_text())["benchmarks"]
-    record = next(c for c in cases if (c["kernel"], c["m"]) == ("03_smem_strip_tiled", 1024))
+    record = case(H200 / "cold.json", "03_smem_strip_tiled", 1024)
     drawn = panel.locator(".chart").evaluate("e => e.embedded.view.data('rows')")
     own = [row["us"] for row in drawn if row["name"] == "03 smem strip tiled"]
     assert own == pytest.approx(record["samples_us"], rel=1e-5)
@@ -225,8 +225,8 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
         }
         assert pixels(chart(opened, "sustained", index)) > 1000
     cells = section.locator("tbody tr", has_text="07 warptile").first.locator("td").all_inner_texts()
-    records = json.loads((SYNTHETIC / "sustained.json").read_text(encoding="utf-8"))["benchmarks"]
-    speed = next(r["sustained"]["kernel"]["gflops"] for r in records if r["kernel"] == "07_warptile_hilbert") / 1e3
+    record = case(SYNTHETIC / "sustained.json", "07_warptile_hilbert", 8192)
+    speed = record["sustained"]["kernel"]["gflops"] / 1e3
     assert [float(cell) for cell in cells[3:8]] == pytest.approx([speed, speed, speed, 50, 2 * speed], rel=1e-3)
     assert opened.page.get_by_label("Protocol").locator("option:checked").inner_text().endswith("sustained")
     assert "No case of this protocol" in opened.page.locator("#relative").inner_text()
@@ -263,11 +263,9 @@ def test_without_cases_there_are_no_filters_and_tables_have_the_window(write, op
 
 
 def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
-    document = json.loads((H200 / "cold.json").read_text())
-    for case in [case for case in document["benchmarks"] if case["kernel"] == "01_naive"]:
-        case.update(kernel=HOSTILE, number=-1, variant="", path=f"/tmp/{HOSTILE}", detail=HOSTILE)
-    path = tmp_path / '<b>odd\'s & "quoted".json'
-    path.write_text(json.dumps(document), encoding="utf-8")
+    hostile = {"kernel": HOSTILE, "number": -1, "variant": "", "path": f"/tmp/{HOSTILE}", "detail": HOSTILE}
+    changed = every(lambda record: record.update(hostile if record["kernel"] == "01_naive" else {}))
+    path = edit(H200 / "cold.json", changed, new=tmp_path / '<b>odd\'s & "quoted".json')
     opened = open_page(write(path))
     opened.page.get_by_role("button", name="Default variants").click()
     settled(opened)

@@ -1,20 +1,19 @@
 """tools/tiles/tiles.html: its calculator and its orders of tiles have the numbers of the source documents."""
 
 import itertools
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from helpers import ran
 from opened import WIDTHS
-from tools import ROOT
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("viewers")
-    subprocess.run([sys.executable, "-m", "tools.viewers", folder], cwd=ROOT, check=True)
+    ran(sys.executable, "-m", "tools.viewers", folder, check=True)
     return folder / "tiles.html"
 
 

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers import ran
 from opened import WIDTHS
 
 RUNNER = Path(os.environ.get("SGEMM_BUILD", "."), "runner").resolve()
@@ -46,7 +46,7 @@ DRAWN_OTHERWISE = """() => trace.requests.filter(({ place, access, sectors, wave
 def traced(folder: Path, kernel: str, *arguments: str) -> dict:
     """Writes folder/page.html and returns the record in the results file."""
     command = [RUNNER, "--count", "--kernel", kernel, "--trace", "page.html", "--out", "results.json", *arguments]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    ran(*command, folder=folder, check=True)
     return json.loads((folder / "results.json").read_text(encoding="utf-8"))["benchmarks"][0]
 
 

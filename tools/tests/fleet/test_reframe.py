@@ -1,51 +1,33 @@
 """ReFrame with its local scheduler, on the executor and the CPU's baselines, and on the results of a GPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from helpers import Change, cases, edit, fake, on, ran, stand_ins
 from tools import ROOT
 from tools.fleet import folder_name
 from tools.results import TIMED
 
 BUILD = Path(os.environ.get("SGEMM_BUILD", ROOT / "build")).resolve()
-HANGS = 1800  # seconds: what takes longer does not end, however busy the cores are
 H200 = ROOT / "results" / "nvidia-h200"
 REFRAME = Path(os.environ.get("SGEMM_REFRAME", Path(sys.executable).parent / "reframe"))
 
 
-def example() -> str:
-    """The configuration of a site that the page shows."""
-    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
-    return re.search("```py\n(.*?)```", page, re.DOTALL)[1]
-
-
-@dataclass
-class Session:
+class Session(NamedTuple):
     """What ReFrame said of its tests."""
 
     status: int
     output: str
-    results: dict[str, str] = field(default_factory=dict)  # "pass", "fail" or "skip", by the kernel
-    reasons: dict[str, str] = field(default_factory=dict)  # of those that failed
-
-    def read(self, report: Path) -> Session:
-        for case in json.loads(report.read_text(encoding="utf-8"))["runs"][0]["testcases"]:
-            kernel = case.get("kernel", "build")  # the fixtures build
-            self.results[kernel] = case["result"]
-            if case["result"] == "fail":
-                self.reasons[kernel] = case["fail_reason"]
-        return self
+    results: dict[str, str]  # "pass", "fail" or "skip", by the kernel
+    reasons: dict[str, str]  # of those that failed
 
 
 def kept(folder: Path) -> dict[str, list[dict]]:
@@ -61,29 +43,23 @@ def reframe(tmp_path: Path) -> Callable[..., Session]:
         if not path.exists():
             pytest.skip(f"there is no {path}: {what}")
 
-    def run(*options: str, build: Path | None = BUILD, environment: dict[str, str] | None = None) -> Session:
+    def run(*options: object, build: Path | None = BUILD, **environment: str) -> Session:
         report = tmp_path / "report.json"
         folders = [f"--prefix={tmp_path}/reframe", f"--perflogdir={tmp_path}/perflogs", f"--report-file={report}"]
         keep = [f"-SSgemmOn{place}.results={tmp_path}/results" for place in ("Cpu", "Gpu")]
-        command = [str(REFRAME), *folders, "-c", str(ROOT / "scripts" / "reframe"), "--nocolor", *keep, *options, "-r"]
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, **(environment or {}), "SGEMM_BUILD": str(build or ""), "TMPDIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=HANGS,
-            check=False,
-        )
-        session = Session(done.returncode, done.stdout + done.stderr)
-        return session.read(report) if report.exists() else session
+        command = [REFRAME, *folders, "-c", ROOT / "scripts" / "reframe", "--nocolor", *keep, *options, "-r"]
+        done = ran(*command, folder=tmp_path, SGEMM_BUILD=build or "", TMPDIR=tmp_path, **environment)
+        document = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {"runs": [{"testcases": []}]}
+        tests = {case.get("kernel", "build"): case for case in document["runs"][0]["testcases"]}  # the fixtures build
+        results = {name: case["result"] for name, case in tests.items()}
+        reasons = {name: case["fail_reason"] for name, case in tests.items() if case["result"] == "fail"}
+        return Session(done.returncode, done.stdout + done.stderr, results, reasons)
 
     return run
 
 
 # A runner for a machine without a GPU: it "measures" what results of a GPU hold.
-REPLAYING_RUNNER = """\
-#!{python}
+REPLAYING_RUNNER = """
 import json, pathlib, sys, time
 log = pathlib.Path(__file__).resolve().with_name("log").open("a")
 print("begins", file=log, flush=True)
@@ -120,13 +96,9 @@ def test_executor_and_baselines_pass_and_each_result_is_kept(reframe, tmp_path):
 
 
 def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_path):
-    cmake = tmp_path / "bin" / "cmake"
-    cmake.parent.mkdir()
     log = tmp_path / "cmake.log"
-    cmake.write_text(f"#!/bin/sh\necho $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner\n")
-    cmake.chmod(0o755)
-    path = f"{cmake.parent}:{os.environ['PATH']}"
-    done = reframe("-n", "SgemmOnCpu.*cpu_naive", "-P", "sizes=16", build=None, environment={"PATH": path})
+    path = stand_ins(tmp_path / "bin", cmake=f"echo $@ >>{log}; mkdir -p build; ln -sf {BUILD}/runner build/runner")
+    done = reframe("-n", "SgemmOnCpu.*cpu_naive", "-P", "sizes=16", build=None, PATH=path)
     assert done.results == {"build": "pass", "cpu_naive": "pass"}, done.output
     configure, build = log.read_text(encoding="utf-8").splitlines()
     assert f"-S {ROOT} -B build" in configure
@@ -135,10 +107,12 @@ def test_without_a_build_the_runner_is_built_from_this_checkout(reframe, tmp_pat
 
 def test_the_example_of_the_page_is_taken(reframe, tmp_path):
     """A node without a usable GPU is told of, and the other tests run. Here both partitions are this machine."""
+    page = (ROOT / "docs" / "fleet.md").read_text(encoding="utf-8")
+    shown = re.search("```py\n(.*?)```", page, re.DOTALL)[1].replace('"slurm"', '"local"')
     settings = tmp_path / "settings.py"
-    settings.write_text(re.sub(r' +"(access|resources)": \[.*\],?', "", example().replace('"slurm"', '"local"')))
+    settings.write_text(re.sub(r' +"(access|resources)": \[.*\],?', "", shown))
     names = ("-n", "SgemmOnCpu.*cpu_blas", "-n", "SgemmOnGpu.*05_coarse_1d.*cold")
-    done = reframe("-C", str(settings), *names, "-P", "sizes=64")
+    done = reframe("-C", settings, *names, "-P", "sizes=64")
     assert done.results == {"build": "pass", "cpu_blas": "pass", "05_coarse_1d": "fail"}, done.output
     assert "the node has no usable GPU: " in done.reasons["05_coarse_1d"]
 
@@ -157,29 +131,30 @@ def test_input_that_can_not_be_used_is_a_reason(reframe, tmp_path):
 
 
 # cpu_naive stands for a runner that leaves layouts out.
-RUNNER_WITHOUT_LAYOUTS = """\
-#!/bin/sh
+RUNNER_WITHOUT_LAYOUTS = """
 case "$*" in *cpu_naive*) set -- $(echo "$@" | sed 's/:[nt]*//g; s/cpu_naive/cpu_blas/') ;; esac
 exec '{runner}' "$@"
 """
+
+
+def faster(factor: float, field: str = "gflops") -> Change:
+    """A field of a record."""
+    return lambda record: record.update({field: factor * record[field]})
 
 
 def test_transposed_operands_and_batches_are_cases_of_their_own(reframe, tmp_path):
     """A reference that no speed reaches is one of transposed operands, and stands for nothing else. A chapter passes
     without the sizes that it does not support."""
     options = ["--device", "cpu", "--kernel", "cpu_blas", "--sizes", "64:nt", "--out", tmp_path / "reference.json"]
-    subprocess.run([BUILD / "runner", *options], check=True, capture_output=True)
-    document = json.loads((tmp_path / "reference.json").read_text(encoding="utf-8"))
-    document["benchmarks"][0]["gflops"] *= 1e6
-    reference = tmp_path / "results" / folder_name(document["context"]) / "reference.json"
+    ran(BUILD / "runner", *options, check=True)
+    context = json.loads((tmp_path / "reference.json").read_text(encoding="utf-8"))["context"]
+    reference = tmp_path / "results" / folder_name(context) / "reference.json"
     reference.parent.mkdir(parents=True)
-    reference.write_text(json.dumps(document), encoding="utf-8")
-    runner = tmp_path / "build" / "runner"
-    runner.parent.mkdir()
-    runner.write_text(RUNNER_WITHOUT_LAYOUTS.format(runner=BUILD / "runner"), encoding="utf-8")
-    runner.chmod(0o755)
+    edit(tmp_path / "reference.json", on("cpu_blas", None, faster(1e6)), new=reference)
+    (build := tmp_path / "build").mkdir()
+    fake(build, "runner", RUNNER_WITHOUT_LAYOUTS.format(runner=BUILD / "runner"))
     tests = "SgemmOnCpu.*(01_naive|cpu_blas|cpu_naive)"
-    done = reframe("-n", tests, "-P", "sizes=64 64:nt 3x16x8x4:tt", build=runner.parent)
+    done = reframe("-n", tests, "-P", "sizes=64 64:nt 3x16x8x4:tt", build=build)
     assert done.results == {"build": "pass", "01_naive": "pass", "cpu_blas": "fail", "cpu_naive": "fail"}, done.output
     of_naive = [records for name, records in kept(tmp_path).items() if "01_naive" in name]
     outcomes = [{record["outcome"] for record in records} for records in of_naive]
@@ -191,59 +166,51 @@ def test_transposed_operands_and_batches_are_cases_of_their_own(reframe, tmp_pat
 
 @pytest.fixture
 def replay(reframe, tmp_path):
-    """Runs the tests of a GPU on records of an H200, which `change` may edit, with the committed results as
-    references."""
+    """Runs the tests of a GPU on records of an H200, which may be changed, with the committed results as references."""
 
-    def run(kernels: str, change):
-        document = json.loads((H200 / "cold.json").read_text(encoding="utf-8"))
-        change(document)
-        source = tmp_path / "source.json"
-        source.write_text(json.dumps(document), encoding="utf-8")
-        runner = tmp_path / "build" / "runner"
-        runner.parent.mkdir()
-        runner.write_text(REPLAYING_RUNNER.format(python=sys.executable, source=str(source)), encoding="utf-8")
-        runner.chmod(0o755)
+    def run(kernels: str, *changes: Change):
+        source = edit(H200 / "cold.json", *changes, new=tmp_path / "source.json")
+        (build := tmp_path / "build").mkdir()
+        fake(build, "runner", REPLAYING_RUNNER.format(source=str(source)), sys.executable)
         settings = tmp_path / "settings.py"
         settings.write_text(SITE, encoding="utf-8")
         references = tmp_path / "results" / "nvidia-h200"
         references.mkdir(parents=True, exist_ok=True)
         (references / "cold.json").symlink_to(H200 / "cold.json")
-        tests = f"SgemmOnGpu.*({kernels}).*cold"
-        return reframe("-C", str(settings), "-n", tests, "-P", "sizes=1024 4096", build=runner.parent)
+        return reframe("-C", settings, "-n", f"SgemmOnGpu.*({kernels}).*cold", "-P", "sizes=1024 4096", build=build)
 
     return run
 
 
-def records_of(document: dict, kernel: str) -> list[dict]:
-    return [record for record in document["benchmarks"] if record["kernel"] == kernel]
+def not_supported(record: dict) -> None:
+    for name in (TIMED | {"trace"}) & record.keys():
+        del record[name]
+    record.update(outcome="not_supported", reason="needs compute capability 9.0", verified=False)
+    record.update(run_type="aggregate", time_unit="none")
+
+
+def one_size_twice(document: dict) -> None:
+    for size in (1024, 4096):
+        for record in [*cases(document, "08_warp_specialized", size)]:
+            record.update(m=4096, n=4096, k=4096)
 
 
 def test_a_gpu_is_compared_with_its_committed_results(replay, tmp_path):
-    def change(document: dict) -> None:
-        for record in records_of(document, "05_coarse_1d"):
-            record["gflops"] *= 0.95
-        for record in records_of(document, "06_coarse_2d"):
-            record["vs_cublas"] *= 0.85
-        for record in records_of(document, "08_warp_specialized"):
-            if record["m"] in (1024, 4096):
-                record.update(m=4096, n=4096, k=4096)
-        plain = [record for record in records_of(document, "10_tf32x3") if record["m"] == 4096]
-        for record in [*records_of(document, "12_fp16x3"), *plain]:
-            for name in (TIMED | {"trace"}) & record.keys():
-                del record[name]
-            record.update(outcome="not_supported", reason="needs compute capability 9.0", verified=False)
-            record.update(run_type="aggregate", time_unit="none")
-        for record in records_of(document, "09_every_shape"):
-            record["surprise"] = 1
-        for record in records_of(document, "07_warptile_hilbert"):
-            record["verified"] = record["m"] != 4096
-
+    changes = (
+        on("05_coarse_1d", None, faster(0.95)),
+        on("06_coarse_2d", None, faster(0.85, "vs_cublas")),
+        on("07_warptile_hilbert", 4096, verified=False),
+        one_size_twice,
+        on("09_every_shape", surprise=1),
+        on("10_tf32x3", 4096, not_supported),
+        on("12_fp16x3", None, not_supported),
+    )
     date = json.loads((H200 / "cold.json").read_text(encoding="utf-8"))["context"]["date"]
     began = datetime.fromisoformat(date).strftime("%Y%m%d-%H%M%S")
     earlier = tmp_path / "results" / "nvidia-h200" / "runs" / f"{began}-cublas-cold.json"
     earlier.parent.mkdir(parents=True)
     earlier.write_text("{}", encoding="utf-8")
-    done = replay("cublas|05_|06_|07_|08_|09_|10_|12_", change)
+    done = replay("cublas|05_|06_|07_|08_|09_|10_|12_", *changes)
     assert done.status == 1, done.output
     failed = ("06_coarse_2d", "07_warptile_hilbert", "08_warp_specialized", "09_every_shape", "10_tf32x3")
     others = {"build": "pass", "cublas": "pass", "05_coarse_1d": "pass", "12_fp16x3": "skip"}

@@ -65,11 +65,6 @@ def counted() -> list[dict]:
     return cases
 
 
-def compared() -> list[dict]:
-    """What `runner --accuracy` writes."""
-    return [case for case in of_h200("accuracy")["benchmarks"] if case["kernel"] in (*ON_GPU, *CPU)]
-
-
 def turn(gflops: float, size: int, watts: float, seconds: float) -> dict:
     """Launches back to back on a GPU whose clock falls in the first half of the time."""
     launch_us = 2 * size**3 / gflops / 1e3
@@ -104,14 +99,9 @@ def sustained(case: dict) -> dict:
     return made | {"run_type": "aggregate", "time_unit": "none"}
 
 
-def listing() -> list[dict]:
-    """What `runner --list=json` prints."""
-    return [chapter for chapter in of_h200("kernels") if chapter["id"] in ON_GPU]
-
-
 def write_results(folder: Path) -> Path:
     """Writes what results/<device>/ holds, and what the executor counted."""
-    errors = compared()
+    errors = [case for case in of_h200("accuracy")["benchmarks"] if case["kernel"] in (*ON_GPU, *CPU)]
     kinds = {"accuracy": True, "data": list(dict.fromkeys(case["data"] for case in errors))}
     energy = {"energy": True, "energy_s": 1.0, "sustain": False}
     turns = {"energy": False, "sustain": True, "sustain_s": 20.0, "cool_kelvin": 2, "cool_s": 60.0}
@@ -128,7 +118,8 @@ def write_results(folder: Path) -> Path:
             [*map(sustained, cases("cold", ("cublas", "07_warptile_hilbert"), (8192,)))],
         ),
     }
-    documents = {"counters": counters(), "kernels": listing()}
+    listed = [chapter for chapter in of_h200("kernels") if chapter["id"] in ON_GPU]
+    documents = {"counters": counters(), "kernels": listed}
     documents |= {n: {"context": c, "interrupted": False, "benchmarks": of} for n, (c, of) in files.items()}
     folder.mkdir()
     for name, document in documents.items():

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from conftest import ROOT, ran
+from helpers import ROOT, ran
 from tools.results import read_json
 
 NVCC = shutil.which("nvcc", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")

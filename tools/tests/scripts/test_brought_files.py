@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, SYNTHETIC, context, edit, every, keep, on, refused
+from helpers import ROOT, SYNTHETIC, context, edit, every, keep, on, refused
 from tools import compare
 from tools.plots import plot
 from tools.report import data, report

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SYNTHETIC, Change, add_layouts, device, edit, ended, every, keep, on, protocol, refused, without
+from helpers import SYNTHETIC, Change, add_layouts, device, edit, ended, every, keep, on, protocol, refused, without
 from tools import ROOT, compare
 from tools.results import load, one
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import fake, refused
+from helpers import fake, refused
 from tools import ROOT, counters
 from tools.forms import COUNTER_ROWS
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from conftest import ROOT, on
+from helpers import ROOT, on
 from tools import counts
 from tools.counts import GLOBAL, Pair, compare, expected_reads, load_counts
 from tools.docs.tables import tiles_on_pages
@@ -37,12 +37,6 @@ def test_a_case_without_its_counts_is_refused(edited):
     path = edited("counts_4096.json", on("01_naive", 4096, lambda record: record.pop("counts")))
     with pytest.raises(ResultsError, match="has no counts"):
         _ = load_counts(path)[0].counts
-
-
-def test_reads_worked_out_by_hand():
-    assert expected_reads((1, 1), 4096, 8192) == {"a": 8192, "b": 4096}
-    assert expected_reads((128, 256), 4096, 4096) == {"a": 16, "b": 32}
-    assert expected_reads((256, 192), 4096, 4096) == {"a": 22, "b": 16}
 
 
 RESULTS = ROOT / "results"

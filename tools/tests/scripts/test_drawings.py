@@ -15,7 +15,7 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-from conftest import ROOT
+from helpers import ROOT
 from tools.plots.looks import contrast
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, ran
+from helpers import ROOT, ran
 
 pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from helpers import ROOT
 
 DOCS = ROOT / "docs"
 GLOSSARY = (DOCS / "glossary.md").read_text()

@@ -4,7 +4,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import SYNTHETIC, case, committed_results, on
+from helpers import SYNTHETIC, case, committed_results, on
 from synthetic import H200
 from tools import compare
 from tools.limits import implausible

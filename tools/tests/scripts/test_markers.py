@@ -4,12 +4,10 @@ import shutil
 
 import pytest
 
-from conftest import SYNTHETIC, case, on, refused
+from helpers import SYNTHETIC, refused
 from tools.docs import pages, tables
 from tools.docs import values as values_module
 from tools.docs.values import Values
-
-COLD = SYNTHETIC / "cold.json"
 
 
 def written(name: str, values: Values) -> str:
@@ -80,25 +78,3 @@ def test_every_problem_of_a_page_is_told(tmp_path, capsys):
     errors = refused(capsys, tables.main, page, "--results", SYNTHETIC)
     assert f"{page}:1: " in errors
     assert f"{page}:3: " in errors
-
-
-def test_a_page_is_written_and_then_checked(tmp_path, edited, synthetic, capsys):
-    page = tmp_path / "page.md"
-    page.write_text("Text, <!--= tflops.5.4096 -->?<!--/--> TFLOP/s.\n", encoding="utf-8")
-    options = [str(page), "--results", str(synthetic), "--counts", str(synthetic)]
-    assert tables.main([*options, "--check"]) == 1
-    assert tables.main(options) == 0
-    speed = f"{case(COLD, '05_coarse_1d', 4096)['gflops'] / 1e3:.1f}"
-    assert f"-->{speed}<!--/-->" in page.read_text(encoding="utf-8")
-    assert tables.main([*options, "--check"]) == 0
-    capsys.readouterr()
-    # Edited by hand.
-    page.write_text(page.read_text(encoding="utf-8").replace(speed, "1.0"), encoding="utf-8")
-    assert tables.main([*options, "--check"]) == 1
-    output = capsys.readouterr()
-    assert f"{page}:1: tflops.5.4096 is {speed}, the page says 1.0" in output.out
-    assert "page.md is stale: run python -m tools.docs.tables" in output.err
-    # The results have changed.
-    tables.main(options)
-    edited("cold.json", on("05_coarse_1d", 4096, gflops=12345.0))
-    assert tables.main([*options, "--check"]) == 1

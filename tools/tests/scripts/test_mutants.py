@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import ran
+from helpers import ran
 from tools import ROOT, mutants
 
 TABLE = mutants.read_table()

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, SYNTHETIC, ran
+from helpers import ROOT, SYNTHETIC, ran
 
 
 def name_of(script: str) -> str:

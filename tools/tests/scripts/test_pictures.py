@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from conftest import SYNTHETIC, edit, keep, on, refused
+from helpers import SYNTHETIC, edit, keep, on, refused
 from tools.counts import load_counts
 from tools.docs import pages
 from tools.plots import pictures, plot

@@ -11,7 +11,7 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 
 import vl_convert
 
-from conftest import context, cpu_alone, every, executed, keep, on, refused, without, without_energy
+from helpers import context, cpu_alone, every, executed, keep, on, refused, without, without_energy
 from synthetic import SYNTHETIC
 from test_drawings import Box, text_box
 from tools import ROOT

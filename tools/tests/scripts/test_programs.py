@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import write_runs
+from helpers import write_runs
 from tools import programs
 from tools.results import ResultsError
 

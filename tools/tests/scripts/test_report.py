@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-from conftest import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
+from helpers import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
 from tools import turns
 from tools.compare import main as compare_main
 from tools.plots import looks, specs
@@ -133,6 +133,17 @@ def test_energy_is_shown_where_a_record_has_it(edited, tmp_path):
         assert fields[name] == pytest.approx(value, rel=1e-5), name
     assert fields["throttle_shares"] == "sw power cap 50.0 %"
     assert "moments" not in fields
+
+
+def test_a_batch_of_two_that_takes_twice_as_long_is_as_fast(edited, tmp_path):
+    def twice(record: dict) -> None:
+        own = record["sustained"]["kernel"]
+        own.update(launch_us=2 * own["launch_us"], batch_us=[2 * us for us in own["batch_us"]])
+
+    two = on("07_warptile_hilbert", 8192, twice, ops="tn", batch=2)
+    files = (SYNTHETIC / "sustained.json", edited("sustained.json", two))
+    shown = [c for path in files for c in written(tmp_path, path)["cases"] if c["kernel"] == "07_warptile_hilbert"]
+    assert shown[1]["first_tflops"] == pytest.approx(shown[0]["first_tflops"], rel=1e-5)
 
 
 def test_sustained_cases_have_moments_and_nothing_of_a_burst(tmp_path):

@@ -2,7 +2,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from conftest import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
+from helpers import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
 from tools import results
 from tools.results import ResultsError, crossover, device_of, load, load_counters, one, parse_size, pick, size_text
 
@@ -45,10 +45,16 @@ def test_the_last_file_wins(edited):
     assert one(load(reversed(old)), kernel="01_naive", side=256, l2="cold").microseconds < 1e6
 
 
-def test_files_with_other_operands_are_not_joined(edited):
-    other = edited("cold.json", protocol(beta=1.0))
-    with pytest.raises(ResultsError, match=r"different protocols can not be joined: beta is 0.0 \(.*\), 1.0 \("):
-        load([SYNTHETIC / "warm.json", other])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (protocol(beta=1.0), r"different protocols can not be joined: beta is 0.0 \(.*\), 1.0 \("),
+        (device(name="Another GPU"), "Another GPU, Synthetic GPU"),
+    ],
+)
+def test_files_of_other_operands_or_devices_are_not_joined(edited, change, message):
+    with pytest.raises(ResultsError, match=message):
+        load([SYNTHETIC / "warm.json", edited("cold.json", change)])
 
 
 def test_transposed_products_and_batches_are_cases_of_their_own(edited):
@@ -128,12 +134,6 @@ def test_refuses_other_files(tmp_path, content, message):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ResultsError, match=message):
         load([path])
-
-
-def test_refuses_to_join_devices(edited):
-    other = edited("warm.json", device(name="Another GPU"))
-    with pytest.raises(ResultsError, match="Another GPU, Synthetic GPU"):
-        load([SYNTHETIC / "cold.json", other])
 
 
 def test_a_file_without_a_gpu_has_an_empty_device(edited):

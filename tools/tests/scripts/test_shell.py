@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, cpu_alone, edit, executed, fake, ran
+from helpers import ROOT, Ended, cpu_alone, edit, executed, fake, ran, stand_ins
 from tools import check_results
 
 SCRIPTS = ROOT / "scripts"
@@ -40,11 +40,9 @@ def test_unknown_options_are_refused(command):
 def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
     """A PATH with the basics and stand-ins, and no apt, nvcc or nvidia-smi."""
     folder = tmp_path / "bin"
-    folder.mkdir()
+    stand_ins(folder, **fakes)
     for program in ("bash", "env", "dirname", "cat", "head", "tr", "printf", *programs):
         (folder / program).symlink_to(shutil.which(program))
-    for name, text in fakes.items():
-        fake(folder, name.replace("_", "-"), text)
     return str(folder)
 
 
@@ -125,14 +123,11 @@ case "$*" in *racecheck*) exit {status} ;; esac
 
 def sanitize(tmp_path: Path, **facts) -> tuple[Ended, str]:
     """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
-    build, log, programs = (tmp_path / name for name in ("build", "calls", "bin"))
+    build, log = tmp_path / "build", tmp_path / "calls"
     (build / "tests").mkdir(parents=True)
-    programs.mkdir()
     fake(build / "tests", "gpu_tests", "")
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
-    fake(programs, "compute-sanitizer", text)
-    path = f"{programs}:{os.environ['PATH']}"
-    done = ran(SCRIPTS / "sanitize.sh", build, PATH=path)
+    done = ran(SCRIPTS / "sanitize.sh", build, PATH=stand_ins(tmp_path / "bin", compute_sanitizer=text))
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
@@ -182,11 +177,8 @@ def build(tmp_path: Path) -> Path:
 
 
 def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = (), smi: str = "echo NVIDIA H200") -> Ended:
-    programs = tmp_path / "bin"
-    programs.mkdir(exist_ok=True)
-    fake(programs, "nvidia-smi", smi)
     folders = ("--build", tmp_path / "build", "--out", tmp_path / "out")
-    path = f"{programs}:{os.environ['PATH']}"
+    path = stand_ins(tmp_path / "bin", nvidia_smi=smi)
     return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path)
 
 
@@ -196,7 +188,7 @@ def test_measure_device_says_how_it_is_used(tmp_path, option):
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Measures everything that results/<device>/ holds")
-    assert lines[-3].startswith("Three minutes are enough")
+    assert "  cold.json:  all kernels over 256:8192" in lines
     assert lines[-1].startswith("Steps: build, test, sanitize, list, cold, ")
     assert not [line for line in lines if line.startswith("#")]
 
@@ -219,11 +211,12 @@ def test_measure_device_refuses_what_it_does_not_know(tmp_path, options, message
 
 
 def test_every_step_of_measure_device_is_known(tmp_path):
-    """Each default step has something to run: its name is a case of run_step."""
+    """Each default step has something to run: its name is a case of run_step or a line of measurements.txt."""
     text = (SCRIPTS / "measure_device.sh").read_text(encoding="utf-8")
     steps = re.search(r"there are (.*)\n", measure_device(tmp_path, "--steps", "foo").stderr)[1].split(", ")
     body = text.partition("run_step() {")[2].partition("\n}\n")[0]
-    assert set(re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE)) == set(steps)
+    measured = re.findall(r"^([a-z]\S*) ", (SCRIPTS / "measurements.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*re.findall(r"^    ([a-z0-9-]+)\)", body, re.MULTILINE), *measured} == set(steps)
 
 
 def test_measuring_goes_on_where_it_stopped(tmp_path, build):
@@ -291,12 +284,8 @@ def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path
 
 
 def test_tests_are_built_where_a_step_runs_them(tmp_path, build):
-    programs = tmp_path / "bin"
-    programs.mkdir()
     log = tmp_path / "calls"
-    fake(programs, "cmake", f'echo "$@" >>{log}')
-    fake(programs, "nvcc", "exit 0")
-    fake(programs, "ctest", "exit 0")
+    stand_ins(tmp_path / "bin", cmake=f'echo "$@" >>{log}', nvcc="exit 0", ctest="exit 0")
     fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
     assert measure_device(tmp_path, "--steps", "build,test").returncode == 0
     assert measure_device(tmp_path, "--steps", "build,cold").returncode == 0
@@ -310,18 +299,16 @@ def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
     shutil.copytree(SCRIPTS, folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("runner", "tools"):  # the scripts read the runner's names of counters
         (folder / name).symlink_to(ROOT / name)
-    for name in ("bin", "build"):
-        (folder / name).mkdir()
+    (folder / "build").mkdir()
     (folder / "scripts" / "report.py").write_text("import sys; open(sys.argv[-1], 'w')", encoding="utf-8")
     fake(folder / "scripts", "python.sh", f"echo {sys.executable}")
-    for name, text in {"cmake": "", "dpkg-query": "printf installed", "nvidia-smi": nvidia_smi}.items():
-        fake(folder / "bin", name, text)
+    stand_ins(folder / "bin", cmake="", dpkg_query="printf installed", nvidia_smi=nvidia_smi)
     fake(folder / "build", "runner", runner)
     return folder
 
 
 def quick_start(root: Path) -> Ended:
-    return ran(root / "scripts" / "quickstart.sh", PATH=f"{root / 'bin'}:{os.environ['PATH']}")
+    return ran(root / "scripts" / "quickstart.sh", PATH=stand_ins(root / "bin"))
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import case, edit, of_file, on, protocol, refused, slow_down, without_energy, write_other_kernels
+from helpers import case, edit, of_file, on, protocol, refused, slow_down, without_energy, write_other_kernels
 from synthetic import SYNTHETIC
 from tools import ROOT
 from tools.docs import pages, tables
@@ -187,12 +187,15 @@ def test_every_block_is_as_it_was(synthetic, tmp_path, capsys, name):
 
 def test_check_prints_what_is_stale_and_writes_nothing(page, edited, synthetic, capsys):
     path = page("ladder(4096)")
-    run(path)
+    path.write_text(path.read_text(encoding="utf-8") + "\nOf it <!--= tflops.5.4096 -->?<!--/-->.\n", encoding="utf-8")
+    assert (run(path, "--check"), run(path), run(path, "--check")) == (1, 0, 0)
     before = path.read_text(encoding="utf-8")
+    speed = f"{case(SYNTHETIC / 'cold.json', '05_coarse_1d', 4096)['gflops'] / 1e3:.1f}"
     edited("cold.json", on("05_coarse_1d", 4096, gflops=12345.0))
     capsys.readouterr()
     assert run(path, "--check", results=synthetic) == 1
     output = capsys.readouterr()
+    assert f"{path}:{before.count(chr(10))}: tflops.5.4096 is 12.3, the page says {speed}" in output.out
     assert re.search(r"^-.*05_coarse_1d.* \d\d\.\d ", output.out, re.M)
     assert re.search(r"^\+.*05_coarse_1d.* 12\.3 ", output.out, re.M)
     assert "page.md is stale: run python -m tools.docs.tables" in output.err

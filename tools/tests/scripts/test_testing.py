@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Ended, ran
+from helpers import ROOT, Ended, ran
 from tools import testing
 
 NAMES = [f"name{number}" for number in range(97)]
@@ -164,21 +164,15 @@ def test_what_did_not_run_is_told(results, tmp_path, left_out, told):
     assert testing.ran([tmp_path / "build"], False)[1] == told
 
 
-def test_only_a_program_whose_tests_have_all_passed_is_counted_on_record(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(testing, "RECORD", tmp_path / "record.json")
-    testing.RECORD.write_text(json.dumps({"steps": {}, "counts": {"ctest two": {"passed": 9}}}), encoding="utf-8")
-    presets = [{"name": name, "binaryDir": f"${{sourceDir}}/{at}"} for name, at in (("cuda", "build"), ("cpu", "two"))]
-    (tmp_path / "CMakePresets.json").write_text(json.dumps({"configurePresets": presets}), encoding="utf-8")
-    results(*SHORT)
-    shutil.copytree(tmp_path / "build", tmp_path / "two")  # where ctest was ended
-    steps = tmp_path / "passed"
-    steps.mkdir()
-    (steps / "ctest_cuda").write_text("    3 s      4 s  1.5 2 2.2\n", encoding="utf-8")
-    testing.write_record(steps)
-    found = testing.record()
-    assert found["steps"].keys() == {"ctest cuda"}
-    assert found["counts"]["ctest build"] == {"passed": 1}
-    assert found["counts"]["ctest two"] == {"passed": 9}
+def test_each_step_that_has_passed_is_on_record(build, monkeypatch):
+    monkeypatch.setattr(testing, "seed", lambda: "1" * 40)
+    on_record(build)
+    (build / "passed").mkdir()
+    (build / "passed" / "ctest_cuda").write_text("    3 s      4 s  1.5 2 2.2\n", encoding="utf-8")
+    testing.write_record(build / "passed")
+    steps = testing.record()["steps"]
+    assert [steps[name]["commit"][0] for name in ("build cuda", "ctest cpu", "ctest cuda")] == ["0", "0", "1"]
+    assert (steps["ctest cuda"]["wall_s"], steps["ctest cuda"]["processor_s"]) == (2, 4)
 
 
 def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from helpers import ROOT
 
 
 def text(path: str) -> str:
