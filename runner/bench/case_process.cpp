@@ -1,10 +1,12 @@
-#include "bench/case_process.hpp"
+#include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
+#include "base/own_process.hpp"
 #include "base/words.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
+#include "user/compile.hpp"
 #include "user/user_kernels.hpp"
 
 #include <algorithm>
@@ -21,7 +23,8 @@
 
 #include <fmt/format.h>
 
-// The process of a CaseProcess is connected to it by a socket. The one asks for a case by its name in a line, the other
+// Cases in other processes. Such a process is this program once more with the same command line, so it makes the same
+// plan. It is connected to its CaseProcess by a socket. The one asks for a case by its name in a line, the other
 // answers in lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record.
 
 namespace sgemm {
@@ -69,145 +72,185 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   raise(signal);
 }
 
-}  // namespace
-
-CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
-                         OwnProcess::Trust trust, StopToken stop)
-    : arguments_(std::move(arguments)),
-      seconds_per_case_(seconds_per_case),
-      checkable_(checkable),
-      trust_(trust),
-      stop_(stop) {
-  start();
-}
-
-void CaseProcess::start() {
-  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
-  try {
-    Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
-    const Json hello = receive(wait);
-    hello.at("gpu_error").get_to(gpu_error_);
-    if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
-      throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
-    }
-    gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"), hello.at("resolution_us")};
-  } catch (const CaseStopped& stopped) {
-    throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
-  }
-}
-
-Json CaseProcess::receive(Wait& wait, bool checkable) {
-  while (true) {
-    const Clock::time_point now = Clock::now();
-    if (stop_.requested() && !wait.stopped) {
-      wait.stopped = now;
-      process_.signal(SIGINT);
-    }
-    if (wait.stopped && now - *wait.stopped > GRACE) {
-      process_.signal(SIGKILL);
-    } else if (wait.seconds && !wait.stopped &&
-               std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
-      process_.signal(SIGKILL);
-      process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
-    }
-    if (const std::optional<std::string> line = process_.connection().take()) {
-      return Json::parse(*line);
-    }
-    if (!process_.connection().receive()) {
-      const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
-      throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
-    }
-    if (process_.connection().pending() > LONGEST_MESSAGE) {
-      process_.signal(SIGKILL);
-      process_.end();
-      throw CaseStopped(Outcome::failed, "its process sends what is no record");
-    }
-  }
-}
-
-Record CaseProcess::run(const Case& item, const Observer& observer) {
-  Record record = run_as(item, 0, observer);
-  const bool accused = record.outcome == Outcome::incorrect ||
-                       (record.outcome == Outcome::failed && !record.reason.ends_with(LIMIT_NAMED) &&
-                        !record.reason.ends_with(NOWHERE_DEFINED));
-  const std::vector<std::string> launches = item.kernel->file ? launches_of(*item.kernel) : std::vector<std::string>{};
-  std::set<std::string> tried;
-  for (std::size_t reading = 0; accused && !stop_.requested() && reading < launches.size(); ++reading) {
-    if (!tried.insert(with_extents(launches[reading], item.size)).second || reading == 0) {
-      continue;  // the same call could come out right by a race alone
-    }
-    Record another = run_as(item, reading, observer);
-    if (another.verified) {
-      another.note = fmt::format("{}: with {} its product is wrong, and with {} it is right", record.kernel,
-                                 record.launch, another.launch);
-      return another;
-    }
-  }
-  return record;
-}
-
-Record CaseProcess::run_as(const Case& item, std::size_t reading, const Observer& observer) {
-  Record record(item);
-  record.launch = item.kernel->file ? launches_of(*item.kernel).at(reading) : "";
-  try {
-    return ask_for(item, reading, observer);
-  } catch (const CaseStopped& stopped) {
-    const std::string why = stopped.what();
-    // The dynamic loader's end, which no exit() of the file is.
-    const bool unresolved = item.kernel->file && why == "ended the process: exit(127)";
-    const std::string undefined = unresolved ? undefined_function(*item.kernel) : "";
-    record.stop(stopped.outcome(), undefined.empty() ? why
-                                                     : fmt::format("it calls {}, which is declared and not defined{}",
-                                                                   undefined, NOWHERE_DEFINED));
-  } catch (const CanNotConfine& error) {
-    record.stop(Outcome::skipped, error.what());  // which is no fault of the file
-  } catch (const std::exception& error) {
-    record.stop(Outcome::failed, error.what());
-    process_.end();
-  }
-  return record;
-}
-
-Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observer& observer) {
-  if (!process_) {
+/// Runs cases in a process of their own. Where a case ends that process, or takes too long, it is recorded as failed,
+/// and a new process takes the cases that are left. What one case does to another's memory, or to the GPU, goes with
+/// the process.
+class CaseProcess final : public Runner {
+ public:
+  /// Once the run is interrupted, the case under way has a moment to end by itself.
+  explicit CaseProcess(const Run& run)
+      : arguments_(run.argv),
+        seconds_per_case_(run.seconds_per_case),
+        checkable_(!run.device.device && !run.protocol.check && can_compile_checks()),
+        // On a GPU a stranger's file is device code alone; the executor runs all of it.
+        trust_(!run.judged         ? OwnProcess::Trust::full
+               : run.device.device ? OwnProcess::Trust::silent
+                                   : OwnProcess::Trust::confined) {
     start();
   }
-  const std::optional<KernelFile>& file = item.kernel->file;
-  process_.connection().send(fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
-  Wait wait{seconds_per_case_};
-  while (true) {
-    const Json message = receive(wait, checkable_ && file);
-    if (message.contains("progress")) {
-      observer(message.at("progress").get<std::string>());
-      continue;
+
+  Record run(const Case& item, const Observer& observer) override {
+    Record record = run_as(item, 0, observer);
+    const bool accused = record.outcome == Outcome::incorrect ||
+                         (record.outcome == Outcome::failed && !record.reason.ends_with(LIMIT_NAMED) &&
+                          !record.reason.ends_with(NOWHERE_DEFINED));
+    const std::vector<std::string> launches =
+        item.kernel->file ? launches_of(*item.kernel) : std::vector<std::string>{};
+    std::set<std::string> tried;
+    for (std::size_t reading = 0; accused && !stop_.requested() && reading < launches.size(); ++reading) {
+      if (!tried.insert(with_extents(launches[reading], item.size)).second || reading == 0) {
+        continue;  // the same call could come out right by a race alone
+      }
+      Record another = run_as(item, reading, observer);
+      if (another.verified) {
+        another.note = fmt::format("{}: with {} its product is wrong, and with {} it is right", record.kernel,
+                                   record.launch, another.launch);
+        return another;
+      }
     }
-    if (message.contains("stack_overflow")) {
-      process_.end();
-      throw CaseStopped(
-          Outcome::failed,
-          fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
-                      simt::THREAD_STACK_BYTES / 1024));
+    return record;
+  }
+
+  const std::string& gpu_error() const override { return gpu_error_; }
+  GpuFacts gpu_facts() const override { return gpu_facts_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Throws std::runtime_error where the process does not come up.
+  void start() {
+    process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
+    try {
+      Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
+      const Json hello = receive(wait);
+      hello.at("gpu_error").get_to(gpu_error_);
+      if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
+        throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
+      }
+      gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"),
+                    hello.at("resolution_us")};
+    } catch (const CaseStopped& stopped) {
+      throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
     }
-    if (message.contains("exit")) {
-      process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
+  }
+
+  /// For a case's record, however many other messages come before it.
+  struct Wait {
+    std::optional<double> seconds;
+    Clock::time_point begin = Clock::now();
+    std::optional<Clock::time_point> stopped = std::nullopt;
+  };
+
+  /// The next message of the process. Throws CaseStopped where it ends, takes longer than the wait may, or is stopped
+  /// instead.
+  Json receive(Wait& wait, bool checkable = false) {
+    while (true) {
+      const Clock::time_point now = Clock::now();
+      if (stop_.requested() && !wait.stopped) {
+        wait.stopped = now;
+        process_.signal(SIGINT);
+      }
+      if (wait.stopped && now - *wait.stopped > GRACE) {
+        process_.signal(SIGKILL);
+      } else if (wait.seconds && !wait.stopped &&
+                 std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
+        process_.signal(SIGKILL);
+        process_.end();
+        throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
+      }
+      if (const std::optional<std::string> line = process_.connection().take()) {
+        return Json::parse(*line);
+      }
+      if (!process_.connection().receive()) {
+        const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
+        throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
+      }
+      if (process_.connection().pending() > LONGEST_MESSAGE) {
+        process_.signal(SIGKILL);
+        process_.end();
+        throw CaseStopped(Outcome::failed, "its process sends what is no record");
+      }
     }
-    if (file && message.at("record").at("source_hash") != file->hash) {
-      throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
+  }
+
+  /// Throws CaseStopped where the process gives no record.
+  Record ask_for(const Case& item, std::size_t reading, const Observer& observer) {
+    if (!process_) {
+      start();
     }
-    Record record = told_record(item, message.at("record"));
-    message.at("note").get_to(record.note);
-    if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
-      process_.end();
-      throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
+    const std::optional<KernelFile>& file = item.kernel->file;
+    process_.connection().send(
+        fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
+    Wait wait{seconds_per_case_};
+    while (true) {
+      const Json message = receive(wait, checkable_ && file);
+      if (message.contains("progress")) {
+        observer(message.at("progress").get<std::string>());
+        continue;
+      }
+      if (message.contains("stack_overflow")) {
+        process_.end();
+        throw CaseStopped(
+            Outcome::failed,
+            fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
+                        simt::THREAD_STACK_BYTES / 1024));
+      }
+      if (message.contains("exit")) {
+        process_.end();
+        throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
+      }
+      if (file && message.at("record").at("source_hash") != file->hash) {
+        throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
+      }
+      Record record = told_record(item, message.at("record"));
+      message.at("note").get_to(record.note);
+      if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
+        process_.end();
+        throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
+      }
+      if (message.at("last").get<bool>()) {
+        process_.end();
+      }
+      return record;
     }
-    if (message.at("last").get<bool>()) {
+  }
+
+  /// Runs a file's function as its parameters were read first, or in another way. Never throws.
+  Record run_as(const Case& item, std::size_t reading, const Observer& observer) {
+    Record record(item);
+    record.launch = item.kernel->file ? launches_of(*item.kernel).at(reading) : "";
+    try {
+      return ask_for(item, reading, observer);
+    } catch (const CaseStopped& stopped) {
+      const std::string why = stopped.what();
+      // The dynamic loader's end, which no exit() of the file is.
+      const bool unresolved = item.kernel->file && why == "ended the process: exit(127)";
+      const std::string undefined = unresolved ? undefined_function(*item.kernel) : "";
+      record.stop(stopped.outcome(), undefined.empty() ? why
+                                                       : fmt::format("it calls {}, which is declared and not defined{}",
+                                                                     undefined, NOWHERE_DEFINED));
+    } catch (const CanNotConfine& error) {
+      record.stop(Outcome::skipped, error.what());  // which is no fault of the file
+    } catch (const std::exception& error) {
+      record.stop(Outcome::failed, error.what());
       process_.end();
     }
     return record;
   }
-}
+
+  const std::vector<std::string> arguments_;
+  const std::optional<double> seconds_per_case_;
+  const bool checkable_;  ///< --check, which was not asked for, could tell more of a file's kernel that crashes
+  const OwnProcess::Trust trust_;
+  const StopToken stop_{interrupted};
+  OwnProcess process_;
+  std::string gpu_error_;
+  GpuFacts gpu_facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_case_process(const Run& run) { return std::make_unique<CaseProcess>(run); }
 
 // ---- The process ----
 

@@ -2,7 +2,6 @@
 
 #include "base/usage_error.hpp"
 #include "problem/operands.hpp"
-#include "schedule/grid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,9 +18,6 @@
 // The values of flags. What is no value of a flag is a UsageError that names both.
 
 namespace sgemm {
-
-/// Most GPUs that a product is spread over.
-constexpr int MOST_GPUS = 64;
 
 /// Has the type of a value, so that parsers can return it, and returns none.
 [[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {
@@ -83,8 +79,6 @@ auto one_of(const Choices& choices) {
 }
 
 float parse_factor(std::string_view flag, std::string_view text);
-double parse_seconds(std::string_view flag, std::string_view text);
-Grid parse_grid(std::string_view flag, std::string_view text);
 std::vector<Distribution> parse_data(std::string_view flag, std::string_view text);
 
 }  // namespace sgemm

@@ -135,22 +135,6 @@ TEST(Selection, NoKernelsAtAll) {
   EXPECT_NE(usage_message([] { select_kernels("5", {}); }).find("unknown kernel '5'"), std::string::npos);
 }
 
-TEST(Nearest, DistanceCountsEdits) {
-  EXPECT_EQ(word_distance("naive", "naive"), 0U);
-  EXPECT_EQ(word_distance("nave", "naive"), 1U);    // insertion
-  EXPECT_EQ(word_distance("nnaive", "naive"), 1U);  // deletion
-  EXPECT_EQ(word_distance("noive", "naive"), 1U);   // substitution
-  EXPECT_EQ(word_distance("kitten", "sitting"), 3U);
-  EXPECT_EQ(word_distance("abc", ""), 3U);
-  EXPECT_EQ(word_distance("tile", "smem_tiled"), 0U);  // contained
-}
-
-TEST(Nearest, OrdersByDistanceAndKeepsTies) {
-  EXPECT_EQ(nearest({{2, "a"}, {1, "b"}, {2, "c"}, {0, "d"}}, 3), (Names{"d", "b", "a"}));
-  EXPECT_EQ(nearest({{2, "a"}}, 3), Names{"a"});
-  EXPECT_TRUE(nearest({}, 3).empty());
-}
-
 Names names(const std::string& filter, const std::vector<Distribution>& data = {}) {
   const std::vector<Kernel> kernels{fake_kernel(0, "cublas"), fake_kernel(1, "naive", "uncoalesced")};
   Names result;
