@@ -1,7 +1,8 @@
 #include "bench/case_runner.hpp"
 
+#include "base/kept_program.hpp"
 #include "base/outcome.hpp"
-#include "base/own_process.hpp"
+#include "base/program.hpp"
 #include "base/words.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
@@ -9,16 +10,28 @@
 #include "user/compile.hpp"
 #include "user/user_kernels.hpp"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <regex>
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,6 +60,182 @@ constexpr const char* LIMIT_NAMED = ", which --timeout changes";
 
 /// That of a file which calls what is in another one, likewise.
 constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names the file that has it";
+
+/// The socket's number in the process.
+constexpr int CONNECTION = 3;
+
+/// A process that was asked to end has so long for it.
+constexpr auto GRACE = std::chrono::seconds(2);
+
+/// One end of a socket through which two processes send each other lines. It does not own the socket.
+class LineConnection {
+ public:
+  explicit LineConnection(int socket = -1) : socket_(socket) {}
+
+  int socket() const { return socket_; }
+  /// Returns false where the other process is gone.
+  bool send(std::string line) const {
+    line += '\n';
+    for (std::string_view rest = line; !rest.empty();) {
+      const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) {
+        return false;
+      }
+      rest.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : 0);
+    }
+    return true;
+  }
+
+  /// Waits a moment for what arrives. Returns false at the connection's end.
+  bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50)) {
+    return read_some(socket_, moment, received_);
+  }
+
+  /// The first line that has arrived and was not taken yet, or nothing.
+  std::optional<std::string> take() {
+    const std::size_t end = received_.find('\n');
+    if (end == std::string::npos) {
+      return std::nullopt;
+    }
+    std::string line = received_.substr(0, end);
+    received_.erase(0, end + 1);
+    return line;
+  }
+
+  /// Bytes that have arrived and were not taken.
+  std::size_t pending() const { return received_.size(); }
+
+ private:
+  int socket_;
+  std::string received_;
+};
+
+/// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
+/// but its standard error, which its standard output goes to as well: what kernels print is no result.
+class OwnProcess {
+ public:
+  /// `silent` ones have no standard output, `confined` ones no standard error either, and fork_confined() confines
+  /// them.
+  enum class Trust { full, silent, confined };
+
+  /// No process.
+  OwnProcess() = default;
+  /// `variable` of the environment tells the process that it is one. Throws what KeptProgram throws.
+  OwnProcess(const std::vector<std::string>& arguments, const char* variable, Trust trust) {
+    std::array<int, 2> connection{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
+      throw std::system_error(errno, std::generic_category(), "socketpair");
+    }
+    // Numbers that the process is going to use for itself are free for that.
+    const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
+    close(connection[1]);
+    connection_ = LineConnection(connection[0]);
+    const int nobody = trust != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    ProgramStart start{"/proc/self/exe",
+                       arguments,
+                       {fmt::format("{}={}", variable, CONNECTION)},
+                       {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                       {},
+                       {}};
+    try {
+      if (trust == Trust::confined) {
+        folder_ = std::make_unique<TemporaryFolder>();
+        start.confined_to = folder_->path();
+        start.left_behind = {folder_->path()};
+        start.variables.push_back(fmt::format("TMPDIR={}", folder_->path().string()));
+        start.descriptors.emplace_back(nobody, STDERR_FILENO);
+      }
+      program_ = KeptProgram(start);
+    } catch (...) {
+      close(theirs);
+      close(nobody);
+      close(connection[0]);
+      throw;
+    }
+    close(theirs);
+    close(nobody);
+  }
+
+  ~OwnProcess() { end(); }
+  OwnProcess(const OwnProcess&) = delete;
+  /// Ends the process before, once the other one runs.
+  OwnProcess& operator=(OwnProcess&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    std::swap(program_, other.program_);
+    std::swap(connection_, other.connection_);
+    return *this;
+  }
+
+  explicit operator bool() const { return static_cast<bool>(program_); }
+  LineConnection& connection() { return connection_; }
+  void signal(int number) const { program_.signal(number); }
+  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all that it has
+  /// started. Returns its state, as waitpid() tells it.
+  int end() {
+    if (!program_) {
+      return 0;
+    }
+    close(connection_.socket());  // which asks it to end
+    connection_ = LineConnection();
+    program_.ends_within(GRACE);
+    return program_.end();
+  }
+
+ private:
+  std::unique_ptr<TemporaryFolder> folder_;  ///< of a confined one, which sees another in its place
+  KeptProgram program_;
+  LineConnection connection_;
+};
+
+/// How a process ended that was not asked to. `hint` follows where its signal is that of a forbidden access.
+std::string ending_text(int state, std::string_view hint = "") {
+  constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
+  if (WIFSIGNALED(state)) {
+    const int signal = WTERMSIG(state);
+    const bool of_access = std::ranges::find(OF_ACCESSES, signal) != OF_ACCESSES.end();
+    return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal, of_access ? hint : "");
+  }
+  return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
+}
+
+/// The end of the socket that such a process has, as long as it serves. The process ends with the one that started it.
+/// When something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
+class Serving {
+ public:
+  explicit Serving(const char* variable) : connection_(CONNECTION) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    unsetenv(variable);
+    fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
+    on_exit(tell_of_exit, nullptr);
+    serving = true;
+  }
+
+  ~Serving() { serving = false; }
+
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  LineConnection& connection() { return connection_; }
+  /// Sends a line from wherever the process is, a handler of signals included.
+  static void tell(std::string_view line) { send(CONNECTION, line.data(), line.size(), MSG_NOSIGNAL); }
+
+ private:
+  /// A kernel's file may call exit(). The process ends then without destroying what kernels still use. This may run as
+  /// a part of a kernel under --check, which would take what the C++ library does for the kernel's own accesses.
+  static void tell_of_exit(int status, void* /*unused*/) {
+    if (serving) {
+      std::array<char, 32> line{};
+      const int length = std::snprintf(line.data(), line.size(), "{\"exit\": %d}\n", status);
+      tell({line.data(), static_cast<std::size_t>(length)});
+      _exit(status);
+    }
+  }
+
+  inline static bool serving = false;
+  LineConnection connection_;
+};
 
 /// A call with numbers for M, N and K.
 std::string with_extents(std::string call, const Size& size) {
