@@ -77,16 +77,6 @@ TEST(HiddenSizes, AreNearWhatWasAskedForAndVaryInAllExtents) {
   EXPECT_EQ(longest.size(), 3U) << "each extent is the longest for some secret";
 }
 
-TEST(HiddenSizes, AreTheSecretsAlone) {
-  std::set<std::vector<Size>> different;
-  for (int number = 0; number < 50; ++number) {
-    const std::vector<Size> sizes = drawn(secret_of(number), {}, 1536);
-    EXPECT_EQ(sizes, drawn(secret_of(number), {}, 1536));
-    different.insert(sizes);
-  }
-  EXPECT_EQ(different.size(), 50U);
-}
-
 TEST(HiddenKinds, AreAllInAnOrderOfTheSecret) {
   std::set<std::vector<Distribution>> orders;
   std::set<Distribution> first;
