@@ -2,7 +2,6 @@
 
 #include "base/interrupt.hpp"
 #include "base/usage_error.hpp"
-#include "bench/case_process.hpp"
 #include "bench/case_runner.hpp"
 #include "cli/benchmarks.hpp"
 #include "cli/options.hpp"

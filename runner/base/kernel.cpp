@@ -51,14 +51,11 @@ Resources resources_of(const KernelBlock& block) {
   cudaFuncAttributes attributes{};
   allow_dynamic_smem(block.kernel, block.dynamic_smem);
   CUDA_CHECK(cudaFuncGetAttributes(&attributes, block.kernel));
-  Resources resources;
-  resources.threads_per_block = block.threads;
-  resources.registers = attributes.numRegs;
-  resources.smem_bytes = attributes.sharedSizeBytes + block.dynamic_smem;
-  resources.spill_bytes = attributes.localSizeBytes;
-  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resources.blocks_per_sm, block.kernel, block.threads,
-                                                           block.dynamic_smem));
-  return resources;
+  int blocks_per_sm = 0;
+  CUDA_CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, block.kernel, block.threads, block.dynamic_smem));
+  return {block.threads, attributes.numRegs, attributes.sharedSizeBytes + block.dynamic_smem, attributes.localSizeBytes,
+          blocks_per_sm};
 }
 
 }  // namespace

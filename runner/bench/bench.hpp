@@ -11,7 +11,6 @@
 #include "timing/sampling.hpp"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,62 +62,18 @@ class GpuBench : public Bench {
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
 };
 
-/// The base of the benches whose kernels write a C in the host's memory.
-class HostBench : public Bench {
- public:
-  /// The protocol outlives the bench, and so does `gpu`; null for none. `force`: run what is expected to take minutes.
-  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force = false)
-      : protocol_(protocol), gpu_(gpu), stop_(stop), force_(force) {}
-
- protected:
-  /// Compares C with the reference. A GPU computes the reference if there is one, because it is faster.
-  void verify(OperandSet& operands, std::string_view when, const Observer& observer, Record& record);
-
-  const Protocol& protocol_;
-  GpuBench* const gpu_;
-  const StopToken stop_;
-  const bool force_;
-};
+// Benches of what runs in the memory of the host. The protocol outlives them, and so does `gpu`, which makes references
+// faster; null for none. `force`: run what is expected to take minutes.
 
 /// Times kernels of the host, by its clock.
-class CpuBench final : public HostBench {
- public:
-  using HostBench::HostBench;
-
-  void require(const Kernel& kernel, OperandSet& operands) override;
-  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-};
+std::unique_ptr<Bench> make_cpu_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
 
 /// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
 /// Nothing is timed.
-class ExecutorBench final : public HostBench {
- public:
-  using HostBench::HostBench;
-
-  void require(const Kernel& kernel, OperandSet& operands) override;
-  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-
- private:
-  /// Runs the kernel's own choice. It is prepared at the first launch, so that later ones find its workspace.
-  void execute(const Kernel& kernel, const Problem& problem, std::optional<Prepared>& prepared) const;
-  /// Seconds that the executor is expected to take, judged by the faster of two runs of a small problem; nothing
-  /// where the kernel can not compute that one.
-  std::optional<double> estimate_seconds(const Kernel& kernel, const Size& size);
-
-  std::map<std::string, std::optional<double>> products_per_second_;  ///< by id
-};
+std::unique_ptr<Bench> make_executor_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
 
 /// Executes blocks of GPU kernels on the CPU and counts what they ask of a GPU.
-class CountingBench final : public HostBench {
- public:
-  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
-      : HostBench(protocol, gpu, stop), options_(options) {}
-
-  void require(const Kernel& kernel, OperandSet& operands) override;
-  void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) override;
-
- private:
-  const CountingOptions options_;
-};
+std::unique_ptr<Bench> make_counting_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop,
+                                           const CountingOptions& options);
 
 }  // namespace sgemm

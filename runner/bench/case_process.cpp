@@ -1,27 +1,43 @@
-#include "bench/case_process.hpp"
+#include "bench/case_runner.hpp"
 
+#include "base/kept_program.hpp"
 #include "base/outcome.hpp"
+#include "base/program.hpp"
 #include "base/words.hpp"
 #include "problem/guarded_operands.hpp"
 #include "record/results_file.hpp"
 #include "simt/executor.hpp"
+#include "user/compile.hpp"
 #include "user/user_kernels.hpp"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <regex>
 #include <set>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-// The process of a CaseProcess is connected to it by a socket. The one asks for a case by its name in a line, the other
+// Cases in other processes. Such a process is this program once more with the same command line, so it makes the same
+// plan. It is connected to its CaseProcess by a socket. The one asks for a case by its name in a line, the other
 // answers in lines of JSON: first what it knows of the GPU, then for each case what is going on, and the record.
 
 namespace sgemm {
@@ -44,6 +60,182 @@ constexpr const char* LIMIT_NAMED = ", which --timeout changes";
 
 /// That of a file which calls what is in another one, likewise.
 constexpr const char* NOWHERE_DEFINED = ": --nvcc-flags \"-include FILE\" names the file that has it";
+
+/// The socket's number in the process.
+constexpr int CONNECTION = 3;
+
+/// A process that was asked to end has so long for it.
+constexpr auto GRACE = std::chrono::seconds(2);
+
+/// One end of a socket through which two processes send each other lines. It does not own the socket.
+class LineConnection {
+ public:
+  explicit LineConnection(int socket = -1) : socket_(socket) {}
+
+  int socket() const { return socket_; }
+  /// Returns false where the other process is gone.
+  bool send(std::string line) const {
+    line += '\n';
+    for (std::string_view rest = line; !rest.empty();) {
+      const ssize_t sent = ::send(socket_, rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) {
+        return false;
+      }
+      rest.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : 0);
+    }
+    return true;
+  }
+
+  /// Waits a moment for what arrives. Returns false at the connection's end.
+  bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50)) {
+    return read_some(socket_, moment, received_);
+  }
+
+  /// The first line that has arrived and was not taken yet, or nothing.
+  std::optional<std::string> take() {
+    const std::size_t end = received_.find('\n');
+    if (end == std::string::npos) {
+      return std::nullopt;
+    }
+    std::string line = received_.substr(0, end);
+    received_.erase(0, end + 1);
+    return line;
+  }
+
+  /// Bytes that have arrived and were not taken.
+  std::size_t pending() const { return received_.size(); }
+
+ private:
+  int socket_;
+  std::string received_;
+};
+
+/// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
+/// but its standard error, which its standard output goes to as well: what kernels print is no result.
+class OwnProcess {
+ public:
+  /// `silent` ones have no standard output, `confined` ones no standard error either, and fork_confined() confines
+  /// them.
+  enum class Trust { full, silent, confined };
+
+  /// No process.
+  OwnProcess() = default;
+  /// `variable` of the environment tells the process that it is one. Throws what KeptProgram throws.
+  OwnProcess(const std::vector<std::string>& arguments, const char* variable, Trust trust) {
+    std::array<int, 2> connection{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
+      throw std::system_error(errno, std::generic_category(), "socketpair");
+    }
+    // Numbers that the process is going to use for itself are free for that.
+    const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
+    close(connection[1]);
+    connection_ = LineConnection(connection[0]);
+    const int nobody = trust != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    ProgramStart start{"/proc/self/exe",
+                       arguments,
+                       {fmt::format("{}={}", variable, CONNECTION)},
+                       {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                       {},
+                       {}};
+    try {
+      if (trust == Trust::confined) {
+        folder_ = std::make_unique<TemporaryFolder>();
+        start.confined_to = folder_->path();
+        start.left_behind = {folder_->path()};
+        start.variables.push_back(fmt::format("TMPDIR={}", folder_->path().string()));
+        start.descriptors.emplace_back(nobody, STDERR_FILENO);
+      }
+      program_ = KeptProgram(start);
+    } catch (...) {
+      close(theirs);
+      close(nobody);
+      close(connection[0]);
+      throw;
+    }
+    close(theirs);
+    close(nobody);
+  }
+
+  ~OwnProcess() { end(); }
+  OwnProcess(const OwnProcess&) = delete;
+  /// Ends the process before, once the other one runs.
+  OwnProcess& operator=(OwnProcess&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    std::swap(program_, other.program_);
+    std::swap(connection_, other.connection_);
+    return *this;
+  }
+
+  explicit operator bool() const { return static_cast<bool>(program_); }
+  LineConnection& connection() { return connection_; }
+  void signal(int number) const { program_.signal(number); }
+  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all that it has
+  /// started. Returns its state, as waitpid() tells it.
+  int end() {
+    if (!program_) {
+      return 0;
+    }
+    close(connection_.socket());  // which asks it to end
+    connection_ = LineConnection();
+    program_.ends_within(GRACE);
+    return program_.end();
+  }
+
+ private:
+  std::unique_ptr<TemporaryFolder> folder_;  ///< of a confined one, which sees another in its place
+  KeptProgram program_;
+  LineConnection connection_;
+};
+
+/// How a process ended that was not asked to. `hint` follows where its signal is that of a forbidden access.
+std::string ending_text(int state, std::string_view hint = "") {
+  constexpr std::array OF_ACCESSES{SIGSEGV, SIGBUS, SIGABRT};  // the last one where a write damaged the heap
+  if (WIFSIGNALED(state)) {
+    const int signal = WTERMSIG(state);
+    const bool of_access = std::ranges::find(OF_ACCESSES, signal) != OF_ACCESSES.end();
+    return fmt::format("crashed: {} (signal {}){}", strsignal(signal), signal, of_access ? hint : "");
+  }
+  return fmt::format("ended the process: exit({})", WEXITSTATUS(state));
+}
+
+/// The end of the socket that such a process has, as long as it serves. The process ends with the one that started it.
+/// When something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
+class Serving {
+ public:
+  explicit Serving(const char* variable) : connection_(CONNECTION) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    unsetenv(variable);
+    fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
+    on_exit(tell_of_exit, nullptr);
+    serving = true;
+  }
+
+  ~Serving() { serving = false; }
+
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  LineConnection& connection() { return connection_; }
+  /// Sends a line from wherever the process is, a handler of signals included.
+  static void tell(std::string_view line) { send(CONNECTION, line.data(), line.size(), MSG_NOSIGNAL); }
+
+ private:
+  /// A kernel's file may call exit(). The process ends then without destroying what kernels still use. This may run as
+  /// a part of a kernel under --check, which would take what the C++ library does for the kernel's own accesses.
+  static void tell_of_exit(int status, void* /*unused*/) {
+    if (serving) {
+      std::array<char, 32> line{};
+      const int length = std::snprintf(line.data(), line.size(), "{\"exit\": %d}\n", status);
+      tell({line.data(), static_cast<std::size_t>(length)});
+      _exit(status);
+    }
+  }
+
+  inline static bool serving = false;
+  LineConnection connection_;
+};
 
 /// A call with numbers for M, N and K.
 std::string with_extents(std::string call, const Size& size) {
@@ -69,145 +261,185 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   raise(signal);
 }
 
-}  // namespace
-
-CaseProcess::CaseProcess(std::vector<std::string> arguments, std::optional<double> seconds_per_case, bool checkable,
-                         OwnProcess::Trust trust, StopToken stop)
-    : arguments_(std::move(arguments)),
-      seconds_per_case_(seconds_per_case),
-      checkable_(checkable),
-      trust_(trust),
-      stop_(stop) {
-  start();
-}
-
-void CaseProcess::start() {
-  process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
-  try {
-    Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
-    const Json hello = receive(wait);
-    hello.at("gpu_error").get_to(gpu_error_);
-    if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
-      throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
-    }
-    gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"), hello.at("resolution_us")};
-  } catch (const CaseStopped& stopped) {
-    throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
-  }
-}
-
-Json CaseProcess::receive(Wait& wait, bool checkable) {
-  while (true) {
-    const Clock::time_point now = Clock::now();
-    if (stop_.requested() && !wait.stopped) {
-      wait.stopped = now;
-      process_.signal(SIGINT);
-    }
-    if (wait.stopped && now - *wait.stopped > GRACE) {
-      process_.signal(SIGKILL);
-    } else if (wait.seconds && !wait.stopped &&
-               std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
-      process_.signal(SIGKILL);
-      process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
-    }
-    if (const std::optional<std::string> line = process_.connection().take()) {
-      return Json::parse(*line);
-    }
-    if (!process_.connection().receive()) {
-      const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
-      throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
-    }
-    if (process_.connection().pending() > LONGEST_MESSAGE) {
-      process_.signal(SIGKILL);
-      process_.end();
-      throw CaseStopped(Outcome::failed, "its process sends what is no record");
-    }
-  }
-}
-
-Record CaseProcess::run(const Case& item, const Observer& observer) {
-  Record record = run_as(item, 0, observer);
-  const bool accused = record.outcome == Outcome::incorrect ||
-                       (record.outcome == Outcome::failed && !record.reason.ends_with(LIMIT_NAMED) &&
-                        !record.reason.ends_with(NOWHERE_DEFINED));
-  const std::vector<std::string> launches = item.kernel->file ? launches_of(*item.kernel) : std::vector<std::string>{};
-  std::set<std::string> tried;
-  for (std::size_t reading = 0; accused && !stop_.requested() && reading < launches.size(); ++reading) {
-    if (!tried.insert(with_extents(launches[reading], item.size)).second || reading == 0) {
-      continue;  // the same call could come out right by a race alone
-    }
-    Record another = run_as(item, reading, observer);
-    if (another.verified) {
-      another.note = fmt::format("{}: with {} its product is wrong, and with {} it is right", record.kernel,
-                                 record.launch, another.launch);
-      return another;
-    }
-  }
-  return record;
-}
-
-Record CaseProcess::run_as(const Case& item, std::size_t reading, const Observer& observer) {
-  Record record(item);
-  record.launch = item.kernel->file ? launches_of(*item.kernel).at(reading) : "";
-  try {
-    return ask_for(item, reading, observer);
-  } catch (const CaseStopped& stopped) {
-    const std::string why = stopped.what();
-    // The dynamic loader's end, which no exit() of the file is.
-    const bool unresolved = item.kernel->file && why == "ended the process: exit(127)";
-    const std::string undefined = unresolved ? undefined_function(*item.kernel) : "";
-    record.stop(stopped.outcome(), undefined.empty() ? why
-                                                     : fmt::format("it calls {}, which is declared and not defined{}",
-                                                                   undefined, NOWHERE_DEFINED));
-  } catch (const CanNotConfine& error) {
-    record.stop(Outcome::skipped, error.what());  // which is no fault of the file
-  } catch (const std::exception& error) {
-    record.stop(Outcome::failed, error.what());
-    process_.end();
-  }
-  return record;
-}
-
-Record CaseProcess::ask_for(const Case& item, std::size_t reading, const Observer& observer) {
-  if (!process_) {
+/// Runs cases in a process of their own. Where a case ends that process, or takes too long, it is recorded as failed,
+/// and a new process takes the cases that are left. What one case does to another's memory, or to the GPU, goes with
+/// the process.
+class CaseProcess final : public Runner {
+ public:
+  /// Once the run is interrupted, the case under way has a moment to end by itself.
+  explicit CaseProcess(const Run& run)
+      : arguments_(run.argv),
+        seconds_per_case_(run.seconds_per_case),
+        checkable_(!run.device.device && !run.protocol.check && can_compile_checks()),
+        // On a GPU a stranger's file is device code alone; the executor runs all of it.
+        trust_(!run.judged         ? OwnProcess::Trust::full
+               : run.device.device ? OwnProcess::Trust::silent
+                                   : OwnProcess::Trust::confined) {
     start();
   }
-  const std::optional<KernelFile>& file = item.kernel->file;
-  process_.connection().send(fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
-  Wait wait{seconds_per_case_};
-  while (true) {
-    const Json message = receive(wait, checkable_ && file);
-    if (message.contains("progress")) {
-      observer(message.at("progress").get<std::string>());
-      continue;
+
+  Record run(const Case& item, const Observer& observer) override {
+    Record record = run_as(item, 0, observer);
+    const bool accused = record.outcome == Outcome::incorrect ||
+                         (record.outcome == Outcome::failed && !record.reason.ends_with(LIMIT_NAMED) &&
+                          !record.reason.ends_with(NOWHERE_DEFINED));
+    const std::vector<std::string> launches =
+        item.kernel->file ? launches_of(*item.kernel) : std::vector<std::string>{};
+    std::set<std::string> tried;
+    for (std::size_t reading = 0; accused && !stop_.requested() && reading < launches.size(); ++reading) {
+      if (!tried.insert(with_extents(launches[reading], item.size)).second || reading == 0) {
+        continue;  // the same call could come out right by a race alone
+      }
+      Record another = run_as(item, reading, observer);
+      if (another.verified) {
+        another.note = fmt::format("{}: with {} its product is wrong, and with {} it is right", record.kernel,
+                                   record.launch, another.launch);
+        return another;
+      }
     }
-    if (message.contains("stack_overflow")) {
-      process_.end();
-      throw CaseStopped(
-          Outcome::failed,
-          fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
-                      simt::THREAD_STACK_BYTES / 1024));
+    return record;
+  }
+
+  const std::string& gpu_error() const override { return gpu_error_; }
+  GpuFacts gpu_facts() const override { return gpu_facts_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Throws std::runtime_error where the process does not come up.
+  void start() {
+    process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
+    try {
+      Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
+      const Json hello = receive(wait);
+      hello.at("gpu_error").get_to(gpu_error_);
+      if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
+        throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
+      }
+      gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"),
+                    hello.at("resolution_us")};
+    } catch (const CaseStopped& stopped) {
+      throw std::runtime_error(fmt::format("the process for the cases did not start: {}", stopped.what()));
     }
-    if (message.contains("exit")) {
-      process_.end();
-      throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
+  }
+
+  /// For a case's record, however many other messages come before it.
+  struct Wait {
+    std::optional<double> seconds;
+    Clock::time_point begin = Clock::now();
+    std::optional<Clock::time_point> stopped = std::nullopt;
+  };
+
+  /// The next message of the process. Throws CaseStopped where it ends, takes longer than the wait may, or is stopped
+  /// instead.
+  Json receive(Wait& wait, bool checkable = false) {
+    while (true) {
+      const Clock::time_point now = Clock::now();
+      if (stop_.requested() && !wait.stopped) {
+        wait.stopped = now;
+        process_.signal(SIGINT);
+      }
+      if (wait.stopped && now - *wait.stopped > GRACE) {
+        process_.signal(SIGKILL);
+      } else if (wait.seconds && !wait.stopped &&
+                 std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
+        process_.signal(SIGKILL);
+        process_.end();
+        throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
+      }
+      if (const std::optional<std::string> line = process_.connection().take()) {
+        return Json::parse(*line);
+      }
+      if (!process_.connection().receive()) {
+        const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
+        throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
+      }
+      if (process_.connection().pending() > LONGEST_MESSAGE) {
+        process_.signal(SIGKILL);
+        process_.end();
+        throw CaseStopped(Outcome::failed, "its process sends what is no record");
+      }
     }
-    if (file && message.at("record").at("source_hash") != file->hash) {
-      throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
+  }
+
+  /// Throws CaseStopped where the process gives no record.
+  Record ask_for(const Case& item, std::size_t reading, const Observer& observer) {
+    if (!process_) {
+      start();
     }
-    Record record = told_record(item, message.at("record"));
-    message.at("note").get_to(record.note);
-    if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
-      process_.end();
-      throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
+    const std::optional<KernelFile>& file = item.kernel->file;
+    process_.connection().send(
+        fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
+    Wait wait{seconds_per_case_};
+    while (true) {
+      const Json message = receive(wait, checkable_ && file);
+      if (message.contains("progress")) {
+        observer(message.at("progress").get<std::string>());
+        continue;
+      }
+      if (message.contains("stack_overflow")) {
+        process_.end();
+        throw CaseStopped(
+            Outcome::failed,
+            fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
+                        simt::THREAD_STACK_BYTES / 1024));
+      }
+      if (message.contains("exit")) {
+        process_.end();
+        throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
+      }
+      if (file && message.at("record").at("source_hash") != file->hash) {
+        throw CaseStopped(Outcome::failed, fmt::format("{} has been changed since the run began", file->path));
+      }
+      Record record = told_record(item, message.at("record"));
+      message.at("note").get_to(record.note);
+      if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
+        process_.end();
+        throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
+      }
+      if (message.at("last").get<bool>()) {
+        process_.end();
+      }
+      return record;
     }
-    if (message.at("last").get<bool>()) {
+  }
+
+  /// Runs a file's function as its parameters were read first, or in another way. Never throws.
+  Record run_as(const Case& item, std::size_t reading, const Observer& observer) {
+    Record record(item);
+    record.launch = item.kernel->file ? launches_of(*item.kernel).at(reading) : "";
+    try {
+      return ask_for(item, reading, observer);
+    } catch (const CaseStopped& stopped) {
+      const std::string why = stopped.what();
+      // The dynamic loader's end, which no exit() of the file is.
+      const bool unresolved = item.kernel->file && why == "ended the process: exit(127)";
+      const std::string undefined = unresolved ? undefined_function(*item.kernel) : "";
+      record.stop(stopped.outcome(), undefined.empty() ? why
+                                                       : fmt::format("it calls {}, which is declared and not defined{}",
+                                                                     undefined, NOWHERE_DEFINED));
+    } catch (const CanNotConfine& error) {
+      record.stop(Outcome::skipped, error.what());  // which is no fault of the file
+    } catch (const std::exception& error) {
+      record.stop(Outcome::failed, error.what());
       process_.end();
     }
     return record;
   }
-}
+
+  const std::vector<std::string> arguments_;
+  const std::optional<double> seconds_per_case_;
+  const bool checkable_;  ///< --check, which was not asked for, could tell more of a file's kernel that crashes
+  const OwnProcess::Trust trust_;
+  const StopToken stop_{interrupted};
+  OwnProcess process_;
+  std::string gpu_error_;
+  GpuFacts gpu_facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_case_process(const Run& run) { return std::make_unique<CaseProcess>(run); }
 
 // ---- The process ----
 

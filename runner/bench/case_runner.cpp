@@ -1,9 +1,7 @@
 #include "bench/case_runner.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/case_process.hpp"
 #include "simt/executor.hpp"
-#include "user/compile.hpp"
 
 #include <algorithm>
 #include <new>
@@ -63,9 +61,9 @@ CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const
       gpu_error_ = error.what();
     }
   }
-  cpu_ = std::make_unique<CpuBench>(protocol, gpu_.get(), stop, settings.force);
-  executor_ = std::make_unique<ExecutorBench>(protocol, gpu_.get(), stop, settings.force);
-  counting_ = std::make_unique<CountingBench>(protocol, gpu_.get(), stop, settings.counting);
+  cpu_ = make_cpu_bench(protocol, gpu_.get(), stop, settings.force);
+  executor_ = make_executor_bench(protocol, gpu_.get(), stop, settings.force);
+  counting_ = make_counting_bench(protocol, gpu_.get(), stop, settings.counting);
   if (settings.several_gpus) {
     several_gpus_ = settings.several_gpus(protocol, gpu_ ? query.device : std::nullopt, stop);
   }
@@ -146,17 +144,10 @@ std::unique_ptr<Runner> make_runner(const Run& run) {
   const bool files = any([](const Kernel& kernel) { return kernel.file.has_value(); });
   // A profiler may look at the process that it starts alone.
   const bool profiled = run.protocol.mode == Mode::profile;
-  const StopToken stop(interrupted);
   if (run.ranks_are_processes || profiled || (!several_gpus && !files)) {
-    return std::make_unique<CaseRunner>(run.protocol, run.device, run.settings, stop);
+    return std::make_unique<CaseRunner>(run.protocol, run.device, run.settings, StopToken(interrupted));
   }
-  const bool on_gpu = run.device.device.has_value();
-  const bool checkable = !on_gpu && !run.protocol.check && can_compile_checks();
-  // On a GPU a stranger's file is device code alone; the executor runs all of it.
-  const OwnProcess::Trust trust = !run.judged ? OwnProcess::Trust::full
-                                  : on_gpu    ? OwnProcess::Trust::silent
-                                              : OwnProcess::Trust::confined;
-  return std::make_unique<CaseProcess>(run.argv, run.seconds_per_case, checkable, trust, stop);
+  return make_case_process(run);
 }
 
 }  // namespace sgemm

@@ -17,7 +17,7 @@
 namespace sgemm {
 
 /// Takes cases one by one from the plan to a record, whatever happens on the way: in this process (CaseRunner), or in
-/// others (case_process.hpp).
+/// others (case_process.cpp).
 class Runner {
  public:
   virtual ~Runner() = default;
@@ -85,5 +85,13 @@ struct Run {
 /// The runner of a plan. Files' kernels are kept away from all else, and so are ranks that are threads: what hangs or
 /// crashes costs its case alone.
 std::unique_ptr<Runner> make_runner(const Run& run);
+
+/// Runs cases in a process of their own: this program once more, with the same command line. Throws std::runtime_error
+/// where it does not come up.
+std::unique_ptr<Runner> make_case_process(const Run& run);
+/// Whether this is such a process.
+bool is_case_process();
+/// What it does: runs the cases of the run's plan that it is asked for by name, until it is asked for no more.
+void serve_cases(const Run& run);
 
 }  // namespace sgemm

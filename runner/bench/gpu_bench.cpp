@@ -1,16 +1,27 @@
 #include "bench/bench.hpp"
 
 #include "base/outcome.hpp"
-#include "bench/gpu/session.hpp"
+#include "bench/operand_set.hpp"
 #include "common/cuda_check.hpp"
 #include "device/cublas_handle.hpp"
+#include "device/cuda_handles.hpp"
+#include "device/device_problem.hpp"
+#include "device/telemetry.hpp"
 #include "device/trace.hpp"
+#include "judge/limits.hpp"
+#include "judge/witness.hpp"
+#include "problem/batch.hpp"
+#include "timing/gpu_timers.hpp"
 #include "timing/turn.hpp"
+#include "verify/accuracy.hpp"
+#include "verify/verify_parts.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +31,251 @@
 
 namespace sgemm {
 namespace {
+
+constexpr std::string_view RIVAL = "cublas";
+
+const Build& rival() { return find_kernel(RIVAL)->build(Target::for_gpu); }
+
+/// The most memory that a reference takes: two doubles per element, its value and the scale of its bound, and the
+/// workspace that it is computed in.
+double reference_bytes(const Shape& shape) {
+  const double elements = static_cast<double>(elements_of_c(shape));
+  const double inputs = static_cast<double>(shape.m + shape.n) * static_cast<double>(shape.k);
+  const double workspace = std::min(inputs * sizeof(double), static_cast<double>(Coverage{}.workspace_bytes));
+  return 2.0 * elements * sizeof(double) + workspace;
+}
+
+/// Throws CaseStopped where `bytes` of `what` have no room.
+void require_room(double bytes, std::string_view what) {
+  constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
+  const auto free = static_cast<double>(free_device_bytes());
+  if (bytes > free) {
+    throw CaseStopped(Outcome::skipped,
+                      fmt::format("needs {:.1f} GiB of {}, {:.1f} GiB are free", bytes / GIB, what, free / GIB));
+  }
+}
+
+double occupancy(const Resources& resources, int max_threads_per_sm) {
+  constexpr int WARP = 32;
+  const int warps_per_block = (resources.threads_per_block + WARP - 1) / WARP;
+  return static_cast<double>(resources.blocks_per_sm * warps_per_block) / (max_threads_per_sm / WARP);
+}
+
+/// The state of one operand set on the device.
+struct OnDevice final : DeviceState {
+  OnDevice(OperandSet& operands, bool cold) : problem(operands.shape, operands.host(), cold) {}
+
+  DeviceProblem problem;
+  std::unique_ptr<Reference> reference;
+  std::optional<Prepared> cublas;
+  Alone cublas_alone;  ///< no samples until they are taken
+  std::optional<double> cublas_rel_err;
+};
+
+/// A case on its way to a filled record.
+struct GpuCase {
+  const Kernel& kernel;
+  OperandSet& operands;
+  const Observer& observer;
+  Record& record;
+};
+
+/// What the modes of the GPU's bench have in common: the stream, the flush buffer, the timers and the telemetry, which
+/// all cases share, and the steps that a mode is made of. Functions throw CaseStopped, std::bad_alloc, and the errors
+/// of CUDA and of libraries, which the bench turns into outcomes.
+class GpuSession {
+ public:
+  GpuSession(const Device& device, const Protocol& protocol, StopToken stop)
+      : device_(device),
+        protocol_(protocol),
+        stop_(stop),
+        stream_(make_stream()),
+        flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
+        event_timer_(device, flush_.get(), stream_.get()),
+        end_to_end_timer_(flush_.get(), stream_.get()),
+        telemetry_(Telemetry::open(device.pci_bus_id)),
+        floor_(event_timer_.measure_floor()),
+        idle_c_(telemetry_ ? telemetry_->sample().temperature_c : std::nullopt) {}
+
+  GpuFacts facts() const {
+    return {telemetry_ ? telemetry_->driver_version() : "", flush_ ? flush_->bytes() : 0, floor_.empty_kernel_us,
+            floor_.resolution_us};
+  }
+
+  const Device& device() const { return device_; }
+  const Protocol& protocol() const { return protocol_; }
+  const StopToken& stop() const { return stop_; }
+  cudaStream_t stream() const { return stream_.get(); }
+  int late_rounds() const { return event_timer_.hold().late_rounds(); }
+  const Telemetry* telemetry() const { return telemetry_.get(); }  ///< null where there is none
+  std::optional<int> idle_c() const { return idle_c_; }            ///< temperature before the first case
+
+  OnDevice& on_device(OperandSet& operands) {
+    if (!operands.device) {
+      require_memory(operands);
+      operands.device = std::make_unique<OnDevice>(operands, protocol_.l2 == L2State::cold);
+    }
+    return static_cast<OnDevice&>(*operands.device);
+  }
+
+  /// Throws CaseStopped (skipped) where the operands and their reference have no room.
+  void require_memory(const OperandSet& operands) const {
+    require_room(
+        DeviceProblem::bytes_needed(operands.shape) + (protocol_.verify ? reference_bytes(operands.shape) : 0.0),
+        "device memory");
+  }
+
+  const Reference& reference(OperandSet& operands, const Observer& observer) {
+    OnDevice& state = on_device(operands);
+    if (!state.reference) {
+      stop_.check();
+      observer("computing the reference");
+      state.reference = Reference::compute(state.problem.reference_operands(), Platform::gpu, protocol_.seed, {},
+                                           roundings_of(operands.data));
+    }
+    return *state.reference;
+  }
+
+  const Prepared& cublas_of(OperandSet& operands) {
+    OnDevice& state = on_device(operands);
+    if (!state.cublas) {
+      state.cublas = rival().prepare(state.problem.operands());
+    }
+    return *state.cublas;
+  }
+
+  /// Prepares the configuration that the kernel chooses, after the reference, because a workspace may take the memory
+  /// that it needs.
+  Prepared prepare(const GpuCase& item) {
+    const auto& [kernel, operands, observer, record] = item;
+    if (protocol_.verify && !kernel.file) {  // of a file it is computed later, so that its kernel can not find it
+      reference(operands, observer);
+    }
+    stop_.check();
+    observer("preparing");
+    const Problem problem = on_device(operands).problem.operands();
+    const Build& build = kernel.build(Target::for_gpu);
+    const Configuration configuration = build.configurations(problem).front();
+    record.describe_choice(kernel, configuration);
+    require_room(static_cast<double>(configuration.workspace_bytes), "workspace");
+    return build.prepare(configuration);
+  }
+
+  /// Launches with a C as a kernel finds it, and waits.
+  void run_once(const Prepared& kernel, OperandSet& operands) {
+    DeviceProblem& problem = on_device(operands).problem;
+    problem.restore(1, stream());
+    kernel(problem.operands(), stream());
+    CUDA_CHECK(cudaStreamSynchronize(stream()));
+  }
+
+  /// Runs the kernel and verifies it, where results are verified.
+  void run_verified(const Prepared& kernel, const GpuCase& item) {
+    if (protocol_.verify) {
+      run_once(kernel, item.operands);
+      verify(item, 0, "");
+    }
+  }
+
+  /// Compares the C of one launch with the reference; `when` begins the reason where it is wrong.
+  void verify(const GpuCase& item, int launch, std::string_view when) {
+    reference(item.operands, item.observer);
+    stop_.check();
+    item.observer("verifying");
+    compare(item, launch, when);
+  }
+
+  /// As verify(), where a request to stop comes too late to matter.
+  void compare(const GpuCase& item, int launch, std::string_view when) {
+    OnDevice& state = on_device(item.operands);
+    const Problem problem = state.problem.operands(launch);
+    item.record.judge(state.reference->check(problem.c, problem.ldc, item.record.accuracy), when, protocol_.beta, [&] {
+      if (launch != 0 || !when.empty() || problem.ldc != problem.n) {
+        return std::string();  // of other operands than the host's
+      }
+      std::vector<float> c(elements_of_c(problem));
+      CUDA_CHECK(cudaMemcpy(c.data(), problem.c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+      return cause_of_wrong(item.operands.original(), c.data());
+    });
+    const double most = most_rel_err(item.record.accuracy, item.operands.data, item.operands.shape.k);
+    if (item.record.rel_err.value_or(0.0) > most) {
+      throw CaseStopped(Outcome::incorrect,
+                        fmt::format("{}the relative error is {:.2g}, and sums in FP32 have {:.2g} at most", when,
+                                    *item.record.rel_err, most));
+    }
+  }
+
+  /// Throws CaseStopped (implausible) where a launch can not have taken so little time. `launches` were timed together,
+  /// and `state` is that of the L2 before them. `what` begins the reason.
+  void require_possible(const GpuCase& item, double us, int launches, L2State state, std::string_view what = "") const {
+    using Operands = Circumstances::Operands;
+    const Operands operands = protocol_.time == TimeMode::end_to_end ? Operands::unknown
+                              : state == L2State::cold               ? Operands::in_dram
+                                                                     : Operands::anywhere;
+    sgemm::require_possible(
+        us, limits_of(device_, item.operands.shape, item.kernel, {operands, 1, launches, floor_.empty_kernel_us}),
+        what);
+  }
+
+  /// Notes what a block occupies, once the kernel has been launched.
+  void note_resources(const GpuCase& item) {
+    Record& record = item.record;
+    if (const auto& resources = item.kernel.build(Target::for_gpu).resources) {
+      record.resources = resources();
+    }
+    if (record.resources) {
+      record.occupancy = occupancy(*record.resources, device_.max_threads_per_sm);
+    }
+  }
+
+  /// All samples are taken by such rounds: operands are restored, the L2 is flushed, and the launches are timed.
+  /// With a witness they are new for each round, and each result is looked at.
+  Round round_of(OperandSet& operands, std::vector<Contender> contenders, Witness* witness = nullptr) {
+    DeviceProblem& problem = on_device(operands).problem;
+    return protocol_.time == TimeMode::end_to_end
+               ? end_to_end_timer_.round_of(std::move(contenders), problem, operands.host())
+               : event_timer_.round_of(std::move(contenders), problem, witness);
+  }
+
+  /// For the samples of a file's kernel; null where operands stay the same: of the suite's own kernels, with a warm L2,
+  /// from end to end, where nothing is verified, and of shapes and kinds that can not be renewed.
+  std::unique_ptr<Witness> witness_of(const GpuCase& item) {
+    OperandSet& operands = item.operands;
+    if (!item.kernel.file || !protocol_.verify || protocol_.l2 != L2State::cold || protocol_.time != TimeMode::kernel ||
+        !Witness::can_renew(operands.shape, operands.data)) {
+      return nullptr;
+    }
+    const Secret secret = protocol_.secret.empty() ? Secret::draw() : Secret::parse(protocol_.secret);
+    item.record.secret = secret.text();
+    return std::make_unique<Witness>(secret, on_device(operands).problem, operands.shape, operands.data, stream());
+  }
+
+  /// How right a kernel has to be in samples; `rel_err` is what it had when it was verified.
+  static Standard standard_of(const OperandSet& operands, AccuracyClass accuracy,
+                              std::optional<double> rel_err = std::nullopt) {
+    Standard standard;
+    standard.bound = error_bound(accuracy, operands.shape.k, operands.shape.alpha, roundings_of(operands.data));
+    standard.rel_err = rel_err.value_or(standard.rel_err);
+    standard.most_rel_err = most_rel_err(accuracy, operands.data, operands.shape.k);
+    return standard;
+  }
+
+  SamplingOptions sampling(int contenders) const {
+    return {contenders, protocol_.time == TimeMode::kernel, protocol_.max_seconds, protocol_.seed, stop_};
+  }
+
+ private:
+  const Device device_;
+  const Protocol& protocol_;
+  const StopToken stop_;
+  Stream stream_;
+  std::unique_ptr<L2Flush> flush_;  ///< null for a warm L2
+  EventTimer event_timer_;
+  EndToEndTimer end_to_end_timer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  EventTimer::Floor floor_;
+  std::optional<int> idle_c_;
+};
 
 bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
 bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }

@@ -339,13 +339,10 @@ ExitStatus exit_status(const std::map<Outcome, int>& counts) {
   if (interrupted()) {
     return INTERRUPTED;
   }
-  bool wrong = false;
-  bool well = false;
-  for (const auto& [outcome, count] : counts) {
-    wrong = wrong || went_wrong(outcome);
-    well = well || ended_well(outcome);
-  }
-  return wrong ? CASES_WRONG : well ? ALL_WELL : NOTHING_MEASURED;
+  const auto any = [&](bool (*of)(Outcome)) {
+    return std::ranges::any_of(counts, [&](const auto& each) { return of(each.first); });
+  };
+  return any(went_wrong) ? CASES_WRONG : any(ended_well) ? ALL_WELL : NOTHING_MEASURED;
 }
 
 int status_of_error() {

@@ -2,7 +2,6 @@
 
 #include "base/usage_error.hpp"
 #include "problem/operands.hpp"
-#include "schedule/grid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,9 +18,6 @@
 // The values of flags. What is no value of a flag is a UsageError that names both.
 
 namespace sgemm {
-
-/// Most GPUs that a product is spread over.
-constexpr int MOST_GPUS = 64;
 
 /// Has the type of a value, so that parsers can return it, and returns none.
 [[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {
@@ -41,6 +37,7 @@ std::optional<Number> number_in(std::string_view text) {
 template <class Choices>
 std::string words(const Choices& choices, std::string_view separator = ", ") {
   std::vector<std::string> result;  // a view would be shorter, and clang-tidy 14 cannot read GCC's
+  result.reserve(std::size(choices));
   for (const auto& choice : choices) {
     result.emplace_back(to_string(choice));
   }
@@ -51,7 +48,7 @@ std::string words(const Choices& choices, std::string_view separator = ", ") {
 
 /// The parser of a number that is accepted; `expected` says which are.
 template <class Number, class Accepted>
-auto number(const Accepted& accepted, std::string expected) {
+auto number(const Accepted& accepted, const std::string& expected) {
   return [=](std::string_view flag, std::string_view text) {
     const std::optional<Number> found = number_in<Number>(text);
     if (!found || !accepted(*found)) {
@@ -83,8 +80,6 @@ auto one_of(const Choices& choices) {
 }
 
 float parse_factor(std::string_view flag, std::string_view text);
-double parse_seconds(std::string_view flag, std::string_view text);
-Grid parse_grid(std::string_view flag, std::string_view text);
 std::vector<Distribution> parse_data(std::string_view flag, std::string_view text);
 
 }  // namespace sgemm

@@ -95,27 +95,24 @@ CountedLaunch counted_launch(const simt::LaunchCounts& launch, unsigned blocks_p
                       fmt::format("a block of {} threads with {} B of shared memory does not fit on an SM of {}",
                                   launch.threads_per_block, launch.smem_bytes, gpu.name));
   }
-  CountedLaunch counted;
-  counted.function = launch.function;
-  counted.threads_per_block = launch.threads_per_block;
-  counted.smem_bytes = launch.smem_bytes;
-  counted.blocks_per_sm = blocks_per_sm;
-  counted.first_wave_blocks = std::min(launch.blocks, std::uint64_t{gpu.sms} * blocks_per_sm);
-  counted.first_wave_elements = launch.elements_read_by_first(counted.first_wave_blocks);
-  Requests& requests = counted.requests;
+  Requests requests;
   requests.blocks = launch.blocks;
   requests.blocks_executed = launch.blocks_executed;
   requests.traffic = launch.traffic;
   requests.flops = launch.flops;
   requests.tensor_flops = launch.tensor_flops;
   requests.barriers = launch.barriers;
+  requests.lines = launch.lines;
   for (std::size_t i = 0; i < requests.reads_per_element.size(); ++i) {
     const simt::GlobalArray& array = launch.arrays[i].array;
     const auto bytes = static_cast<double>(array.rows * array.row_bytes);
     requests.reads_per_element[i] = bytes > 0.0 ? static_cast<double>(launch.bytes_read[i]) / bytes : 0.0;
   }
-  requests.lines = launch.lines;
-  return counted;
+  const std::uint64_t first_wave = std::min(launch.blocks, std::uint64_t{gpu.sms} * blocks_per_sm);
+  return {launch.function,    launch.threads_per_block,
+          launch.smem_bytes,  blocks_per_sm,
+          first_wave,         launch.elements_read_by_first(first_wave),
+          std::move(requests)};
 }
 
 /// The trace of the launch that `options` choose. Throws CaseStopped where there is no such launch, block or warp.

@@ -17,11 +17,6 @@ constexpr int SUCCESS = 0;
 constexpr int CLOCK_SM = 1;
 constexpr int CLOCK_MEMORY = 2;
 constexpr int TEMPERATURE_GPU = 0;
-using Init = int (*)();
-using Shutdown = int (*)();
-using HandleByPciBusId = int (*)(const char*, Device*);
-using DriverVersion = int (*)(char*, unsigned);
-using MigMode = int (*)(Device, unsigned*, unsigned*);  // now, and after the next reset
 
 /// One of the many values that have a number instead of a function.
 struct FieldValue {
@@ -38,7 +33,6 @@ struct FieldValue {
 };
 constexpr unsigned FIELD_POWER_INSTANT = 186;  // milliwatts
 constexpr int VALUE_UNSIGNED = 1;
-using FieldValues = int (*)(Device, int, FieldValue*);
 }  // namespace nvml
 
 struct Reason {
@@ -72,7 +66,7 @@ class Nvml final : public Telemetry {
 
   ~Nvml() override {
     if (started_) {
-      function<nvml::Shutdown>("nvmlShutdown")();
+      function<int (*)()>("nvmlShutdown")();
     }
   }
 
@@ -100,7 +94,7 @@ class Nvml final : public Telemetry {
 
   std::string driver_version() const override {
     std::array<char, 96> text{};
-    const auto query = function<nvml::DriverVersion>("nvmlSystemGetDriverVersion");
+    const auto query = function<int (*)(char*, unsigned)>("nvmlSystemGetDriverVersion");
     return query != nullptr && query(text.data(), text.size()) == nvml::SUCCESS ? text.data() : "";
   }
 
@@ -130,8 +124,8 @@ class Nvml final : public Telemetry {
     if (!library_) {
       return false;
     }
-    const auto init = function<nvml::Init>("nvmlInit_v2");
-    const auto handle = function<nvml::HandleByPciBusId>("nvmlDeviceGetHandleByPciBusId_v2");
+    const auto init = function<int (*)()>("nvmlInit_v2");
+    const auto handle = function<int (*)(const char*, nvml::Device*)>("nvmlDeviceGetHandleByPciBusId_v2");
     if (init == nullptr || handle == nullptr || init() != nvml::SUCCESS) {
       return false;
     }
@@ -146,7 +140,7 @@ class Nvml final : public Telemetry {
   std::optional<double> instant_power_w() const {
     nvml::FieldValue power{};
     power.field = nvml::FIELD_POWER_INSTANT;
-    const auto query = function<nvml::FieldValues>("nvmlDeviceGetFieldValues");
+    const auto query = function<int (*)(nvml::Device, int, nvml::FieldValue*)>("nvmlDeviceGetFieldValues");
     if (query == nullptr || query(device_, 1, &power) != nvml::SUCCESS || power.status != nvml::SUCCESS ||
         power.value_type != nvml::VALUE_UNSIGNED) {
       return std::nullopt;
@@ -159,9 +153,9 @@ class Nvml final : public Telemetry {
   }
 
   std::string why_no_energy() const {
-    const auto mig_mode = function<nvml::MigMode>("nvmlDeviceGetMigMode");
+    const auto mig_mode = function<int (*)(nvml::Device, unsigned*, unsigned*)>("nvmlDeviceGetMigMode");
     unsigned now = 0;
-    unsigned pending = 0;
+    unsigned pending = 0;  // after the next reset
     if (mig_mode != nullptr && mig_mode(device_, &now, &pending) == nvml::SUCCESS && now != 0) {
       return "MIG is on, and NVML counts the energy of the whole GPU";
     }

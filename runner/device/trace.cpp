@@ -94,12 +94,9 @@ EnergyAnswer energy_of(const Trace& trace) {
   const auto open = [&](std::size_t i) { return (points[i].seconds - points[i - 1].seconds) / 2.0; };
   const std::size_t first = steps.front();
   const std::size_t last = steps.back();
-  EnergyUse use;
-  use.joules = *points[last].sample.energy_j - *points[first].sample.energy_j;
-  use.from_s = moment(first);
-  use.to_s = moment(last);
-  use.uncertainty = (open(first) + open(last)) / (use.to_s - use.from_s);
-  return {use, ""};
+  const double joules = *points[last].sample.energy_j - *points[first].sample.energy_j;
+  const double uncertainty = (open(first) + open(last)) / (moment(last) - moment(first));
+  return {EnergyUse{joules, moment(first), moment(last), uncertainty}, ""};
 }
 
 Watch::Watch(const Telemetry* telemetry) : telemetry_(telemetry) {

@@ -26,14 +26,18 @@ inline Problem product_of(const Problem& batch, std::int64_t index) {
   return product;
 }
 
-/// Multiplications of one problem: one for every (row, column, k) of each product. There are as many additions.
-inline double products(const Shape& shape) {
-  return static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-         static_cast<double>(shape.k);
+/// Multiplications of a Shape or a Size: one for every (row, column, k) of each product. There are as many additions.
+template <class Extents>
+double products(const Extents& of) {
+  return static_cast<double>(of.batch) * static_cast<double>(of.m) * static_cast<double>(of.n) *
+         static_cast<double>(of.k);
 }
 
-/// Floating-point operations of one problem.
-inline double flops(const Shape& shape) { return 2.0 * products(shape); }
+/// Its floating-point operations.
+template <class Extents>
+double flops(const Extents& of) {
+  return 2.0 * products(of);
+}
 
 /// The reason why a BLAS that takes dimensions, row distances and batches as int can not run the problem, or nothing.
 inline std::optional<std::string> beyond_int(const Problem& p) {

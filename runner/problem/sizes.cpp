@@ -127,13 +127,6 @@ Shape shape_of(const Size& size, float alpha, float beta) {
   return {size.m, size.n, size.k, alpha, beta, size.transposed_a, size.transposed_b, size.batch};
 }
 
-double products(const Size& size) {
-  return static_cast<double>(size.batch) * static_cast<double>(size.m) * static_cast<double>(size.n) *
-         static_cast<double>(size.k);
-}
-
-double flops(const Size& size) { return 2.0 * products(size); }
-
 std::string ops_of(const Size& size) { return {size.transposed_a ? 't' : 'n', size.transposed_b ? 't' : 'n'}; }
 
 std::string to_string(const Size& size) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/problem.hpp"
+#include "problem/batch.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -24,10 +24,6 @@ struct Size {
 };
 
 Shape shape_of(const Size& size, float alpha, float beta);
-
-/// Multiplications of all products of the size, and floating-point operations.
-double products(const Size& size);
-double flops(const Size& size);
 
 /// What BLAS calls the operations on A and B: "nn", "nt", "tn" or "tt".
 std::string ops_of(const Size& size);

@@ -92,14 +92,7 @@ Json describe(const Protocol& protocol, const GpuFacts& facts) {
   Json json;
   json["l2"] = to_string(protocol.l2);
   json["time"] = to_string(protocol.time);
-  if (accuracy) {
-    json["data"] = Json::array();
-    for (const Distribution data : protocol.data) {
-      json["data"].push_back(to_string(data));
-    }
-  } else {
-    json["data"] = to_string(protocol.data.front());
-  }
+  json["data"] = accuracy ? Json(protocol.data) : Json(protocol.data.front());
   json["seed"] = protocol.seed;
   json["alpha"] = protocol.alpha;
   json["beta"] = protocol.beta;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/json.hpp"
 #include "problem/operands.hpp"
 
 #include <cstdint>
@@ -36,6 +37,9 @@ enum class TimeMode {
 /// The words of the command line and of results: "cold", "warm"; "kernel", "end-to-end".
 constexpr std::string_view to_string(L2State state) { return state == L2State::cold ? "cold" : "warm"; }
 constexpr std::string_view to_string(TimeMode time) { return time == TimeMode::kernel ? "kernel" : "end-to-end"; }
+
+/// Kinds of operands are words in files as well.
+inline void to_json(Json& json, Distribution data) { json = to_string(data); }
 
 /// The settings that hold for every case of a run. Two results are comparable if their protocols are the same.
 struct Protocol {

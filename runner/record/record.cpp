@@ -1,5 +1,7 @@
 #include "record/record.hpp"
 
+#include "record/protocol.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -119,9 +121,7 @@ void add_case(Json& json, const Record& record) {
   if (record.size.batch > 1) {
     json["batch"] = record.size.batch;
   }
-  if (record.data) {
-    json["data"] = to_string(*record.data);
-  }
+  set_if(json, "data", record.data);
 }
 
 /// A column of the samples, with null where a sample lacks the value; no column where all lack it.

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -127,14 +127,10 @@ std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
     return value.is_null() ? "" : value.dump();
   }
-  std::string text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  for (std::size_t i = 0; (i = text.find('"', i)) != std::string::npos; i += 2) {
-    text.insert(i, 1, '"');
-  }
-  return fmt::format("\"{}\"", text);
+  const std::string text = value.get<std::string>();
+  return text.find_first_of(",\"\r\n") == std::string::npos
+             ? text
+             : fmt::format("\"{}\"", std::regex_replace(text, std::regex("\""), "\"\""));
 }
 
 /// One row, without its end.
@@ -150,17 +146,8 @@ std::string csv_row(const Json& record) {
 }  // namespace
 
 std::string slug(std::string_view name) {
-  std::string result;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!result.empty() && result.back() != '-') {
-      result += '-';
-    }
-  }
-  if (!result.empty() && result.back() == '-') {
-    result.pop_back();
-  }
+  const std::string hyphened = std::regex_replace(in_lower_case(name), std::regex("[^a-z0-9]+"), "-");
+  const std::string result = std::regex_replace(hyphened, std::regex("^-|-$"), "");
   return result.empty() ? "unknown" : result;
 }
 

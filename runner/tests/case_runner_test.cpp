@@ -2,6 +2,8 @@
 
 #include "bench/case_runner.hpp"
 
+#include "expectations.hpp"
+#include "fakes.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "simt/executor.hpp"
 #include "simt/thread.hpp"
@@ -27,13 +29,7 @@ const Kernel& chapter(std::string_view id) { return *find_kernel(id); }
 
 /// A kernel that only the executor knows.
 Kernel with_launch(std::function<void(const Problem&, cudaStream_t)> launch) {
-  Kernel kernel;
-  kernel.name = "with_launch";
-  kernel.build(Target::for_executor).configurations = [launch = std::move(launch)](const Problem&) {
-    const auto ignoring = [launch](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); };
-    return std::vector{Configuration{"", 0, ignoring}};
-  };
-  return kernel;
+  return launched_by(Target::for_executor, std::move(launch));
 }
 
 /// A block of 64 threads.
@@ -58,12 +54,6 @@ Kernel of_a_library() {
 }
 
 void do_nothing(const Problem&, cudaStream_t) {}
-
-/// Expects how a case ended, and `part` in its reason.
-void expect_end(const Record& record, Outcome outcome, std::string_view part) {
-  EXPECT_EQ(record.outcome, outcome) << record.reason;
-  EXPECT_NE(record.reason.find(part), std::string::npos) << record.reason;
-}
 
 class ExecutedCaseTest : public testing::Test {
  protected:

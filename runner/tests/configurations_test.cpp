@@ -28,28 +28,23 @@ TEST_P(CpuKernelTest, AgreesWithDoublePrecision) {
 INSTANTIATE_TEST_SUITE_P(Registered, CpuKernelTest, testing::ValuesIn(kernels_and_groups(Platform::cpu, FEW_PRODUCTS)),
                          [](const auto& info) { return test_name(info.param); });
 
-TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoice) {
-  const ReferenceCase expected({50, 40, 30});
-  const Kernel kernel = kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum}));
-  EXPECT_FALSE(kernel.build(Target::for_gpu));
-  EXPECT_FALSE(kernel.build(Target::for_checks));
-  const Prepared prepared = kernel.build(Target::for_executor).prepare(expected.host.shape);
-  EXPECT_EQ(prepared.configuration.name, "two sums");
-  EXPECT_EQ(prepared.configuration.workspace_bytes, 4U * 3U * 16U * 16U * sizeof(float));
-  EXPECT_TRUE(expected.run(prepared).correct());
-}
-
-TEST(ExecutedConfigurations, OthersArePreparedByName) {
+TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoiceAndOthersHaveNames) {
   const ReferenceCase expected({50, 40, 30});
   const Kernel kernel =
       kernel_of(configured_chapter_for_executor({Way::two_sums, Way::one_sum, Way::one_sum_forgotten}));
-  EXPECT_EQ(kernel.build(Target::for_executor).configurations(expected.host.shape).size(), 3U);
-  const Prepared prepared = prepare_named(kernel.build(Target::for_executor), expected.host.shape, "one sum");
-  EXPECT_EQ(prepared.configuration.name, "one sum");
-  EXPECT_EQ(prepared.configuration.workspace_bytes, 0U);
-  EXPECT_TRUE(expected.run(prepared).correct());
-  EXPECT_FALSE(expected.run(prepare_named(kernel.build(Target::for_executor), expected.host.shape, "one sum forgotten"))
-                   .correct());
+  const Build& build = kernel.build(Target::for_executor);
+  EXPECT_FALSE(kernel.build(Target::for_gpu));
+  EXPECT_FALSE(kernel.build(Target::for_checks));
+  EXPECT_EQ(build.configurations(expected.host.shape).size(), 3U);
+  const Prepared chosen = build.prepare(expected.host.shape);
+  EXPECT_EQ(chosen.configuration.name, "two sums");
+  EXPECT_EQ(chosen.configuration.workspace_bytes, 4U * 3U * 16U * 16U * sizeof(float));
+  EXPECT_TRUE(expected.run(chosen).correct());
+  const Prepared named = prepare_named(build, expected.host.shape, "one sum");
+  EXPECT_EQ(named.configuration.name, "one sum");
+  EXPECT_EQ(named.configuration.workspace_bytes, 0U);
+  EXPECT_TRUE(expected.run(named).correct());
+  EXPECT_FALSE(expected.run(prepare_named(build, expected.host.shape, "one sum forgotten")).correct());
 }
 
 TEST(ExecutedConfigurations, WorkspaceIsZeroAtFirstAndKeptBetweenLaunches) {

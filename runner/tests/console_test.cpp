@@ -10,20 +10,13 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 #include <tuple>
 
 namespace sgemm {
 namespace {
-
-/// The columns of a text with no multi-byte character but the plus-minus sign.
-std::size_t columns_of(const std::string& line) {
-  return line.size() - (line.find("\u00b1") == std::string::npos ? 0 : 1);
-}
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Table table(std::size_t width, const Protocol& protocol = {}, Table::Content content = {}) {
   return {protocol, content, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
@@ -88,6 +81,11 @@ Record cublas_at(double ratio) {
   });
 }
 
+/// Of another size. Sizes with several kernels are set apart.
+Record with_rows(std::int64_t m) {
+  return changed(stopped_record(Outcome::skipped, "x"), [m](Record& record) { record.size.m = m; });
+}
+
 /// All that console.txt has.
 std::string page() {
   std::string text;
@@ -106,6 +104,11 @@ std::string page() {
   }
   for (const std::size_t width : {140U, 120U, 100U, 60U}) {
     show(fmt::format("A case in {} columns", width), table(width), {cases.front()});
+  }
+  for (const std::size_t width : {100U, 60U, 50U}) {
+    show(fmt::format("A long reason in {} columns", width), table(width),
+         {stopped_record(Outcome::not_supported,
+                         "needs compute capability 9.0, and this device has 8.0: nothing was computed")});
   }
   Protocol protocol;
   show("Cases without times", table(80, protocol, {false, false}), {executed_record()});
@@ -132,6 +135,7 @@ std::string page() {
   for (const auto& [title, record, width] :
        {std::tuple{"Counts", counted_record(), 0U},
         {"Counts without operations", counted_without_flops(), 0U},
+        {"Counts in 60 columns", counted_record(), 60U},
         {"Counts of two launches in 60 columns", record_of_two_counted_launches(), 60U}}) {
     text += fmt::format("## {}\n\n{}\n\n", title, fmt::join(count_report(record, width), "\n"));
   }
@@ -139,50 +143,45 @@ std::string page() {
   Console console(out, nullptr, 0, table(0));
   for (const Record& record :
        {measured_record(), measured_record(), cublas_at(0.999), cublas_at(1.002), of_three_samples(),
-        stopped_record(Outcome::not_supported, "x"), stopped_record(Outcome::incorrect, "x")}) {
+        stopped_record(Outcome::not_supported, "x"), stopped_record(Outcome::incorrect, "x"), with_rows(2),
+        with_rows(3), with_rows(4), with_rows(4), with_rows(5)}) {
     console.row(record);
   }
   console.summary("results/x.json");
   return text + "## A run and its summary\n\n" + out.str();
 }
 
-TEST(Console, ShowsWhatItShowed) { expect_page("console.txt", page()); }
-
-TEST(Table, FitsTheTerminal) {
-  Protocol accuracy;
-  accuracy.mode = Mode::accuracy;
-  for (const std::size_t width : {100U, 120U, 140U}) {
-    EXPECT_LE(columns_of(table(width).heading()), width);
-    EXPECT_LE(columns_of(table(width, accuracy).heading()), width);
+/// The lines above the table of a run, without what this machine says of itself.
+std::string heading_of(Mode mode, const DeviceQuery& device, const std::function<void(Protocol&)>& change = {}) {
+  Options options;
+  options.protocol.mode = mode;
+  options.protocol.sustain_s = 20.0;
+  options.protocol.l2 = mode == Mode::sustain ? L2State::warm : L2State::cold;
+  if (change) {
+    change(options.protocol);
   }
-  EXPECT_LE(columns_of(table(60).heading()), 63U) << "the essential columns, however narrow the terminal";
-  for (const std::size_t width : {80U, 60U}) {
-    for (const Record& record : {counted_record(), record_of_two_counted_launches()}) {
-      std::istringstream lines(fmt::to_string(fmt::join(count_report(record, width), "\n")));
-      for (std::string line; std::getline(lines, line);) {
-        EXPECT_LE(line.size(), width) << line;
-      }
-    }
-  }
+  const auto lines = heading(options, device, {"580.1", 0, 0.0, 0.0}, !device.device, "results/x.json");
+  const std::string text =
+      std::regex_replace(fmt::to_string(fmt::join(lines, "\n")), std::regex("CPU: .*|by \\d+ threads"), "...");
+  return std::regex_replace(text, std::regex("cuBLAS [\\d.]* \\(FP32"), "cuBLAS (FP32") + "\n\n";
 }
 
-TEST(Table, ReasonThatDoesNotFitIsWrapped) {
-  const std::string reason = "needs compute capability 9.0, and this device has 8.0: nothing was computed";
-  for (const std::size_t width : {50U, 60U, 80U, 100U}) {
-    const std::string row = table(width).row(stopped_record(Outcome::not_supported, reason));
-    EXPECT_EQ(first_line(row).find("01_naive                 1024x1024x1024  not supported:"), 0U) << row;
-    std::istringstream lines(row);
-    std::string words;
-    std::size_t count = 0;
-    for (std::string line; std::getline(lines, line); ++count) {
-      EXPECT_LE(line.size(), std::max<std::size_t>(width, 55U)) << "the essential cells, however narrow the terminal";
-      EXPECT_TRUE(count == 0 || (line.starts_with("  ") && line[2] != ' ')) << row;
-      words += count == 0 ? line : line.substr(1);
-    }
-    EXPECT_GT(count, 1U);
-    EXPECT_TRUE(words.ends_with("not supported: " + reason)) << words;
+std::string headings() {
+  const DeviceQuery gpu{fake_device(), ""};
+  const DeviceQuery none{std::nullopt, "no driver"};
+  std::string text = "## Headings with a GPU, and without one\n\n";
+  for (const Mode mode : {Mode::measure, Mode::sustain, Mode::accuracy, Mode::profile}) {
+    text += heading_of(mode, gpu);
   }
+  text += heading_of(Mode::measure, gpu, [](Protocol& protocol) { protocol.verify = false; });
+  text += heading_of(Mode::measure, gpu, [](Protocol& protocol) { protocol.energy = true; });
+  for (const Mode mode : {Mode::measure, Mode::accuracy, Mode::count}) {
+    text += heading_of(mode, none);
+  }
+  return text + heading_of(Mode::measure, none, [](Protocol& protocol) { protocol.check = true; });
 }
+
+TEST(Console, ShowsWhatItShowed) { expect_page("console.txt", headings() + page()); }
 
 TEST(Text, OfStrangersCommandsNoTerminal) {
   EXPECT_EQ(printable("a\x1b[2K\rb\x7f\n\tc"), "a?[2K?b?\n\tc");
@@ -211,74 +210,17 @@ TEST(Text, TerminalWidthIsThatOfTheEnvironment) {
   unsetenv("COLUMNS");
 }
 
-TEST(Console, ProgressIsErasedBeforeARow) {
+TEST(Console, ProgressIsShownWhereItSaysSomethingNewAndErasedBeforeARow) {
   std::ostringstream out;
   std::ostringstream progress;
   Console console(out, &progress, 60, table(60));
-  console.progress(std::string(200, 'x'));
-  EXPECT_EQ(progress.str(), "\r\033[K" + std::string(56, 'x') + "...");
-  console.row(measured_record());
-  EXPECT_EQ(progress.str().substr(progress.str().size() - 4), "\r\033[K");
-  EXPECT_EQ(out.str().find('\033'), std::string::npos);
-}
-
-TEST(Console, ProgressThatGoesOnIsNotShownEachTime) {
-  std::ostringstream out;
-  std::ostringstream progress;
-  Console console(out, &progress, 60, table(60));
-  for (const char* const text : {"a: preparing", "a: sample 1", "a: sample 2", "a: verifying"}) {
+  for (const char* const text : {"a: preparing", "a: sample 1", "a: sample 2"}) {
     console.progress(text);
   }
-  EXPECT_EQ(progress.str(), "\r\033[Ka: preparing\r\033[Ka: sample 1\r\033[Ka: verifying");
-}
-
-TEST(Console, SizesWithSeveralKernelsAreSetApart) {
-  std::ostringstream out;
-  Console console(out, nullptr, 0, table(0));
-  Record record = stopped_record(Outcome::skipped, "x");
-  for (const std::int64_t m : {1, 1, 2, 3}) {
-    record.size.m = m;
-    console.row(record);
-  }
-  std::string starts;
-  std::istringstream in(out.str());
-  for (std::string line; std::getline(in, line);) {
-    starts += line.empty() ? '-' : 'x';
-  }
-  EXPECT_EQ(starts, "xx-xx");
-}
-
-/// The lines above a run's table on a machine without a GPU.
-std::vector<std::string> lines_of(const Options& options, bool executing) {
-  return heading(options, {std::nullopt, "no driver"}, {}, executing, "results/x.json");
-}
-
-auto lines_with(const std::vector<std::string>& lines, std::string_view part) {
-  return std::ranges::count_if(lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
-}
-
-TEST(Heading, SaysOnceWhatIsNotVerifiedAndHowKernelsAreExecuted) {
-  Options usual;
-  Options unverified;
-  unverified.protocol.verify = false;
-  Options checked;
-  checked.protocol.check = true;
-  Options counting;
-  counting.protocol.mode = Mode::count;
-  EXPECT_EQ(lines_with(lines_of(usual, false), "NOT VERIFIED"), 0);
-  EXPECT_EQ(lines_with(lines_of(unverified, false), "NOT VERIFIED"), 1);
-  EXPECT_EQ(lines_with(lines_of(usual, false), "executed on the CPU"), 0);
-  EXPECT_EQ(lines_with(lines_of(usual, true), "memory unchecked"), 1);
-  EXPECT_EQ(lines_with(lines_of(checked, true), "every access to memory checked"), 1);
-  EXPECT_EQ(lines_with(lines_of(counting, true), "executed on the CPU"), 1);
-}
-
-TEST(Heading, NamesTheDeviceAndTheFile) {
-  Options options;
-  std::vector<std::string> lines = heading(options, {fake_device(), ""}, {"580.1", 0, 0.0, 0.0}, false, "x.json");
-  EXPECT_EQ(lines.front(),
-            "NVIDIA H200: compute capability 9.0, 132 SMs, 60 MiB L2, 141 GiB, up to 1980 MHz, driver 580.1");
-  EXPECT_EQ(lines.back(), "Results: x.json");
+  console.progress(std::string(200, 'x'));
+  console.row(measured_record());
+  EXPECT_EQ(progress.str(), "\r\033[Ka: preparing\r\033[Ka: sample 1\r\033[K" + std::string(56, 'x') + "...\r\033[K");
+  EXPECT_EQ(out.str().find('\033'), std::string::npos);
 }
 
 std::string listing(const std::vector<Kernel>& kernels, ListFormat mode, std::size_t width = 0) {
@@ -292,6 +234,10 @@ TEST(List, IsWhatItWas) {
   wrapped[0].summary = "block tiles in the order of a Hilbert curve, four stages of asynchronous copies";
   std::vector<Kernel> narrow{fake_kernel(1, "naive")};
   narrow[0].summary = "one two three four five an_exceptionally_long_word_that_does_not_fit six";
+  std::vector<Kernel> wordy = fake_kernels();
+  for (Kernel& kernel : wordy) {
+    kernel.summary = "many short words that fill one line or two or even three of a common terminal and then some more";
+  }
   Kernel last = fake_kernel(12, "fp16x3");
   last.accuracy = AccuracyClass::fp16_split;
   last.min_compute_capability = 90;
@@ -304,30 +250,14 @@ TEST(List, IsWhatItWas) {
                                     fake_kernel(10, "split_k", "atomic"),
                                     last};
   expect_page("list.txt", "## All\n\n" + listing(fake_kernels(), ListFormat::table) + "\n## In 60 columns\n\n" +
-                              listing(wrapped, ListFormat::table, 60) + "\n## In a terminal that is too narrow\n\n" +
+                              listing(wrapped, ListFormat::table, 60) + "\n## Many words in 80 columns\n\n" +
+                              listing(wordy, ListFormat::table, 80) + "\n## In a terminal that is too narrow\n\n" +
                               listing(narrow, ListFormat::table, 30) + "\n## None\n\n" +
                               listing({}, ListFormat::table) + listing({}, ListFormat::json) + "\n## In JSON\n\n" +
                               listing(in_json, ListFormat::json));
   for (const std::size_t width : {1U, 10U}) {
     EXPECT_EQ(listing(narrow, ListFormat::table, width), listing(narrow, ListFormat::table, 30));
   }
-}
-
-TEST(List, TableKeepsToTheWidth) {
-  std::vector<Kernel> kernels = fake_kernels();
-  for (Kernel& kernel : kernels) {
-    kernel.summary = "many short words that fill one line or two or even three of a common terminal and then some more";
-  }
-  for (const std::size_t width : {60U, 80U, 100U, 120U}) {
-    std::istringstream lines(listing(kernels, ListFormat::table, width));
-    for (std::string line; std::getline(lines, line);) {
-      EXPECT_LE(line.size(), width) << line;
-      EXPECT_FALSE(line.ends_with(' ')) << line;
-    }
-  }
-  const std::string unlimited = listing(kernels, ListFormat::table);
-  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(unlimited, '\n')), kernels.size() + 2)
-      << "a line for each, the heading, and the name of a kernel without a default variant";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/kernel.hpp"
 #include "base/outcome.hpp"
 #include "base/usage_error.hpp"
 #include "fixtures/temporary_folder.hpp"
@@ -8,6 +9,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -31,6 +33,13 @@ std::string usage_message(const Action& action) {
   return message_of<UsageError>(action);
 }
 
+/// Expects how a case ended, and `part` in its reason.
+template <class Record>
+void expect_end(const Record& record, Outcome outcome, std::string_view part) {
+  EXPECT_EQ(record.outcome, outcome) << record.reason;
+  EXPECT_NE(record.reason.find(part), std::string::npos) << record.reason;
+}
+
 /// How the case ends that `action` stops, "skipped: interrupted"; empty where it goes on.
 template <class Action>
 std::string end_of(const Action& action) {
@@ -40,6 +49,17 @@ std::string end_of(const Action& action) {
     return fmt::format("{}: {}", to_string(stopped.outcome()), stopped.what());
   }
   return "";
+}
+
+/// The class that to_string() calls so.
+inline std::optional<AccuracyClass> accuracy_named(std::string_view name) {
+  for (auto accuracy = AccuracyClass::fp32; accuracy <= AccuracyClass::tf32;
+       accuracy = static_cast<AccuracyClass>(static_cast<int>(accuracy) + 1)) {
+    if (to_string(accuracy) == name) {
+      return accuracy;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Expects that a page of this folder has the text. With SGEMM_WRITE_PAGE set it is written anew: the difference shows

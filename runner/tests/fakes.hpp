@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,17 @@ inline Kernel fake_cpu_kernel(std::string name) {
   Kernel kernel = fake_kernel(-1, std::move(name));
   kernel.platform = Platform::cpu;
   kernel.min_compute_capability = 0;
+  return kernel;
+}
+
+/// One that is launched so where it was built for `target`, and not built for others.
+inline Kernel launched_by(Target target, std::function<void(const Problem&, cudaStream_t)> launch) {
+  Kernel kernel = fake_kernel(-1, "launched");
+  kernel.min_compute_capability = 0;
+  kernel.build(target).configurations = [launch = std::move(launch)](const Problem&) {
+    const auto ignoring = [launch](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); };
+    return std::vector{Configuration{"", 0, ignoring}};
+  };
   return kernel;
 }
 

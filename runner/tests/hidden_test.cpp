@@ -77,28 +77,6 @@ TEST(HiddenSizes, AreNearWhatWasAskedForAndVaryInAllExtents) {
   EXPECT_EQ(longest.size(), 3U) << "each extent is the longest for some secret";
 }
 
-TEST(HiddenSizes, KeepOperationsAndBatches) {
-  SecretNumbers numbers(secret_of(1));
-  const Size asked{64, 96, 128, true, false, 5};
-  std::vector<Size> taken{asked};
-  for (const Size& size :
-       {near_size(asked, {}, 72, taken, numbers), lopsided_size(asked, {}, 72, taken, drawn_parts(numbers), numbers)}) {
-    EXPECT_TRUE(size.transposed_a);
-    EXPECT_FALSE(size.transposed_b);
-    EXPECT_EQ(size.batch, 5);
-  }
-}
-
-TEST(HiddenSizes, AreTheSecretsAlone) {
-  std::set<std::vector<Size>> different;
-  for (int number = 0; number < 50; ++number) {
-    const std::vector<Size> sizes = drawn(secret_of(number), {}, 1536);
-    EXPECT_EQ(sizes, drawn(secret_of(number), {}, 1536));
-    different.insert(sizes);
-  }
-  EXPECT_EQ(different.size(), 50U);
-}
-
 TEST(HiddenKinds, AreAllInAnOrderOfTheSecret) {
   std::set<std::vector<Distribution>> orders;
   std::set<Distribution> first;

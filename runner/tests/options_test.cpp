@@ -80,6 +80,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Options& given) 
       {"device code", fmt::to_string(user.compile.device_code)},
       {"kernels", given.kernels},
       {"sizes", text(given.sizes)},
+      {"usual sizes", std::string(default_sizes(protocol.mode, !given.on_executor))},
       {"device", fmt::to_string(given.device)},
       {"executor", fmt::to_string(given.on_executor)},
       {"GPU model", given.gpu_model},
@@ -152,27 +153,6 @@ TEST(Options, HelpFitsATerminal) {
 }
 
 TEST(Options, Version) { EXPECT_EQ(parse({"--version"}).text, "sgemm-worklog 1.2.3\n"); }
-
-TEST(Options, MissingValues) {
-  for (const std::string& flag : words("--kernel --sizes --alpha --beta --seed --data --l2 --device --out --time "
-                                       "--max-seconds --gpu-model --blocks-per-sm --judge")) {
-    for (const Arguments& rest : {Arguments{flag}, {flag + "="}, {flag, ""}, {flag, "--no-verify"}, {flag, "--"}}) {
-      EXPECT_EQ(options_error(rest), flag + " needs a value");
-    }
-  }
-}
-
-TEST(Options, SizesDependOnTheMode) {
-  for (const Mode mode : {Mode::measure, Mode::count}) {
-    EXPECT_EQ(default_sizes(mode, true), "256:8192");
-    EXPECT_EQ(default_sizes(mode, false), "256:8192");
-  }
-  EXPECT_EQ(default_sizes(Mode::profile, true), "4096");
-  EXPECT_EQ(default_sizes(Mode::sustain, true), "8192");
-  EXPECT_EQ(default_sizes(Mode::accuracy, true), "1024,4096");
-  EXPECT_EQ(default_sizes(Mode::accuracy, false), "256");
-  EXPECT_EQ(default_sizes(Mode::judge, true), "1024,2048,4096");
-}
 
 }  // namespace
 }  // namespace sgemm

@@ -112,40 +112,29 @@ inline Record compared_record() {
   return record;
 }
 
+/// Blocks of a launch, those that were executed, and the operations of these.
+inline Requests requests_of(std::uint64_t blocks, std::uint64_t executed, std::uint64_t flops) {
+  Requests requests;
+  requests.blocks = blocks;
+  requests.blocks_executed = executed;
+  requests.flops = flops;
+  return requests;
+}
+
 /// What a kernel asks of an H200, of which two of four blocks were executed.
 inline Counts counts_of_launch() {
-  Counts counts;
-  counts.gpu = simt::find_gpu_model("h200");
-  CountedLaunch launch;
-  launch.threads_per_block = 256;
-  launch.smem_bytes = 16384;
-  launch.blocks_per_sm = 2;
-  launch.first_wave_blocks = 4;
-  launch.first_wave_elements = 2'097'152;
-  Requests& requests = launch.requests;
-  requests.blocks = 4;
-  requests.blocks_executed = 2;
-  requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_load)] = {1000, 2500, 0, 0, 128000};
+  constexpr simt::Traffic OF_A{1000, 2500, 0, 0, 128000};
+  constexpr std::uint64_t FLOPS = 2'147'483'648;
+  Requests requests = requests_of(4, 2, FLOPS);
+  requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_load)] = OF_A;
   requests.traffic[static_cast<std::size_t>(simt::AccessKind::shared_load)] = {2000, 0, 5000, 4000, 256000};
-  requests.flops = 2'147'483'648;
   requests.barriers = 64;
   requests.reads_per_element = {8.0, 16.0, 0.0};
   requests.in_step = {3000, 1500, 400, 48000, 12800};
   requests.in_turn = {3000, 750, 400, 72000, 12800};
-  simt::LineCounts load;
-  load.file = "06_coarse_2d.cu";
-  load.line = 93;
-  load.kind = simt::AccessKind::global_load;
-  load.array = "A";
-  load.traffic = {1000, 2500, 0, 0, 128000};
-  load.example = {3, 4, {0, 16384}};
-  simt::LineCounts product;
-  product.file = "06_coarse_2d.cu";
-  product.line = 56;
-  product.flops = 2'147'483'648;
-  requests.lines = {product, load};
-  counts.launches = {launch};
-  return counts;
+  requests.lines = {{"06_coarse_2d.cu", 56, {}, "", {}, FLOPS, {}},
+                    {"06_coarse_2d.cu", 93, simt::AccessKind::global_load, "A", OF_A, 0, {3, 4, {0, 16384}}}};
+  return {simt::find_gpu_model("h200"), {{"", 256, 16384, 2, 4, 2'097'152, requests}}, {}};
 }
 
 inline Record counted_record(const Counts& counts = counts_of_launch()) {
@@ -162,29 +151,14 @@ inline Record record_of_two_counted_launches() {
   std::vector<CountedLaunch>& launches = counts.launches;
   launches.front().function = "product_kernel";
   launches.front().requests.tensor_flops = 4'294'967'296;
-  CountedLaunch split;
-  split.function = "split_kernel<true>";
-  split.threads_per_block = 128;
-  split.blocks_per_sm = 3;
-  split.first_wave_blocks = 2;
-  split.first_wave_elements = 1'048'576;
-  Requests& requests = split.requests;
-  requests.blocks = 2;
-  requests.blocks_executed = 2;
-  requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_store)] = {500, 2000, 0, 0, 64000};
-  requests.flops = 1'048'576;
+  Requests requests = requests_of(2, 2, 1'048'576);
+  const simt::Traffic& stores =
+      requests.traffic[static_cast<std::size_t>(simt::AccessKind::global_store)] = {500, 2000, 0, 0, 64000};
   requests.reads_per_element = {1.0, 1.0, 0.0};
-  requests.in_step = {2000, 0, 2000, 64000, 0};
-  requests.in_turn = requests.in_step;
-  simt::LineCounts store;
-  store.file = "split.cuh";
-  store.line = 7;
-  store.kind = simt::AccessKind::global_store;
-  store.array = simt::WORKSPACE;
-  store.traffic = {500, 2000, 0, 0, 64000};
-  store.example = {1, 16, {0}};
-  requests.lines = {store};
-  launches.insert(launches.begin(), split);
+  requests.in_step = requests.in_turn = {2000, 0, 2000, 64000, 0};
+  requests.lines = {
+      {"split.cuh", 7, simt::AccessKind::global_store, std::string(simt::WORKSPACE), stores, 0, {1, 16, {0}}}};
+  launches.insert(launches.begin(), {"split_kernel<true>", 128, 0, 3, 2, 1'048'576, requests});
   return counted_record(counts);
 }
 

@@ -20,135 +20,108 @@
 namespace sgemm {
 namespace {
 
-/// A clock that stands still until a test advances it. It outlives the functions that read it.
-struct FakeClock {
-  double seconds = 0.0;
-
-  /// For SamplingOptions.
-  std::function<double()> now() const {
-    return [this] { return seconds; };
-  }
-};
-
 void ignore(std::string_view) {}
 
-/// Options with a budget that is never used up, because the clock stands still.
-SamplingOptions timeless(int contenders, bool batch_short, std::uint64_t seed = 1) {
-  return {contenders, batch_short, 1.0, seed, {}, [] { return 0.0; }};
-}
-
-/// Options with a budget of so many seconds of that clock, for each contender.
-SamplingOptions on_clock(const FakeClock& clock, double max_seconds, int contenders = 1) {
-  return {contenders, false, max_seconds, 1, {}, clock.now()};
-}
-
-/// Rounds that never agree, and take so many seconds each.
-Round unsteady(FakeClock& clock, double seconds, int contenders = 1) {
-  return [&clock, seconds, contenders, slow = false](const std::vector<int>&, int) mutable {
-    clock.seconds += seconds;
-    slow = !slow;
-    return std::vector<double>(static_cast<std::size_t>(contenders), slow ? 140.0 : 100.0);
-  };
-}
-
-/// Rounds of constant times, which note how they were asked for.
-struct FakeRounds {
-  std::vector<double> times_us;
+/// How rounds were asked for, and what came of them.
+struct Sampled {
+  Timings timings;
   std::vector<std::vector<int>> orders;
   std::vector<int> launches;
+  std::size_t warm_ups = 0;
 
-  Round round() {
-    return [this](const std::vector<int>& order, int count) {
-      orders.push_back(order);
-      launches.push_back(count);
-      return times_us;
-    };
-  }
+  std::size_t samples() const { return timings.kernel_us.size(); }
 };
 
-TEST(Sampling, SteadyTimesEndAfterTheFewestSamplesThatAreTrusted) {
-  FakeRounds rounds{{200.0, 100.0}, {}, {}};
-  const Timings timings = take_samples(rounds.round(), timeless(2, true), ignore);
-  EXPECT_EQ(timings.kernel_us, std::vector<double>(MIN_SAMPLES, 200.0));
-  EXPECT_EQ(timings.rival_us, std::vector<double>(MIN_SAMPLES, 100.0));
-  EXPECT_EQ(timings.ratios(), std::vector<double>(MIN_SAMPLES, 0.5));
-  EXPECT_EQ(timings.launches_per_sample, 1);
-  EXPECT_EQ(rounds.orders.size(), 2U + MIN_SAMPLES) << "two rounds of warm-up";
+/// What a round takes and, on the clock, for how long. The clock goes on in rounds alone.
+struct FakeRound {
+  std::vector<double> times_us;
+  double seconds = 0.0;
+};
+
+/// `round` tells of the round of a number, which begins at 0.
+Sampled sampled(SamplingOptions options, const std::function<FakeRound(std::size_t round)>& round) {
+  Sampled result;
+  double now = 0.0;
+  options.now = [&] { return now; };
+  const Round timed = [&](const std::vector<int>& order, int launches) {
+    FakeRound next = round(result.orders.size());
+    result.orders.push_back(order);
+    result.launches.push_back(launches);
+    now += next.seconds;
+    return std::move(next.times_us);
+  };
+  const Observer count = [&](std::string_view text) { result.warm_ups += text == "warming up" ? 1 : 0; };
+  result.timings = take_samples(timed, options, count);
+  return result;
 }
 
-/// Rounds whose last time is between 50 and 150 us, behind those that are given.
-Round noisy(const std::vector<double>& before) {
-  return [before, random = std::mt19937(3)](const std::vector<int>&, int) mutable {
-    std::vector<double> times = before;
-    times.push_back(std::uniform_real_distribution<double>(50.0, 150.0)(random));
-    return times;
-  };
+/// Rounds that never agree.
+std::vector<double> unsteady(std::size_t round) { return {round % 2 == 0 ? 140.0 : 100.0}; }
+
+double noisy() {
+  static std::mt19937 random(3);
+  return std::uniform_real_distribution<double>(50.0, 150.0)(random);
+}
+
+TEST(Sampling, SteadyTimesEndAfterTheFewestSamplesThatAreTrusted) {
+  const Sampled steady = sampled({2}, [](std::size_t) { return FakeRound{{200.0, 100.0}}; });
+  EXPECT_EQ(steady.timings.kernel_us, std::vector<double>(MIN_SAMPLES, 200.0));
+  EXPECT_EQ(steady.timings.rival_us, std::vector<double>(MIN_SAMPLES, 100.0));
+  EXPECT_EQ(steady.timings.ratios(), std::vector<double>(MIN_SAMPLES, 0.5));
+  EXPECT_EQ(steady.timings.launches_per_sample, 1);
+  EXPECT_EQ(steady.warm_ups, 2U);
+  EXPECT_EQ(steady.orders.size(), 2U + MIN_SAMPLES);
 }
 
 TEST(Sampling, NoisyTimesGoOnUntilTheMostSamples) {
-  const Timings timings = take_samples(noisy({}), timeless(1, false), ignore);
-  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
-  EXPECT_TRUE(timings.rival_us.empty());
-  EXPECT_TRUE(timings.ratios().empty());
+  const Sampled alone = sampled({1, false}, [](std::size_t) { return FakeRound{{noisy()}}; });
+  EXPECT_EQ(alone.samples(), static_cast<std::size_t>(MAX_SAMPLES));
+  EXPECT_TRUE(alone.timings.rival_us.empty());
+  EXPECT_TRUE(alone.timings.ratios().empty());
 }
 
 TEST(Sampling, NoiseOfTheRatioAloneKeepsSampling) {
-  const Timings timings = take_samples(noisy({100.0}), timeless(2, true), ignore);
-  EXPECT_EQ(timings.kernel_us.size(), static_cast<std::size_t>(MAX_SAMPLES));
+  const Sampled pairs = sampled({2}, [](std::size_t) { return FakeRound{{100.0, noisy()}}; });
+  EXPECT_EQ(pairs.samples(), static_cast<std::size_t>(MAX_SAMPLES));
 }
 
 TEST(Sampling, BudgetEndsSamplingAfterTheFewestSamples) {
-  const auto samples_in = [](double seconds) {
-    FakeClock clock;
-    return take_samples(unsteady(clock, 0.5), on_clock(clock, seconds), ignore).kernel_us.size();
-  };
-  EXPECT_EQ(samples_in(5.0), 10U) << "and the round of warm-up does not count";
-  EXPECT_EQ(samples_in(0.001), static_cast<std::size_t>(FEWEST_SAMPLES));
+  const auto half_a_second = [](std::size_t round) { return FakeRound{unsteady(round), 0.5}; };
+  EXPECT_EQ(sampled({1, false, 5.0}, half_a_second).samples(), 10U) << "and the round of warm-up does not count";
+  EXPECT_EQ(sampled({1, false, 0.001}, half_a_second).samples(), static_cast<std::size_t>(FEWEST_SAMPLES));
 }
 
 TEST(Sampling, SlowKernelsWarmUpOnce) {
-  const auto rounds_with_first_of = [](double seconds) {
-    FakeClock clock;
-    std::size_t rounds = 0;
-    const Round slow_first = [&](const std::vector<int>&, int) {
-      clock.seconds += rounds++ == 0 ? seconds : 0.0;
-      return std::vector<double>{1e6};
-    };
-    take_samples(slow_first, on_clock(clock, 10.0), ignore);
-    return rounds;
+  const auto warm_ups_with_first_of = [](double seconds) {
+    return sampled({1, false, 10.0},
+                   [&](std::size_t round) {
+                     return FakeRound{{1e6}, round == 0 ? seconds : 0.0};
+                   })
+        .warm_ups;
   };
-  EXPECT_EQ(rounds_with_first_of(1.01 * WARM_UP_SECONDS), 1U + MIN_SAMPLES);
-  EXPECT_EQ(rounds_with_first_of(0.99 * WARM_UP_SECONDS), 2U + MIN_SAMPLES);
+  EXPECT_EQ(warm_ups_with_first_of(1.01 * WARM_UP_SECONDS), 1U);
+  EXPECT_EQ(warm_ups_with_first_of(0.99 * WARM_UP_SECONDS), 2U);
 }
 
 TEST(Sampling, WarmUpEndsWhereRoundsNeverAgree) {
-  FakeClock clock;
-  std::size_t warm_ups = 0;
-  const Observer count = [&](std::string_view activity) { warm_ups += activity == "warming up" ? 1 : 0; };
-  take_samples(unsteady(clock, WARM_UP_SECONDS / 4.0), on_clock(clock, 1.0), count);
-  EXPECT_EQ(warm_ups, 2U + 4U);
+  const auto quarter = [](std::size_t round) { return FakeRound{unsteady(round), WARM_UP_SECONDS / 4.0}; };
+  EXPECT_EQ(sampled({1, false}, quarter).warm_ups, 2U + 4U);
 }
 
 TEST(Sampling, WarmUpWaitsForTwoRoundsThatAgree) {
   const std::vector<double> settling{900.0, 500.0, 300.0, 201.0, 200.0};
-  std::size_t rounds = 0;
-  const Timings timings = take_samples(
-      [&](const std::vector<int>&, int) {
-        const std::size_t round = rounds++;
-        return std::vector<double>{round < settling.size() ? settling[round] : 200.0};
-      },
-      timeless(1, true), ignore);
-  EXPECT_EQ(rounds, settling.size() + MIN_SAMPLES);
-  EXPECT_DOUBLE_EQ(timings.kernel_us.front(), 200.0);
+  const Sampled settled =
+      sampled({}, [&](std::size_t round) { return FakeRound{{settling[std::min(round, settling.size() - 1)]}}; });
+  EXPECT_EQ(settled.warm_ups, settling.size());
+  EXPECT_EQ(settled.timings.kernel_us, std::vector<double>(MIN_SAMPLES, 200.0));
 }
 
 TEST(Sampling, ShortKernelsAreBatchedForTheFasterOfTheTwo) {
   const auto launches = [](double kernel_us, double rival_us, bool batch) {
-    FakeRounds rounds{{kernel_us, rival_us}, {}, {}};
-    const Timings timings = take_samples(rounds.round(), timeless(2, batch), ignore);
-    EXPECT_EQ(rounds.launches.front(), 1) << "in the warm-up";
-    EXPECT_EQ(rounds.launches.back(), timings.launches_per_sample);
-    return timings.launches_per_sample;
+    const Sampled pairs = sampled({2, batch}, [&](std::size_t) { return FakeRound{{kernel_us, rival_us}}; });
+    EXPECT_EQ(pairs.launches.front(), 1) << "in the warm-up";
+    EXPECT_EQ(pairs.launches.back(), pairs.timings.launches_per_sample);
+    return pairs.launches.back();
   };
   EXPECT_EQ(launches(20.0, 10.0, true), 5);
   EXPECT_EQ(launches(24.9, 100.0, true), 3);
@@ -159,17 +132,10 @@ TEST(Sampling, ShortKernelsAreBatchedForTheFasterOfTheTwo) {
 
 TEST(Sampling, OrderIsRandomAndRepeatable) {
   const auto orders = [](std::uint64_t seed) {
-    std::mt19937 random(7);
-    std::uniform_real_distribution<double> noise(50.0, 150.0);
-    std::vector<std::vector<int>> seen;
-    take_samples(
-        [&](const std::vector<int>& order, int) {
-          seen.push_back(order);
-          return std::vector<double>{noise(random), 100.0};
-        },
-        timeless(2, false, seed), ignore);
-    seen.erase(seen.begin(), seen.end() - MAX_SAMPLES);  // of the warm-up
-    return seen;
+    std::vector<std::vector<int>> all = sampled({2, false, 1.0, seed}, [](std::size_t) {
+                                          return FakeRound{{noisy(), 100.0}};
+                                        }).orders;
+    return std::vector(all.end() - MAX_SAMPLES, all.end());  // without those of the warm-up
   };
   const auto first = orders(1);
   std::size_t kernel_first = 0;
@@ -189,12 +155,13 @@ bool fifth_question() {
 }
 
 TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
-  const StopToken stop(fifth_question);
-  FakeRounds rounds{{100.0}, {}, {}};
-  SamplingOptions options = timeless(1, true);
-  options.stop = stop;
-  EXPECT_EQ(end_of([&] { take_samples(rounds.round(), options, ignore); }), "skipped: interrupted");
-  EXPECT_EQ(rounds.orders.size(), 4U);
+  std::size_t rounds = 0;
+  const auto steady = [&](std::size_t round) {
+    rounds = round + 1;
+    return FakeRound{{100.0}};
+  };
+  EXPECT_EQ(end_of([&] { sampled({1, true, 1.0, 1, StopToken(fifth_question)}, steady); }), "skipped: interrupted");
+  EXPECT_EQ(rounds, 4U);
 }
 
 /// A time around 100 us with noise of that size, relative to it; the median is 100.
@@ -217,7 +184,7 @@ TEST(Sampling, EndingWhenIntervalsAreNarrowLeavesThemMoreThan90PercentOfCoverage
       int covered = 0;
       for (int i = 0; i < CASES; ++i) {
         const Round round = [&](const std::vector<int>&, int) { return std::vector<double>{time(random, noise)}; };
-        const Timings timings = take_samples(round, timeless(1, false), ignore);
+        const Timings timings = take_samples(round, {1, false, 1e9}, ignore);
         const Interval interval = summarize(timings.kernel_us, CONFIDENCE).ci;
         covered += interval.low <= 100.0 && 100.0 <= interval.high ? 1 : 0;
       }
@@ -243,7 +210,7 @@ TEST(Sampling, WhoComesSecondMayTakeLongerAndTheRatioOfEqualsIsOne) {
         times[static_cast<std::size_t>(order[1])] = (1.0 + effect) * normal_time(random, 0.002);
         return times;
       };
-      const Timings timings = take_samples(round, timeless(2, false, random()), ignore);
+      const Timings timings = take_samples(round, {2, false, 1e9, random()}, ignore);
       const Interval interval = summarize(timings.ratios(), CONFIDENCE).ci;
       covered += interval.low <= 1.0 && 1.0 <= interval.high ? 1 : 0;
     }
@@ -285,31 +252,27 @@ TEST(Hold, IsNotLongerForEverAndCountsWhatWasLateAllTheSame) {
   EXPECT_EQ(hold.late_rounds(), 2);
 }
 
-TEST(Statistics, MedianOfOddAndEvenCounts) {
-  EXPECT_DOUBLE_EQ(median({5.0}), 5.0);
-  EXPECT_DOUBLE_EQ(median({3.0, 1.0, 2.0}), 2.0);
-  EXPECT_DOUBLE_EQ(median({4.0, 1.0, 3.0, 2.0}), 2.5);
-}
-
-TEST(Statistics, IntervalSpansAllSamplesWhileTheyAreTooFew) {
-  for (int n = 1; n <= 5; ++n) {
-    const Interval interval = summarize(one_to(n), 0.95).ci;
-    EXPECT_DOUBLE_EQ(interval.low, 1.0) << n;
-    EXPECT_DOUBLE_EQ(interval.high, n) << n;
-  }
-}
-
-// Ranks from published tables of the binomial confidence interval for a median at 95 %.
+/// The ranks are those of published tables of the binomial confidence interval for a median at 95 %. Of fewer than six
+/// samples the interval spans all.
 TEST(Statistics, IntervalHasTheRanksOfTheBinomialTables) {
-  struct Row {
-    int n;
-    double low;
-  };
-  for (const Row& row :
-       {Row{6, 1}, Row{8, 1}, Row{9, 2}, Row{12, 3}, Row{20, 6}, Row{30, 10}, Row{50, 18}, Row{100, 40}}) {
-    const Interval interval = summarize(one_to(row.n), 0.95).ci;
-    EXPECT_DOUBLE_EQ(interval.low, row.low) << row.n;
-    EXPECT_DOUBLE_EQ(interval.high, row.n + 1 - row.low) << row.n;
+  for (const auto& [n, low] : {std::pair(1, 1),
+                               {2, 1},
+                               {3, 1},
+                               {4, 1},
+                               {5, 1},
+                               {6, 1},
+                               {8, 1},
+                               {9, 2},
+                               {12, 3},
+                               {20, 6},
+                               {30, 10},
+                               {50, 18},
+                               {100, 40}}) {
+    const Summary summary = summarize(one_to(n), 0.95);
+    EXPECT_DOUBLE_EQ(summary.ci.low, low) << n;
+    EXPECT_DOUBLE_EQ(summary.ci.high, n + 1 - low) << n;
+    EXPECT_DOUBLE_EQ(summary.median, (n + 1) / 2.0);
+    EXPECT_DOUBLE_EQ(summary.spread(), (n + 1 - 2 * low) / (n + 1.0));
   }
 }
 
@@ -317,34 +280,6 @@ TEST(Statistics, IntervalOfManySamplesDoesNotUnderflow) {
   const Interval interval = summarize(one_to(10000), 0.95).ci;
   EXPECT_NEAR(interval.low, 5000.0 - 98.0, 2.0);  // 1.96 sqrt(n) / 2
   EXPECT_NEAR(interval.high, 5001.0 + 98.0, 2.0);
-}
-
-TEST(Statistics, IntervalCoversTheMedianAsOftenAsItSays) {
-  std::mt19937 random(1);
-  std::exponential_distribution<double> skewed(1.0);
-  const double true_median = std::log(2.0);
-  int covered = 0;
-  constexpr int TRIALS = 4000;
-  for (int trial = 0; trial < TRIALS; ++trial) {
-    std::vector<double> values(25);
-    for (double& value : values) {
-      value = skewed(random);
-    }
-    const Interval interval = summarize(values, 0.95).ci;
-    covered += interval.low <= true_median && true_median <= interval.high ? 1 : 0;
-  }
-  EXPECT_GT(covered, TRIALS * 0.945);
-}
-
-TEST(Statistics, Summary) {
-  const Summary summary = summarize({2.0, 4.0, 9.0}, 0.95);
-  EXPECT_DOUBLE_EQ(summary.median, 4.0);
-  EXPECT_DOUBLE_EQ(summary.min, 2.0);
-  EXPECT_DOUBLE_EQ(summary.max, 9.0);
-  EXPECT_DOUBLE_EQ(summary.mean, 5.0);
-  EXPECT_NEAR(summary.stddev, 3.6055512754639896, 1e-12);
-  EXPECT_DOUBLE_EQ(summary.spread(), 7.0 / 2.0 / 4.0);
-  EXPECT_DOUBLE_EQ(summarize({7.0}, 0.95).stddev, 0.0);
 }
 
 /// A GPU whose launches take a fixed time, which passes at once.

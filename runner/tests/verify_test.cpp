@@ -2,7 +2,7 @@
 
 #include "verify/verify.hpp"
 
-#include "cli/values.hpp"
+#include "expectations.hpp"
 #include "fixtures/reference_case.hpp"
 #include "fixtures/split_cases.hpp"
 #include "problem/batch.hpp"
@@ -17,8 +17,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <limits>
-#include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,6 @@ namespace {
 constexpr double NAN_DOUBLE = std::numeric_limits<double>::quiet_NaN();
 constexpr double INF = std::numeric_limits<double>::infinity();
 constexpr float NAN_FLOAT = HostCase::NAN_FLOAT;
-constexpr float FLOAT_MAX = std::numeric_limits<float>::max();
 
 /// Rounded to the nearest number with 10 mantissa bits.
 float rounded_to_tf32(float x) {
@@ -74,80 +74,36 @@ struct Fixture : ReferenceCase {
 };
 
 /// docs/accuracy.md says why.
-TEST(Accuracy, SomeClassesPromiseNothingOnSomeOperands) {
-  const std::set<Distribution> beyond_strassen{
-      Distribution::lognormal4, Distribution::huge,       Distribution::inf,
-      Distribution::nan,        Distribution::rank_one,   Distribution::outliers,
-      Distribution::huge_row,   Distribution::rank_one_b, Distribution::huge_column};
-  for (const auto& [accuracy, unpromised] : std::vector<std::pair<AccuracyClass, std::set<Distribution>>>{
-           {AccuracyClass::fp32, {}},
-           {AccuracyClass::bf16_split, {}},
-           {AccuracyClass::int8_split, {}},
-           {AccuracyClass::tf32, {Distribution::denormals}},
-           {AccuracyClass::fp32_split, {Distribution::denormals}},
-           {AccuracyClass::fp16_split, {Distribution::lognormal4}},
-           {AccuracyClass::fp32_strassen, beyond_strassen}}) {
-    for (const Distribution data : KINDS) {
-      EXPECT_EQ(promises(accuracy, data), !unpromised.contains(data)) << to_string(accuracy) << ", " << to_string(data);
-      EXPECT_EQ(roundings_of(data) == Roundings::any, data == Distribution::lognormal4);
+TEST(Accuracy, ClassesPromiseWhatThePageSays) {
+  expect_answers("accuracy.txt", [](const std::string& line) {
+    std::istringstream words(line);
+    std::string name;
+    std::int64_t k = 0;
+    words >> name;
+    const AccuracyClass accuracy = accuracy_named(name).value();
+    if (words >> k) {
+      return fmt::format("{} eps, {} without an assumption, and {} for the largest numbers", bound_factor(accuracy, k),
+                         bound_factor(accuracy, k, Roundings::any), largest_factor(accuracy, k));
     }
+    std::string unpromised = "all";
+    for (const Distribution data : KINDS) {
+      unpromised += promises(accuracy, data) ? "" : fmt::format(" -{}", to_string(data));
+    }
+    return unpromised;
+  });
+  for (const Distribution data : KINDS) {
+    EXPECT_EQ(roundings_of(data) == Roundings::any, data == Distribution::lognormal4);
   }
 }
 
-TEST(BoundFactorTest, GrowsWithTheSquareRootOfK) {
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 0), 4.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096), 132.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_strassen, 4096), 264.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096), 220.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32_split, 4096, Roundings::any), 4188.0);
-  for (const AccuracyClass split : {AccuracyClass::bf16_split, AccuracyClass::fp16_split}) {
-    EXPECT_DOUBLE_EQ(bound_factor(split, 4096), 276.0) << to_string(split);
-    EXPECT_DOUBLE_EQ(bound_factor(split, 4096, Roundings::any), 4244.0) << to_string(split);
-  }
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::tf32, 4096), 16384.0 + 132.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::fp32, 4096, Roundings::any), 4100.0);
-  EXPECT_DOUBLE_EQ(bound_factor(AccuracyClass::int8_split, 4096), 132.0);
-}
-
-TEST(LargestFactorTest, GrowsWithKForIntegersAndSumsOfBlocks) {
-  EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::fp32_strassen, 1000), 16000.0);
-  EXPECT_DOUBLE_EQ(largest_factor(AccuracyClass::int8_split, 1000), 12200.0);
-  for (const AccuracyClass other : {AccuracyClass::fp32, AccuracyClass::fp32_split, AccuracyClass::bf16_split,
-                                    AccuracyClass::fp16_split, AccuracyClass::tf32}) {
-    EXPECT_EQ(largest_factor(other, 1000), 0.0) << to_string(other);
-  }
-}
-
-TEST(ElementTest, FiniteExpectationNeedsAValueInsideTheBound) {
-  EXPECT_FALSE(is_wrong(1.0, 1.0, 0.0));
-  EXPECT_FALSE(is_wrong(1.5, 1.0, 0.5));
-  EXPECT_TRUE(is_wrong(1.5, 1.0, 0.49));
-  EXPECT_TRUE(is_wrong(NAN_DOUBLE, 1.0, 0.5));
-  EXPECT_TRUE(is_wrong(INF, 1.0, 0.5));
-  EXPECT_TRUE(is_wrong(-INF, 1.0, 0.5));
-  EXPECT_TRUE(is_wrong(1.0, 1.0, NAN_DOUBLE));
-}
-
-TEST(ElementTest, NonFiniteExpectationNeedsTheSame) {
-  EXPECT_FALSE(is_wrong(NAN_DOUBLE, NAN_DOUBLE, NAN_DOUBLE));
-  EXPECT_TRUE(is_wrong(1.0, NAN_DOUBLE, NAN_DOUBLE));
-  EXPECT_TRUE(is_wrong(INF, NAN_DOUBLE, NAN_DOUBLE));
-  EXPECT_FALSE(is_wrong(INF, INF, INF));
-  EXPECT_FALSE(is_wrong(-INF, -INF, INF));
-  EXPECT_TRUE(is_wrong(-INF, INF, INF));
-  EXPECT_TRUE(is_wrong(FLOAT_MAX, INF, INF));
-  EXPECT_TRUE(is_wrong(NAN_DOUBLE, INF, INF));
-}
-
-TEST(ElementTest, OverflowOfSinglePrecisionIsInfOrAValueInsideTheBound) {
-  const double beyond = 4e38;
-  EXPECT_FALSE(is_wrong(INF, beyond, 1e32));
-  EXPECT_FALSE(is_wrong(-INF, -beyond, 1e32));
-  EXPECT_TRUE(is_wrong(-INF, beyond, 1e32));
-  EXPECT_TRUE(is_wrong(FLOAT_MAX, beyond, 1e32));
-  EXPECT_FALSE(is_wrong(FLOAT_MAX, beyond, 1e38));
-  EXPECT_FALSE(is_wrong(INF, FLOAT_MAX, 1e32));  // the next value up, inside the bound, rounds to Inf
-  EXPECT_TRUE(is_wrong(INF, 0.9 * FLOAT_MAX, 1e32));
+TEST(ElementTest, IsRightWhereThePageSaysSo) {
+  expect_answers("elements.txt", [](const std::string& line) {
+    double got = 0.0;
+    double expected = 0.0;
+    double bound = 0.0;
+    EXPECT_EQ(std::sscanf(line.c_str(), "%lf for %lf within %lf", &got, &expected, &bound), 3) << line;
+    return is_wrong(got, expected, bound) ? "wrong" : "right";
+  });
 }
 
 TEST(TallyTest, MeasuresErrorsOfFiniteElementsAndMergesInAnyOrder) {

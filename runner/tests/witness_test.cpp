@@ -1,5 +1,6 @@
 // The judge's check of results by random signs, and its secrets.
 
+#include "base/kernel.hpp"
 #include "base/usage_error.hpp"
 #include "judge/hidden.hpp"
 #include "judge/projection.hpp"
@@ -21,24 +22,16 @@ namespace {
 
 constexpr Shape SHAPE{48, 96, 160, 1.5F, -0.5F};
 
-/// The product with sums in order in single precision, or with operands of fewer bits.
-std::vector<float> product(const HostOperands& operands, std::uint32_t kept_bits = 0xFFFFFFFFU) {
-  const auto cut = [kept_bits](float value) {
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & kept_bits);
-  };
-  std::vector<float> c = operands.c0;
-  for (std::int64_t i = 0; i < SHAPE.m; ++i) {
-    for (std::int64_t j = 0; j < SHAPE.n; ++j) {
-      float sum = 0.0F;
-      for (std::int64_t k = 0; k < SHAPE.k; ++k) {
-        sum += cut(operands.a[static_cast<std::size_t>(i * SHAPE.k + k)]) *
-               cut(operands.b[static_cast<std::size_t>(k * SHAPE.n + j)]);
-      }
-      float& element = c[static_cast<std::size_t>(i * SHAPE.n + j)];
-      element = SHAPE.alpha * sum + SHAPE.beta * element;
+/// The product with sums in order in single precision, of operands of which so many bits are kept.
+std::vector<float> product(HostOperands operands, std::uint32_t kept_bits = 0xFFFFFFFFU) {
+  for (std::vector<float>* const matrix : {&operands.a, &operands.b}) {
+    for (float& value : *matrix) {
+      value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & kept_bits);
     }
   }
-  return c;
+  const Problem p = packed(SHAPE, operands.a.data(), operands.b.data(), operands.c0.data());
+  find_kernel("cpu_naive")->build(Target::for_host).prepare(p)(p, nullptr);
+  return operands.c0;
 }
 
 /// What the witness does on the device, in order.

@@ -16,16 +16,10 @@
 namespace sgemm {
 namespace {
 
-class Stopwatch {
- public:
-  explicit Stopwatch(const std::function<double()>& now) : now_(now), start_(now()) {}
-
-  double seconds() const { return now_() - start_; }
-
- private:
-  const std::function<double()>& now_;
-  const double start_;
-};
+/// Tells the seconds since this call, by that clock.
+auto stopwatch(const std::function<double()>& now) {
+  return [&now, start = now()] { return now() - start; };
+}
 
 /// Draws the order of every other round; the one after it has the reverse. Who comes second may take longer, and where
 /// chance put one contender first in nearly all rounds, that would look like its speed. It shuffles by hand, because
@@ -66,13 +60,13 @@ std::vector<double> warm_up(const Round& timed, RandomOrder& order, const Sampli
     observer("warming up");
     return timed(order.next(), 1);
   };
-  const Stopwatch first(options.now);
+  const auto first_seconds = stopwatch(options.now);
   std::vector<double> previous = next();
-  if (first.seconds() > WARM_UP_SECONDS) {
+  if (first_seconds() > WARM_UP_SECONDS) {
     return previous;
   }
   std::vector<double> latest = next();
-  for (const Stopwatch rest(options.now); !agree(previous, latest) && rest.seconds() < WARM_UP_SECONDS;) {
+  for (const auto seconds = stopwatch(options.now); !agree(previous, latest) && seconds() < WARM_UP_SECONDS;) {
     previous = latest;
     latest = next();
   }
@@ -122,7 +116,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
     timings.launches_per_sample = launches_for(*std::ranges::min_element(estimates));
   }
   std::string activity = "sampling";
-  const Stopwatch watch(options.now);
+  const auto seconds = stopwatch(options.now);
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
     options.stop.check();
     observer(activity);
@@ -133,7 +127,7 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
     }
     const double reached = spread(timings);
     if ((count >= MIN_SAMPLES && reached <= TARGET_CI) ||
-        (count >= FEWEST_SAMPLES && watch.seconds() >= options.max_seconds)) {
+        (count >= FEWEST_SAMPLES && seconds() >= options.max_seconds)) {
       break;
     }
     activity = fmt::format("sample {}, \u00b1{:.1f} %", count, reached * 100.0);

@@ -1,6 +1,6 @@
-
 #include "base/build_info.hpp"
 #include "base/interrupt.hpp"
+#include "base/kept_program.hpp"
 #include "base/outcome.hpp"
 #include "base/program.hpp"
 #include "base/usage_error.hpp"
@@ -11,6 +11,7 @@
 #include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
+#include "simt/launch_observer.hpp"
 #include "user/compile.hpp"
 #include "user/user_file.hpp"
 #include "user/wrapper.hpp"
@@ -19,9 +20,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,6 +59,83 @@ struct JudgeRun {
 
   bool on_gpu() const { return device.device.has_value(); }
 };
+
+/// A case that ended well, and in another way than those of its trial do, is told by somebody else than the runner.
+void refuse_foreign(Purpose purpose, Record& record) {
+  const Outcome right = purpose == Purpose::check      ? Outcome::executed
+                        : purpose == Purpose::operands ? Outcome::compared
+                                                       : Outcome::measured;
+  if (ended_well(record.outcome) && (record.outcome != right || !record.verified)) {
+    record.stop(Outcome::failed,
+                fmt::format("the case's process told that it is {}{}, as no case of this trial is",
+                            to_string(record.outcome), record.verified ? "" : " without verification"));
+  }
+}
+
+std::vector<Record> records_of(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                               const std::function<void(std::string_view)>& observer) {
+  if (purpose == Purpose::check) {
+    if (const std::string why = simt::why_unobserved(); !why.empty()) {
+      throw std::runtime_error(why);  // which is no fault of the file
+    }
+  }
+  std::vector<const char*> arguments{"runner"};
+  for (const std::string& word : words) {
+    arguments.push_back(word.c_str());
+  }
+  const Options options = parse_options(static_cast<int>(arguments.size()), arguments.data(), "").options;
+  const DeviceQuery device = device_of(options);
+  const std::vector<Kernel> kernels = kernels_of_files(kernel_terms(options.kernels).files, options, device);
+  std::vector<const Kernel*> selected;
+  selected.reserve(kernels.size());
+  for (const Kernel& kernel : kernels) {
+    selected.push_back(&kernel);
+  }
+  const std::vector<Case> plan = plan_of(options, selected, device.device.has_value());
+  Run run = run_of(options, device, plan);
+  run.judged = true;
+  const std::unique_ptr<Runner> runner = make_runner(run);
+  std::vector<Record> records;
+  for (const Case& item : plan) {
+    records.push_back(
+        runner->run(item, [&](std::string_view activity) { observer(fmt::format("{}: {}", item.name(), activity)); }));
+    refuse_foreign(purpose, records.back());
+    if (until_supported && records.back().outcome != Outcome::not_supported) {
+      break;
+    }
+  }
+  return records;
+}
+
+/// Of a compiler's messages; their first line where none is called an error.
+std::string first_error(const std::string& messages) {
+  const std::size_t at = messages.find("error: ");
+  const std::size_t begin = at == std::string::npos ? std::min(messages.find_first_not_of('\n'), messages.size())
+                                                    : messages.rfind('\n', at) + 1;
+  return messages.substr(begin, messages.find('\n', begin) - begin);
+}
+
+/// Runs the cases of a command line, or those up to the first that the kernel supports. Foreign code runs in the
+/// processes that the cases get; nothing but records comes back from there. Cases after an interruption are skipped.
+FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
+                    const std::function<void(std::string_view)>& observer) {
+  FileTrial trial{purpose, words, 0.0, "", {}};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    trial.records = records_of(purpose, words, until_supported, observer);
+  } catch (const CanNotConfine& error) {
+    trial.failure = fmt::format(
+        "this system does not let the judge confine the file's host code (user namespaces and Landlock): {}",
+        error.what());
+  } catch (const UsageError& error) {
+    const std::string first = first_error(error.details());
+    trial.failure = first.empty() ? error.what() : fmt::format("{}: {}", error.what(), first);
+  } catch (const std::exception& error) {
+    trial.failure = error.what();
+  }
+  trial.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return trial;
+}
 
 /// The trials of one file.
 class FileTrials {
@@ -139,6 +221,13 @@ class FileTrials {
   /// Where GPU kernels run, for the purposes that are for both.
   Words place() const { return run_.on_gpu() ? Words{} : Words{"--device", "cpu"}; }
 
+  /// With double precision, on operands of a seed of their own.
+  Words comparison(const std::vector<Distribution>& kinds, const std::vector<Size>& sizes) {
+    Words flags{"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")};
+    append(flags, place());
+    return flags;
+  }
+
   /// Nor does a file that can not be run, where checks are not the cause, come further in another trial.
   bool right_so_far() const {
     const bool ran = std::ranges::all_of(findings_.trials, [](const FileTrial& trial) {
@@ -178,9 +267,7 @@ class FileTrials {
     for (const Grain& grain : GRAINS) {
       sizes.push_back(near_size(base_, grain, most, taken, numbers_));
     }
-    Words flags{"--accuracy", "--data", "uniform", "--seed", seed(), "--sizes", words(sizes, ",")};
-    append(flags, place());
-    try_what_it_takes(flags, true);
+    try_what_it_takes(comparison({Distribution::uniform}, sizes), true);
     if (const std::vector<Record>& records = findings_.trials.back().records; !records.empty()) {
       const auto found = std::ranges::find(sizes, records.back().size);
       grain_ = GRAINS.at(static_cast<std::size_t>(found - sizes.begin()));
@@ -249,19 +336,17 @@ class FileTrials {
       few.insert(few.end(), DECOYS.begin(), DECOYS.end());
       chosen.push_back(fmt::format("/{}/({})$", to_string(sizes[i]), words(few, "|")));
     }
-    Words flags{"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")};
+    Words flags = comparison(kinds, sizes);
     if (sizes.size() > 1) {
       flags.push_back(fmt::format("--benchmark_filter={}", fmt::join(chosen, "|")));
     }
-    append(flags, place());
     try_out(Purpose::operands, flags);
     // A kernel may be another one for large sizes. The host makes these operands, so they are few.
     const Size& largest = *std::ranges::max_element(run_.asked, {}, [](const Size& size) { return products(size); });
     const std::int64_t most = std::max({largest.m, largest.n, largest.k});
     if (run_.on_gpu() && MOST_ASKED < most && most <= MOST_MADE && right_so_far()) {
-      const std::vector<Distribution> two{Distribution::huge_row, kinds[kinds[0] == Distribution::huge_row ? 1 : 0]};
-      try_out(Purpose::operands,
-              {"--accuracy", "--data", words(two, ","), "--seed", seed(), "--sizes", to_string(largest)});
+      const Distribution other = kinds[kinds[0] == Distribution::huge_row ? 1 : 0];
+      try_out(Purpose::operands, comparison({Distribution::huge_row, other}, {largest}));
     }
     if (run_.on_gpu() && grain_ && right_so_far()) {
       try_between(largest, kinds);
@@ -280,7 +365,7 @@ class FileTrials {
       return !is_required(kind) || kind == Distribution::zeros || kind == Distribution::integers;
     });
     kinds.resize(FEW);
-    try_what_it_takes({"--accuracy", "--data", words(kinds, ","), "--seed", seed(), "--sizes", words(sizes, ",")});
+    try_what_it_takes(comparison(kinds, sizes));
   }
 
   /// Sizes that no other trial has, and factors other than 1 and 0 where the launch names them. A file may rule them

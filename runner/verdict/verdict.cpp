@@ -237,18 +237,26 @@ Json speed_json(const Record& record) {
   return json;
 }
 
-Json case_json(const JudgedCase& item) {
-  Json json{{"trial", to_string(item.purpose)}, {"hidden", item.hidden}, {"size", to_string(item.record.size)}};
+}  // namespace
+
+void to_json(Json& json, const FileTrial& trial) {
+  json = {{"trial", to_string(trial.purpose)}, {"command", trial.words}, {"seconds", trial.seconds}};
+}
+
+void to_json(Json& json, const JudgedCase& item) {
+  json = {{"trial", to_string(item.purpose)}, {"hidden", item.hidden}, {"size", to_string(item.record.size)}};
   if (item.record.data) {
-    json["data"] = to_string(*item.record.data);
+    json["data"] = *item.record.data;
   }
   json["outcome"] = to_string(item.record.outcome);
   json["reason"] = item.record.reason;
   copy_if_there(json, to_json(item.record), {"rel_err", "gflops", "vs_cublas"});
-  return json;
 }
 
-}  // namespace
+std::string_view to_string(Purpose purpose) {
+  constexpr std::array<std::string_view, 4> WORDS{"check", "operands", "decoy", "speed"};
+  return WORDS.at(static_cast<std::size_t>(purpose));
+}
 
 std::string_view to_string(Decision decision) {
   constexpr std::array<std::string_view, 3> WORDS{"accepted", "refused", "undecided"};
@@ -305,20 +313,10 @@ Json to_json(const FileVerdict& verdict) {
       json["speeds"].push_back(speed_json(*record));
     }
   }
-  json["weak_on"] = Json::array();
-  for (const Distribution data : verdict.weak_on) {
-    json["weak_on"].push_back(to_string(data));
-  }
+  json["weak_on"] = verdict.weak_on;
   json["notes"] = verdict.notes;
-  json["trials"] = Json::array();
-  for (const FileTrial& trial : verdict.trials) {
-    json["trials"].push_back(
-        {{"trial", to_string(trial.purpose)}, {"command", trial.words}, {"seconds", trial.seconds}});
-  }
-  json["cases"] = Json::array();
-  for (const JudgedCase& item : verdict.cases) {
-    json["cases"].push_back(case_json(item));
-  }
+  json["trials"] = verdict.trials;
+  json["cases"] = verdict.cases;
   return json;
 }
 

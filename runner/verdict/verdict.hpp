@@ -32,11 +32,6 @@ struct FileTrial {
   std::vector<Record> records;
 };
 
-/// Runs the cases of such a command line, or those up to the first that the kernel supports. Foreign code runs in the
-/// processes that the cases get; nothing but records comes back from there. Cases after an interruption are skipped.
-FileTrial run_trial(Purpose purpose, const std::vector<std::string>& words, bool until_supported,
-                    const std::function<void(std::string_view)>& observer);
-
 /// What becomes of a file.
 enum class Decision {
   accepted,   ///< right wherever it was tried, and timed at all sizes that were asked for

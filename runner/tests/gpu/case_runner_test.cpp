@@ -2,6 +2,8 @@
 
 #include "bench/case_runner.hpp"
 
+#include "../expectations.hpp"
+#include "../fakes.hpp"
 #include "common/cuda_check.hpp"
 #include "fixtures/configured_kernel.hpp"
 #include "fixtures/known_kernels.hpp"
@@ -28,30 +30,19 @@ const Kernel& cublas() { return *find_kernel("cublas"); }
 
 const Build& cublas_build() { return cublas().build(Target::for_gpu); }
 
-/// cuBLAS under another name, with its operands tampered with by `change`.
-template <class Change>
-Kernel tampered(Change change) {
-  Kernel kernel = cublas();
-  kernel.number = -1;
-  kernel.name = "tampered";
-  kernel.build(Target::for_gpu).configurations = [change](const Problem& problem) {
-    const auto launch = [inner = cublas_build().prepare(problem), change](Problem p, void*, cudaStream_t stream) {
-      change(p);
-      inner(p, stream);
-    };
-    return std::vector{Configuration{"", 0, launch}};
-  };
-  return kernel;
+Kernel with_launch(std::function<void(const Problem&, cudaStream_t)> launch) {
+  return launched_by(Target::for_gpu, std::move(launch));
 }
 
-Kernel with_launch(const std::function<void(const Problem&, cudaStream_t)>& launch) {
-  Kernel kernel = cublas();
-  kernel.number = -1;
-  kernel.name = "with_launch";
-  kernel.build(Target::for_gpu).configurations = [launch](const Problem&) {
-    const auto ignoring = [launch](const Problem& p, void*, cudaStream_t stream) { launch(p, stream); };
-    return std::vector{Configuration{"", 0, ignoring}};
-  };
+/// cuBLAS with its operands tampered with by `change`.
+template <class Change>
+Kernel tampered(Change change) {
+  Kernel kernel = with_launch([change](Problem p, cudaStream_t stream) {
+    const Prepared inner = cublas_build().prepare(p);
+    change(p);
+    inner(p, stream);
+  });
+  kernel.takes_every_layout = true;
   return kernel;
 }
 
@@ -77,12 +68,6 @@ std::vector<Kernel> kernels_of_one_gpu() {
   std::copy_if(kernels().begin(), kernels().end(), std::back_inserter(of_one),
                [](const Kernel& kernel) { return kernel.local_kernel.empty(); });
   return of_one;
-}
-
-/// Expects how a case ended, and `part` in its reason.
-void expect_end(const Record& record, Outcome outcome, std::string_view part) {
-  EXPECT_EQ(record.outcome, outcome) << record.reason;
-  EXPECT_NE(record.reason.find(part), std::string::npos) << record.reason;
 }
 
 class CaseRunnerTest : public testing::Test {

@@ -1,8 +1,8 @@
 // Registered beside the runner's own kernels in runner_with_misbehaving_kernels alone: kernels that go wrong in the
 // ways that end a case, at once and late.
 
+#include "../fakes.hpp"
 #include "base/build_info.hpp"
-#include "base/kernel.hpp"
 #include "problem/batch.hpp"
 #include "ranks/launch.hpp"
 
@@ -29,17 +29,8 @@ const BuildInfo& build_info() {
 
 namespace {
 
-void multiply(const Problem& p) {
-  for (std::int64_t i = 0; i < p.m; ++i) {
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      double sum = 0.0;
-      for (std::int64_t k = 0; k < p.k; ++k) {
-        sum += static_cast<double>(p.a[i * p.lda + k]) * p.b[k * p.ldb + j];
-      }
-      p.c[i * p.ldc + j] = static_cast<float>(sum);
-    }
-  }
-}
+/// Right for plain products: it knows of neither transposed operands nor batches.
+void multiply(const Problem& p) { find_kernel("cpu_naive")->build(Target::for_host).prepare(p)(p, nullptr); }
 
 void multiply_too_much(const Problem& p) {
   multiply(p);
@@ -47,14 +38,9 @@ void multiply_too_much(const Problem& p) {
 }
 
 Kernel cpu_kernel(const std::string& name, const std::function<void(const Problem&)>& multiply) {
-  Kernel kernel;
+  Kernel kernel = launched_by(Target::for_host, [multiply](const Problem& p, cudaStream_t) { multiply(p); });
   kernel.name = name;
-  kernel.summary = "for tests";
   kernel.platform = Platform::cpu;
-  kernel.build(Target::for_host).configurations = [multiply](const Problem&) {
-    const auto launch = [multiply](const Problem& p, void*, cudaStream_t) { multiply(p); };
-    return std::vector{Configuration{"", 0, launch}};
-  };
   return kernel;
 }
 
@@ -64,8 +50,7 @@ const KernelRegistration wrong_later(cpu_kernel("wrong_later", [launches = std::
   ++*launches == 1 ? multiply(p) : multiply_too_much(p);
 }));
 
-const KernelRegistration failing(cpu_kernel("failing",
-                                            [](const Problem&) { throw std::runtime_error("out of order"); }));
+const KernelRegistration throws(cpu_kernel("throws", [](const Problem&) { throw std::runtime_error("out of order"); }));
 
 const KernelRegistration endless(cpu_kernel("endless", [](const Problem&) {
   while (true) {
@@ -113,25 +98,18 @@ bool on_the_wrong_rank() {
 
 /// What ranks run on their parts of a product. It is right but for what `misbehave` does.
 Kernel part(const std::string& name, void (*misbehave)()) {
-  Kernel kernel;
+  Kernel kernel = launched_by(Target::for_executor, [misbehave](const Problem& p, cudaStream_t) {
+    if (on_the_wrong_rank()) {
+      misbehave();
+    }
+    multiply(p);
+  });
   kernel.name = name;
-  kernel.summary = "for tests";
-  kernel.build(Target::for_executor).configurations = [misbehave](const Problem&) {
-    const auto launch = [misbehave](const Problem& p, void*, cudaStream_t) {
-      if (on_the_wrong_rank()) {
-        misbehave();
-      }
-      multiply(p);
-    };
-    return std::vector{Configuration{"", 0, launch}};
-  };
   return kernel;
 }
 
 Kernel of_ranks(const std::string& name, const std::string& local) {
-  Kernel kernel;
-  kernel.name = name;
-  kernel.summary = "for tests";
+  Kernel kernel = fake_kernel(-1, name);
   kernel.local_kernel = local;
   return kernel;
 }

@@ -86,6 +86,8 @@ class Run:
 
 def run_runner(folder: Path, *arguments: str, runner: Path = RUNNER) -> Run:
     """Runs the runner in `folder` to its end."""
+    if runner == MISBEHAVING and not runner.exists():
+        pytest.skip(f"there is no {runner}")
     path = folder / "results.json"
     path.unlink(missing_ok=True)
     command = [str(runner), *arguments, *(() if "--out" in arguments else ("--out", str(path)))]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import cheats
-from runs import HANGS, ROOT, RUNNER, needs_runner, processor_seconds, ran, schema_errors, started, wait_until
+from runs import HANGS, ROOT, RUNNER, needs_runner, ran, schema_errors, started, wait_until
 from test_user_kernels import LAUNCH, RIGHT
 from tools import testing
 
@@ -293,6 +293,7 @@ def test_a_folder_has_a_verdict_for_each_file():
     [
         (["no/such.cu"], "--judge: there is no file or folder 'no/such.cu'"),
         (["mine.cu", "--sizes", "0"], "0 is not between 1 and"),
+        (["mine.cu", "--sizes", "64:nt"], "--judge ranks single products of matrices in rows, not 64x64x64:nt"),
         (["mine.cu", "--secret", "x"], "--secret: a secret has 32 hexadecimal digits"),
         (["mine.cu", "--json", "no/such/folder.json"], "no/such/folder.json"),
     ],
@@ -306,9 +307,10 @@ def test_bad_usage_is_told_in_a_line(arguments, message):
     assert done.stdout == ""
 
 
-def test_the_secret_is_told_when_the_run_is_over():
+def test_an_interrupted_run_says_so_and_tells_the_secret_when_it_is_over():
     written("many/a.cu", "int x;\n")
     written("many/b.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
+    written("many/c.cu", RIGHT)
     command = [RUNNER, "--judge", "many", "--device", "cpu", "--json", "verdicts.json", "--secret", SECRET]
     with started(*command, start_new_session=True) as process:
         wait_until(lambda: Path("verdicts.json").exists() and Path("verdicts.json").stat().st_size > 0, process)
@@ -317,24 +319,14 @@ def test_the_secret_is_told_when_the_run_is_over():
         shown += Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANGS)
+    assert process.returncode == 130
     assert [verdict["file"] for verdict in document["verdicts"]] == ["many/a.cu"]
     assert "secret" not in document
     assert SECRET not in shown
     assert schema_errors(SCHEMA, document) == []
-    assert json.loads(Path("verdicts.json").read_text(encoding="utf-8"))["secret"] == SECRET
-
-
-def test_an_interrupted_run_says_so():
-    written("many/a.cu", RIGHT.replace("float sum = 0;", "float sum = 0; while (K > 0 && sum == 0) { sum *= 2; }"))
-    written("many/b.cu", RIGHT)
-    with started(RUNNER, "--judge", "many", "--device", "cpu", "--json", "-", start_new_session=True) as process:
-        wait_until(lambda: processor_seconds(process.pid) > 5, process)  # only a case takes as much
-        process.send_signal(signal.SIGINT)
-        stdout, _ = process.communicate(timeout=HANGS)
-    document = json.loads(stdout)
-    assert process.returncode == 130
-    assert document["interrupted"]
-    assert len(document["verdicts"]) <= 1
+    document = json.loads(Path("verdicts.json").read_text(encoding="utf-8"))
+    assert (document["secret"], document["interrupted"]) == (SECRET, True)
+    assert len(document["verdicts"]) <= 2
 
 
 def test_a_leaderboard_is_one_command(tmp_path):
