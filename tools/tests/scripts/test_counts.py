@@ -59,6 +59,11 @@ def test_the_committed_counts_agree_with_the_hardware(size):
         assert kernel.pair(counts.FLOPS).within(0.005), kernel.kernel
 
 
+def test_reads_worked_out_by_hand():
+    assert expected_reads((1, 1), 4096, 8192) == {"a": 8192, "b": 4096}
+    assert expected_reads((256, 192), 4096, 4096) == {"a": 22, "b": 16}
+
+
 @pytest.mark.parametrize("size", [size for size in SIZES if size % 256 == 0])
 def test_elements_are_read_as_often_as_worked_out_by_hand(size):
     tile, compared = tiles_on_pages(), 0
