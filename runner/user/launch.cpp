@@ -309,10 +309,11 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   if (std::ranges::count(source.code, '{') != std::ranges::count(source.code, '}')) {
     refuse("its braces do not match");
   }
-  if (const std::string why = code.why_no_product(); !why.empty()) {
+  const std::vector<Callable> callable = callable_functions(source, code, chosen);
+  if (const std::string why = code.why_no_product(callable.empty() ? nullptr : &callable.front().function);
+      !why.empty()) {
     refuse(why);
   }
-  const std::vector<Callable> callable = callable_functions(source, code, chosen);
   if (callable.size() > 1) {
     choose(callable, path, options);
   }

@@ -31,7 +31,8 @@ class Translator {
     for (Position at = 0; at < tokens_.size(); ++at) {
       replace_word(at);
       depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
-      if (is_identifier(at) && (!is(at + 1, "(") || is_any(at - 1, {".", "->", "::"}) || (depth > 0 && declares(at)))) {
+      if (is_identifier(at) &&
+          (!is_any(at + 1, {"(", "<<<"}) || is_any(at - 1, {".", "->", "::"}) || (depth > 0 && declares(at)))) {
         other_names_.emplace(tokens_[at].text);
       }
     }
@@ -296,7 +297,7 @@ class Translator {
   void launch(Position at) {
     const Position callee = callee_begin(at);
     const auto known = launchable_.find(std::string(tokens_[callee].text));
-    if (known != launchable_.end() && !known->second && (callee + 1 == at || is(callee + 1, "<"))) {
+    if (known != launchable_.end() && !known->second && callee + 1 == at && !other_names_.contains(known->first)) {
       fail(callee, known->first + " is launched and lacks __global__: nvcc refuses it");
     }
     const Position end = end_of_configuration(at);

@@ -1780,6 +1780,32 @@ int main() {
         "__global__ void relu(const float* x, float* y, int n) { for (int i = 0; i < n; ++i) y[i] = max(x[i], 0.f); }",
         "none of its kernels is a matrix product, C = A * B, which is what runs here: none takes three arrays",
     ),
+    "a_launch_for_each_k": right(
+        launching()
+        .replace("int K) {\n  int r", "int K, int k) {\n  int r")
+        .replace("float s = 0; for (int k = 0; k < K; ++k) s += ", "float* to = C + r * N + c; *to = (k ? *to : 0) + ")
+        .replace("C[r * N + c] = s;", "")
+        .replace("  mm<<<", "  for (int k = 0; k < K; ++k) mm<<<")
+        .replace("M, N, K);", "M, N, K, k);")
+    ),
+    "a_class_by_its_address": right(
+        "struct Product { const float *A, *B; float* C; int M, N, K; };\n"
+        + launching(
+            before="Product all{A, B, C, M, N, K}, *p;\n  cudaMalloc(&p, sizeof all);\n  cudaMemcpy(p, &all, sizeof"
+            " all, cudaMemcpyHostToDevice);\n  "
+        )
+        .replace("(A, B, C, M, N, K);", "(p);")
+        .replace(
+            "mm(const float* A, const float* B, float* C, int M, int N, int K) {",
+            "mm(const Product* p) {\n  auto [A, B, C, M, N, K] = *p;",
+        )
+    ),
+    "a_parameter_named_as_a_function_of_the_host": right(
+        "void kernel(int) {}\n"
+        + launching().replace("void run(", "template <class F> void go(F kernel, ").replace("  mm<<<", "  kernel<<<")
+        + "void run(const float* A, const float* B, float* C, int M, int N, int K) { go(mm, A, B, C, M, N, K); }\n",
+        "run(A, B, C, M, N, K);",
+    ),
     "extents_of_ggml": asking(
         launching(term="A[r * K + k] * B[c * K + k]", stored="C[c * M + r] = s;")
         .replace(
