@@ -231,12 +231,11 @@ bool Code::returns_tensor(const simt::Function& function) const {
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
 std::string Code::why_no_product(const simt::Function* caller) const {
-  static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
-  static const std::regex SUM(R"(asm|atomic|fma|mma|reduce|shfl|::|\.\.\.|\+=)");
+  static const std::regex SUM(R"(\b(?:for|while|do|goto)\b|asm|atomic|fma|mma|reduce|shfl|::|\.\.\.|\+=)");
   static const std::regex VARIABLE(R"(\b(?:__constant__|__managed__|texture)\b|__device__[^(){};]*[;=[{])");
   std::string device = outside_;
   std::size_t most_arrays = 0;
-  bool read_once = caller == nullptr || !std::regex_search(body_of(*caller), LOOP);  // or it may launch one for each k
+  bool read_once = caller == nullptr || !std::regex_search(body_of(*caller), SUM);  // or it may launch one for each k
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     if (!function.is_kernel) {
@@ -247,20 +246,19 @@ std::string Code::why_no_product(const simt::Function* caller) const {
     std::size_t arrays = 0;
     const Words words = all_matches(body, WORD);
     for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
-      const bool of_class = std::ranges::any_of(
-          split(parameter.type, ' '), [&](std::string_view word) { return classes_.contains(std::string(word)); });
-      const bool array = is_pointer(parameter) && !of_class;
-      arrays += array ? 1 : type_of(parameter) && !of_class ? 0 : 3;  // as a class may hold
+      const auto is_class = [&](const std::string& word) { return classes_.contains(word); };
+      const bool array = is_pointer(parameter) && std::ranges::none_of(all_matches(parameter.type, WORD), is_class);
+      arrays += array ? 1 : type_of(parameter) && !is_pointer(parameter) ? 0 : 3;  // as a class may hold
       read_once &= array ? std::ranges::count(words, parameter.name) == 2 : type_of(parameter).has_value();
     }
     most_arrays = std::max(most_arrays, arrays);
   }
-  const bool sums = std::regex_search(device, LOOP) || std::regex_search(device, SUM);
+  const bool sums = std::regex_search(device, SUM);
   const bool too_few = caller == nullptr && most_arrays < 3 &&
                        !(most_arrays == 1 && sums) &&  // which may be parts of it
                        !std::regex_search(outside_, VARIABLE);
-  const bool any = std::ranges::any_of(functions_, &simt::Function::is_kernel);
-  return !any || !(too_few || (most_arrays >= 3 && read_once && !sums))
+  return std::ranges::none_of(functions_, &simt::Function::is_kernel) ||
+                 !(too_few || (most_arrays >= 3 && read_once && !sums))
              ? ""
              : fmt::format(
                    "none of its kernels is a matrix product, C = A * B, which is what runs here: none {}; "

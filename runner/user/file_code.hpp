@@ -39,8 +39,7 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
-  /// Why no kernel of the file is a matrix product; empty where one may be, and where there is none. `caller` has the
-  /// parameters of a product; null where no function has.
+  /// Why no kernel is a matrix product; or empty. `caller` has the parameters of a product; null where no function has.
   std::string why_no_product(const simt::Function* caller = nullptr) const;
 
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.

@@ -487,9 +487,8 @@ class Translator {
     texts_[end] = "; };";
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string text(tokens_[names[i]].text);
-      texts_[end].append(" auto& ").append(text).append(" = simt::shared_variable<decltype(").append(type);
-      texts_[end].append("::").append(text).append("), ").append(type).append(", ").append(std::to_string(i));
-      texts_[end].append(">(\"").append(text).append("\");");
+      texts_[end] += " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type +
+                     ", " + std::to_string(i) + ">(\"" + text + "\");";
     }
     return end;
   }
@@ -659,11 +658,9 @@ class Translator {
     texts_[end] = ";";
     for (const Position name : declared_names(names, end)) {
       const std::string text(tokens_[name].text);
-      texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
-      texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);
-      texts_[end]
-          .append(constant ? ", false" : ", true")
-          .append(in_constant_memory ? ", simt::constant_bytes);" : ");");
+      texts_[end] += " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text +
+                     ", sizeof " + text + (constant ? ", false" : ", true") +
+                     (in_constant_memory ? ", simt::constant_bytes);" : ");");
     }
   }
 
