@@ -291,11 +291,7 @@ Flags flags_for(Target target, const std::string& path, const CompileOptions& op
     flags.definitions = with_values(options.nvcc_flags, {"-D", "-U", "-include"});
     flags.before = simt::header_flags();
   }
-  const fs::path folder = fs::path(path).parent_path();
-  flags.words.push_back("-I" + (folder.empty() ? "." : folder.string()));
-  for (const std::string& include_folder : options.include_folders) {
-    flags.words.push_back("-I" + include_folder);
-  }
+  append(flags.words, simt::folder_flags(path, {options.include_folders.begin(), options.include_folders.end()}));
   flags.behind = {"-I" SGEMM_PYTORCH_INCLUDE};
   return flags;
 }

@@ -186,16 +186,16 @@ Code::Code(const simt::Source& source)
       idle.insert(base_name(function.name));
     }
   }
-  std::string rest = text_;
+  outside_ = text_;
   for (const simt::Function& function : functions_) {
     if (launches_itself(body_of(function), libraries, idle)) {
       launching_.insert(base_name(function.name));
     }
-    std::fill_n(rest.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
+    std::fill_n(outside_.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
   }
-  rest = shortened(rest);
+  outside_ = shortened(outside_);
   static const std::regex NUMBER(R"(\b(\w+)\s*=\s*(\d+)\s*[,;])");
-  for (std::sregex_iterator at(rest.begin(), rest.end(), NUMBER), end; at != end; ++at) {
+  for (std::sregex_iterator at(outside_.begin(), outside_.end(), NUMBER), end; at != end; ++at) {
     numbers_[at->str(1)] = at->str(2);
   }
   static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
@@ -204,10 +204,11 @@ Code::Code(const simt::Source& source)
       classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = std::move(declared);
     }
   }
-  const Words at_file_scope = all_matches(rest, std::regex(R"(\b(\w+)\s*=[^=])"));
+  classes_["int3"] = classes_["uint3"] = {{"int", "x"}, {"int", "y"}, {"int", "z"}};
+  const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
-  if (launches_itself(rest, libraries, idle)) {  // members of a class: any class may be the one
-    for (const std::string& name : all_matches(rest, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
+  if (launches_itself(outside_, libraries, idle)) {  // members of a class: any class may be the one
+    for (const std::string& name : all_matches(outside_, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
       launching_.insert(name);
     }
   }
@@ -228,6 +229,42 @@ bool Code::returns_tensor(const simt::Function& function) const {
 }
 
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
+
+std::string Code::why_no_product(const simt::Function* caller) const {
+  static const std::regex SUM(R"(\b(?:for|while|do|goto)\b|asm|atomic|fma|mma|reduce|shfl|::|\.\.\.|\+=)");
+  static const std::regex VARIABLE(R"(\b(?:__constant__|__managed__|texture)\b|__device__[^(){};]*[;=[{])");
+  std::string device = outside_;
+  std::size_t most_arrays = 0;
+  bool read_once = caller == nullptr || !std::regex_search(body_of(*caller), SUM);  // or it may launch one for each k
+  for (const simt::Function& function : functions_) {
+    const std::string body = body_of(function);
+    if (!function.is_kernel) {
+      read_once = read_once && !has(body, "__device__");  // which may call itself
+      continue;
+    }
+    device += body;
+    std::size_t arrays = 0;
+    const Words words = all_matches(body, WORD);
+    for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
+      const auto is_class = [&](const std::string& word) { return classes_.contains(word); };
+      const bool array = is_pointer(parameter) && std::ranges::none_of(all_matches(parameter.type, WORD), is_class);
+      arrays += array ? 1 : type_of(parameter) && !is_pointer(parameter) ? 0 : 3;  // as a class may hold
+      read_once &= array ? std::ranges::count(words, parameter.name) == 2 : type_of(parameter).has_value();
+    }
+    most_arrays = std::max(most_arrays, arrays);
+  }
+  const bool sums = std::regex_search(device, SUM);
+  const bool too_few = caller == nullptr && most_arrays < 3 &&
+                       !(most_arrays == 1 && sums) &&  // which may be parts of it
+                       !std::regex_search(outside_, VARIABLE);
+  return std::ranges::none_of(functions_, &simt::Function::is_kernel) ||
+                 !(too_few || (most_arrays >= 3 && read_once && !sums))
+             ? ""
+             : fmt::format(
+                   "none of its kernels is a matrix product, C = A * B, which is what runs here: none {}; "
+                   "--launch runs one all the same",
+                   too_few ? "takes three arrays" : "has a loop to sum over k");
+}
 
 std::string Code::kernels_elsewhere() const {
   const auto kernel = std::ranges::find_if(functions_, &simt::Function::is_kernel);
@@ -489,7 +526,7 @@ simt::Function Code::instance_of(const simt::Function& function) const {
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
     const std::string meaning = meaning_of(parameter.name, Names::sizes);
-    return is_size(parameter) ? (meaning.empty() || meaning.starts_with("ld")) &&
+    return is_size(parameter) ? meaning.size() != 1 && meaning != "batch" &&
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
                               : !type_of(parameter) || type_of(parameter) == Type::order;
   };
@@ -529,7 +566,7 @@ simt::Function Code::unfolded(simt::Function function) const {
       meanings.push_back(type_of(member) == Type::matrix ? "memory"
                          : is_size                       ? meaning_of(member.name, Names::members)
                                                          : "");
-      of_extents &= is_size && meaning_of(member.name, Names::sizes).size() == 1;
+      of_extents &= is_size && (meaning_of(member.name, Names::sizes).size() == 1 || of->first.ends_with("int3"));
     }
     const auto matrices = std::ranges::count(meanings, "memory");
     const bool of_matrix =

@@ -39,6 +39,9 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
+  /// Why no kernel is a matrix product; or empty. `caller` has the parameters of a product; null where no function has.
+  std::string why_no_product(const simt::Function* caller = nullptr) const;
+
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
   std::string kernels_elsewhere() const;
 
@@ -90,6 +93,7 @@ class Code {
   const std::vector<simt::Function> functions_;
   const std::string text_;
   const std::string short_text_;
+  std::string outside_;                                          ///< of functions, shortened
   std::map<std::string, std::vector<simt::Parameter>> classes_;  ///< of variables alone, by their names
   std::map<std::string, std::string> numbers_;                   ///< that variables outside of functions are
   std::set<std::string> launching_;                              ///< functions, macros and classes

@@ -99,7 +99,7 @@ std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::
   if (!details.empty()) {
     details = "The file has:\n" + details;
   }
-  if (kernel != nullptr) {
+  if (kernel != nullptr && code.why_no_product().empty()) {
     details += "A line to start from; in the file, the launch may stand in a comment that begins with \"launch:\":\n";
     const auto launches = launches_to_start_from(*kernel, code);
     for (const auto& [launch, reading] : std::span(launches).first(std::min(launches.size(), std::size_t{6}))) {
@@ -306,7 +306,14 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   if (launches.size() == 1) {
     return as_written(statement_of(launches.front().text, path, launches.front().line));
   }
+  if (std::ranges::count(source.code, '{') != std::ranges::count(source.code, '}')) {
+    refuse("its braces do not match");
+  }
   const std::vector<Callable> callable = callable_functions(source, code, chosen);
+  if (const std::string why = code.why_no_product(callable.empty() ? nullptr : &callable.front().function);
+      !why.empty()) {
+    refuse(why);
+  }
   if (callable.size() > 1) {
     choose(callable, path, options);
   }

@@ -43,6 +43,11 @@ const std::vector<Row>& table_of_names() {
       {sizes, of("[ac]", ROWS), "M"},
       {sizes, of("[bc]", COLUMNS), "N"},
       {sizes, of("a", COLUMNS) + "|" + of("b", ROWS), "K"},
+      {sizes, "ne(00|10)|ncolsx", "K"},  // of ggml: dst, in columns, of src0^T src1
+      {sizes, "ne(01|0)|nrows(x|dst)", "M"},
+      {sizes, "ne(11|1)|ncols(y|dst)", "N"},
+      {sizes, "stride(?:(a)m|(b)k|(c)m)", "ld$1$2$3"},  // of Triton
+      {sizes, "stride(ak|bn|cn)", "1"},
       {sizes, "(?:ld|stride|pitch|lead|leading)(?:dim)?([abc])|([abc])(?:ld|stride|pitch)", "ld$1$2"},
       {sizes, "batch(es|count|size)?|numbatch(es)?", "batch"},
       {sizes, ".*(block|tile|threads?).*", "16"},
@@ -55,6 +60,7 @@ const std::vector<Row>& table_of_names() {
       {of_book, "md?", "A"},
       {of_book, "nd?", "B"},
       {of_book, "pd?", "C"},
+      {of_layers, "ne00|ncolsx", "tn"},
       {of_layers, "weights?|(b|w)t(rans(posed)?)?|out(put)?features", "nt"},
       {members, "rows?|height|h|m", "rows"},
       {members, "col(umn)?s?|width|w|n", "columns"},
@@ -379,12 +385,15 @@ std::string plain_order(const simt::Parameter& parameter) {
                                                     : "'N'";
 }
 
-/// Whether names tell that B lies transposed, as the weights of a layer of a network do.
-bool is_transposed_by_names(const std::vector<simt::Parameter>& parameters) {
-  return std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
+/// How operands lie by the names: "nt" where B lies transposed, as the weights of a layer of a network do; "tn" in
+/// columns; or empty.
+std::string layout_by_names(const std::vector<simt::Parameter>& parameters) {
+  std::string layout;
+  for (const simt::Parameter& parameter : parameters) {
     const bool rows = lower_name(parameter.name) == "bt" && !is_pointer(parameter);  // batch * time
-    return !rows && !meaning_of(parameter.name, Names::of_layers).empty();
-  });
+    layout = rows || !layout.empty() ? layout : meaning_of(parameter.name, Names::of_layers);
+  }
+  return layout;
 }
 
 /// Problems that have the extents which a function has alone; empty where it has none of its own.
@@ -525,7 +534,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     extents.a_transposed = layout.str(1) == "t";
     extents.b_transposed = layout.str(2) == "t";
   }
-  extents.b_transposed = extents.b_transposed || is_transposed_by_names(function.parameters);
+  const std::string named = layout_by_names(function.parameters);
+  extents.a_transposed = extents.a_transposed || named == "tn";
+  extents.b_transposed = extents.b_transposed || named == "nt";
   Choices of_matrices = matrices_of(matrices);
   Choices of_sizes;
   if (const Words vectors = sizes.size() == 2 ? matrix_and_vectors(matrices) : Words(); !vectors.empty()) {
@@ -541,9 +552,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   Readings readings = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents);
   readings.certain = readings.certain && !arrays;
   if (std::vector<Reading>& all = readings.all; !all.empty() && !with_extents) {
-    if (!layout.empty() && !all.front().ops.empty() && all.size() == 1) {
+    if ((!layout.empty() || named == "tn") && !all.front().ops.empty() && all.size() == 1) {
       all.push_back(with_swapped(all.front(), IN_COLUMNS));
       std::ranges::reverse(all.back().ops);
+      all.erase(all.begin(), all.begin() + (named == "tn" ? 1 : 0));  // it is in columns for certain
     } else if (readings.certain && sizes.size() >= 3) {
       add_other_orders(all, summed.empty());
     }

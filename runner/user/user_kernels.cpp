@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <exception>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -134,29 +134,18 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
 /// Compiles all files, as many at a time as the machine has processors. Throws what the first one that failed threw, in
 /// their order.
 void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files) {
-  std::vector<std::exception_ptr> errors(files.size());
-  std::atomic<std::size_t> next{0};
-  const auto compile_some = [&] {
-    for (std::size_t i = next++; i < files.size(); i = next++) {
-      try {
-        files[i]->compiled(files[i]->target());
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const std::size_t most = std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (std::size_t helper = 1; helper < most; ++helper) {
-      helpers.emplace_back(compile_some);
-    }
-    compile_some();
+  std::counting_semaphore<> processors(std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::future<void>> compilations;
+  for (const std::shared_ptr<LoadedFile>& file : files) {
+    compilations.push_back(std::async(std::launch::async, [&] {
+      processors.acquire();
+      const std::unique_ptr<std::counting_semaphore<>, void (*)(std::counting_semaphore<>*)> taken(
+          &processors, [](std::counting_semaphore<>* all) { all->release(); });
+      file->compiled(file->target());
+    }));
   }
-  for (const std::exception_ptr& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
-    }
+  for (std::future<void>& compilation : compilations) {
+    compilation.get();
   }
 }
 

@@ -321,6 +321,11 @@ std::string statements_of(const UserFile& file, Target target) {
   return text;
 }
 
+/// An expression as it was given, at its place, or else another one.
+std::string value_of(const std::optional<PlacedText>& placed, std::string_view without) {
+  return placed ? fmt::format("\n{}  ({});\n", line_directive(*placed), placed->text) : fmt::format(" {};\n", without);
+}
+
 /// How a launch line's kernels are evaluated for their plans.
 class PlanKernels {
  public:
@@ -338,17 +343,13 @@ class PlanKernels {
   bool any() const { return any_; }
 
   std::string with(const std::optional<PlacedText>& requirement, const std::optional<PlacedText>& workspace) const {
-    const auto value = [](const std::optional<PlacedText>& placed, std::string_view without) {
-      return placed ? fmt::format("\n{}  ({});\n", line_directive(*placed), placed->text)
-                    : fmt::format(" {};\n", without);
-    };
     // The bytes of a matrix may be more than an int holds. Names are of the instances of templates that are launched.
     return text_ +
            fmt::format(
                "{} {}(sgemm_user_problem sgemm_given, sgemm_facts* sgemm_to) {{\n{}  sgemm_to->launches = {};\n"
                "  {{{}  sgemm_to->meets ={}  }}\n  {{{}  sgemm_to->workspace_bytes ={}  }}\n}}\n",
-               KERNEL, FACTS_SYMBOL, PROBLEM, launches_, locals("int"), value(requirement, "1"), locals("long long"),
-               value(workspace, "0")) +
+               KERNEL, FACTS_SYMBOL, PROBLEM, launches_, locals("int"), value_of(requirement, "1"), locals("long long"),
+               value_of(workspace, "0")) +
            fmt::format("[[maybe_unused]] static void sgemm_names() {{\n{}}}\n", names_);
   }
 
@@ -443,16 +444,12 @@ std::string wrapper_of(const UserFile& file, Target target) {
   const std::string_view ceil_div = ceil_div_for(all);
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
-  text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}", EXPORT, REQUIREMENT_SYMBOL, locals);
-  const std::optional<PlacedText>& requirement = file.launch.requirement;
-  text += requirement ? fmt::format("{}  return ({}) ? 1 : 0;\n}}\n", line_directive(*requirement), requirement->text)
-                      : "  return 1;\n}\n";
+  text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}  return !!{}}}\n", EXPORT,
+                      REQUIREMENT_SYMBOL, locals, value_of(file.launch.requirement, "1"));
   // The bytes of a matrix may be more than an int holds.
-  text += fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}{}", EXPORT, WORKSPACE_SYMBOL,
-                      fmt::format(EXTENTS, "long long"), ceil_div);
-  const std::optional<PlacedText>& workspace = file.launch.workspace;
-  text += workspace ? fmt::format("{}  return ({});\n}}\n", line_directive(*workspace), workspace->text)
-                    : "  return 0;\n}\n";
+  text +=
+      fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}{}  return{}}}\n", EXPORT,
+                  WORKSPACE_SYMBOL, fmt::format(EXTENTS, "long long"), ceil_div, value_of(file.launch.workspace, "0"));
   text += fmt::format(
       "{} int {}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"

@@ -1,6 +1,7 @@
 #include "check/clocks.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace simt {
 namespace {
@@ -9,6 +10,22 @@ namespace {
 void to_later(Clocks::Clock& clock, const Clocks::Clock& other) {
   std::transform(other.begin(), other.end(), clock.begin(), clock.begin(),
                  [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+}
+
+/// Changes what the threads know. Those that knew the same share it still.
+template <class Numbers, class Change>
+void change(const Numbers& threads, std::vector<std::shared_ptr<const Clocks::Clock>>& known, const Change& one) {
+  std::shared_ptr<const Clocks::Clock> before;
+  std::shared_ptr<const Clocks::Clock> after;
+  for (const auto thread : threads) {
+    if (known[thread] != before) {
+      before = known[thread];
+      const auto clock = std::make_shared<Clocks::Clock>(*before);
+      one(*clock);
+      after = clock;
+    }
+    known[thread] = after;
+  }
 }
 
 }  // namespace
@@ -21,17 +38,7 @@ void Clocks::begin(std::size_t threads) {
 
 ThreadNumber Clocks::add() {
   own_.push_back(1);
-  std::shared_ptr<const Clock> before;
-  std::shared_ptr<const Clock> after;
-  for (std::shared_ptr<const Clock>& known : known_) {
-    if (known != before) {
-      before = known;
-      const auto clock = std::make_shared<Clock>(*before);
-      clock->push_back(0);
-      after = clock;
-    }
-    known = after;
-  }
+  change(std::views::iota(std::size_t{0}, known_.size()), known_, [](Clock& clock) { clock.push_back(0); });
   return static_cast<ThreadNumber>(own_.size() - 1);
 }
 
@@ -75,28 +82,8 @@ void Clocks::release_as(ThreadNumber number, ThreadNumber thread, Clock& passed_
 }
 
 void Clocks::acquire(Threads threads, const Clock& passed_on) {
-  if (passed_on.empty()) {
-    return;
-  }
-  std::shared_ptr<const Clock> before;
-  std::shared_ptr<const Clock> after;
-  for (const ThreadNumber thread : threads) {
-    if (known_[thread] != before) {  // threads that shared the old knowledge keep it
-      before = known_[thread];
-      const auto clock = std::make_shared<Clock>(*before);
-      to_later(*clock, passed_on);
-      after = clock;
-    }
-    known_[thread] = after;
-  }
-}
-
-void Clocks::acquire_copies(ThreadNumber thread) {
-  const ThreadNumber copies = copies_of(thread);
-  if ((*known_[thread])[copies] + 1 < own_[copies]) {
-    const auto clock = std::make_shared<Clock>(*known_[thread]);
-    (*clock)[copies] = own_[copies] - 1;
-    known_[thread] = clock;
+  if (!passed_on.empty()) {
+    change(threads, known_, [&](Clock& clock) { to_later(clock, passed_on); });
   }
 }
 

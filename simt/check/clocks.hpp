@@ -38,7 +38,7 @@ class Clocks {
   /// All that was passed on comes before whatever any of `threads` does from now on.
   void acquire(Threads threads, const Clock& passed_on);
   /// The thread's own copies come before all that it does from now on.
-  void acquire_copies(ThreadNumber thread);
+  void acquire_copies(ThreadNumber thread) { learn(thread, {copies_of(thread), own_[copies_of(thread)] - 1}); }
   ThreadNumber copies_of(ThreadNumber thread) const { return static_cast<ThreadNumber>(known_.size() + thread); }
   ThreadNumber products_of(ThreadNumber thread) const {
     return static_cast<ThreadNumber>(2 * known_.size() + thread / WARP);

@@ -3,9 +3,9 @@
 #include "simt/compile.hpp"
 #include "simt/plain_cuda.hpp"
 
-#include <array>
+#include "translate/preprocess.hpp"
+
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -28,14 +28,6 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (!file.flush()) {
-    throw std::runtime_error("cannot write " + path.string());
-  }
-}
 
 void translate(const Words& words) {
   Words names;
@@ -74,15 +66,16 @@ void translate(const Words& words) {
     compile.insert(compile.end(), more.begin(), more.end());
   }
   const simt::Translation translated = simt::translate_file(source, compile, folder);
-  write(path, "#ifdef SIMT_CHECKED\n#define SIMT_IS_CHECKED true\n#else\n#define SIMT_IS_CHECKED false\n#endif\n" +
-                  translated.text);
+  simt::write_file(path,
+                   "#ifdef SIMT_CHECKED\n#define SIMT_IS_CHECKED true\n#else\n#define SIMT_IS_CHECKED false\n#endif\n" +
+                       translated.text);
   std::cout << path.string() << '\n';
   if (!depfile.empty()) {
     std::string text = path.string() + ':';
     for (const fs::path& read : translated.files) {
       text += ' ' + read.string();
     }
-    write(depfile, text + '\n');
+    simt::write_file(depfile, text + '\n');
   }
 }
 

@@ -231,7 +231,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
+cudaError_t cudaFuncSetAttribute(simt::AnyKernel, cudaFuncAttribute attribute, int value) {
   if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) {
     return cudaSuccess;
   }
@@ -242,9 +242,9 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaErrorNotSupported; }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, simt::AnyKernel) { return cudaErrorNotSupported; }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, simt::AnyKernel, int, std::size_t) {
   return simt::give(blocks, 1);
 }
 
@@ -318,9 +318,7 @@ void check_launch(const cudaLaunchConfig_t& launch, Site site) {
   const auto fail = [&](const std::string& what) {
     throw Error(std::string(site.file_name()) + ':' + std::to_string(site.line()) + ": a launch " + what);
   };
-  const auto extents = [](const dim3& d) {
-    return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
-  };
+  const auto extents = [](const dim3& d) { return extents_text({d.x, d.y, d.z}); };
   const dim3& block = launch.blockDim;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads > MAX_THREADS_PER_BLOCK) {

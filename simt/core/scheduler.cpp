@@ -28,6 +28,10 @@ std::string to_string(const Index3& index) {
   return text.str();
 }
 
+std::string extents_text(const Index3& by) {
+  return std::to_string(by.x) + " x " + std::to_string(by.y) + " x " + std::to_string(by.z);
+}
+
 std::string to_string(Site site) {
   std::ostringstream text;
   text << site.file_name() << ':' << site.line() << " in " << site.function_name();

@@ -194,7 +194,8 @@ inline void Scheduler::hand_over(ThreadNumber number) {
   }
 }
 
-std::string to_string(const Index3& index);  ///< "(3,2,0)"
-std::string to_string(Site site);            ///< "file:line in function"
+std::string to_string(const Index3& index);       ///< "(3,2,0)"
+std::string extents_text(const Index3& extents);  ///< "3 x 2 x 1"
+std::string to_string(Site site);                 ///< "file:line in function"
 
 }  // namespace simt

@@ -35,6 +35,9 @@ float rounded_towards_zero(double x) {
 float as_float(HalfFormat format, std::uint16_t half) {
   return format == HalfFormat::fp16 ? from_fp16(half) : from_bf16(half);
 }
+float as_float(MmaFormat format, std::uint16_t half) {
+  return format == MmaFormat::fp16 ? from_fp16(half) : from_bf16(half);
+}
 
 /// Compiles a function for each kind of processor, too. Sums of exact products are the same on all of them.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
@@ -123,9 +126,8 @@ MmaNumbers::MmaNumbers(MmaFormat format, const MmaRegisters& registers) {
         to[i] = as_tf32(std::bit_cast<float>(from[i]));
         continue;
       }
-      const HalfFormat half = format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16;
-      to[2 * i] = as_float(half, static_cast<std::uint16_t>(from[i]));
-      to[2 * i + 1] = as_float(half, static_cast<std::uint16_t>(from[i] >> 16U));
+      to[2 * i] = as_float(format, static_cast<std::uint16_t>(from[i]));
+      to[2 * i + 1] = as_float(format, static_cast<std::uint16_t>(from[i] >> 16U));
     }
   };
   read(registers.a, a);
@@ -196,11 +198,8 @@ void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::
   const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {
     const void* const elements = of[number % WARP];
     const unsigned index = number / WARP;
-    if (format == MmaFormat::tf32) {
-      return as_tf32(static_cast<const float*>(elements)[index]);
-    }
-    return as_float(format == MmaFormat::fp16 ? HalfFormat::fp16 : HalfFormat::bf16,
-                    static_cast<const std::uint16_t*>(elements)[index]);
+    return format == MmaFormat::tf32 ? as_tf32(static_cast<const float*>(elements)[index])
+                                     : as_float(format, static_cast<const std::uint16_t*>(elements)[index]);
   };
   for (unsigned number = lane; number < extents.m * extents.n; number += WARP) {
     const unsigned row = number / extents.n;

@@ -71,16 +71,13 @@ void cluster_dims(unsigned x, unsigned y, unsigned z, Site site) {
   const InExecutor in_executor;
   const Launch& launch = in_executor->launch();
   const Index3& by = launch.cluster;
-  const auto text = [](const Index3& extents) {
-    return std::to_string(extents.x) + " x " + std::to_string(extents.y) + " x " + std::to_string(extents.z);
-  };
   if (by.x == x && by.y == y && by.z == z) {
     return;
   }
   if (by.x * by.y * by.z > 1 || launch.cooperative || x * y * z == 0 || x * y * z > Cluster::MOST_BLOCKS ||
       launch.grid.x % x != 0 || launch.grid.y % y != 0 || launch.grid.z % z != 0) {
-    in_executor->fail("the kernel has clusters of " + text({x, y, z}) + " blocks, which a launch of " +
-                          text(launch.grid) + " blocks" +
+    in_executor->fail("the kernel has clusters of " + extents_text({x, y, z}) + " blocks, which a launch of " +
+                          extents_text(launch.grid) + " blocks" +
                           (launch.cooperative       ? ", a cooperative one,"
                            : by.x * by.y * by.z > 1 ? ", in other clusters,"
                                                     : "") +

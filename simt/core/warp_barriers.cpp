@@ -47,15 +47,10 @@ bool WarpBarriers::sync(unsigned mask, Site site) {
 }
 
 std::uint64_t WarpBarriers::exchange(unsigned mask, std::uint64_t value, unsigned source, Site site) {
-  Warp& warp = warps_[context_.current() / WARP];
   if ((mask >> source & 1U) == 0) {
     context_.fail("a shuffle reads lane " + std::to_string(source) + ", which its mask leaves out", site);
   }
-  warp.given[context_.current() % WARP] = value;
-  sync(mask, site);
-  const std::uint64_t result = warp.given[source];
-  sync(mask, site);
-  return result;
+  return gather(mask, value, site)[source];
 }
 
 std::array<std::uint64_t, WARP> WarpBarriers::gather(unsigned mask, std::uint64_t value, Site site) {

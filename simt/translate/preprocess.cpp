@@ -36,16 +36,9 @@ std::string content_of(const fs::path& path) {
 
 /// "my.cu:3: helper_cuda.h" of "my.cu:3:10: fatal error: helper_cuda.h: No such file or directory".
 std::string missing_header(const std::string& messages) {
-  constexpr std::string_view FATAL = ": fatal error: ";
-  constexpr std::string_view NONE = ": No such file or directory\n";
-  const std::size_t fatal = messages.find(FATAL);
-  const std::size_t none = messages.find(NONE);
-  if (fatal == messages.npos || none == messages.npos || none < fatal) {
-    return "";
-  }
-  const std::size_t line = messages.rfind('\n', fatal) + 1;  // 0 where there is none
-  const std::string place = messages.substr(line, fatal - line);
-  return place.substr(0, place.rfind(':')) + ": " + messages.substr(fatal + FATAL.size(), none - fatal - FATAL.size());
+  static const std::regex MISSING(R"(([^\n]+):\d+: fatal error: ([^\n]+): No such file or directory\n)");
+  std::smatch match;
+  return std::regex_search(messages, match, MISSING) ? match.str(1) + ": " + match.str(2) : "";
 }
 
 /// The header of a CUDA Toolkit that a preprocessor's output or messages name first, as files include it; the
@@ -119,7 +112,7 @@ std::string stand_in_for(const fs::path& header) {
 }  // namespace
 
 void write_file(const fs::path& path, std::string_view text) {
-  fs::create_directories(path.parent_path());
+  fs::create_directories(fs::absolute(path).parent_path());
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush()) {

@@ -31,7 +31,8 @@ class Translator {
     for (Position at = 0; at < tokens_.size(); ++at) {
       replace_word(at);
       depth += is(at, "{") ? 1 : is(at, "}") ? -1 : 0;
-      if (is_identifier(at) && (!is(at + 1, "(") || is_any(at - 1, {".", "->", "::"}) || (depth > 0 && declares(at)))) {
+      if (is_identifier(at) &&
+          (!is_any(at + 1, {"(", "<<<"}) || is_any(at - 1, {".", "->", "::"}) || (depth > 0 && declares(at)))) {
         other_names_.emplace(tokens_[at].text);
       }
     }
@@ -295,6 +296,10 @@ class Translator {
 
   void launch(Position at) {
     const Position callee = callee_begin(at);
+    const auto known = launchable_.find(std::string(tokens_[callee].text));
+    if (known != launchable_.end() && !known->second && callee + 1 == at && !other_names_.contains(known->first)) {
+      fail(callee, known->first + " is launched and lacks __global__: nvcc refuses it");
+    }
     const Position end = end_of_configuration(at);
     const Position open = end + 3;
     const Position close = partner(open);
@@ -423,19 +428,21 @@ class Translator {
       fail(at, "std::" + std::string(tokens_[at + 2].text) + " in a kernel is the host's: nvcc refuses it");
     }
     const std::string name(tokens_[at].text);
-    if (!is(at + 1, "(") || other_names_.contains(name) || behind_attribute(at) != at) {
+    if (!is(at + 1, "(") || behind_attribute(at) != at) {
       return;
     }
     const Position begin = statement_begin(at);
     if (in_namespace() && declares(at) && (begin == 0 || begins_after_another(begin))) {
-      // Another namespace may have it as well, and CUDA these.
-      bool callable = !scopes_.empty() || is_any(at, {"abs", "min", "max", "pow", "exp", "sqrt", "round", "printf"}) ||
-                      has_between(begin, at, {"__device__", "__global__", "constexpr", "consteval", "=", "("});
+      const bool kernel = has_between(begin, at, {"__global__"});
+      bool any = !scopes_.empty() || has_between(begin, at, {"=", "("});  // another namespace may have it as well
       for (Position word = begin; word < at; ++word) {  // a macro that nobody has defined may be __device__
-        callable |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&
-                    tokens_[word].text.size() > 1;
+        any |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&
+               tokens_[word].text.size() > 1;
       }
-      callable_[name] |= callable;
+      launchable_[name] |= any || kernel;
+      callable_[name] |= any || kernel || other_names_.contains(name) ||
+                         is_any(at, {"abs", "min", "max", "pow", "exp", "sqrt", "round", "printf"}) ||  // CUDA has them
+                         has_between(begin, at, {"__device__", "constexpr", "consteval"});
     } else if (const auto known = callable_.find(name); of_device && known != callable_.end() && !known->second) {
       fail(at, "a kernel calls " + name + "(), which lacks __device__: nvcc refuses it");
     }
@@ -480,9 +487,8 @@ class Translator {
     texts_[end] = "; };";
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string text(tokens_[names[i]].text);
-      texts_[end].append(" auto& ").append(text).append(" = simt::shared_variable<decltype(").append(type);
-      texts_[end].append("::").append(text).append("), ").append(type).append(", ").append(std::to_string(i));
-      texts_[end].append(">(\"").append(text).append("\");");
+      texts_[end] += " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type +
+                     ", " + std::to_string(i) + ">(\"" + text + "\");";
     }
     return end;
   }
@@ -652,11 +658,9 @@ class Translator {
     texts_[end] = ";";
     for (const Position name : declared_names(names, end)) {
       const std::string text(tokens_[name].text);
-      texts_[end].append(" static const simt::DeviceVariable simt_variable_").append(text);
-      texts_[end].append("(\"").append(text).append("\", &").append(text).append(", sizeof ").append(text);
-      texts_[end]
-          .append(constant ? ", false" : ", true")
-          .append(in_constant_memory ? ", simt::constant_bytes);" : ");");
+      texts_[end] += " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text +
+                     ", sizeof " + text + (constant ? ", false" : ", true") +
+                     (in_constant_memory ? ", simt::constant_bytes);" : ");");
     }
   }
 
@@ -692,6 +696,7 @@ class Translator {
   std::vector<Scope> scopes_;                       ///< of open braces
   std::set<std::string, std::less<>> other_names_;  ///< that stand for something else than a function at least once
   std::map<std::string, bool> callable_;            ///< functions of namespaces, and whether device code may call them
+  std::map<std::string, bool> launchable_;          ///< and whether they may be kernels
   std::vector<std::string_view> dynamic_;           ///< dynamic shared memory that is declared outside of functions
   Position registered_ = 0;                         ///< the end of the latest declaration of variables in device memory
 };

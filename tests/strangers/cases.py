@@ -25,7 +25,6 @@ class Case:
     """`text` is a file, `arguments` what stands behind its name. `says` are parts of what is printed or recorded, in
     any order. An outcome of "asks" is a proposal of command lines, each of which is tried."""
 
-    name: str
     text: str
     outcome: str
     says: tuple[str, ...] = ()
@@ -83,28 +82,27 @@ def launching(
     term: str = "A[r * K + k] * B[k * N + c]",
     k: str = "int k = 0; k < K; ++k",
     stored: str = "C[r * N + c] = s;",
+    local: str = "",
+    more: str = "",
+    before: str = "",
 ) -> str:
-    """A host function with a kernel whose element is the sum of `term` over `k`."""
+    """A host function with a kernel whose element is the sum of `term` over `k`. It has `more` parameters and does
+    something `before` its launch, and the kernel has more variables that are `local`."""
     return f"""
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
   int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
-  if (r < M && c < N) {{ float s = 0; for ({k}) s += {term}; {stored} }}
+  if (r < M && c < N) {{ float s = 0;{local} for ({k}) s += {term}; {stored} }}
 }}
-void run(const float* A, const float* B, float* C, int M, int N, int K) {{
-  mm<<<dim3({grid}), dim3(16, 16)>>>(A, B, C, M, N, K);
+void run(const float* A, const float* B, float* C, int M, int N, int K{more}) {{
+  {before}mm<<<dim3({grid}), dim3(16, 16)>>>(A, B, C, M, N, K);
 }}
 """
 
 
 def of_tensors(extents: str, a: str = "A[r * K + k]", b: str = "B[k * N + c]") -> str:
     """A function of an extension of PyTorch, as KernelBench has them."""
-    return f"""
-#include <torch/extension.h>
-__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
-  int r = blockIdx.y * 16 + threadIdx.y;
-  int c = blockIdx.x * 16 + threadIdx.x;
-  if (r < M && c < N) {{ float s = 0; for (int k = 0; k < K; ++k) s += {a} * {b}; C[r * N + c] = s; }}
-}}
+    return f"""#include <torch/extension.h>
+{launching(term=f"{a} * {b}").split("void run")[0]}
 torch::Tensor forward(torch::Tensor A, torch::Tensor B) {{
   int {extents};
   auto C = torch::empty({{M, N}}, A.options());
@@ -115,18 +113,19 @@ torch::Tensor forward(torch::Tensor A, torch::Tensor B) {{
 """
 
 
+ALLOCATED = "float* d;\n  cudaMalloc(&d, 4 * M * N);\n  "
 ALONE = launching().split("void run", maxsplit=1)[0]
 ALONG_X = ALONE.replace("Idx.y", "Idx.z").replace("Idx.x", "Idx.y").replace("Idx.z", "Idx.x")
 WITH_BIAS = launching(stored="C[r * N + c] = s + bias[c];").replace("B, float* C", "B, const float* bias, float* C")
 FACTORS = ("--check", "--alpha", "2", "--beta", "3")
 
 
-def right(name: str, text: str, launch: str = "", **more) -> Case:
-    return Case(name, text, "executed", launch=launch, **more)
+def right(text: str, launch: str = "", **more) -> Case:
+    return Case(text, "executed", launch=launch, **more)
 
 
 def of_outcome(outcome: str):
-    return lambda name, text, *says, **more: Case(name, text, outcome, says, **more)
+    return lambda text, *says, **more: Case(text, outcome, says, **more)
 
 
 failing, refused, asking = of_outcome("failed"), of_outcome("status 2"), of_outcome("asks")
@@ -138,17 +137,17 @@ def by(launch: str, *more: str) -> tuple[str, ...]:
     return ("--check", *more, "--launch", launch)
 
 
-def stuck(name: str, text: str, *places: str) -> Case:
+def stuck(text: str, *places: str) -> Case:
     """A kernel that waits for ever, without checks."""
     says = ("waits for ever: no other thread changes what it looks at", *places)
-    return Case(name, text, "failed", says, by("run(A, B, C, M, N, K)")[1:], "20")
+    return Case(text, "failed", says, by("run(A, B, C, M, N, K)")[1:], "20")
 
 
-def wrong(name: str, text: str, says: str, sizes: str = "40", arguments: tuple[str, ...] = ()) -> Case:
-    return Case(name, text, "incorrect", (says,), arguments, sizes)
+def wrong(text: str, says: str, sizes: str = "40", arguments: tuple[str, ...] = ()) -> Case:
+    return Case(text, "incorrect", (says,), arguments, sizes)
 
 
-def wrong_factor(name: str, result: str, says: str, before_launch: str = "") -> Case:
+def wrong_factor(result: str, says: str, before_launch: str = "") -> Case:
     """A kernel with alpha and beta, whose element is `result`."""
     text = f"""
 __global__ void mm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {{
@@ -162,7 +161,7 @@ void run(int M, int N, int K, float alpha, const float* A, const float* B, float
   {before_launch}mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, alpha, A, B, beta, C);
 }}
 """
-    return Case(name, text, "incorrect", (says,), FACTORS)
+    return Case(text, "incorrect", (says,), FACTORS)
 
 
 def rounded(dropped: str) -> str:
@@ -451,24 +450,16 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
 CHAPTERS_HEADERS = """
 #include "ptx/mbarrier.cuh"
 #include "ptx/wgmma.cuh"
-
 // launch: mm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)
-__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
-  __shared__ unsigned long long storage;
-  const unsigned barrier = (unsigned)__cvta_generic_to_shared(&storage);
+__device__ void wait_for_all(unsigned long long* storage) {
+  const unsigned barrier = (unsigned)__cvta_generic_to_shared(storage);
   if (threadIdx.x + threadIdx.y == 0) sgemm::mbarrier_init(barrier, 256);
   __syncthreads();
   sgemm::mbarrier_arrive(barrier);
   sgemm::mbarrier_wait(barrier, 0);
   sgemm::wgmma_fence();
-  int r = blockIdx.y * 16 + threadIdx.y, c = blockIdx.x * 16 + threadIdx.x;
-  if (r < M && c < N) {
-    float s = 0;
-    for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];
-    C[r * N + c] = s;
-  }
 }
-"""
+""" + ALONE.replace("int r", "__shared__ unsigned long long storage;\n  wait_for_all(&storage);\n  int r")
 
 NEW_TENSOR = (
     "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n"
@@ -638,6 +629,22 @@ void MatMul(const Matrix A, const Matrix& B, Matrix* C) {
   mm<<<dim3((B.width + 15) / 16, (A.height + 15) / 16), dim3(16, 16)>>>(A, B, *C);
 }
 """
+TENSORS = """
+#include <torch/extension.h>
+#include <torch/types.h>
+#define CHECK(T) if ((T).options().dtype() != torch::kFloat32) { std::cout << (T).options(); throw 1; }
+KERNEL
+void multiply(torch::Tensor a, torch::Tensor b, torch::Tensor c) {
+  CHECK(a) CHECK(b) CHECK(c)
+  mm<<<dim3(4, 4), dim3(16, 16)>>>(a.data_ptr<float>(), reinterpret_cast<float*>(b.data_ptr()), c.data_ptr<float>(),
+                                   a.size(0), b.size(1), a.size(1));
+}
+torch::Tensor product(torch::Tensor a, torch::Tensor b) {
+  torch::Tensor c = torch::empty({a.size(0), b.size(1)}, a.options());
+  multiply(a, b, c);
+  return c;
+}
+""".replace("KERNEL", ALONE)
 PACKED_TENSOR = """
 #include <torch/all.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -894,132 +901,107 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
 """
 
 
-CASES = [
+CASES = {
     # ---- What stands beside the kernel ----
-    right("libraries_that_the_kernel_does_not_reach", UNMODELLED + BY_BLAS),
-    right(
-        "a_host_function_of_a_configuration",
+    "libraries_that_the_kernel_does_not_reach": right(UNMODELLED + BY_BLAS),
+    "a_host_function_of_a_configuration": right(
         "struct Large { static const int SIDE = 16; };\n"
         + BY_BLAS.replace("void multiply", "template <class Tile> void multiply").replace("16", "Tile::SIDE")
         + "int main() { multiply<Large>(0, 0, 0, 0, 0, 0); }",
         "multiply<Large>(A, B, C, M, N, K);",
     ),
-    right(
-        "handles_beside_a_kernel",
+    "handles_beside_a_kernel": right(
         "#include <cublasLt.h>\n#include <curand.h>\nstatic cublasLtHandle_t blas;\ncurandGenerator_t generator;\n"
-        + BY_BLAS,
+        + BY_BLAS
     ),
-    right(
-        "ranges_for_a_profiler",
+    "ranges_for_a_profiler": right(
         "#include <nvtx3/nvToolsExt.h>\n"
         + BY_BLAS.replace("dim3 block", 'nvtxRangePush("mm"); dim3 block').replace(
             "cudaDeviceSynchronize();", "cudaThreadSynchronize(); nvtxRangePop();"
-        ),
+        )
     ),
-    refused(
-        "a_call_that_is_not_modelled",
+    "a_call_that_is_not_modelled": refused(
         BY_BLAS.replace("dim3 block", "cudaFrobnicate(M);\n  dim3 block"),
         "the executor does not model cudaFrobnicate (file.cu:12)",
     ),
-    refused(
-        "a_library_that_the_kernel_reaches",
+    "a_library_that_the_kernel_reaches": refused(
         "#include <cub/cub.cuh>\n" + BY_BLAS.replace("float s = 0;", "float s = cub::Zero<float>();"),
         "the executor does not model cub::Zero (file.cu:6)",
         "file.cu:1: cub/cub.cuh is not there",
     ),
-    refused(
-        "a_header_that_the_kernel_needs",
+    "a_header_that_the_kernel_needs": refused(
         '#include "errors.h"\n' + BY_BLAS.replace("cudaDeviceSynchronize()", "CHECK_ALL(cudaDeviceSynchronize())"),
         "nothing declares CHECK_ALL (file.cu:15)",
         "file.cu:1: errors.h is not there",
         "--include",
     ),
-    refused(
-        "a_header_whose_words_are_no_names",
+    "a_header_whose_words_are_no_names": refused(
         '#include "errors.h"\n' + BY_BLAS.replace("float s = 0;", "float s = 0 PLUS_NOTHING;"),
         "PLUS_NOTHING",
         "file.cu:1: errors.h is not there",
         "--include",
     ),
-    right(
-        "headers_of_the_chapters",
-        CHAPTERS_HEADERS,
-        arguments=("--check", "--include", str(Path(__file__).resolve().parents[2] / "kernels")),
+    "headers_of_the_chapters": right(
+        CHAPTERS_HEADERS, arguments=("--check", "--include", str(Path(__file__).resolve().parents[2] / "kernels"))
     ),
-    right("directives_macros_and_casts_anywhere", SYNTAX),
-    right("rows_with_a_pitch", PITCHED),
-    right("a_long_function", BY_BLAS + f"int count(int x) {{ {'x += 1; ' * 30000} return x; }}"),
-    refused("a_kernel_in_a_string", 'const char* code = "__global__";', "no __global__ outside strings"),
-    refused("cells_of_a_notebook", "%%writefile mm.cu\n" + BY_BLAS, "a notebook's"),
+    "directives_macros_and_casts_anywhere": right(SYNTAX),
+    "rows_with_a_pitch": right(PITCHED),
+    "a_long_function": right(BY_BLAS + f"int count(int x) {{ {'x += 1; ' * 30000} return x; }}"),
+    "a_kernel_in_a_string": refused('const char* code = "__global__";', "no __global__ outside strings"),
+    "cells_of_a_notebook": refused("%%writefile mm.cu\n" + BY_BLAS, "a notebook's"),
     # ---- The right function ----
-    refused(
-        "a_reference_beside_the_kernel",
+    "a_reference_beside_the_kernel": refused(
         CPU_REFERENCE + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
         "cpuSgemm launches nothing of it",
         "--launch 'mm<<<",
         "(A, B, C, M, N, K)",
     ),
-    refused("a_reference_alone", CPU_REFERENCE, "cpuSgemm launches nothing of it", "no kernel in it"),
-    refused(
-        "a_reference_that_warms_up",
+    "a_reference_alone": refused(CPU_REFERENCE, "cpuSgemm launches nothing of it", "no kernel in it"),
+    "a_reference_that_warms_up": refused(
         "__global__ void warm() {}\n"
         + CPU_REFERENCE.replace("float sum", "warm<<<1, 1>>>(); float sum", 1)
         + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
         "cpuSgemm launches nothing of it",
         "--launch 'mm<<<",
     ),
-    asking(
-        "a_square_that_does_not_say_which_is_which",
-        SQUARE.replace("M,", "Q,").replace("M[", "Q["),
-        "--requires 'M == N && N == K && alpha == 1 && beta == 0'",
+    "a_square_that_does_not_say_which_is_which": asking(
+        SQUARE.replace("M,", "Q,").replace("M[", "Q["), "--requires 'M == N && N == K && alpha == 1 && beta == 0'"
     ),
-    right("a_reference_beside_a_host_function", CPU_REFERENCE + BY_BLAS, "multiply(A, B, C, M, N, K);"),
-    failing(
-        "a_reference_is_launched_by_hand",
-        CPU_REFERENCE,
-        "no kernel was launched",
-        arguments=("--launch", "cpuSgemm(A, B, C, M, N, K)"),
+    "a_reference_beside_a_host_function": right(CPU_REFERENCE + BY_BLAS, "multiply(A, B, C, M, N, K);"),
+    "a_reference_is_launched_by_hand": failing(
+        CPU_REFERENCE, "no kernel was launched", arguments=("--launch", "cpuSgemm(A, B, C, M, N, K)")
     ),
-    failing(
-        "a_launch_behind_a_condition",
-        BY_BLAS.replace("dim3 block", "if (M < 1000) return;\n  dim3 block"),
-        "no kernel was launched",
-        arguments=(),
+    "a_launch_behind_a_condition": failing(
+        BY_BLAS.replace("dim3 block", "if (M < 1000) return;\n  dim3 block"), "no kernel was launched", arguments=()
     ),
-    right(
-        "a_launch_in_a_macro",
+    "a_launch_in_a_macro": right(
         "#define START(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)\n"
-        + BY_BLAS.replace("mm<<<grid, block>>>(", "START(mm, grid, block, "),
+        + BY_BLAS.replace("mm<<<grid, block>>>(", "START(mm, grid, block, ")
     ),
-    refused(
-        "a_launch_two_calls_down",
+    "a_launch_two_calls_down": refused(
         BY_BLAS.replace("multiply", "inner") + "void outer(const float* A, const float* B, "
         "float* C, int M, int N, int K) { inner(A, B, C, M, N, K); }",
         "2 of its functions",
         "--kernel file.cu:inner --device",
         "--kernel file.cu:outer --device",
     ),
-    right("comments_in_prose", "// launch: one block for each tile\n" + BY_BLAS),
-    refused(
-        "comments_launch_nothing",
+    "comments_in_prose": right("// launch: one block for each tile\n" + BY_BLAS),
+    "comments_launch_nothing": refused(
         "/* mm<<<1, 1>>>(a) */" + CPU_REFERENCE.replace("float sum", "// f<<<g, b>>>(x)\nfloat sum"),
         "cpuSgemm launches nothing of it",
     ),
-    refused(
-        "a_library_beside_the_kernel",
+    "a_library_beside_the_kernel": refused(
         naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K")
         + "void by_library(float* A, float* B, float* C, int M, int N, int K) { cublasSgemm(0, A, B, C); }",
         "by_library launches nothing of it",
     ),
     # ---- Parameters by their names ----
-    right("the_sum_runs_over_n", whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"), "solve(A, B, C, M, K, N);"),
-    right(
-        "inputs_an_output_and_a_default",
+    "the_sum_runs_over_n": right(whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"), "solve(A, B, C, M, K, N);"),
+    "inputs_an_output_and_a_default": right(
         whole(PLAIN, "m n k", "m", "n", "k", "input_a input_b output_c").replace("k) {\n  d", "k, int p = 1) { d"),
         "multiply(A, B, C, M, N, K);",
     ),
-    right(
-        "n_rows_of_m",
+    "n_rows_of_m": right(
         whole(CONST, "N M K", "N", "M", "K"),
         "multiply(A, B, C, M, N, K);",
         says=(
@@ -1027,100 +1009,80 @@ CASES = [
         ),
         sizes="33x17x9",
     ),
-    right(
-        "matrices_of_a_class",
-        MATRICES,
-        "MatMul(Matrix{K, M, K, A}, Matrix{N, K, N, B}, (Matrix*)&(const Matrix&)Matrix{N, M, N, C});",
+    "matrices_of_a_class": right(
+        MATRICES, "MatMul(Matrix{K, M, K, A}, Matrix{N, K, N, B}, (Matrix*)&(const Matrix&)Matrix{N, M, N, C});"
     ),
-    right(
-        "a_static_function_of_a_class",
-        launching().replace("void run(", "class Gemm { public: static void run(") + "};",
-        "Gemm::run(A, B, C, M, N, K);",
+    "a_static_function_of_a_class": right(
+        launching().replace("void run(", "class Gemm { public: static void run(") + "};", "Gemm::run(A, B, C, M, N, K);"
     ),
-    asking(
-        "a_layer_with_weights_and_bias",
+    "a_layer_with_weights_and_bias": asking(
         FORWARD.split("void matmul")[0] + "void linear(const float* x, const float* W, const float* b, float* y, int "
         "batch, int in_features, int out_features) { forward<<<dim3(batch, out_features), 1>>>(y, x, W, b, batch, "
         "in_features, out_features); }",
         "linear(A, B, nullptr, C, M, K, N)",
         ":nt",
     ),
-    right(
-        "aliases_of_types",
+    "aliases_of_types": right(
         "using real = float;\ntypedef int count;\n"
         + BY_BLAS.replace("float* ", "real* ").replace(
             "int M, int N, int K) {\n  dim3", "count M, count N, count K) {\n  dim3"
-        ),
+        )
     ),
-    right(
-        "a_default_for_the_stream",
+    "a_default_for_the_stream": right(
         BY_BLAS.replace("int K) {\n  dim3", "int K, cudaStream_t stream = 0) {\n  dim3"),
         "multiply(A, B, C, M, N, K, stream);",
     ),
-    right(
-        "matrices_in_columns",
+    "matrices_in_columns": right(
         IN_COLUMNS,
         "sgemm_v1(N, M, K, alpha, B, A, beta, C);",
         says=("with sgemm_v1(N, M, K, alpha, B, A, beta, C); it is right",),
         arguments=("--check", "--beta", "1"),
     ),
-    incorrect(
-        "matrices_in_columns_by_hand",
-        IN_COLUMNS,
-        "column-major",
-        arguments=by("sgemm_v1(M, N, K, alpha, A, B, beta, C)", "--beta", "1"),
+    "matrices_in_columns_by_hand": incorrect(
+        IN_COLUMNS, "column-major", arguments=by("sgemm_v1(M, N, K, alpha, A, B, beta, C)", "--beta", "1")
     ),
-    asking("a_bias_that_is_always_read", WITH_BIAS.replace("(A, B, C", "(A, B, bias, C"), "(float*)workspace"),
-    asking("input_weight_bias", FORWARD, "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt"),
-    right(
-        "weights_by_rows_of_outputs",
-        FORWARD,
-        arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
-        sizes="48x32x64:nt,33x17x9:nt",
+    "a_bias_that_is_always_read": asking(WITH_BIAS.replace("(A, B, C", "(A, B, bias, C"), "(float*)workspace"),
+    "input_weight_bias": asking(FORWARD, "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt"),
+    "weights_by_rows_of_outputs": right(
+        FORWARD, arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"), sizes="48x32x64:nt,33x17x9:nt"
     ),
-    incorrect(
-        "weights_taken_for_plain",
-        FORWARD,
-        "A B^T",
-        ":nt",
-        arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"),
-        sizes="48x32x64",
+    "weights_taken_for_plain": incorrect(
+        FORWARD, "A B^T", ":nt", arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"), sizes="48x32x64"
     ),
-    right("a_batch_by_name", BATCHED.replace("BATCH", "batch"), sizes="3x20x17x9"),
-    right(
-        "a_batch_b",
+    "a_batch_by_name": right(BATCHED.replace("BATCH", "batch"), sizes="3x20x17x9"),
+    "a_batch_b": right(
         BATCHED.split("//", maxsplit=1)[0] + "void bmm(const float* a, long stride_a, const float* b, float* c, int B, "
         "int M, int N, int K) { if (stride_a == M * K) mm<<<dim3((N + 15) / 16, (M + 15) / 16, B), dim3(16, 16)>>>(a, "
         "b, c, M, N, K); }",
         "bmm(A, M * K, B, C, batch, M, N, K);",
         sizes="3x20x17x9",
     ),
-    asking(
-        "strides_beside_a_batch",
+    "strides_beside_a_batch": asking(
         STRIDES,
         "bmm(A, B, C, batch, M, N, K, M * K, K * N, M * N)",
         "bmm(A, B, C, batch, M, N, K, lda, ldb, ldc)",
         sizes="3x20x17x9",
     ),
-    unsupported("a_batch_that_nobody_names", BATCHED.replace("BATCH", "1"), "does not name batch", sizes="3x20x17x9"),
-    right(
-        "a_tensor_that_is_made",
+    "a_batch_that_nobody_names": unsupported(BATCHED.replace("BATCH", "1"), "does not name batch", sizes="3x20x17x9"),
+    "a_tensor_that_is_made": right(
         NEW_TENSOR,
         "torch::from_blob(C, {M, N}).copy_(matmul_cuda(torch::from_blob(A, {M, K}), torch::from_blob(B, {K, N})));",
     ),
-    right("a_tensor_that_a_kernel_indexes", PACKED_TENSOR),
-    right(
-        "orders_by_letters",
+    "a_tensor_that_a_kernel_indexes": right(PACKED_TENSOR),
+    "a_function_of_tensors_by_its_name": right(
+        TENSORS, kernel="file.cu:product", says=("torch::from_blob(C, {M, N}).copy_(product(",)
+    ),
+    "a_function_that_takes_its_result": right(TENSORS.split("torch::Tensor product")[0]),
+    "orders_by_letters": right(
         IN_COLUMNS.replace("sgemm_v1(", "sgemm_v1(char transa, char transb, "),
         "sgemm_v1('N', 'N', N, M, K, alpha, B, A, beta, C);",
         arguments=("--check", "--beta", "1"),
     ),
-    unsupported("a_factor_that_is_not_taken", BY_BLAS, "requires alpha == 1", arguments=("--beta", "2")),
+    "a_factor_that_is_not_taken": unsupported(BY_BLAS, "requires alpha == 1", arguments=("--beta", "2")),
     # ---- Blocks that pass data on ----
-    right("a_turn", in_turn(TURN), sizes="20"),
-    failing("a_turn_without_a_fence", in_turn(TURN.replace("__threadfence();", "")), "not ordered", sizes="20"),
-    right(
-        "a_turn_by_atomic_ref",
+    "a_turn": right(in_turn(TURN), sizes="20"),
+    "a_turn_without_a_fence": failing(in_turn(TURN.replace("__threadfence();", "")), "not ordered", sizes="20"),
+    "a_turn_by_atomic_ref": right(
         in_turn(
             TURN.replace("__threadfence();", "").replace(
                 "atomicExch(&turns[r], 1)", "cuda::atomic_ref<int>(turns[r]).store(1, cuda::memory_order_release)"
@@ -1128,18 +1090,12 @@ CASES = [
         ).replace("#include", "#include <cuda/atomic>\n#include", 1),
         sizes="20",
     ),
-    right("a_barrier_of_the_grid", in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), sizes="20"),
-    right("a_barrier_of_the_grid_by_hand", in_turn(BY_HAND), sizes="6"),
-    failing(
-        "a_missing_barrier_of_the_grid",
-        in_turn("", COOPERATIVE),
-        "of parts, which block (0,",
-        "blocks are not ordered",
-        "file.cu:",
-        sizes="20",
+    "a_barrier_of_the_grid": right(in_turn("cooperative_groups::this_grid().sync();", COOPERATIVE), sizes="20"),
+    "a_barrier_of_the_grid_by_hand": right(in_turn(BY_HAND), sizes="6"),
+    "a_missing_barrier_of_the_grid": failing(
+        in_turn("", COOPERATIVE), "of parts, which block (0,", "blocks are not ordered", "file.cu:", sizes="20"
     ),
-    right(
-        "threads_that_return_before_a_barrier",
+    "threads_that_return_before_a_barrier": right(
         HANDED_ON.replace("FENCE", "")
         .replace("if (threadIdx.x == 0) ready = 0;", "if (threadIdx.x >= 64) return;")
         .replace("if (threadIdx.x == 0) ready = 1;\n    return;", "")
@@ -1147,20 +1103,18 @@ CASES = [
         .replace("threadIdx.x - 32; c < N; c += 64", "threadIdx.x; c < N; c += 64"),
         sizes="20",
     ),
-    right("a_flag_of_the_block", HANDED_ON.replace("FENCE", "__threadfence_block();"), sizes="20"),
-    failing("a_flag_without_a_fence", HANDED_ON.replace("FENCE", ""), "of shared row", sizes="20"),
-    stuck("a_turn_that_never_comes", in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")), "file.cu:17"),
-    right(
-        "a_flag_after_many_shuffles",
+    "a_flag_of_the_block": right(HANDED_ON.replace("FENCE", "__threadfence_block();"), sizes="20"),
+    "a_flag_without_a_fence": failing(HANDED_ON.replace("FENCE", ""), "of shared row", sizes="20"),
+    "a_turn_that_never_comes": stuck(in_turn(TURN.replace("if (c == 0) atomicExch(&turns[r], 1);", "")), "file.cu:17"),
+    "a_flag_after_many_shuffles": right(
         HANDED_ON.replace("FENCE", "for (int i = 0; i < 400; ++i) __shfl_sync(~0u, i, 0);\n    __threadfence_block();")
         .replace("c += 64", "c += 992")
         .replace("<<<M, 96>>>", "<<<M, 1024>>>"),
         arguments=(),
         sizes="8",
     ),
-    *(
-        right(
-            f"a_flag_that_{how}{'_with_checks' if check else ''}",
+    **{
+        f"a_flag_that_{how}{'_with_checks' if check else ''}": right(
             HANDED_ON.replace("FENCE", "__threadfence_block();")
             .replace("ready = 1;", raised)
             .replace("while (ready == 0) {}", f"for (int i = 0; i < 500 && !ready; ++i) {{{body}}}")
@@ -1174,9 +1128,8 @@ CASES = [
             ("is_slept_for_some_times", "ready = 0;", "__nanosleep(9);"),
         )
         for check in ((), ("--check",))
-    ),
-    right(
-        "a_flag_that_is_looked_for_with_a_counter_in_memory",
+    },
+    "a_flag_that_is_looked_for_with_a_counter_in_memory": right(
         HANDED_ON.replace("FENCE", "__threadfence_block();")
         .replace("ready = 1;", "ready = 0;")
         .replace("volatile int ready;", "volatile int ready, tries;")
@@ -1186,121 +1139,105 @@ CASES = [
         arguments=(),
         sizes="20",
     ),
-    right("a_barrier_of_the_grid_in_an_empty_loop", GRID_BARRIER, sizes="33x17x9"),
-    stuck(
-        "a_flag_that_is_slept_for",
+    "a_barrier_of_the_grid_in_an_empty_loop": right(GRID_BARRIER, sizes="33x17x9"),
+    "a_flag_that_is_slept_for": stuck(
         HANDED_ON.replace("FENCE", "")
         .replace("ready = 1;", "ready = 0;")
-        .replace("{}", "{ if (threadIdx.x < 99) __nanosleep(9); }"),
+        .replace("{}", "{ if (threadIdx.x < 99) __nanosleep(9); }")
     ),
-    right("a_flag_without_checks", HANDED_ON.replace("FENCE", "__threadfence_block();"), arguments=(), sizes="20"),
-    stuck(
-        "a_flag_that_nobody_raises",
-        HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"),
-        "file.cu:14",
+    "a_flag_without_checks": right(HANDED_ON.replace("FENCE", "__threadfence_block();"), arguments=(), sizes="20"),
+    "a_flag_that_nobody_raises": stuck(
+        HANDED_ON.replace("FENCE", "").replace("ready = 1;", "").replace("{}", "__nanosleep(9);"), "file.cu:14"
     ),
-    failing(
-        "a_turn_that_never_comes_to_a_sleeper",
+    "a_turn_that_never_comes_to_a_sleeper": failing(
         in_turn(
             TURN.replace("atomicExch(&turns[r], 1)", "").replace("atomicAdd(&turns[r], 0) == 0)", "Y == 0) if (c == 0)")
         ).replace("Y", "__ldcg(&turns[r])"),
         "waits for ever: no other thread changes what it looks at",
         sizes="20",
     ),
-    right("blocks_of_a_cluster", IN_CLUSTERS, sizes="20"),
+    "blocks_of_a_cluster": right(IN_CLUSTERS, sizes="20"),
     # ---- What is long ----
-    *(
-        right("long_" + what, launching().replace("mm<<<", text + "mm<<<"))
+    **{
+        "long_" + what: right(launching().replace("mm<<<", text + "mm<<<"))
         for what, text in (
             ("blanks", " " * 50_000),
             ("sums_of_a_local", f"int x = 0{' + 1 - 1' * 5_000}; "),
             ("names", f"int {'x' * 200_000} = 1; "),
             ("strings", f'const char* s = "{"x(" * 50_000}"; '),
         )
-    ),
-    right("a_long_argument_of_a_launch", launching().replace("N, K);", f"N, K{' + 1 - 1' * 5_000});")),
-    right("a_long_name_of_a_kernel", launching().replace("mm", "m" * 50_000)),
-    right("a_long_structure", "struct Many { " + " ".join(f"int i{i};" for i in range(9_000)) + " };" + launching()),
+    },
+    "a_long_argument_of_a_launch": right(launching().replace("N, K);", f"N, K{' + 1 - 1' * 5_000});")),
+    "a_long_name_of_a_kernel": right(launching().replace("mm", "m" * 50_000)),
+    "a_long_structure": right("struct Many { " + " ".join(f"int i{i};" for i in range(9_000)) + " };" + launching()),
     # ---- What is proposed ----
-    refused("a_kernel_in_line", IN_LINE, IN_LINE_LAUNCH),
-    right("a_kernel_in_line_as_proposed", IN_LINE, arguments=by(IN_LINE_LAUNCH)),
-    refused(
-        "operands_of_bf16",
+    "a_kernel_in_line": refused(IN_LINE, IN_LINE_LAUNCH),
+    "a_kernel_in_line_as_proposed": right(IN_LINE, arguments=by(IN_LINE_LAUNCH)),
+    "operands_of_bf16": refused(
         "#include <cuda_bf16.h>\n"
         + BY_BLAS.replace("const float*", "const __nv_bfloat16*").replace("s += ", "s += (float)"),
         "its matrices are no float*, and products are of FP32",
         "convert them to __nv_bfloat16 *",
     ),
-    refused(
-        "a_tile_of_its_own",
+    "a_tile_of_its_own": refused(
         launching(term="A[(bx * 4 + r) * K + k] * B[k * N + c]")
         .replace("int r =", "int bx = blockIdx.x, r =")
         .replace("* 16 + threadIdx", "* 4 + threadIdx")
         .split("void run")[0],
         "mm<<<dim3(ceil_div(N, 4), ceil_div(M, 4)), dim3(4, 4)>>>",
     ),
-    refused(
-        "a_tile_that_nobody_knows",
+    "a_tile_that_nobody_knows": refused(
         naive("float* param_A, float* B_T, float* h_C, int param_m, int n, int param_k", "n", "n", "n").replace(
             "blockDim", "gridDim"
         ),
         "--sizes 32:nt,33x17x9:nt",
         "mm<<<?grid, ?block>>>(A, B, C, M, N, K)",
     ),
-    refused(
-        "a_kernel_of_a_configuration",
+    "a_kernel_of_a_configuration": refused(
         "template <class Tile>"
         + naive("float *A, float *B, float *C, int M, int N, int K", "M", "N", "K").replace("blockDim.y", "Tile::ROWS"),
         "mm<?Tile><<<",
     ),
-    refused(
-        "names_of_a_program_in_a_launch_line",
+    "names_of_a_program_in_a_launch_line": refused(
         BY_BLAS,
         "A launch line's own names: M N K alpha",
         arguments=("--launch", "mm<<<grid, 256>>>(d_A, d_B, d_C, M, N, K)"),
     ),
-    refused(
-        "a_kernel_called_as_a_function",
+    "a_kernel_called_as_a_function": refused(
         BY_BLAS,
         "mm is a kernel, and a launch line launches it as mm<<<grid, block>>>(...)",
         arguments=("--launch", "mm(A, B, C, M, N, K)"),
     ),
-    right(
-        "a_host_function_of_the_kernels_name",
+    "a_host_function_of_the_kernels_name": right(
         "namespace gpu {" + BY_BLAS.replace("void multiply", "}\nvoid mm").replace("mm<<<", "gpu::mm<<<"),
         arguments=by("mm(A, B, C, M, N, K)"),
     ),
-    refused("a_proposal_as_it_is", BY_BLAS, "?grid in the", arguments=("--launch", "mm<<<?grid, 9>>>(A, B)")),
-    refused(
-        "a_kernel_by_its_name",
+    "a_proposal_as_it_is": refused(BY_BLAS, "?grid in the", arguments=("--launch", "mm<<<?grid, 9>>>(A, B)")),
+    "a_kernel_by_its_name": refused(
         whole(CONST, "M N K", "M", "K", "N", "A B C", "solve"),
         "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, K, N)",
         kernel="file.cu:mm",
     ),
-    refused(
-        "vectors_of_four",
+    "vectors_of_four": refused(
         "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) {}",
         "((const float4 *)A, (const float4 *)B, (float4 *)C, alpha, M, N, K)",
     ),
-    right(
-        "a_template_over_tiles",
+    "a_template_over_tiles": right(
         launching().replace("void run(", "struct Tiles {};\ntemplate <class Tiles> void run(")
         + "void outer(const float* A, const float* B, float* C, int M, int N, int K) { run<Tiles>(A, B, C, M, N, K); }",
         "outer(A, B, C, M, N, K);",
     ),
-    refused(
-        "a_concept_and_another_parameter",
+    "a_concept_and_another_parameter": refused(
         "template <class T> concept Number = sizeof(T) == 4;\ntemplate <Number T, int SIDE> requires (SIDE > 2)\n"
         + ALONE.replace("float*", "T*"),
         "mm<float, ?SIDE><<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)",
     ),
-    refused(
-        "a_tile_in_a_row_of_threads", ALONE.replace("threadIdx.y", "threadIdx.x / 16"), "mm<<<?grid, ?block>>>(A, B"
+    "a_tile_in_a_row_of_threads": refused(
+        ALONE.replace("threadIdx.y", "threadIdx.x / 16"), "mm<<<?grid, ?block>>>(A, B"
     ),
-    asking("rows_along_x", ALONG_X, "dim3(ceil_div(M, 16), ceil_div(N, 16)), dim3(16, 16)", sizes="40x100x9"),
-    refused("a_sample_without_a_host_function", SAMPLE, "MatrixMulCUDA<32><<<", "(C, A, B, K, N)"),
-    refused(
-        "a_program_that_launches_in_main",
+    "rows_along_x": asking(ALONG_X, "dim3(ceil_div(M, 16), ceil_div(N, 16)), dim3(16, 16)", sizes="40x100x9"),
+    "a_sample_without_a_host_function": refused(SAMPLE, "MatrixMulCUDA<32><<<", "(C, A, B, K, N)"),
+    "a_program_that_launches_in_main": refused(
         ALONE.replace("__global__", "template <int SIDE, bool FAST> __global__")
         + """
 int main() {
@@ -1316,67 +1253,48 @@ int main() {
         "mm<(16), false><<<dim3{(N + ",
         "(16), ceil(M / 16.0)}, dim3((16), (16))>>>(A, B, C, M, N, K)",
     ),
-    failing("a_sample_with_too_few_blocks", SAMPLE, "of B", arguments=by(TILES), sizes="100"),
-    failing(
-        "a_sample_without_blocks",
-        SAMPLE,
-        "grid of 0 x 0 x 1 blocks",
-        arguments=by(TILES),
-        sizes="20",
-    ),
-    right("names_as_macros", GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="64"),
-    incorrect("names_as_macros_of_another_size", GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="128"),
+    "a_sample_with_too_few_blocks": failing(SAMPLE, "of B", arguments=by(TILES), sizes="100"),
+    "a_sample_without_blocks": failing(SAMPLE, "grid of 0 x 0 x 1 blocks", arguments=by(TILES), sizes="20"),
+    "names_as_macros": right(GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="64"),
+    "names_as_macros_of_another_size": incorrect(GLOBALS, arguments=by(GLOBALS_LAUNCH), sizes="128"),
     # ---- What is wrong ----
-    failing(
-        "sums_that_are_added_to_c",
+    "sums_that_are_added_to_c": failing(
         launching(stored="atomicAdd(&C[r * N + c], s);"),
         "of C, which holds nothing before",
         "cudaMemsetAsync(C, 0, 4 * M * N, stream);",
     ),
-    failing(
-        "dynamic_memory_that_the_launch_lacks",
-        SYNTAX.replace(", 1024>>>", ">>>"),
-        "beyond the end of the 0 bytes of dynamic shared memory",
+    "dynamic_memory_that_the_launch_lacks": failing(
+        SYNTAX.replace(", 1024>>>", ">>>"), "beyond the end of the 0 bytes of dynamic shared memory"
     ),
-    failing(
-        "an_assertion",
+    "an_assertion": failing(
         "#include <cassert>\n" + launching(stored='assert(K % 32 == 0 && "K of tiles"); C[r * N + c] = s;'),
         "thread (0,0,0)",
         'the assertion does not hold: K % 32 == 0 && "K of tiles"',
         arguments=(),
         sizes="40",
     ),
-    wrong(
-        "a_product_of_triangles",
-        launching(k="int k = r; k <= c; ++k"),
-        "C is the product with the upper triangle of A and B alone",
+    "a_product_of_triangles": wrong(
+        launching(k="int k = r; k <= c; ++k"), "C is the product with the upper triangle of A and B alone"
     ),
-    wrong(
-        "rows_and_columns_that_nobody_writes",
-        launching("N / 16, M / 16"),
-        "not written from row 96 and from column 96",
-        "100",
-        ("--check",),
+    "rows_and_columns_that_nobody_writes": wrong(
+        launching("N / 16, M / 16"), "not written from row 96 and from column 96", "100", ("--check",)
     ),
-    wrong("columns_that_nobody_writes", launching("N / 16, (M + 15) / 16"), "from column 32 on"),
-    wrong("c_that_nobody_writes", launching(stored="if (A[0] == 1234.5f) C[0] = s;"), "never written"),
-    wrong("the_last_term", launching(k="int k = 0; k < K - 1; ++k"), "lacks the last 1 of the 40 terms"),
-    wrong("the_last_tile", launching(k="int k = 0; k < K / 16 * 16; ++k"), "lacks the last 8 of the 40 terms"),
-    wrong("the_first_tile", launching(k="int k = 8; k < K; ++k"), "lacks the first 8 of the 40 terms"),
-    wrong(
-        "a_sum_that_begins_anywhere", launching().replace("float s = 0;", "float s;"), "nothing was assigned to", "8"
+    "columns_that_nobody_writes": wrong(launching("N / 16, (M + 15) / 16"), "from column 32 on"),
+    "c_that_nobody_writes": wrong(launching(stored="if (A[0] == 1234.5f) C[0] = s;"), "never written"),
+    "the_last_term": wrong(launching(k="int k = 0; k < K - 1; ++k"), "lacks the last 1 of the 40 terms"),
+    "the_last_tile": wrong(launching(k="int k = 0; k < K / 16 * 16; ++k"), "lacks the last 8 of the 40 terms"),
+    "the_first_tile": wrong(launching(k="int k = 8; k < K; ++k"), "lacks the first 8 of the 40 terms"),
+    "a_sum_that_begins_anywhere": wrong(
+        launching().replace("float s = 0;", "float s;"), "nothing was assigned to", "8"
     ),
-    right("brackets_with_blanks", launching().replace("mm<<<", "mm << <").replace(">>>(", " >> > (")),
-    wrong(
-        "right_at_its_first_launch",
-        launching(stored="C[r * N + c] = s + wrong;")
+    "brackets_with_blanks": right(launching().replace("mm<<<", "mm << <").replace(">>>(", " >> > (")),
+    "right_at_its_first_launch": wrong(
+        launching(stored="C[r * N + c] = s + wrong;", before="static int launches;\n  ")
         .replace("int K) {", "int K, int wrong) {", 1)
-        .replace("  mm<<<", "  static int launches;\n  mm<<<")
         .replace("M, N, K);", "M, N, K, launches++);"),
         "in its second launch",
     ),
-    wrong(  # another reading is the same call at this size
-        "right_at_its_second_try",
+    "right_at_its_second_try": wrong(  # another reading is the same call at this size
         "#include <cstdlib>\n"
         + launching(stored="C[r * N + c] = s + wrong;")
         .replace("int K) {", "int K, int wrong) {", 1)
@@ -1384,8 +1302,7 @@ int main() {
         .replace("M, N, K);", "M, N, K, wrong);"),
         "of 1600 elements",
     ),
-    right(
-        "columns_by_threads",
+    "columns_by_threads": right(
         """
 __global__ void rows(const float* A, const float* B, float* C, int M, int N, int K) {
   for (int col = threadIdx.x; col < N; col += blockDim.x) {
@@ -1399,8 +1316,7 @@ void matmul(const float* A, const float* B, float* C, int M, int N, int K) { row
 """,
         "matmul(A, B, C, M, N, K);",
     ),
-    right(
-        "a_loop_over_rows_of_c",
+    "a_loop_over_rows_of_c": right(
         """
 __global__ void columns(int M, int N, int K, const float* A, const float* B, float* C) {
   for (int r = 0; r < M; ++r) {
@@ -1414,15 +1330,13 @@ void mul(int M, int N, int K, const float* A, const float* B, float* C) { column
 """,
         says=("and with mul(M, N, K, A, B, C); it is right",),
     ),
-    right(
-        "a_is_b_times_c",
+    "a_is_b_times_c": right(
         launching()
         .replace("run(const float* A, const float* B, float* C", "run(float* A, const float* B, const float* C")
         .replace("(A, B, C, M, N, K);", "(B, C, A, M, N, K);"),
         "run(C, A, B, M, N, K);",
     ),
-    asking(
-        "pitches_in_bytes",
+    "pitches_in_bytes": asking(
         """
 __global__ void mm(const char* A, size_t a, const char* B, size_t b, char* C, size_t c, int M, int N, int K) {
   float s = 0;
@@ -1435,8 +1349,7 @@ void mul(float* A, size_t pitchA, float* B, size_t pitchB, float* C, size_t pitc
 """,
         "mul(A, lda * sizeof(float), B, ldb * sizeof(float), C, ldc * sizeof(float), M, N, K)",
     ),
-    right(
-        "a_template_that_deduces",
+    "a_template_that_deduces": right(
         """
 template <typename T, int BLOCK>
 __global__ void mm(const T* A, const T* B, T* C, int M, int N, short K) {
@@ -1450,8 +1363,7 @@ void run(const T* A, const T* B, T* C, long M, size_t N, short K) {
 """,
         "run(A, B, C, M, N, K);",
     ),
-    asking(
-        "a_size_of_its_own",
+    "a_size_of_its_own": asking(
         "const int N = 48;\n"
         + launching(k="int k = 0; k < N; ++k", term="A[r * N + k] * B[k * N + c]", stored="C[N * r + c] = s;")
         .split("void run")[0]
@@ -1461,8 +1373,7 @@ void run(const T* A, const T* B, T* C, long M, size_t N, short K) {
         "--sizes 48",
         "--launch 'mm<<<dim3(N / 16, N / 16), dim3(16, 16)>>>(A, B, C)' --requires 'M == 48 && N == 48 && K == 48",
     ),
-    asking(
-        "rows_along_x_by_name",
+    "rows_along_x_by_name": asking(
         """
 __global__ void mm(float* a, float* b, float* c, int width) {
   int tx = threadIdx.x, ty = threadIdx.y, row = blockIdx.x * 8 + tx, col = blockIdx.y * 8 + ty;
@@ -1474,125 +1385,108 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "mm<<<dim3(ceil_div(M, 8), ceil_div(N, 8)), dim3(8, 8)>>>(A, B, C, N)",
         sizes="32",
     ),
-    asking(
-        "tensors_with_a_transposed", of_tensors("K = A.size(0), M = A.size(1), N = B.size(1)", "A[k * M + r]"), ":tn"
+    "tensors_with_a_transposed": asking(
+        of_tensors("K = A.size(0), M = A.size(1), N = B.size(1)", "A[k * M + r]"), ":tn"
     ),
-    asking(
-        "tensors_with_b_transposed",
-        of_tensors("M = A.size(0), K = A.size(1), N = B.size(0)", b="B[c * K + k]"),
-        "torch::from_blob(B, {N, K})",
+    "tensors_with_b_transposed": asking(
+        of_tensors("M = A.size(0), K = A.size(1), N = B.size(0)", b="B[c * K + k]"), "torch::from_blob(B, {N, K})"
     ),
-    right(
-        "tensors_of_a_batch",
+    "tensors_of_a_batch": right(
         of_tensors("M = A.size(1), K = A.size(2), N = B.size(2)")
         .replace("M, N, K);", "M, N, K);\n  TORCH_CHECK(A.stride(0) == M * K);")
         .replace("{M, N}", "{A.size(0), M, N}")
         .replace("(M + 15) / 16)", "(M + 15) / 16, A.size(0))")
-        .replace("int c =", "A += blockIdx.z * M * K, B += blockIdx.z * K * N, C += blockIdx.z * M * N;\n  int c ="),
+        .replace("int r =", "A += blockIdx.z * M * K, B += blockIdx.z * K * N, C += blockIdx.z * M * N;\n  int r ="),
         sizes="20x17x9x3,33x17x9",
     ),
-    asking(
-        "w_x_y",
+    "w_x_y": asking(
         launching()
         .replace("run(const float* A, const float* B, float* C", "run(float* W, float* X, float* Y")
         .replace("(A, B, C, M", "(W, X, Y, M"),
         "run(A, B, C, M, N, K)",
     ),
-    failing(
-        "a_kernel_of_another_file",
+    "a_kernel_of_another_file": failing(
         "__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K);\nvoid run"
         + launching().split("void run")[1],
         "which is declared and not defined: --nvcc-flags",
     ),
-    refused("a_python_module", "import torch\nsource =  + launching() + \n", "is written in Python"),
-    refused(
-        "a_launcher_without_a_kernel",
+    "a_python_module": refused("import torch\nsource =  + launching() + \n", "is written in Python"),
+    "a_launcher_without_a_kernel": refused(
         "void run(int variant, void* f, float* A, float* B, float* C, int M, int N, int K) "
         "{ void* a[] = {&A}; cudaLaunchKernel(f, dim3(1), dim3(1), a); }",
         "how to call its function run",
         "'run(?variant, ?f, A, B, C, M, N, K)'",
     ),
-    wrong("a_transposed", launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
-    wrong("both_transposed", launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
-    wrong("c_transposed", launching(stored="C[c * M + r] = s;"), "C lies transposed", "40x24x56"),
-    wrong("rows_of_a_by_n", launching(term="A[r * N + k] * B[k * N + c]"), "A was read with N elements", "40x24x56"),
-    wrong("rows_of_b_by_k", launching(term="A[r * K + k] * B[k * K + c]"), "B was read with K elements", "40x56x24"),
-    wrong("a_relu", launching(stored="C[r * N + c] = fmaxf(s, 0);"), "as behind a ReLU"),
-    wrong_factor("alpha_twice", "alpha * (s + beta * C[r * N + c])", "multiplied by alpha as well"),
-    wrong_factor("no_alpha", "s + beta * C[r * N + c]", "lacks the factor alpha"),
-    right(
-        "a_factor_that_is_not_seen",
-        wrong_factor("", "alpha * s", "").text,
+    "a_transposed": wrong(launching(term="A[k * M + r] * B[k * N + c]"), "A^T B", "40x24x56"),
+    "both_transposed": wrong(launching(term="A[k * M + r] * B[c * K + k]"), "A^T B^T", "40x24x56"),
+    "c_transposed": wrong(launching(stored="C[c * M + r] = s;"), "C lies transposed", "40x24x56"),
+    "rows_of_a_by_n": wrong(launching(term="A[r * N + k] * B[k * N + c]"), "A was read with N elements", "40x24x56"),
+    "rows_of_b_by_k": wrong(launching(term="A[r * K + k] * B[k * K + c]"), "B was read with K elements", "40x56x24"),
+    "a_relu": wrong(launching(stored="C[r * N + c] = fmaxf(s, 0);"), "as behind a ReLU"),
+    "alpha_twice": wrong_factor("alpha * (s + beta * C[r * N + c])", "multiplied by alpha as well"),
+    "no_alpha": wrong_factor("s + beta * C[r * N + c]", "lacks the factor alpha"),
+    "a_factor_that_is_not_seen": right(
+        wrong_factor("alpha * s", "").text,
         says=("what it does with alpha and beta is not seen: --alpha 2 --beta 3 shows it",),
     ),
-    wrong_factor("no_beta", "alpha * s", "lacks beta * C"),
-    wrong_factor("beta_of_1", "C[r * N + c] + alpha * s", "without the factor beta"),
-    wrong_factor("twice", "2 * alpha * s + beta * C[r * N + c]", "added twice"),
-    wrong_factor("launched_twice", "alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
-    wrong("operands_of_10_bits", rounded("0x2000u"), "--data integers has operands", "64x64x256"),
-    right(
-        "operands_of_10_bits_that_need_no_more", rounded("0x2000u"), arguments=("--data", "integers"), sizes="64x64x256"
+    "no_beta": wrong_factor("alpha * s", "lacks beta * C"),
+    "beta_of_1": wrong_factor("C[r * N + c] + alpha * s", "without the factor beta"),
+    "twice": wrong_factor("2 * alpha * s + beta * C[r * N + c]", "added twice"),
+    "launched_twice": wrong_factor("alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
+    "operands_of_10_bits": wrong(rounded("0x2000u"), "--data integers has operands", "64x64x256"),
+    "operands_of_10_bits_that_need_no_more": right(
+        rounded("0x2000u"), arguments=("--data", "integers"), sizes="64x64x256"
     ),
-    wrong("operands_of_7_bits", rounded("0x10000u"), "BF16", "64x64x256"),
-    wrong(
-        "operands_of_8_bits", launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"
+    "operands_of_7_bits": wrong(rounded("0x10000u"), "BF16", "64x64x256"),
+    "operands_of_8_bits": wrong(
+        launching(term="rintf(A[r * K + k] * 99) / 99 * B[k * N + c]"), "of FP32's 24 bits", "64"
     ),
     # ---- What the executor has to know of the language and the library ----
-    right("memory_by_memcpy_and_the_like", by_memcpy("A + r * K + k, min(16, K - k) * 4")),
-    failing(
-        "a_memcpy_beyond_a", by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"
+    "memory_by_memcpy_and_the_like": right(by_memcpy("A + r * K + k, min(16, K - k) * 4")),
+    "a_memcpy_beyond_a": failing(
+        by_memcpy("A + r * K + k, 64"), "of A, which has 33 rows of 9: outside", sizes="33x17x9"
     ),
-    right("device_variables_of_a_class_and_a_template", CLASS_VARIABLES),
-    failing(
-        "a_read_beyond_a_device_variable_of_a_class", CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"
+    "device_variables_of_a_class_and_a_template": right(CLASS_VARIABLES),
+    "a_read_beyond_a_device_variable_of_a_class": failing(
+        CLASS_VARIABLES.replace("one[0]", "one[2]"), "of dims, which"
     ),
-    right("memory_of_the_device's_heap", ON_HEAP),
-    failing("memory_of_the_heap_that_was_given_back", ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
-    right("arguments_that_convert", CONVERTED),
-    right("arguments_that_convert_and_can_be_copied", CONVERTED.replace("Buffer(const Buffer&) = delete;", "")),
-    refused(
-        "a_launch_with_too_few_arguments_without_the_executor's_templates",
+    "memory_of_the_device's_heap": right(ON_HEAP),
+    "memory_of_the_heap_that_was_given_back": failing(ON_HEAP.replace("if (r == M)", ""), "outside of all arrays"),
+    "arguments_that_convert": right(CONVERTED),
+    "arguments_that_convert_and_can_be_copied": right(CONVERTED.replace("Buffer(const Buffer&) = delete;", "")),
+    "a_launch_with_too_few_arguments_without_the_executor's_templates": refused(
         launching().replace("B, C, M, N, K)", "B, C, M, N)").replace("  mm", "  sum = 0;\n  mm"),
         "| ^~~ file.cu:8:",
         "error: too few arguments to function",
     ),
-    refused(
-        "shared_memory_of_an_unknown_extent",
+    "shared_memory_of_an_unknown_extent": refused(
         '#include "tiles.h"\n' + launching().replace("float s = 0;", "__shared__ float As[TILE]; float s = 0;"),
         "nothing declares TILE (file.cu:5) file.cu:1: tiles.h is not there",
     ),
-    right("other_attributes_of_kernels", ATTRIBUTES),
-    right(
-        "a_module_of_pybind11_that_is_not_there",
-        "#include <pybind11/pybind11.h>\n" + launching() + 'PYBIND11_MODULE(mine, m) { m.def("run", &run); }\n',
+    "other_attributes_of_kernels": right(ATTRIBUTES),
+    "a_module_of_pybind11_that_is_not_there": right(
+        "#include <pybind11/pybind11.h>\n" + launching() + 'PYBIND11_MODULE(mine, m) { m.def("run", &run); }\n'
     ),
-    right(
-        "calls_and_names_of_hosts",
-        launching().replace("  mm<<<", "  prepare();\n  mm<<<").replace("void run", HOST_CALLS),
-    ),
-    unsupported(
-        "a_pipeline_with_roles",
+    "calls_and_names_of_hosts": right(launching(before="prepare();\n  ").replace("void run", HOST_CALLS)),
+    "a_pipeline_with_roles": unsupported(
         "#include <cooperative_groups.h>\n#include <cuda/pipeline>\n" + launching().replace("float s = 0;", ROLES),
         "the executor does not model pipelines whose threads have different roles",
     ),
-    right(
-        "a_kernel_with_a_chinese_name",
+    "a_kernel_with_a_chinese_name": right(
         launching()
         .replace("mm", "乘法核")
         .replace("float s", "float 和")
         .replace("s += ", "和 += ")
-        .replace("= s;", "= 和;"),
+        .replace("= s;", "= 和;")
     ),
-    failing(
-        "a_loop_without_an_end",
+    "a_loop_without_an_end": failing(
         launching(k="int k = 0; k < K; k += 4")
         .replace("s += ", "for (int i = 0; i < 4;) if (k + i < K) s += ")
         .replace("A[r * K + k] * B[k * N + c]", "A[r * K + k + i] * B[(k + i++) * N + c]"),
         "runs for ever at file.cu:4 in mm",
         sizes="1x1x9",
     ),
-    asking(
-        "matrices_as_arrays_of_arrays",
+    "matrices_as_arrays_of_arrays": asking(
         "#define N 48\n"
         + naive("float A[N][N], const float (*B)[N], float C[][N]", "N", "N", "N")
         .replace("a[r * N + i] * b[i * N + col]", "A[r][i] * B[i][col]")
@@ -1601,19 +1495,17 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         " (*)[48])C)",
         sizes="48",
     ),
-    right(
-        "aliases_of_pointers",
+    "aliases_of_pointers": right(
         "typedef float real;\ntypedef const real* __restrict__ input;\nusing output = real*;\n"
-        + launching().replace("const float* A, const float* B, float* C", "input A, input B, output C"),
+        + launching().replace("const float* A, const float* B, float* C", "input A, input B, output C")
     ),
-    right(
-        "a_function_of_c++20's_name",
+    "a_function_of_c++20's_name": right(
         "#include <cmath>\nusing namespace std;\n"
         "__device__ float lerp(float a, float b, float t) { return a + t * (b - a); }\n"
-        + launching(stored="C[r * N + c] = lerp(0.0f, s, 1.0f);"),
+        + launching(stored="C[r * N + c] = lerp(0.0f, s, 1.0f);")
     ),
-    unsupported(
-        "a_matrix_load_without_its_shape",  # which ptxas refuses
+    "a_matrix_load_without_its_shape": unsupported(
+        # which ptxas refuses
         launching().replace(
             "float s = 0;",
             """float s = 0; unsigned r;
@@ -1621,14 +1513,12 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         ),
         "does not model the instruction ldmatrix.sync.aligned.x1.trans.shared.b16",
     ),
-    unsupported(
-        "a_static_variable_of_a_kernel",
+    "a_static_variable_of_a_kernel": unsupported(
         launching().replace("float s = 0;", "static __device__ int n; ++n; float s = 0;"),
         "the executor does not model static variables of kernels (file.cu:4)",
     ),
-    asking("a_workspace_as_a_parameter", SPLIT_K, "(A, B, C, (float*)workspace, M, N, K)' --workspace '64 * M * N'"),
-    failing(
-        "a_leading_dimension_of_b_for_c",
+    "a_workspace_as_a_parameter": asking(SPLIT_K, "(A, B, C, (float*)workspace, M, N, K)' --workspace '64 * M * N'"),
+    "a_leading_dimension_of_b_for_c": failing(
         launching(stored="C[r * ldb + c] = s;")
         .replace("int K)", "int K, int lda, int ldb, int ldc)")
         .replace("M, N, K);", "M, N, K, lda, ldb, ldc);")
@@ -1637,253 +1527,191 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "beyond the end of a row of C, which has 33 rows of 33",
         sizes="33",
     ),
-    right(
-        "a_class_with_a_stride_that_is_copied_whole",
-        "struct Matrix { int width, height, stride; float* elements; };\n" + ALONE + OF_CLASSES,
+    "a_class_with_a_stride_that_is_copied_whole": right(
+        "struct Matrix { int width, height, stride; float* elements; };\n" + ALONE + OF_CLASSES
     ),
-    right("matrices_in_symbols", IN_SYMBOLS),
-    refused("a_file_of_hip", "#include <hip/hip_runtime.h>\n" + naive("", "M", "N", "K"), "is written for HIP"),
-    refused("a_file_of_opencl", "__kernel void mm(__global float* C) { C[0] = 1; }\n", "is written in OpenCL C"),
-    refused("a_file_in_utf_16", "\udcff\udcfe_", "is in UTF-16"),
-    refused("an_answer_in_markdown", "A kernel:\n\n```cuda\n" + launching() + "```\n", "is Markdown"),
-    right(
-        "names_of_pytorch_and_of_hosts",
-        "#include <ATen/cuda/CUDAContext.h>\n#include <torch/extension.h>\n#include <omp.h>\n" + ALONE + OF_HOSTS,
+    "matrices_in_symbols": right(IN_SYMBOLS),
+    "a_file_of_hip": refused("#include <hip/hip_runtime.h>\n" + naive("", "M", "N", "K"), "is written for HIP"),
+    "a_file_of_opencl": refused("__kernel void mm(__global float* C) { C[0] = 1; }\n", "is written in OpenCL C"),
+    "a_file_in_utf_16": refused("\udcff\udcfe_", "is in UTF-16"),
+    "an_answer_in_markdown": refused("A kernel:\n\n```cuda\n" + launching() + "```\n", "is Markdown"),
+    "names_of_pytorch_and_of_hosts": right(
+        "#include <ATen/cuda/CUDAContext.h>\n#include <torch/extension.h>\n#include <omp.h>\n" + ALONE + OF_HOSTS
     ),
-    right(
-        "fortran_s_pointers",
-        launching().replace("void run(const float* A, const float* B, float* C, int M, int N, int K) {", BY_POINTERS),
+    "fortran_s_pointers": right(
+        launching().replace("void run(const float* A, const float* B, float* C, int M, int N, int K) {", BY_POINTERS)
     ),
-    right(
-        "launches_of_two_threads_of_the_host",
+    "launches_of_two_threads_of_the_host": right(
         "#include <thread>\n#include <string.h>\n__managed__ float a[4096], b[4096], c[4096];\n"
         + ALONE.replace("const float", "float")
         + OF_TWO_THREADS,
         sizes="32,34x17x9",
     ),
-    failing(
-        "tensor_cores_with_rows_that_are_not_aligned",
-        "#include <mma.h>\n" + launching().replace("float s = 0;", "float s = 0; " + ODD_ROWS),
+    "tensor_cores_with_rows_that_are_not_aligned": failing(
+        "#include <mma.h>\n" + launching(local=" " + ODD_ROWS),
         "wmma takes matrices whose rows are a multiple of 16 bytes apart",
     ),
-    right(
-        "flags_of_layouts_and_options_by_default",
+    "flags_of_layouts_and_options_by_default": right(
         "struct Options { int tile = 16; };\n"
-        + launching()
-        .replace("void run(const", "void run(bool TA, bool TB, const")
-        .replace("int K) {\n  mm", "int K, Options options = {}) {\n  mm"),
+        + launching(more=", Options options = {}").replace("void run(const", "void run(bool TA, bool TB, const"),
         "run(false, false, A, B, C, M, N, K);",
     ),
-    wrong(
-        "a_flag_that_is_none_of_layouts",
-        launching()
-        .replace("float s = 0;", "float s = 1;")
-        .replace("int K) {\n  mm", "int K, bool tiled = true) {\n  if (tiled) mm"),
+    "a_flag_that_is_none_of_layouts": wrong(
+        launching(more=", bool tiled = true", before="if (tiled) ").replace("float s = 0;", "float s = 1;"),
         "1600 of 1600 elements wrong",
     ),
-    refused(
-        "a_reference_beside_what_warms_up",
+    "a_reference_beside_what_warms_up": refused(
         "__device__ int sink;\n__global__ void warm_up(int n) { sink = n; }\n"
         + CPU_REFERENCE.replace("  for (int m", "  warm_up<<<1, 1>>>(1);\n  for (int m", 1),
         "its function cpuSgemm launches nothing of it",
     ),
-    right(
-        "sizes_of_cstdint_and_aliases_of_an_alias_beside_others",
+    "sizes_of_cstdint_and_aliases_of_an_alias_beside_others": right(
         "#include <cstdint>\nusing real = float;\nnamespace other { using real = double; }\n"
         + launching()
         .replace("int M, int N, int K", "int32_t M, uint32_t N, std::int32_t K")
-        .replace("float s", "real s"),
+        .replace("float s", "real s")
     ),
-    right(
-        "launch_bounds_as_first_words_and_a_volatile_size",
+    "launch_bounds_as_first_words_and_a_volatile_size": right(
         launching()
         .replace("__global__ void", "__launch_bounds__(256) __global__ void")
-        .replace("int K) {\n  mm", "volatile int K) {\n  mm"),
+        .replace("int K) {\n  mm", "volatile int K) {\n  mm")
     ),
-    refused(
-        "arrays_of_pointers",
+    "arrays_of_pointers": refused(
         launching()
         .split("void run")[0]
         .replace("const float* A, const float* B, float* C", "float** A, float** B, float** C"),
         "it takes arrays of pointers: a host function of float* may fill them and launch it",
     ),
-    refused(
-        "a_host_function_in_a_kernel",
+    "a_host_function_in_a_kernel": refused(
         "inline int at(int r, int c, int ld) { return r * ld + c; }\n"
         + launching(term="A[at(r, k, K)] * B[at(k, c, N)]"),
         "a kernel calls at(), which lacks __device__: nvcc refuses it",
     ),
-    right(
-        "functions_of_the_host_and_the_device_of_one_name",
+    "functions_of_the_host_and_the_device_of_one_name": right(
         "namespace other { inline int at(int r) { return r; } }\n__host__ __device__ int at(int r, int c, int ld)"
         " { return r * ld + c; }\nint first(const int* x) { return x[0]; }\nstruct S { __device__ int first(int x)"
         " { return x; } __device__ int again(int x) { return first(x); } };\n"
-        + launching(term="A[at(r, k, K)] * B[at(S().again(k), c, N)]"),
+        + launching(term="A[at(r, k, K)] * B[at(S().again(k), c, N)]")
     ),
-    refused(
-        "a_vector_in_a_kernel",
-        "#include <vector>\n" + launching().replace("float s = 0;", "float s = 0; std::vector<float> v(4);"),
+    "a_vector_in_a_kernel": refused(
+        "#include <vector>\n" + launching(local=" std::vector<float> v(4);"),
         "std::vector in a kernel is the host's: nvcc refuses it",
     ),
-    refused(
-        "a_shared_array_with_an_initializer",
-        launching().replace("float s = 0;", "float s = 0; __shared__ float t[4] = {0};"),
+    "a_shared_array_with_an_initializer": refused(
+        launching(local=" __shared__ float t[4] = {0};"),
         "a __shared__ variable can not be initialised where it is declared: nvcc refuses it",
     ),
-    refused(
-        "a_lambda_of_the_host",
+    "a_lambda_of_the_host": refused(
         "template <class F> __global__ void each(int n, F f) { int i = threadIdx.x; if (i < n) f(i); }\n"
         "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
         "  each<<<1, 32>>>(N, [=](int i) { C[i] = A[i] * B[i]; });\n}\n",
         "a lambda that a kernel is passed needs __device__: nvcc refuses others",
     ),
-    refused(
-        "a_kernel_that_is_a_member",
+    "a_kernel_that_is_a_member": refused(
         "struct Product { static " + ALONE.strip() + " };\n"
         "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n"
         "  Product::mm<<<dim3(M, N), dim3(16, 16)>>>(A, B, C, M, N, K);\n}\n",
         "a kernel can not be a member of a class: nvcc refuses it",
     ),
-    failing(
-        "more_constants_than_a_gpu_has",
+    "more_constants_than_a_gpu_has": failing(
         "__constant__ float one[16384], more;\n" + launching(term="(A[r * K + k] * B[k * N + c] + one[0] * more)"),
         "__constant__ variables take 65540 bytes, and a GPU has 65536",
     ),
-    failing(
-        "a_parameter_that_refers_to_the_host",
+    "a_parameter_that_refers_to_the_host": failing(
         launching().replace("int N, int K) {\n  int r", "int N, const int& K) {\n  int r"),
         "its parameter K is a reference, which CUDA forbids",
     ),
-    failing(
-        "the_host_writes_to_memory_of_the_device",
-        launching().replace(
-            "int K) {\n  mm",
-            "int K) {\n  float* d;\n  cudaMalloc(&d, 4 * M * N);\n  for (int i = 0; i < M * N; i++) d[i] = 0;\n"
-            "  cudaFree(d);\n  mm",
-        ),
+    "the_host_writes_to_memory_of_the_device": failing(
+        launching(before=ALLOCATED + "for (int i = 0; i < M * N; i++) d[i] = 0;\n  cudaFree(d);\n  "),
         "the host writes to d, which is the device's alone: cudaMemcpy() may copy it",
     ),
-    failing(
-        "a_copy_in_the_other_direction_than_its_kind",
-        launching().replace(
-            "int K) {\n  mm",
-            "int K) {\n  float* d;\n  cudaMalloc(&d, 4 * M * N);\n"
-            "  cudaMemcpy(C, d, 4 * M * N, cudaMemcpyHostToDevice);\n  cudaFree(d);\n  mm",
-        ),
+    "a_copy_in_the_other_direction_than_its_kind": failing(
+        launching(before=ALLOCATED + "cudaMemcpy(C, d, 4 * M * N, cudaMemcpyHostToDevice);\n  cudaFree(d);\n  "),
         "cudaMemcpy() in the other direction than its kind says",
     ),
-    asking(
-        "a_launch_that_tells_which_word_is_n",
-        from_main("SIDE / T, SIDE / T"),
-        "dim3(N / 16, N / 16), dim3(16, 16)",
-        sizes="32",
+    "a_launch_that_tells_which_word_is_n": asking(
+        from_main("SIDE / T, SIDE / T"), "dim3(N / 16, N / 16), dim3(16, 16)", sizes="32"
     ),
-    asking(
-        "a_launch_that_tells_which_number_is_n",
-        from_main("1000 / T, 1000 / T", "1000"),
-        "dim3(N / 16, N / 16), dim3(16, 16)",
-        sizes="32",
+    "a_launch_that_tells_which_number_is_n": asking(
+        from_main("1000 / T, 1000 / T", "1000"), "dim3(N / 16, N / 16), dim3(16, 16)", sizes="32"
     ),
-    asking(
-        "a_launch_that_tells_the_block_alone",
+    "a_launch_that_tells_the_block_alone": asking(
         from_main("rest++, SIDE / T").replace("int rest = 0", "int rest; std::cin >> rest"),
         "dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)",
         sizes="32",
     ),
-    asking("a_block_of_tiles", IN_TILES, "dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)", sizes="32"),
-    asking("a_method_outside_of_its_class", OUT_OF_CLASS, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>"),
-    asking("a_method_of_a_template_outside_of_it", OF_A_TEMPLATE, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16"),
-    right(
-        "a_method_of_a_template_that_is_reached",
+    "a_block_of_tiles": asking(IN_TILES, "dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)", sizes="32"),
+    "a_method_outside_of_its_class": asking(OUT_OF_CLASS, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>"),
+    "a_method_of_a_template_outside_of_it": asking(OF_A_TEMPLATE, "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16"),
+    "a_method_of_a_template_that_is_reached": right(
         OF_A_TEMPLATE + "void multiply(const float* A, const float* B, float* C, int M, int N, int K) "
         "{ Product<float>().run(A, B, C, M, N, K); }\n",
         "multiply(A, B, C, M, N, K);",
     ),
-    right(
-        "a_static_method_outside_of_its_class",
-        OUT_OF_CLASS.replace("{ void", "{ static void"),
-        "Product::run(A, B, C, M, N, K);",
+    "a_static_method_outside_of_its_class": right(
+        OUT_OF_CLASS.replace("{ void", "{ static void"), "Product::run(A, B, C, M, N, K);"
     ),
-    asking(
-        "six_sizes_of_which_three_are_none",
-        launching().replace("int K) {\n  mm", "int K, int repeat, int verbose, int check) {\n  mm"),
-        "(A, B, C, M, N, K)' --requires",
+    "six_sizes_of_which_three_are_none": asking(
+        launching(more=", int repeat, int verbose, int check"), "(A, B, C, M, N, K)' --requires"
     ),
-    right("columns_with_strides_of_a_batch", COLUMNS_AND_STRIDES, arguments=FACTORS, sizes="33x17x9,2x20x17x9"),
-    right(
-        "a_b_of_two_extents_for_all_of_a_batch",
+    "columns_with_strides_of_a_batch": right(COLUMNS_AND_STRIDES, arguments=FACTORS, sizes="33x17x9,2x20x17x9"),
+    "a_b_of_two_extents_for_all_of_a_batch": right(
         of_tensors("Z = A.size(0), M = A.size(1), K = A.size(2), N = B.size(1)").replace("{M, N}", "{Z, M, N}"),
         "torch::from_blob(C, {batch, M, N}).copy_(forward(torch::from_blob(A, {batch, M, K}), "
         "torch::from_blob(B, {K, N})));",
     ),
-    right(
-        "aliases_of_types_of_std",
+    "aliases_of_types_of_std": right(
         "#include <cstdint>\nusing u32 = std::uint32_t;\ntypedef std::size_t count;\n"
-        + launching().replace("int M, int N, int K", "u32 M, count N, u32 K"),
+        + launching().replace("int M, int N, int K", "u32 M, count N, u32 K")
     ),
-    refused(
-        "a_main_that_computes_nothing_by_itself",
+    "a_main_that_computes_nothing_by_itself": refused(
         "void other(float*);\nint main(int argc, char** argv) { other<<<1, 1>>>(nullptr); }\n",
         "there is no kernel in it",
     ),
-    refused(
-        "a_helper_of_the_device",
+    "a_helper_of_the_device": refused(
         "__device__ float product(const float* A, const float* B, float* C, int M, int N, int K) { return A[0]; }\n"
         + ALONE,
         "not known how to launch its kernel\n",
     ),
-    right(
-        "a_class_of_all_arguments",
-        IN_CLASSES + OF_A_CLASS,
-        "run(Product{A, B, C, M, N, K, alpha, beta}, stream);",
-        arguments=FACTORS,
+    "a_class_of_all_arguments": right(
+        IN_CLASSES + OF_A_CLASS, "run(Product{A, B, C, M, N, K, alpha, beta}, stream);", arguments=FACTORS
     ),
-    right(
-        "a_class_of_matrices_and_one_of_extents",
+    "a_class_of_matrices_and_one_of_extents": right(
         IN_CLASSES + OF_CLASSES_OF_EACH,
         "run(Matrices{A, B, C}, (Extents*)&(const Extents&)Extents{M, N, K}, alpha, beta);",
         arguments=FACTORS,
     ),
-    asking(
-        "a_kernel_of_classes",
+    "a_kernel_of_classes": asking(
         IN_CLASSES
         + "int main() { Matrices m; Extents e; mm<<<dim3((e.N + 15) / 16, (e.M + 15) / 16), dim3(16, 16)>>>(m, e, "
         "1, 0); }",
         "mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(Matrices{A, B, C}, Extents{M, N, K}, alpha, beta)",
         arguments=FACTORS,
     ),
-    asking("a_matrix_times_a_vector", VECTORS, "(C, B, A, K, M)' --requires 'N == 1 && alpha", "--sizes 64x1x64"),
-    asking(
-        "a_function_that_multiplies_by_a_vector",
+    "a_matrix_times_a_vector": asking(VECTORS, "(C, B, A, K, M)' --requires 'N == 1 && alpha", "--sizes 64x1x64"),
+    "a_function_that_multiplies_by_a_vector": asking(
         VECTORS + "void gemv(const float* A, const float* x, float* y, int rows, int cols) "
         "{ mv<<<(rows + 63) / 64, 64>>>(y, (float*)x, (float*)A, cols, rows); }",
         "gemv(A, B, C, M, K)",
     ),
-    asking(
-        "a_layout_in_the_function's_name",
+    "a_layout_in_the_function's_name": asking(
         launching(term="A[k * M + r] * B[k * N + c]").replace("void run", "void sgemm_tn"),
         "--sizes 40x24x16:tn,9:tn --check",
         "--sizes 40x24x16:nt,9:nt --check",
         "sgemm_tn(B, A, C, N, M, K)",
         sizes="40x24x16:tn,9",
     ),
-    asking(
-        "extents_that_are_constants",
+    "extents_that_are_constants": asking(
         "constexpr int M = 64, N = 32;\nconst int K = 48;\n"
         + launching().replace(", int M, int N, int K", "").replace(", M, N, K);", ");"),
         "--sizes 64x32x48",
         "--launch 'run(A, B, C)' --requires 'M == 64 && N == 32 && K == 48",
         sizes="32",
     ),
-    asking(
-        "extents_as_template_arguments",
-        OF_ALL_EXTENTS,
-        "mm<64, 32, 48><<<",
-        "--requires 'M == 64 && N == 32 && K == 48",
-        sizes="64x32x48",
+    "extents_as_template_arguments": asking(
+        OF_ALL_EXTENTS, "mm<64, 32, 48><<<", "--requires 'M == 64 && N == 32 && K == 48", sizes="64x32x48"
     ),
-    right(
-        "a_template_over_several_types_and_a_functor",
+    "a_template_over_several_types_and_a_functor": right(
         "struct Same { template <class T> __device__ T operator()(T x) const { return x; } };\n"
         "template <class In, class Out, class Op> "
         + launching(stored="C[r * N + c] = op(s);")
@@ -1894,17 +1722,15 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         .replace("M, N, K);", "M, N, K, op);"),
         "run(A, B, C, M, N, K);",
     ),
-    asking(
-        "a_product_that_is_added_to_another_matrix",
+    "a_product_that_is_added_to_another_matrix": asking(
         launching(stored="D[r * N + c] = s + C[r * N + c];")
         .replace("float* C", "const float* C, float* D")
         .replace("(A, B, C, M", "(A, B, C, D, M"),
         "run(A, B, C, C, M, N, K)' --requires 'alpha == 1 && beta == 1'",
         arguments=("--check", "--beta", "1"),
     ),
-    asking("several_instances_of_a_kernel", INSTANCES, "'mm<8><<<dim3(N / 8", "'mm<16><<<dim3(N / 16", sizes="40x24x8"),
-    asking(
-        "a_launcher_with_a_grid_and_a_block",
+    "several_instances_of_a_kernel": asking(INSTANCES, "'mm<8><<<dim3(N / 8", "'mm<16><<<dim3(N / 16", sizes="40x24x8"),
+    "a_launcher_with_a_grid_and_a_block": asking(
         OF_ITS_OWN_BLOCK
         + """
 void run(const float* A, const float* B, float* C, int M, int N, int K, dim3 grid, dim3 block) {
@@ -1919,43 +1745,114 @@ int main() {
 """,
         "mm<<<dim3((N + 31) / 32, (M + 7) / 8), dim3(32, 8)>>>(A, B, C, M, N, K)",
     ),
-    asking(
-        "one_number_for_all_extents",
+    "one_number_for_all_extents": asking(
         ALONE + "void time(float* a, float* b, float* c, int sz, int times) { const int blocks = (sz + 15) / 16; "
         "while (times--) mm<<<dim3(blocks, blocks), dim3(16, 16)>>>(a, b, c, sz, sz, sz); }",
         "mm<<<dim3(((N + 15) / 16), ((N + 15) / 16)), dim3(16, 16)>>>(A, B, C, M, N, K)",
         "&& K == M && M == N'",
         sizes="33",
     ),
-    asking(
-        "macros_of_one_number",
+    "macros_of_one_number": asking(
         "#define X 64\n#define Y 64\n"
         + ALONE
         + "int main() { float *a, *b, *c; mm<<<dim3(Y / 16, X / 16), dim3(16, 16)>>>(a, b, c, X, Y, 128); }",
         "ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(A, B, C, M, N, K)' --requires 'alpha == 1 && beta == 0'",
     ),
-    refused(
-        "extents_in_the_device's_memory",
+    "extents_in_the_device's_memory": refused(
         ALONE.replace("int M, int N, int K", "const int* M, const int* N, const int* K"),
         "it reads its sizes in the device's memory: a host function may copy them there and launch it",
         "(A, B, C, ?M, ?N, ?K)",
     ),
-    failing(
-        "a_loop_without_an_end_that_does_nothing",
+    "a_loop_without_an_end_that_does_nothing": failing(
         launching().replace("C[r", "for (int i = 16; i >= 0; i /= 2) s += i > 100; C[r"),
         "runs for ever at file.cu:4 in mm",
         sizes="1",
     ),
-    failing(
-        "a_do_loop_without_an_end",
-        launching().replace("C[r", "do { r += 0; } while (r >= 0); C[r"),
-        "runs for ever at file.cu:4 in mm",
-        sizes="1",
+    "a_do_loop_without_an_end": failing(
+        launching().replace("C[r", "do { r += 0; } while (r >= 0); C[r"), "runs for ever at file.cu:4 in mm", sizes="1"
     ),
-    right("loops_of_every_kind", LOOPS),
-    refused(
-        "a_header_that_had_another_one",
-        '#include "tiles.h"\n' + launching().replace("float s = 0;", "float s = 0; __pipeline_commit();"),
+    "loops_of_every_kind": right(LOOPS),
+    "a_sum_of_matrices": refused(
+        launching().replace("float s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] *", "float s = A[r * N + c] +"),
+        "none of its kernels is a matrix product, C = A * B, which is what runs here: none has a loop to sum over k",
+    ),
+    "a_kernel_of_two_arrays": refused(
+        "__global__ void relu(const float* x, float* y, int n) { for (int i = 0; i < n; ++i) y[i] = max(x[i], 0.f); }",
+        "none of its kernels is a matrix product, C = A * B, which is what runs here: none takes three arrays",
+    ),
+    "a_launch_for_each_k": right(
+        launching()
+        .replace("int K) {\n  int r", "int K, int k) {\n  int r")
+        .replace("float s = 0; for (int k = 0; k < K; ++k) s += ", "float* to = C + r * N + c; *to = (k ? *to : 0) + ")
+        .replace("C[r * N + c] = s;", "")
+        .replace("  mm<<<", "  for (int k = 0; k < K; ++k) mm<<<")
+        .replace("M, N, K);", "M, N, K, k);")
+    ),
+    "a_class_by_its_address": right(
+        "struct Product { const float *A, *B; float* C; int M, N, K; };\n"
+        + launching(
+            before="Product all{A, B, C, M, N, K}, *p;\n  cudaMalloc(&p, sizeof all);\n  cudaMemcpy(p, &all, sizeof"
+            " all, cudaMemcpyHostToDevice);\n  "
+        )
+        .replace("(A, B, C, M, N, K);", "(p);")
+        .replace(
+            "mm(const float* A, const float* B, float* C, int M, int N, int K) {",
+            "mm(const Product* p) {\n  auto [A, B, C, M, N, K] = *p;",
+        )
+    ),
+    "a_parameter_named_as_a_function_of_the_host": right(
+        "void kernel(int) {}\n"
+        + launching().replace("void run(", "template <class F> void go(F kernel, ").replace("  mm<<<", "  kernel<<<")
+        + "void run(const float* A, const float* B, float* C, int M, int N, int K) { go(mm, A, B, C, M, N, K); }\n",
+        "run(A, B, C, M, N, K);",
+    ),
+    "extents_of_ggml": asking(
+        launching(term="A[r * K + k] * B[c * K + k]", stored="C[c * M + r] = s;")
+        .replace(
+            "run(const float* A, const float* B, float* C, int M, int N, int K)",
+            "run(const float* src0, const float* src1, float* dst, int ne00, int ne01, int ne11)",
+        )
+        .replace("(A, B, C, M, N, K)", "(src0, src1, dst, ne01, ne11, ne00)")
+        .replace("(N + 15) / 16, (M + 15)", "(ne11 + 15) / 16, (ne01 + 15)"),
+        "run(B, A, C, K, N, M)",
+        ":nt",
+    ),
+    "extents_in_an_int3": asking(
+        launching().replace(
+            "void run(const float* A, const float* B, float* C, int M, int N, int K) {",
+            "void run(const float* A, const float* B, float* C, int3 d) {\n  const int M = d.x, N = d.y, K = d.z;",
+        ),
+        "run(A, B, C, int3{M, N, K})",
+        "run(A, B, C, int3{M, K, N})",
+    ),
+    "strides_of_triton": asking(
+        ALONE.replace("int K)", "int K, int stride_am, int stride_ak, int stride_bk, int stride_bn, int stride_cm)")
+        .replace("r * K + k", "r * stride_am + k * stride_ak")
+        .replace("k * N + c", "k * stride_bk + c * stride_bn")
+        .replace("r * N", "r * stride_cm"),
+        "(A, B, C, M, N, K, lda, 1, ldb, 1, ldc)",
+    ),
+    "a_launch_of_what_is_no_kernel": refused(
+        launching().replace("__global__ ", ""), "file.cu:7: mm is launched and lacks __global__: nvcc refuses it"
+    ),
+    "a_brace_too_few": refused(launching().replace("} }", "}").replace("s; }", "s;", 1), "its braces do not match"),
+    "a_block_by_default": right(launching(more=", int block_size = 16"), "run(A, B, C, M, N, K);"),
+    "a_launch_by_a_kernel": unsupported(
+        launching(stored="mm<<<1, 1>>>(A, B, C, M, N, K);"), "launches by kernels (file.cu:4)", arguments=()
+    ),
+    "an_instruction_that_is_not_modelled": unsupported(
+        launching(stored='asm volatile("trap;");'), "not model the instruction trap (file.cu:4)", arguments=()
+    ),
+    "an_empty_file": refused("  \n", "file.cu is empty"),
+    "two_kernels": refused(ALONE + ALONE.replace("mm", "other"), "file.cu:7: __global__ other(const float * A"),
+    "a_misspelled_word": refused(launching().replace("float s", "flaot s"), "file.cu:4:25: error: "),
+    "a_requirement_that_does_not_parse": refused(launching() + "// requires: M %\n", "file.cu:"),
+    "a_byte_order_mark_and_lines_of_windows": right("\ufeff" + launching().replace("\n", "\r\n")),
+    "a_name_that_another_file_has": right(
+        "void report(const char*);\nvoid unused() { report(__FILE__); }\n" + launching()
+    ),
+    "a_header_that_had_another_one": refused(
+        '#include "tiles.h"\n' + launching(local=" __pipeline_commit();"),
         "nothing declares __pipeline_commit, which a header of CUDA's has (file.cu:5)",
     ),
-]
+}

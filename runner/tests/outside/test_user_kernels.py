@@ -198,32 +198,6 @@ def test_counts_have_operations_of_halves_and_of_tensor_cores(run):
     assert "on tensor cores    65.5 k FLOPs, 64 per element of C" in done.stdout
 
 
-def test_a_function_of_tensors_needs_no_pytorch(run):
-    host = """
-#include <torch/extension.h>
-#include <torch/types.h>
-#define CHECK(T) if ((T).options().dtype() != torch::kFloat32) { std::cout << (T).options(); throw 1; }
-void multiply(torch::Tensor a, torch::Tensor b, torch::Tensor c) {
-  CHECK(a) CHECK(b) CHECK(c)
-  TORCH_CHECK(a.size(1) == b.size(0), "sizes differ");
-  const int M = a.size(0), K = a.size(1), N = b.size(1);
-  sgemm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(M, N, K, 1, a.data_ptr<float>(),
-      reinterpret_cast<float*>(b.data_ptr()), 0, c.data_ptr<float>());
-}
-torch::Tensor product(torch::Tensor a, torch::Tensor b) {
-  torch::Tensor c = torch::empty({a.size(0), b.size(1)}, a.options());
-  multiply(a, b, c);
-  return c;
-}
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("multiply", &multiply, "A * B"); }
-"""
-    done = run({"my.cu": KERNEL + host}, "--check", sizes="20,33x17x9")
-    assert done.status == 0, done.stdout + done.stderr
-    done = run({"my.cu": KERNEL + host}, "--check", kernels="my.cu:product", sizes="20,33x17x9")
-    assert done.status == 0, done.stdout + done.stderr
-    assert "from_blob(C, {M, N}).copy_(product(" in done.stdout
-
-
 def test_the_preprocessor_gets_its_flags_on_the_cpu_too(run):
     files = {"my.cu": RIGHT.replace("16", "TILE"), "tile.h": "#define TILE WIDTH\n"}
     done = run(files, "--nvcc-flags", "-lineinfo -DWIDTH=8 -include tile.h", kernels="my.cu")
@@ -432,21 +406,6 @@ def test_a_write_beside_an_array_is_found_without_checks(run, arguments):
     assert "counts" not in done.cases[0]
 
 
-NOT_SUPPORTED = {
-    "instruction.cu": ('asm volatile("trap;");', "the executor does not model the instruction trap (instruction.cu:6)"),
-    "launch.cu": ("sgemm<<<1, 1>>>(M, N, K, alpha, A, B, beta, C);", "launches by kernels (launch.cu:6)"),
-}
-
-
-@pytest.mark.parametrize("arguments", [[], ["--check"]])
-def test_what_is_not_supported_is_named(run, arguments):
-    files = {name: RIGHT.replace("sum = 0;", f"sum = 0; {text}") for name, (text, _) in NOT_SUPPORTED.items()}
-    done = run(files, *arguments)
-    for case in done.cases:
-        assert case["outcome"] == "not_supported"
-        assert NOT_SUPPORTED[case["kernel"]][1] in case["reason"]
-
-
 def test_nobody_answers_a_kernel(tmp_path):
     asks = "#include <cstdio>\n" + KERNEL + host_function("if (getchar() == EOF)")
     (tmp_path / "asks.cu").write_text(asks, encoding="utf-8")
@@ -641,30 +600,6 @@ def test_nvcc_takes_them(tmp_path):
 
 # ---- Bad input ----
 
-BAD_FILES = {
-    "an empty file": ("  \n", "my.cu is empty"),
-    "no launch": (KERNEL, "--launch 'sgemm<<<dim3(ceil_div(N, 16), ceil_div(M, 16)), dim3(16, 16)>>>(M, N, K, alpha"),
-    "two kernels": (KERNEL + KERNEL.replace("sgemm", "other"), "my.cu:11: __global__ other(int M"),
-    "what does not compile": (RIGHT.replace("float sum", "flaot sum"), "my.cu:6:5: error: "),
-    "a requirement that does not parse": (RIGHT + "// requires: M %\n", "my.cu:"),
-}
-
-
-@pytest.mark.parametrize("what", BAD_FILES)
-def test_status_2_of(run, what):
-    text, message = BAD_FILES[what]
-    done = run({"my.cu": text})
-    assert done.status == 2, done.stdout
-    assert message in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("runner: ")
-    assert not done.path.exists()
-
-
-def test_a_file_may_begin_with_a_byte_order_mark(run):
-    done = run({"my.cu": "\ufeff" + RIGHT.replace("\n", "\r\n")})
-    assert done.status == 0, done.stderr
-
-
 NAMES = ['dou"ble.cu', "back\\slash.cu", "k\u00e4r nel.cu", "it's.cu", "a" * 250 + ".cu"]
 
 
@@ -691,9 +626,3 @@ def test_status_2_of_missing_files_and_functions(run):
     done = run({"my.cu": RIGHT}, kernels="my.cu:other")
     assert done.status == 2
     assert "there is no function 'other' in it" in done.stderr
-
-
-def test_a_file_may_name_what_other_files_have(run):
-    others = "void report(const char*);\nvoid unused() { report(__FILE__); }\n"
-    done = run({"my.cu": others + RIGHT})
-    assert done.status == 0, done.stdout + done.stderr

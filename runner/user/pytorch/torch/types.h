@@ -32,9 +32,10 @@ constexpr DeviceType kCPU = DeviceType::CPU;
 constexpr DeviceType kCUDA = DeviceType::CUDA;
 
 struct Device {
-  DeviceType type_ = kCUDA;
-  int index_ = 0;
+  DeviceType type_;
+  int index_;
 
+  Device(DeviceType type = kCUDA, int index = 0) : type_(type), index_(index) {}
   DeviceType type() const { return type_; }
   int index() const { return index_; }
   bool is_cuda() const { return type_ == kCUDA; }
@@ -48,9 +49,7 @@ class TensorOptions {
   Dtype dtype() const { return dtype_; }
   TensorOptions dtype(Dtype dtype) const { return {dtype}; }
   Device device() const { return {}; }
-  TensorOptions device(DeviceType) const { return *this; }
-  TensorOptions device(Device) const { return *this; }
-  TensorOptions device(DeviceType, int) const { return *this; }
+  TensorOptions device(Device, int = 0) const { return *this; }
   TensorOptions requires_grad(bool) const { return *this; }
 
  private:
@@ -59,7 +58,6 @@ class TensorOptions {
 
 inline TensorOptions dtype(Dtype dtype) { return {dtype}; }
 inline TensorOptions device(Device) { return {}; }
-inline TensorOptions device(DeviceType) { return {}; }
 
 inline std::ostream& operator<<(std::ostream& stream, const TensorOptions& options) {
   return stream << (options.dtype() == kFloat32 ? "float" : "another type");
@@ -152,11 +150,7 @@ class Tensor {
     return std::accumulate(behind, sizes_.end(), std::int64_t{1}, std::multiplies<>());
   }
   std::int64_t numel() const {
-    std::int64_t product = 1;
-    for (const std::int64_t size : sizes_) {
-      product *= size;
-    }
-    return product;
+    return std::accumulate(sizes_.begin(), sizes_.end(), std::int64_t{1}, std::multiplies<>());
   }
 
   std::size_t bytes() const { return static_cast<std::size_t>(numel()) * sizeof(float); }
@@ -197,7 +191,6 @@ class Tensor {
     return *this;
   }
   Tensor to(Device) const { return *this; }
-  Tensor to(DeviceType) const { return *this; }
 
  private:
   void* data_ = nullptr;

@@ -102,13 +102,18 @@ enum cudaFuncCache {
 };
 constexpr int cudaSharedmemCarveoutMaxShared = 100;
 
+namespace simt {
+/// A kernel of whatever parameters.
+struct AnyKernel {
+  AnyKernel(const void*) {}
+  template <class... Parameters>
+  AnyKernel(void (*)(Parameters...)) {}
+};
+}  // namespace simt
+
 /// cudaFuncAttributeMaxDynamicSharedMemorySize alone changes something: the largest value that any kernel asked for is
 /// the limit of all that plain CUDA launches.
-cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
-template <class... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value) {
-  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
-}
+cudaError_t cudaFuncSetAttribute(simt::AnyKernel kernel, cudaFuncAttribute attribute, int value);
 template <class Kernel>
 cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
   return cudaSuccess;
@@ -123,22 +128,11 @@ struct cudaFuncAttributes {
   int numRegs = 0;
   int ptxVersion = 0;
 };
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel, int threads,
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, simt::AnyKernel kernel);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, simt::AnyKernel kernel, int threads,
                                                           std::size_t dynamic_smem);
-template <class... Parameters>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Parameters...)) {
-  return cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
-}
-template <class... Parameters>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*kernel)(Parameters...), int threads,
-                                                          std::size_t dynamic_smem) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, reinterpret_cast<const void*>(kernel), threads,
-                                                       dynamic_smem);
-}
-template <class... Parameters>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int* blocks, int* threads, void (*kernel)(Parameters...),
-                                               std::size_t dynamic_smem = 0, int most_threads = 0) {
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* blocks, int* threads, simt::AnyKernel kernel,
+                                                      std::size_t dynamic_smem = 0, int most_threads = 0) {
   cudaDeviceProp device;
   cudaGetDeviceProperties(&device, 0);
   *threads = most_threads > 0 ? most_threads : device.maxThreadsPerBlock;
