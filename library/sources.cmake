@@ -13,7 +13,6 @@ set(SGEMM_LIBRARY_SOURCES
   lines_algorithms.cu
   memory_limit.cpp
   predicted_time.cpp
-  previous.cpp
   scaled_c.cu
   sgemm.cpp
   small_algorithms.cu

@@ -28,7 +28,7 @@
 
 /* The version of this header. sgemm_version() has the version of the library that is linked. */
 #define SGEMM_VERSION_MAJOR 0
-#define SGEMM_VERSION_MINOR 3
+#define SGEMM_VERSION_MINOR 4
 #define SGEMM_VERSION_PATCH 0
 #define SGEMM_VERSION (SGEMM_VERSION_MAJOR * 10000 + SGEMM_VERSION_MINOR * 100 + SGEMM_VERSION_PATCH)
 
@@ -379,40 +379,6 @@ typedef struct {
  * A caller that sets a workspace asks before with no workspace set, and gives the largest `workspace_bytes` of its
  * calls. INVALID_VALUE: as in sgemm_run(), or `plan` is null. */
 SGEMM_API sgemm_status_t sgemm_plan(sgemm_handle_t handle, const sgemm_product_t* product, sgemm_plan_t* plan);
-
-/* ---- Functions of version 0.3: sgemm_run() and sgemm_plan() do what these do, which go with the next version ---- */
-
-SGEMM_API sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                    sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
-                                                    const float* alpha, const float* a, int64_t lda, int64_t stride_a,
-                                                    const float* b, int64_t ldb, int64_t stride_b, const float* beta,
-                                                    float* c, int64_t ldc, int64_t stride_c, int64_t batch_count);
-SGEMM_API sgemm_status_t sgemm_gemm_batched(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                            sgemm_op_t transb, int64_t m, int64_t n, int64_t k, const float* alpha,
-                                            const float* const* a, int64_t lda, const float* const* b, int64_t ldb,
-                                            const float* beta, float* const* c, int64_t ldc, int64_t batch_count);
-SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                  sgemm_op_t transb, int64_t m, int64_t n, int64_t k,
-                                                  const float* alpha, const float* a, int64_t lda, const float* b,
-                                                  int64_t ldb, const float* beta, const float* c, int64_t ldc, float* d,
-                                                  int64_t ldd, const sgemm_epilogue_t* epilogue);
-SGEMM_API sgemm_status_t sgemm_gemm_packed(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n, int64_t k,
-                                           const float* alpha, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                           const float* beta, const float* c, int64_t ldc, float* d, int64_t ldd,
-                                           const sgemm_epilogue_t* epilogue);
-SGEMM_API sgemm_status_t sgemm_gemm_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                         sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
-                                         int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
-SGEMM_API sgemm_status_t sgemm_gemm_batched_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                 sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                                 int64_t ldb, int64_t ldc, int64_t batch_count, sgemm_plan_t* plan);
-SGEMM_API sgemm_status_t sgemm_gemm_with_epilogue_plan(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa,
-                                                       sgemm_op_t transb, int64_t m, int64_t n, int64_t k, int64_t lda,
-                                                       int64_t ldb, int64_t ldd, const sgemm_epilogue_t* epilogue,
-                                                       sgemm_plan_t* plan);
-SGEMM_API sgemm_status_t sgemm_gemm_packed_plan(sgemm_handle_t handle, sgemm_order_t order, int64_t m, int64_t n,
-                                                int64_t k, const sgemm_operand_t* a, const sgemm_operand_t* b,
-                                                int64_t ldd, const sgemm_epilogue_t* epilogue, sgemm_plan_t* plan);
 
 /* ---- Calibration ---- */
 

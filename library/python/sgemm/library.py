@@ -12,7 +12,7 @@ from typing import Any
 
 from . import cublas
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"
 NAME = f"libsgemm.so.{VERSION.rpartition('.')[0]}"
 DROP_IN = "libsgemm_cublas.so"
 ROW_MAJOR, COLUMN_MAJOR = 101, 102
@@ -181,8 +181,7 @@ def declare(loaded: ctypes.CDLL, prefix: str, *functions: tuple) -> ctypes.CDLL:
 
 
 def declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    handle, layout = c_void_p, [c_int] * 3 + [c_int64] * 3
-    scalar, matrix = POINTER(c_float), [c_void_p, c_int64, c_int64]
+    handle, matrix = c_void_p, [c_void_p, c_int64]
     return declare(
         library,
         "sgemm_",
@@ -204,11 +203,8 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
         ("plan", c_int, handle, POINTER(Product), POINTER(Plan)),
         ("run", c_int, handle, POINTER(Product)),
         ("packed_size", c_int, handle, c_int64, c_int64, POINTER(c_size_t)),
-        ("pack", c_int, handle, *[c_int] * 3, c_int64, c_int64, *matrix[:2], c_void_p, c_size_t, POINTER(c_void_p)),
+        ("pack", c_int, handle, *[c_int] * 3, c_int64, c_int64, *matrix, c_void_p, c_size_t, POINTER(c_void_p)),
         ("packed_destroy", c_int, c_void_p),
-        # Of version 0.3, whose programs call these with Python's numbers. They go with the next version.
-        ("gemm_plan", c_int, handle, *layout, *[c_int64] * 4, POINTER(Plan)),
-        ("gemm_strided_batched", c_int, handle, *layout, scalar, *matrix, *matrix, scalar, *matrix, c_int64),
     )
 
 

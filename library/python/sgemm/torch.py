@@ -21,7 +21,6 @@ import itertools
 import sys
 import threading
 import types
-import warnings
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, TextIO
@@ -31,7 +30,7 @@ import torch
 from . import drop_in
 from .packed import PackedLinear, replace_linears
 
-__all__ = ["PackedLinear", "disable", "enable", "module", "pack", "replace_linears", "report", "use"]
+__all__ = ["PackedLinear", "disable", "enable", "module", "replace_linears", "report", "use"]
 
 OBJECT = b"libtorch_cuda.so"
 # int torch::autograd::get_current_graph_task_id(): the backward pass that a thread works for, or -1.
@@ -125,18 +124,6 @@ def module(of: torch.nn.Module, accuracy: str | None) -> torch.nn.Module:
         of._sgemm_accuracy = accuracy
     elif isinstance(of, _WithAccuracy):
         of._sgemm_accuracy = None
-    return of
-
-
-def pack(of: torch.nn.Module, on: bool = True, *, limit: int | None = None) -> torch.nn.Module:
-    """Does nothing but to warn, and returns the module as it is: this function had weights split that were changed
-    later. PackedLinear and replace_linears() have taken its place."""
-    warnings.warn(
-        "sgemm.torch.pack() does nothing any more: sgemm.torch.PackedLinear(linear, accuracy) is a layer whose own "
-        "weight is split once, and sgemm.torch.replace_linears(module, accuracy) puts such layers into a module",
-        FutureWarning,
-        stacklevel=2,
-    )
     return of
 
 

@@ -203,29 +203,6 @@ sgemm_status_t sgemm_run(sgemm_handle_t handle, const sgemm_product_t* product) 
   return SGEMM_STATUS_SUCCESS;
 }
 
-// Two functions of version 0.3, whose programs declare no types: what arrives is noted.
-
-sgemm_status_t sgemm_gemm_plan(sgemm_handle_t, sgemm_order_t, sgemm_op_t, sgemm_op_t, int64_t, int64_t, int64_t,
-                               int64_t, int64_t, int64_t, int64_t, sgemm_plan_t*) {
-  return SGEMM_STATUS_SUCCESS;
-}
-
-sgemm_status_t sgemm_gemm_strided_batched(sgemm_handle_t, sgemm_order_t, sgemm_op_t transa, sgemm_op_t transb,
-                                          int64_t m, int64_t n, int64_t k, const float*, const float* a, int64_t lda,
-                                          int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b, const float*,
-                                          float*, int64_t ldc, int64_t stride_c, int64_t batch_count) {
-  sgemm_product_t& product = fake_sgemm()->product;
-  product.m = m;
-  product.n = n;
-  product.k = k;
-  product.a = {nullptr, transa, a, lda, stride_a, nullptr};
-  product.b = {nullptr, transb, b, ldb, stride_b, nullptr};
-  product.ldd = ldc;
-  product.stride_of_d = stride_c;
-  product.batch_count = batch_count;
-  return SGEMM_STATUS_SUCCESS;
-}
-
 sgemm_status_t sgemm_packed_size(sgemm_handle_t handle, int64_t lines, int64_t k, size_t* bytes) {
   *bytes = static_cast<size_t>(lines * k) * sizeof(float);
   return handle->accuracy == SGEMM_ACCURACY_FP32 ? SGEMM_STATUS_NOT_SUPPORTED : SGEMM_STATUS_SUCCESS;

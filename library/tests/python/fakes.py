@@ -82,7 +82,7 @@ def compile_cpp(library: Path, *sources: Path | str) -> None:
 
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory) -> str:
-    library = tmp_path_factory.mktemp("library") / "libsgemm.so.0.3"
+    library = tmp_path_factory.mktemp("library") / sgemm.library.NAME
     compile_cpp(library, FOLDER.parent / "drop_in" / "fake_sgemm.cpp")
     return str(library)
 

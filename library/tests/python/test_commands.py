@@ -152,7 +152,7 @@ def test_info(fake, cuda, capsys, monkeypatch):
     monkeypatch.setattr(info.metadata, "version", {"cupy-cuda13x": "14.2.0", "jax": "0.10.2"}.__getitem__)
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    assert f"libsgemm   0.3.0, {sgemm.library_path()}\n" in out
+    assert f"libsgemm   {sgemm.__version__}, {sgemm.library_path()}\n" in out
     assert "calibrated /cache/fake.txt: not used, the fake has none\n" in out
     assert "cuBLAS     12.8.4, /cuda/libcublas.so.12\n" in out
     assert (

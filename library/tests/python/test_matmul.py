@@ -1,6 +1,5 @@
 """sgemm.matmul() on a libsgemm whose GPU is the host."""
 
-import ctypes
 import sys
 import threading
 import types
@@ -321,17 +320,6 @@ def test_a_reset_of_the_device_takes_another_handle(fake):
     with pytest.raises(sgemm.SgemmError, match="SGEMM_STATUS_X: the fake refuses") as caught:
         sgemm.matmul(*operands, out=GpuArray(numbers(2, 2)))
     assert caught.value.status == 1
-
-
-def test_programs_of_version_0_3_call_with_pythons_numbers(fake):
-    numbers = [(7 << 40) + i for i in range(10)]  # none fits into the 32 bits that ctypes takes where it knows no types
-    (m, n, k), (lda, stride_a, ldb, stride_b, ldc, stride_c, count) = numbers[:3], numbers[3:]
-    one = sgemm.library.byref(ctypes.c_float(1))
-    a, b, c = (None, lda, stride_a), (None, ldb, stride_b), (None, ldc, stride_c)
-    multiply = sgemm.library.load().sgemm_gemm_strided_batched
-    assert multiply(None, 101, 0, 0, m, n, k, one, *a, *b, one, *c, count) == 0
-    found = (fake.m, fake.n, fake.k, fake.a.ld, fake.a.stride, fake.b.ld, fake.b.stride, fake.ldd, fake.stride_of_d)
-    assert [*found, fake.batch_count] == numbers
 
 
 def test_a_library_of_another_version_is_none(fake_library, monkeypatch):

@@ -930,15 +930,6 @@ def test_layers_inside_are_replaced(gpu):
     assert type(refused[0]) is torch.nn.Linear, "a module is replaced whole or not at all"
 
 
-def test_pack_says_what_has_taken_its_place():
-    layer = linear()
-    before = dict(vars(layer))
-    for arguments, named in (((), {}), ((False,), {}), ((), {"limit": 5})):
-        with pytest.warns(FutureWarning, match=r"PackedLinear\(linear, accuracy\).*replace_linears"):
-            assert sgemm.torch.pack(layer, *arguments, **named) is layer
-    assert vars(layer) == before
-
-
 def test_matmul_raises_the_version_of_its_result(gpu):
     a, b, w = (torch.randn(4, 4) for _ in range(3))
     result = x().new_ones(4, 4, requires_grad=True) * w
