@@ -11,8 +11,18 @@
 
 namespace sgemm {
 
-inline sgemm_operand_t matrix_of(sgemm_op_t op, const float* x, std::int64_t ld) {
-  return {nullptr, op, x, ld, 0, nullptr};
+inline sgemm_operand_t matrix_of(sgemm_op_t op, const float* x, std::int64_t ld, std::int64_t stride = 0) {
+  return {nullptr, op, x, ld, stride, nullptr};
+}
+
+/// Products that have D alone, and no epilogue.
+inline sgemm_product_t product_of(sgemm_order_t order, std::int64_t m, std::int64_t n, std::int64_t k,
+                                  const float* alpha, const sgemm_operand_t& a, const sgemm_operand_t& b,
+                                  const float* beta, float* d, std::int64_t ldd, std::int64_t stride_of_d = 0,
+                                  std::int64_t batch_count = 1) {
+  const sgemm_product_t product{sizeof product, order, m, n,   k,           alpha,   a,           b,      beta,
+                                nullptr,        0,     d, ldd, stride_of_d, nullptr, batch_count, nullptr};
+  return product;
 }
 
 /// Whether a stored matrix has an order and an op that exist, and a leading dimension for an op(X) of so many rows and

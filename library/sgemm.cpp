@@ -311,10 +311,8 @@ sgemm_status_t sgemm_get_multiprocessors(sgemm_handle_t handle, int* value) {
 sgemm_status_t sgemm_gemm(sgemm_handle_t handle, sgemm_order_t order, sgemm_op_t transa, sgemm_op_t transb, int64_t m,
                           int64_t n, int64_t k, const float* alpha, const float* a, int64_t lda, const float* b,
                           int64_t ldb, const float* beta, float* c, int64_t ldc) {
-  const sgemm_operand_t of_a = matrix_of(transa, a, lda);
-  const sgemm_operand_t of_b = matrix_of(transb, b, ldb);
-  const sgemm_product_t product{sizeof product, order, m, n,   k, alpha,   of_a, of_b,   beta,
-                                nullptr,        0,     c, ldc, 0, nullptr, 1,    nullptr};
+  const sgemm_product_t product =
+      product_of(order, m, n, k, alpha, matrix_of(transa, a, lda), matrix_of(transb, b, ldb), beta, c, ldc);
   return sgemm_run(handle, &product);
 }
 
