@@ -73,12 +73,13 @@ progress=$out/progress
 # The lists in measurements.txt. Shapes are squares between and at powers of two, sizes that no tile divides, and products
 # that are flat, thin, deep and shallow.
 squares=256,512,768,1000,1024,1500,2000,2048,3001,3072,4096,5120,6144,8192,12288,16384
-few_rows=$(printf '%s:nt,' {1,4,8,16,32,37,40,64,128,256}x{4096x4096,14336x4096,4096x14336,8192x8192})
+rows=$(for weights in 4096x4096 14336x4096 4096x14336 8192x8192; do
+  printf '%s:nt,' {1,4,8,16,32,37,40,64,128,256}"x$weights"
+done)
 declare -A lists=(
   [shapes]="$squares,8192x8192x512,4096x128x4096,128x4096x4096,1024x1024x16384,16384x16384x64,4095x4097x4099"
   [copied]='01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas'
-  [promising]='cublas,libsgemm:fp32,libsgemm:componentwise,libsgemm:reproducible'
-  [few_rows]=${few_rows%,}
+  [rows]=${rows%,}
   [levels]='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
 )
 
@@ -100,13 +101,12 @@ measure() {
 
 # measure_all STEP takes each file of the step, as long as none fails.
 measure_all() {
-  local file options words name
-  while read -r file options; do
+  local words name
+  while read -ra words; do
     for name in "${!lists[@]}"; do
-      options=${options//\$$name/${lists[$name]}}
+      words=("${words[@]//\$$name/${lists[$name]}}")
     done
-    mapfile -t words < <(xargs -n 1 <<<"$options")
-    measure "$file" "${words[@]}" </dev/null || return
+    measure "${words[@]}" </dev/null || return
   done < <(sed -n "s/^$1 //p" "$measurements")
 }
 

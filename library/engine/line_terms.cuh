@@ -312,8 +312,7 @@ class LineTerms {
       for (int lanes = 1; lanes < WARP; lanes *= 2) {
         largest = larger(largest, __shfl_xor_sync(~0U, largest, lanes));
       }
-      const float of_piece = __uint_as_float(largest);
-      const float limit = of_piece == INFINITY ? 0.0F : SMALL_IN_PIECE * of_piece;
+      const float limit = SMALL_IN_PIECE * __uint_as_float(largest);
 #pragma unroll
       for (const float value : of_line) {
         small += value != 0.0F && fabsf(value) < limit ? 1 : 0;

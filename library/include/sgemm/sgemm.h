@@ -82,7 +82,8 @@ typedef enum { SGEMM_OP_N = 0, SGEMM_OP_T = 1, SGEMM_OP_C = 2 } sgemm_op_t;
  *
  * All bounds but that of FP32 have one more term: 2^-139 k |alpha| max|op(A)| max|op(B)|, where the largest numbers are
  * those of the whole matrices. So digits are lost in products that lie 34 decades or more below the largest ones. It
- * shows only in elements that have no larger products.
+ * shows only in elements that have no larger products. All leave out that products and sums below 2^-126 are rounded to
+ * multiples of 2^-149: (k |alpha| + 2) 2^-149 more at most.
  */
 typedef enum {
   /* FP32 multiplications and additions as IEEE 754 has them, in any order: an error of at most (4 + 2 sqrt(k)) eps S.

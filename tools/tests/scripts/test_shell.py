@@ -283,6 +283,17 @@ def test_the_last_chapter_is_measured_in_every_step_that_names_chapters(tmp_path
     assert [step for step, named in kernels.items() if named == "all"] == ["cold", "warm", "accuracy"]
 
 
+def test_lists_reach_the_runner_as_one_word_each(tmp_path, build):
+    log = tmp_path / "calls"
+    fake(build, "runner", f'printf "%s\\n" "$@" >>{log}' + FAKE_RUNNER.format(commit="aaa", status=0))
+    assert measure_device(tmp_path, "--steps", "shapes,few-rows,levels,end-to-end").returncode == 0
+    words = log.read_text(encoding="utf-8").splitlines()
+    assert words.count("cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels") == 2
+    assert not [word for word in words if "$" in word or word.endswith(",")]
+    sizes = "in the order of the results so far"
+    assert [word for word in words if word.startswith("1x4096x4096:nt,4x4096x4096:nt,8x4096x4096:nt,")], sizes
+
+
 def test_tests_are_built_where_a_step_runs_them(tmp_path, build):
     log = tmp_path / "calls"
     stand_ins(tmp_path / "bin", cmake=f'echo "$@" >>{log}', nvcc="exit 0", ctest="exit 0")
