@@ -233,21 +233,19 @@ bool Code::launches(const simt::Function& function) const { return launching_.co
 
 std::string Code::why_no_product() const {
   static const std::regex ELSEWHERE(
-      R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{])");
+      R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{]|>>>\s*\([^;]*[+&[])");
   static const std::regex SUBSCRIPT(R"(\w((?:\s*\[[^\[\]]*\])+))");
-  static const std::regex SHIFTED(R"(>>>\s*\([^;]*[+&[])");
   static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
-  bool any = false;
-  bool in_place = !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
+  bool in_place = std::ranges::any_of(functions_, &simt::Function::is_kernel) &&
+                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
   for (const simt::Function& function : functions_) {
-    const std::string text = body_of(function);
-    const std::string body = text.substr(std::min(text.find('{'), text.size()));
+    const std::string body = body_of(function);
     if (!function.is_kernel) {
-      in_place &= !std::regex_search(body, LIBRARY) && !std::regex_search(body, SHIFTED) &&
+      in_place &= !std::regex_search(body, LIBRARY) &&
                   (!launches(function) || function.name == "main" || !std::regex_search(body, LOOP));
       continue;
     }
-    std::size_t uses = 0;
+    std::size_t uses = 0;  // and declarations
     std::size_t arrays = 0;
     for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
       const bool array = type_of(parameter) == Type::matrix;
@@ -256,13 +254,12 @@ std::string Code::why_no_product() const {
       in_place &= array || (!is_pointer(parameter) && type_of(parameter));
     }
     const Words places = all_matches(body, SUBSCRIPT);
-    in_place &= places.size() == uses && arrays != 1 &&  // whose others may lie behind numbers
+    in_place &= arrays > 1 && places.size() + arrays == uses &&  // others may lie behind numbers
                 std::ranges::all_of(places, [&](const std::string& place) { return place == places.front(); });
-    any |= arrays > 1;
   }
-  return any && in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes "
-                           "an element from those at the same place alone; --launch runs one all the same"
-                         : "";
+  return in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes "
+                    "an element from those at the same place alone; --launch runs one all the same"
+                  : "";
 }
 
 std::string Code::kernels_elsewhere() const {

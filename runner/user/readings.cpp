@@ -560,10 +560,8 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     if ((!layout.empty() || named == "tn") && !all.front().ops.empty() && all.size() == 1) {
       all.push_back(with_swapped(all.front(), IN_COLUMNS));
       std::ranges::reverse(all.back().ops);
-      if (named == "tn") {  // other files than ggml's have these names for matrices in rows
-        extents.a_transposed = false;
-        all.front() = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents).all.front();
-      }
+      extents.a_transposed &= named != "tn";  // other files than ggml's have these names for matrices in rows
+      all.front() = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents).all.front();
     } else if (readings.certain && sizes.size() >= 3) {
       add_other_orders(all, summed.empty());
     }
