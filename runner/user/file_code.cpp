@@ -254,7 +254,8 @@ std::string Code::why_no_product() const {
       in_place &= array || (!is_pointer(parameter) && type_of(parameter));
     }
     const Words places = all_matches(body, SUBSCRIPT);
-    in_place &= arrays > 1 && places.size() + arrays == uses &&  // others may lie behind numbers
+    in_place &= arrays > 1 && places.size() >= arrays &&
+                places.size() + arrays == uses &&  // others may lie behind numbers
                 std::ranges::all_of(places, [&](const std::string& place) { return place == places.front(); });
   }
   return in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes "
