@@ -276,6 +276,11 @@ TEST(Statistics, IntervalHasTheRanksOfTheBinomialTables) {
   }
 }
 
+TEST(Statistics, SamplesOfAnyOrderHaveAMeanAndAMedian) {
+  EXPECT_DOUBLE_EQ(summarize({9.0, 2.0, 4.0}, 0.95).mean, 5.0);
+  EXPECT_DOUBLE_EQ(median({9.0, 2.0, 4.0}), 4.0);
+}
+
 TEST(Statistics, IntervalOfManySamplesDoesNotUnderflow) {
   const Interval interval = summarize(one_to(10000), 0.95).ci;
   EXPECT_NEAR(interval.low, 5000.0 - 98.0, 2.0);  // 1.96 sqrt(n) / 2

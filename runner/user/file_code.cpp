@@ -13,11 +13,12 @@ namespace {
 
 const std::regex WORD(R"((\b[A-Za-z_]\w*))");
 
+const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
+
 /// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
 /// take no memory: they warm something up.
 bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
   static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu|hip)(Launch|GraphLaunch))");
-  static const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
   const Words launched = all_matches(code, LAUNCH);
   return std::ranges::any_of(launched, [&](const std::string& kernel) { return !idle.contains(kernel); }) ||
          (libraries && std::regex_search(code, LIBRARY));
@@ -230,40 +231,36 @@ bool Code::returns_tensor(const simt::Function& function) const {
 
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
-std::string Code::why_no_product(const simt::Function* caller) const {
-  static const std::regex SUM(R"(\b(?:for|while|do|goto)\b|asm|atomic|fma|mma|reduce|shfl|::|\.\.\.|\+=)");
-  static const std::regex VARIABLE(R"(\b(?:__constant__|__managed__|texture)\b|__device__[^(){};]*[;=[{])");
-  std::string device = outside_;
-  std::size_t most_arrays = 0;
-  bool read_once = caller == nullptr || !std::regex_search(body_of(*caller), SUM);  // or it may launch one for each k
+std::string Code::why_no_product() const {
+  static const std::regex ELSEWHERE(
+      R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{]|>>>\s*\([^;]*[+&[])");
+  static const std::regex SUBSCRIPT(R"(\w((?:\s*\[[^\[\]]*\])+))");
+  static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
+  bool in_place = std::ranges::any_of(functions_, &simt::Function::is_kernel) &&
+                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     if (!function.is_kernel) {
-      read_once = read_once && !has(body, "__device__");  // which may call itself
+      in_place &= !std::regex_search(body, LIBRARY) &&
+                  (!launches(function) || function.name == "main" || !std::regex_search(body, LOOP));
       continue;
     }
-    device += body;
+    std::size_t uses = 0;  // and declarations
     std::size_t arrays = 0;
-    const Words words = all_matches(body, WORD);
     for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
-      const auto is_class = [&](const std::string& word) { return classes_.contains(word); };
-      const bool array = is_pointer(parameter) && std::ranges::none_of(all_matches(parameter.type, WORD), is_class);
-      arrays += array ? 1 : type_of(parameter) && !is_pointer(parameter) ? 0 : 3;  // as a class may hold
-      read_once &= array ? std::ranges::count(words, parameter.name) == 2 : type_of(parameter).has_value();
+      const bool array = type_of(parameter) == Type::matrix;
+      arrays += array ? 1 : 0;
+      uses += array ? all_matches(body, std::regex("(?:^|[^.>\\w])(" + parameter.name + ")\\b")).size() : 0;
+      in_place &= array || (!is_pointer(parameter) && type_of(parameter));
     }
-    most_arrays = std::max(most_arrays, arrays);
+    const Words places = all_matches(body, SUBSCRIPT);
+    in_place &= arrays > 1 && places.size() >= arrays &&
+                places.size() + arrays == uses &&  // others may lie behind numbers
+                std::ranges::all_of(places, [&](const std::string& place) { return place == places.front(); });
   }
-  const bool sums = std::regex_search(device, SUM);
-  const bool too_few = caller == nullptr && most_arrays < 3 &&
-                       !(most_arrays == 1 && sums) &&  // which may be parts of it
-                       !std::regex_search(outside_, VARIABLE);
-  return std::ranges::none_of(functions_, &simt::Function::is_kernel) ||
-                 !(too_few || (most_arrays >= 3 && read_once && !sums))
-             ? ""
-             : fmt::format(
-                   "none of its kernels is a matrix product, C = A * B, which is what runs here: none {}; "
-                   "--launch runs one all the same",
-                   too_few ? "takes three arrays" : "has a loop to sum over k");
+  return in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes "
+                    "an element from those at the same place alone; --launch runs one all the same"
+                  : "";
 }
 
 std::string Code::kernels_elsewhere() const {

@@ -39,8 +39,8 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
-  /// Why no kernel is a matrix product; or empty. `caller` has the parameters of a product; null where no function has.
-  std::string why_no_product(const simt::Function* caller = nullptr) const;
+  /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.
+  std::string why_no_product() const;
 
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
   std::string kernels_elsewhere() const;

@@ -306,19 +306,16 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   if (launches.size() == 1) {
     return as_written(statement_of(launches.front().text, path, launches.front().line));
   }
-  if (std::ranges::count(source.code, '{') != std::ranges::count(source.code, '}')) {
-    refuse("its braces do not match");
-  }
   const std::vector<Callable> callable = callable_functions(source, code, chosen);
-  if (const std::string why = code.why_no_product(callable.empty() ? nullptr : &callable.front().function);
-      !why.empty()) {
+  if (const std::string why = code.why_no_product(); !why.empty()) {
     refuse(why);
   }
   if (callable.size() > 1) {
     choose(callable, path, options);
   }
   if (callable.empty()) {
-    refuse(why_not_callable(source, code, chosen));
+    const bool whole = std::ranges::count(source.code, '{') == std::ranges::count(source.code, '}');
+    refuse(whole ? why_not_callable(source, code, chosen) : "its braces do not match");
   }
   const Callable& chosen_one = callable.front();
   const Readings& readings = chosen_one.readings;

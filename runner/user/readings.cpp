@@ -206,6 +206,11 @@ bool put_distances(Words& values, const Words& names, const std::vector<simt::Pa
 Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
                  const std::vector<simt::Parameter>& parameters) {
   Words values = each(names, [](const std::string& name) { return meaning_of(name, Names::sizes); });
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string at = values[i] == "1" ? lower_name(names[i]) : "";
+    const std::string distance = at.empty() ? "" : "ld" + at.substr(at.find_first_of("abc", at.find("stride") + 6), 1);
+    values[i] = at.empty() || contains(values, distance) ? values[i] : distance;  // the only one is that of lines
+  }
   if (names.size() == 1) {
     return Choices::of({"N"});
   }
@@ -555,7 +560,8 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
     if ((!layout.empty() || named == "tn") && !all.front().ops.empty() && all.size() == 1) {
       all.push_back(with_swapped(all.front(), IN_COLUMNS));
       std::ranges::reverse(all.back().ops);
-      all.erase(all.begin(), all.begin() + (named == "tn" ? 1 : 0));  // it is in columns for certain
+      extents.a_transposed &= named != "tn";  // other files than ggml's have these names for matrices in rows
+      all.front() = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents).all.front();
     } else if (readings.certain && sizes.size() >= 3) {
       add_other_orders(all, summed.empty());
     }

@@ -899,6 +899,17 @@ void run(const float* A, const float* B, float* C, int M, int N, int K) {
   mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
 }
 """
+EACH_K = (
+    launching()
+    .replace("int K) {\n  int r", "int K, int k) {\n  int r")
+    .replace("float s = 0; for (int k = 0; k < K; ++k) s += ", "float* to = C + r * N + c; *to = (k ? *to : 0) + ")
+    .replace("C[r * N + c] = s;", "")
+    .replace("  mm<<<", "  for (int k = 0; k < K; ++k) mm<<<")
+    .replace("M, N, K);", "M, N, K, k);")
+)
+NO_PRODUCT = (
+    "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes an element from"
+)
 
 
 CASES = {
@@ -1773,20 +1784,45 @@ int main() {
     ),
     "loops_of_every_kind": right(LOOPS),
     "a_sum_of_matrices": refused(
-        launching().replace("float s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] *", "float s = A[r * N + c] +"),
-        "none of its kernels is a matrix product, C = A * B, which is what runs here: none has a loop to sum over k",
+        launching(term="B[r * N + c]").replace("= 0; for (int k = 0; k < K; ++k) s +=", "= A[r * N + c] +"),
+        NO_PRODUCT,
     ),
     "a_kernel_of_two_arrays": refused(
         "__global__ void relu(const float* x, float* y, int n) { for (int i = 0; i < n; ++i) y[i] = max(x[i], 0.f); }",
-        "none of its kernels is a matrix product, C = A * B, which is what runs here: none takes three arrays",
+        NO_PRODUCT,
     ),
-    "a_launch_for_each_k": right(
-        launching()
-        .replace("int K) {\n  int r", "int K, int k) {\n  int r")
-        .replace("float s = 0; for (int k = 0; k < K; ++k) s += ", "float* to = C + r * N + c; *to = (k ? *to : 0) + ")
-        .replace("C[r * N + c] = s;", "")
-        .replace("  mm<<<", "  for (int k = 0; k < K; ++k) mm<<<")
-        .replace("M, N, K);", "M, N, K, k);")
+    "a_product_that_sums_nothing": right(
+        launching(stored="C[r * N + c] = A[r * K] * B[c];").replace(
+            "for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];", ""
+        )
+        + "// requires: K == 1\n",
+        sizes="32x17x1",
+    ),
+    "a_lambda_that_calls_itself": right(
+        launching(stored="C[r * N + c] = sum(sum, K);").replace(
+            "float s = 0; for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N + c];",
+            "auto sum = [=](auto self, int k) -> float "
+            "{ return k-- ? A[r * K + k] * B[k * N + c] + self(self, k) : 0; };",
+        )
+    ),
+    "operands_in_one_array": refused(
+        ALONE.replace("float* A, const float* B", "float* A").replace("int r", "const float* B = A + M * K; int r"),
+        "it is not known how to launch its kernel",
+        "--launch 'mm<<<",
+    ),
+    "numbers_that_stand_for_arrays": refused(
+        "typedef unsigned long long Texture;\n"
+        + ALONE.replace("const float* A, const float* B", "Texture A, Texture B")
+        .replace("A[r * K + k]", "tex1Dfetch<float>(A, r * K + k)")
+        .replace("B[k * N + c]", "tex1Dfetch<float>(B, k * N + c)"),
+        "it is not known how to launch its kernel",
+    ),
+    "a_brace_of_two_characters": right(launching().replace("{ float s", "<% float s")),
+    "a_launch_for_each_k": right(EACH_K),
+    "a_launch_for_each_k_by_recursion": right(
+        EACH_K.replace("int K) {\n  for (int k = 0; k < K; ++k)", "int K, int done = 0) {\n  if (done < K)").replace(
+            "K, k);", "K, done);\n  if (done < K) run(A, B, C, M, N, K, done + 1);"
+        )
     ),
     "a_class_by_its_address": right(
         "struct Product { const float *A, *B; float* C; int M, N, K; };\n"
@@ -1831,6 +1867,15 @@ int main() {
         .replace("k * N + c", "k * stride_bk + c * stride_bn")
         .replace("r * N", "r * stride_cm"),
         "(A, B, C, M, N, K, lda, 1, ldb, 1, ldc)",
+    ),
+    "names_of_ggml_in_rows": asking(
+        launching().replace("N", "ncols_y").replace("K", "ncols_x"), "run(A, B, C, M, N, K)", "run(B, A, C, N, M, K)"
+    ),
+    "strides_of_columns": right(
+        launching(term="A[r + k * stride_ak] * B[k + c * stride_bn]", stored="C[r + c * stride_cn] = s;")
+        .replace("int K)", "int K, int stride_ak, int stride_bn, int stride_cn)")
+        .replace("M, N, K);", "M, N, K, stride_ak, stride_bn, stride_cn);"),
+        "run(B, A, C, N, M, K, ldb, lda, ldc);",
     ),
     "a_launch_of_what_is_no_kernel": refused(
         launching().replace("__global__ ", ""), "file.cu:7: mm is launched and lacks __global__: nvcc refuses it"
