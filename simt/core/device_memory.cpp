@@ -24,8 +24,9 @@ struct LiveAllocations {
 
 thread_local const char* next_name = nullptr;
 
+/// Never destroyed: code of a block may call exit() while other threads run blocks.
 LiveAllocations& live() {
-  static LiveAllocations allocations;
+  static LiveAllocations& allocations = *new LiveAllocations;
   return allocations;
 }
 

@@ -34,7 +34,7 @@ std::string last_part(const std::string& name) {
 }  // namespace
 
 const SharedVariables& SharedVariables::of_program() {
-  static const SharedVariables variables;
+  static const SharedVariables& variables = *new SharedVariables;  // as threads run blocks while exit() is under way
   return variables;
 }
 
