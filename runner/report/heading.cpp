@@ -87,7 +87,7 @@ void describe_mode(const Options& options, bool on_gpu, Lines& lines) {
 
 /// What the numbers of the mode depend on.
 std::string circumstances(const Protocol& protocol) {
-  const std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
+  std::string factors = fmt::format("seed {}, alpha {}, beta {}", protocol.seed, protocol.alpha, protocol.beta);
   if (protocol.mode == Mode::accuracy) {
     return factors;
   }

@@ -88,7 +88,7 @@ std::vector<simt::Parameter> declared_in(const std::string& declarations) {
     const std::string trimmed = simt::trimmed(statement);
     for (const std::string& part : trimmed.empty() ? Words() : simt::split_arguments(trimmed)) {
       std::smatch match;
-      const std::string whole = type.empty() ? part : type + " " + part;
+      const std::string whole = type.empty() ? part : fmt::format("{} {}", type, part);
       if (!std::regex_match(whole, match, DECLARED)) {
         return {};
       }
@@ -278,7 +278,7 @@ std::string Code::configuration_of(const simt::Function& kernel, const std::stri
   if (asks_for(R"(blockDim\s*\.\s*x)") && !asks_for(R"((threadIdx|blockIdx)\s*\.\s*y)")) {
     return fmt::format("ceil_div(M * N, {0}), {0}", own.size() == 1 ? own.front() : "256");
   }
-  const std::string unknown = "?grid, " + (block.empty() ? "?block" : block);
+  std::string unknown = "?grid, " + (block.empty() ? "?block" : block);
   if (asks_for(";") && !asks_for(R"(threadIdx\s*\.\s*y)")) {
     return unknown;
   }
@@ -457,10 +457,11 @@ std::map<std::string, std::string> Code::words_in(const simt::Function& function
     passed[arguments[i]].insert(reading.values[i]);
   }
   for (const auto& [argument, meanings] : passed) {
-    const bool several = meanings.size() > 1;
+    // A number that two macros have in common is no word for both.
+    const bool any = meanings.size() == 1;
+    const bool size = !is_number(argument);
     if (!std::ranges::all_of(meanings, [&](const std::string& meaning) {
-          // A number that two macros have in common is no word for both.
-          return meaning.size() == 1 && (!several || (has("MNK", meaning) && !is_number(argument)));
+          return meaning.size() == 1 && (any || (has("MNK", meaning) && size));
         })) {
       continue;
     }

@@ -136,6 +136,7 @@ Kernel kernel_of(const std::shared_ptr<LoadedFile>& loaded, const std::string& n
 void compile_all(const std::vector<std::shared_ptr<LoadedFile>>& files) {
   std::counting_semaphore<> processors(std::max(1U, std::thread::hardware_concurrency()));
   std::vector<std::future<void>> compilations;
+  compilations.reserve(files.size());
   for (const std::shared_ptr<LoadedFile>& file : files) {
     compilations.push_back(std::async(std::launch::async, [&] {
       processors.acquire();

@@ -1,7 +1,8 @@
 #include "check/clocks.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <numeric>
+#include <vector>
 
 namespace simt {
 namespace {
@@ -38,7 +39,9 @@ void Clocks::begin(std::size_t threads) {
 
 ThreadNumber Clocks::add() {
   own_.push_back(1);
-  change(std::views::iota(std::size_t{0}, known_.size()), known_, [](Clock& clock) { clock.push_back(0); });
+  std::vector<std::size_t> all(known_.size());
+  std::iota(all.begin(), all.end(), 0);
+  change(all, known_, [](Clock& clock) { clock.push_back(0); });
   return static_cast<ThreadNumber>(own_.size() - 1);
 }
 

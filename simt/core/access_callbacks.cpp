@@ -132,6 +132,7 @@ void __tsan_vptr_update(void**, void*) {}
 
 // The host's side of a kernel may have atomics: the counts of std::shared_ptr, the guards of variables of functions.
 // They are not watched. All are there, because a symbol that is missing ends the program when it is called.
+// NOLINTBEGIN(bugprone-macro-parentheses): types and parts of names take none
 #define SIMT_FETCH(bits, T, operation)                                           \
   T __tsan_atomic##bits##_fetch_##operation(volatile T* address, T value, int) { \
     return __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST);         \
@@ -155,6 +156,7 @@ void __tsan_vptr_update(void**, void*) {}
   SIMT_FETCH(bits, T, and)                                                                                            \
   SIMT_FETCH(bits, T, or)                                                                                             \
   SIMT_FETCH(bits, T, xor)
+// NOLINTEND(bugprone-macro-parentheses)
 
 SIMT_ATOMICS(8, std::uint8_t)
 SIMT_ATOMICS(16, std::uint16_t)

@@ -389,7 +389,8 @@ void BlockCounter::global_request(Warp& warp, SiteState& site, AccessKind kind, 
   // Lanes need not all use the same array.
   while (active != 0) {
     const std::uint64_t first = addresses[first_lane(active)];
-    const auto [memory, begin] = context_.array_at(first);
+    const auto [memory, begin_of_array] = context_.array_at(first);
+    const std::uint64_t begin = begin_of_array;
     std::uint32_t here = active;
     const Pattern* pattern = &pattern_of(site, active, addresses, begin, false);
     if (const std::size_t array = memory.index; array != Memory::ELSEWHERE) {

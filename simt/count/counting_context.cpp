@@ -48,10 +48,10 @@ AccessSites::Site AccessSites::operator[](Number number) const {
 }
 
 std::pair<Memory, std::uint64_t> CountingContext::array_at(std::uint64_t address) const {
-  for (std::uint16_t index = 0; index < arrays.size(); ++index) {
+  for (std::size_t index = 0; index < arrays.size(); ++index) {
     const auto begin = reinterpret_cast<std::uintptr_t>(arrays[index].begin);
     if (address - begin < arrays[index].bytes()) {
-      return {{false, index}, begin};
+      return {{false, static_cast<std::uint16_t>(index)}, begin};
     }
   }
   return {};

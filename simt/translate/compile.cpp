@@ -175,8 +175,8 @@ void compile_file(const fs::path& file, const std::vector<std::string>& compiler
     words = {compiler.front(),
              "-shared",
              "-Wl,-z,lazy",
-             "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,"
-             "--wrap=_ZdaPvm",
+             "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam,--wrap=_ZdlPv,--wrap=_ZdaPv",
+             "-Wl,--wrap=_ZdlPvm,--wrap=_ZdaPvm",
              "-Wl,--dynamic-list=" + (include_folder() / "simt" / "executor_symbols.txt").string(),
              "-o",
              library.string(),

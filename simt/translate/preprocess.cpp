@@ -98,10 +98,11 @@ std::string stand_in_for(const fs::path& header) {
       {"cusolverDn.h", {"cusolverDnHandle_t"}},
       {"cusparse.h", {"cusparseHandle_t"}},
       {"nccl.h", {"ncclComm_t"}}};
+  const auto declared = [](const std::string& handle) { return "typedef struct " + handle + "_* " + handle + ";\n"; };
   std::string text;
   if (const auto found = HANDLES.find(header.string()); found != HANDLES.end()) {
     for (const std::string& handle : found->second) {
-      text += "typedef struct " + handle + "_* " + handle + ";\n";
+      text += declared(handle);
     }
   }
   const std::string space = header.begin()->string();

@@ -485,10 +485,13 @@ class Translator {
     }
     before_[begin] += "struct " + type + " { ";
     texts_[end] = "; };";
-    for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto defined = [&](std::size_t i) {
       const std::string text(tokens_[names[i]].text);
-      texts_[end] += " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type +
-                     ", " + std::to_string(i) + ">(\"" + text + "\");";
+      return " auto& " + text + " = simt::shared_variable<decltype(" + type + "::" + text + "), " + type + ", " +
+             std::to_string(i) + ">(\"" + text + "\");";
+    };
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      texts_[end] += defined(i);
     }
     return end;
   }
@@ -656,11 +659,13 @@ class Translator {
     const bool constant = has_between(begin, end, {"__constant__", "constexpr", "const"});
     const bool in_constant_memory = has_between(begin, end, {"__constant__"});
     texts_[end] = ";";
-    for (const Position name : declared_names(names, end)) {
+    const auto defined = [&](Position name) {
       const std::string text(tokens_[name].text);
-      texts_[end] += " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text +
-                     ", sizeof " + text + (constant ? ", false" : ", true") +
-                     (in_constant_memory ? ", simt::constant_bytes);" : ");");
+      return " static const simt::DeviceVariable simt_variable_" + text + "(\"" + text + "\", &" + text + ", sizeof " +
+             text + (constant ? ", false" : ", true") + (in_constant_memory ? ", simt::constant_bytes);" : ");");
+    };
+    for (const Position name : declared_names(names, end)) {
+      texts_[end] += defined(name);
     }
   }
 
