@@ -35,22 +35,17 @@ constexpr double TALL_ADD = 1310;         // partial sums from the workspace
 constexpr double TALL_BY_FLOATS = 1.4;    // times as long, where lines of A do not split into groups of four
 
 /// Splits the B of all products, and lowers the flags of the next kernel.
-template <bool B_K_MAJOR>
-__global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
-    narrow_split_kernel(TallProblem p, void* workspace, Flags flags) {
+template <class Shape, bool B_K_MAJOR>
+__global__ void __launch_bounds__(SPLIT_THREADS) narrow_split_kernel(TallProblem p, unsigned char* terms, Flags flags) {
+  griddepcontrol_launch_dependents();
   flags.lower();
-  split_tile<NarrowBf16x6>(
-      p, workspace, [](const TileToSplit&) {},  // there is no A
-      [&](TileToSplit to) {
-        const Operands operands(p.product(to.tile));
-        to.tile = 0;  // each product's B has one
-        split_operand_tile_of_any_alignment<NarrowBf16x6, B_K_MAJOR>(operands.b, to);
-      });
+  split_narrow<Shape, B_K_MAJOR>(p, terms);
 }
 
 template <class Shape, bool A_K_MAJOR>
-__global__ void __launch_bounds__(Shape::THREADS, 1) tall_kernel(TallProblem p, void* workspace, Schedule schedule) {
-  multiply_tall<Shape, A_K_MAJOR>(p, workspace, schedule);
+__global__ void __launch_bounds__(Shape::THREADS, 1)
+    tall_kernel(TallProblem p, const unsigned char* b_terms, Schedule schedule) {
+  multiply_tall<Shape, A_K_MAJOR>(p, b_terms, schedule);
 }
 
 template <class Shape>
@@ -85,23 +80,24 @@ struct TallLaunch {
       : memory(tall_plan<Shape>(static_cast<int>(products * tiles_along(p.m)), static_cast<int>(k_tiles_of<Bf16x6>(p)),
                                 multiprocessors),
                multiprocessors,
-               Workspace<Bf16x6>(TallProblem(GemmBatch{p, 0, 0, 0, products}, false, nullptr), nullptr).bytes(),
+               static_cast<std::size_t>(products * k_tiles_of<Bf16x6>(p) * NarrowTile<Shape::COLUMNS>::BYTES),
                products * tiles_along(p.m)),
         c_transposed(transposes) {}
 
   void enqueue(const GemmBatch& batch, void* workspace, cudaStream_t stream) const {
     const GemmBatch tall = c_transposed ? transposed(batch) : batch;
     const auto work = memory.in(workspace);
-    void* const operands = work.operands;
+    auto* const b_terms = reinterpret_cast<unsigned char*>(work.operands);
     const TallProblem p(tall, c_transposed, work.deferred);
-    launch(tall.first.b_transposed ? narrow_split_kernel<true> : narrow_split_kernel<false>,
-           Workspace<Bf16x6>(p, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, p, operands, work.flags);
+    const std::int64_t groups = tall.count * p.k_tiles * (Shape::COLUMNS * GROUPS);
+    launch(tall.first.b_transposed ? narrow_split_kernel<Shape, true> : narrow_split_kernel<Shape, false>,
+           ceil_div<std::int64_t>(groups, SPLIT_THREADS), dim3(SPLIT_THREADS), 0, stream, p, b_terms, work.flags);
     if (tall.first.a_transposed) {
       launch_dependent(tall_kernel<Shape, false>, work.blocks, dim3(Shape::THREADS),
-                       TallRings<Shape, false>::SMEM_BYTES, stream, p, operands, work.schedule);
+                       TallRings<Shape, false>::SMEM_BYTES, stream, p, b_terms, work.schedule);
     } else {
       launch_dependent(tall_kernel<Shape, true>, work.blocks, dim3(Shape::THREADS), TallRings<Shape, true>::SMEM_BYTES,
-                       stream, p, operands, work.schedule);
+                       stream, p, b_terms, work.schedule);
     }
   }
 };
@@ -138,7 +134,7 @@ std::vector<Algorithm> tall_bf16x6_algorithms(const GemmBatch& batch, int multip
   const auto k_tiles = static_cast<double>(k_tiles_of<Bf16x6>(p));
   // algorithm() looks at two products even where there is one.
   const auto products = static_cast<double>(std::max<std::int64_t>(tall.count, 2));
-  if (p.n > TILE_ROWS || !can_run<Bf16x6>(TallProblem(tall, flat, nullptr)) ||
+  if (p.n > TILE_ROWS || !can_run<Bf16x6>(p) ||
       products * static_cast<double>(tiles_along(p.m)) * k_tiles > std::numeric_limits<int>::max()) {
     return {};
   }

@@ -3,7 +3,8 @@
 // Products whose C is tall: many rows, and at most 128 columns. Splitting A by a kernel of its own would move several
 // times as many bytes as A has. So consumers split it themselves: they read plain numbers from shared memory and keep
 // the terms in registers, from where wgmma takes them. Only B, which is small, is split beforehand. The terms, their
-// products and the order of sums are those of chapter 11. A flat C is the transposed of a tall one.
+// products and the order of sums are those of chapter 11, but nobody looks for the largest numbers: all of A and of B
+// is multiplied by the same power of two. A flat C is the transposed of a tall one.
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
@@ -49,23 +50,20 @@ struct TallProduct : DeferringProblem {
   }
 };
 
-/// The batch as the engine's problem, for whose workspace there is no A, and each product's B is one operand tile
-/// wide.
-struct TallProblem : Problem {
+/// What the kernels get: products with a tall C, or with a flat one before they were transposed.
+struct TallProblem {
   /// `notes` has room for the tiles of all C.
   TallProblem(const GemmBatch& tall, bool transposed, void* notes)
       : batch(tall),
         c_transposed(transposed),
         a_tiles(static_cast<int>(tiles_along(tall.first.m))),
-        deferred(tall.count * a_tiles, notes) {
-    m = 0;
-    n = tall.count * TILE_ROWS;
-    k = tall.first.k;
-  }
+        k_tiles(static_cast<int>(k_tiles_of<Bf16x6>(tall.first))),
+        deferred(tall.count * a_tiles, notes) {}
 
   GemmBatch batch;
   bool c_transposed;
   int a_tiles;  ///< of the A of one product
+  int k_tiles;
   Deferred deferred;
 
   __device__ __forceinline__ TallProduct product(int index) const {
@@ -90,7 +88,7 @@ struct PlainTile {
   }
 };
 
-/// The terms of a k-tile of B, for as many columns as C may have.
+/// The terms of a k-tile of B, for as many columns as C may have. In memory those of a product follow one another.
 template <int COLUMNS>
 struct NarrowTile {
   static constexpr int TERM_BYTES = COLUMNS * WGMMA_ROW_BYTES;
@@ -103,9 +101,11 @@ template <int COLUMNS_>
 struct TallShape : BlockTile<Bf16x6, 1> {
   static constexpr int COLUMNS = COLUMNS_;
   static constexpr int VALUES = COLUMNS / 2;  // accumulators of a thread
-  static constexpr int A_STAGES = COLUMNS == 32 ? 5 : COLUMNS == 64 ? 4 : 3;
-  static constexpr int B_STAGES = COLUMNS == TILE_ROWS ? 2 : 3;
+  static constexpr int A_STAGES = 3;          // measured: with more of them A streams more slowly
+  static constexpr int B_STAGES = COLUMNS == 32 ? 4 : COLUMNS == 64 ? 3 : 2;
   static constexpr int A_PRODUCERS = 2 * WARP;
+  static constexpr int PRODUCER_REGISTERS = 56;
+  static constexpr int CONSUMER_REGISTERS = 224;
 };
 
 /// What compute_deferred() asks: a tile of C is 128 rows of A by all columns. Those of a product follow one another.
@@ -118,18 +118,50 @@ struct TallTiles {
 };
 
 template <class Shape, bool K_MAJOR>
-using TallRings =
-    RingPair<TileRing<PlainTile<K_MAJOR>, Shape::A_STAGES>, TileRing<NarrowTile<Shape::COLUMNS>, Shape::B_STAGES>>;
+using TallRings = RingPair<Ring<PlainTile<K_MAJOR>::BYTES, Shape::A_STAGES>,
+                           Ring<NarrowTile<Shape::COLUMNS>::BYTES, Shape::B_STAGES>>;
 
-/// A is multiplied by 2^-A_EXPONENT, so that all three terms of its smallest denormal number are normal. From 2^75 on
-/// products may overflow, and are computed again.
-constexpr int A_EXPONENT = -24;
+/// A and B are multiplied by 2^TALL_EXPONENT, so that all three terms of the smallest denormal number are normal. Sums
+/// beyond 2^(128 - 2 TALL_EXPONENT) overflow, and are computed again.
+constexpr int TALL_EXPONENT = 24;
 
-/// How B is split. A is not scaled by its own numbers, so it may be tiny where B is large. B is therefore scaled down
-/// by no more than A is scaled up. Then sums lose no bits that floats without any scaling would keep.
-struct NarrowBf16x6 : Bf16x6 {};
-template <>
-inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
+/// Splits two neighbours along k.
+__device__ __forceinline__ void split_neighbours(float x, float y, unsigned (&terms)[Bf16x6::TERMS]) {
+  split_pair<Bf16>(x * power_of_2(TALL_EXPONENT), y * power_of_2(TALL_EXPONENT), terms);
+}
+
+/// Splits the B of all products, a group a thread.
+template <class Shape, bool K_MAJOR>
+__device__ __forceinline__ void split_narrow(const TallProblem& p, unsigned char* terms) {
+  constexpr int COLUMNS = Shape::COLUMNS;
+  using Narrow = NarrowTile<COLUMNS>;
+  const auto thread = std::int64_t{blockIdx.x} * SPLIT_THREADS + static_cast<int>(threadIdx.x);
+  const auto in_tile = static_cast<int>(thread % (COLUMNS * GROUPS));
+  const std::int64_t tile = thread / (COLUMNS * GROUPS);
+  const auto number = static_cast<int>(tile / p.k_tiles);
+  if (number >= p.batch.count) {
+    return;
+  }
+  const int column = K_MAJOR ? in_tile / GROUPS : in_tile % COLUMNS;
+  const int group = K_MAJOR ? in_tile % GROUPS : in_tile / COLUMNS;
+  const std::int64_t first_k = tile % p.k_tiles * BK;
+  const Operand b = Operands(p.product(number)).b;
+  float x[GROUP];
+  if constexpr (!K_MAJOR) {
+    load_mn_major(b, column, first_k, group, x);
+  } else if (rows_split_into<4>(b.data, b.depth, b.stride)) {
+    load_k_major<Access::float4>(b, column, first_k, group, x);
+  } else {
+    load_k_major<Access::float1>(b, column, first_k, group, x);
+  }
+  uint4 parts[Bf16x6::TERMS];
+  split_group<Bf16x6>([&](int i) { return x[i] * power_of_2(TALL_EXPONENT); }, parts);
+#pragma unroll
+  for (int term = 0; term < Bf16x6::TERMS; ++term) {
+    unsigned char* const to = terms + tile * Narrow::BYTES + term * Narrow::TERM_BYTES;
+    *reinterpret_cast<uint4*>(to + place_in_term(column, group)) = parts[term];
+  }
+}
 
 // ---- Producers ----
 
@@ -138,32 +170,49 @@ inline constexpr int LEAST_EXPONENT<NarrowBf16x6> = A_EXPONENT;
 template <bool K_MAJOR, int COPIERS, Access ACCESS>
 __device__ __forceinline__ void copy_numbers(unsigned stage, const Operand& operand, std::int64_t first_line,
                                              std::int64_t first_k, int thread) {
-  constexpr int ROW_GROUPS = (K_MAJOR ? BK : TILE_ROWS) / 4;  // of a row of the stored matrix
-  constexpr int STEP = COPIERS / ROW_GROUPS;
-  constexpr int GROUPS_OF_TILE = TILE_ROWS * BK / 4;
-  static_assert(COPIERS % ROW_GROUPS == 0);
-  const int along = thread % ROW_GROUPS * 4;
-  int across = thread / ROW_GROUPS;
+  using Tile = PlainTile<K_MAJOR>;
+  constexpr int ALONG = K_MAJOR ? BK : TILE_ROWS;  // of a row of the stored matrix
+  constexpr int ACROSS = K_MAJOR ? TILE_ROWS : BK;
+  constexpr int STEP = COPIERS / (ALONG / 4);
+  constexpr int STEP_BYTES = STEP * static_cast<int>(sizeof(float)) * (K_MAJOR ? Tile::LINE : Tile::K);
+  constexpr int HALF_BYTES =
+      static_cast<int>(sizeof(float)) * (K_MAJOR ? Tile::at(ACROSS / 2, 0) : Tile::at(0, ACROSS / 2));
+  static_assert(COPIERS % (ALONG / 4) == 0 && STEP < ACROSS / 2);
+  const int along = thread % (ALONG / 4) * 4;
+  int across = thread / (ALONG / 4);
   const std::int64_t first_along = K_MAJOR ? first_k : first_line;
   const std::int64_t first_across = K_MAJOR ? first_line : first_k;
   const std::int64_t left_along = (K_MAJOR ? operand.depth : operand.count) - first_along - along;
   const std::int64_t left_across = (K_MAJOR ? operand.count : operand.depth) - first_across;
   const float* from = operand.data + (first_across + across) * operand.stride + first_along + along;
+  unsigned to =
+      stage + static_cast<unsigned>(K_MAJOR ? Tile::at(across, along) : Tile::at(along, across)) * sizeof(float);
+  const bool whole = ACCESS == Access::float4 && left_along > 0 && left_across >= ACROSS;
+#pragma unroll 1
+  for (int half = 0; half < 2; ++half) {
+    if (whole) {
 #pragma unroll 4
-  for (int i = 0; i < GROUPS_OF_TILE / COPIERS; ++i) {
-    const int place = K_MAJOR ? PlainTile<true>::at(across, along) : PlainTile<false>::at(along, across);
-    const unsigned to = stage + static_cast<unsigned>(place) * sizeof(float);
-    const bool inside = across < left_across;
-    if (ACCESS == Access::float4) {
-      cp_async_zfill<16>(to, from, inside && left_along > 0);
+      for (int i = 0; i < ACROSS / 2 / STEP; ++i) {
+        cp_async<16>(to + i * STEP_BYTES, from);
+        from += STEP * operand.stride;
+      }
     } else {
+#pragma unroll 4
+      for (int i = 0; i < ACROSS / 2 / STEP; ++i) {
+        const bool inside = across < left_across;
+        if (ACCESS == Access::float4) {
+          cp_async_zfill<16>(to + i * STEP_BYTES, from, inside && left_along > 0);
+        } else {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        cp_async_zfill<4>(to + j * sizeof(float), from + j, inside && left_along > j);
+          for (int j = 0; j < 4; ++j) {
+            cp_async_zfill<4>(to + i * STEP_BYTES + j * sizeof(float), from + j, inside && left_along > j);
+          }
+        }
+        from += STEP * operand.stride;
+        across += STEP;
       }
     }
-    from += STEP * operand.stride;
-    across += STEP;
+    to += HALF_BYTES;
   }
 }
 
@@ -197,52 +246,26 @@ __device__ __forceinline__ void produce_a(const TallProblem& p, const Schedule& 
 
 /// Copies the terms of B, by one thread.
 template <class Shape, bool K_MAJOR>
-__device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& schedule,
-                                          const Workspace<Bf16x6>& workspace, TallRings<Shape, K_MAJOR> rings) {
+__device__ __forceinline__ void produce_b(const TallProblem& p, const Schedule& schedule, const unsigned char* terms,
+                                          TallRings<Shape, K_MAJOR> rings) {
   using Narrow = NarrowTile<Shape::COLUMNS>;
   Work work(schedule);
   griddepcontrol_wait();
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    std::int64_t tile = static_cast<std::int64_t>(segment.tile / p.a_tiles) * workspace.k_tiles() + segment.first;
+    std::int64_t tile = static_cast<std::int64_t>(segment.tile / p.a_tiles) * p.k_tiles + segment.first;
 #pragma unroll 1
     for (int left = segment.count; left > 0; --left, ++tile) {
       rings.b.wait_until_empty();
-      mbarrier_arrive_expect_tx(rings.b.full(), Narrow::BYTES + SCALING_BYTES);
-#pragma unroll
-      for (int term = 0; term < Bf16x6::TERMS; ++term) {
-        cp_async_bulk(rings.b.tile() + term * Narrow::TERM_BYTES,
-                      workspace.terms(tile) + term * OperandTile<Bf16x6>::TERM_BYTES, Narrow::TERM_BYTES,
-                      rings.b.full());
-      }
-      cp_async_bulk(rings.b.scaling(), workspace.scaling(tile), SCALING_BYTES, rings.b.full());
+      mbarrier_arrive_expect_tx(rings.b.full(), Narrow::BYTES);
+      cp_async_bulk(rings.b.tile(), terms + tile * Narrow::BYTES, Narrow::BYTES, rings.b.full());
       rings.b.advance();
     }
   }
 }
 
 // ---- Consumers ----
-
-/// The scaling of all tiles of A, in shared memory.
-__device__ __forceinline__ Scaling& scaling_of_a() {
-  __shared__ Scaling scaling;
-  return scaling;
-}
-
-/// By all threads of the block, before a barrier of it.
-__device__ __forceinline__ void set_scaling_of_a() {
-  Scaling& scaling = scaling_of_a();
-  if (threadIdx.x == 0) {
-    scaling.exponent = A_EXPONENT;
-    scaling.uniform = A_EXPONENT;
-    scaling.tile = 0;
-    scaling.has_next = 0;
-  }
-  if (threadIdx.x < TILE_ROWS) {
-    scaling.rows[threadIdx.x] = 0;
-  }
-}
 
 constexpr int STEPS = 2;  // of wgmma, of 16 k each, of which a thread has the terms of A at a time
 constexpr int CHUNKS = BK / (STEPS * WGMMA_K);
@@ -267,7 +290,7 @@ struct Fragments {
           x = {at[0], at[PlainTile<K_MAJOR>::K]};
         }
         unsigned parts[Bf16x6::TERMS];
-        split_pair<Bf16>(x.x * power_of_2(-A_EXPONENT), x.y * power_of_2(-A_EXPONENT), parts);
+        split_neighbours(x.x, x.y, parts);
 #pragma unroll
         for (int term = 0; term < Bf16x6::TERMS; ++term) {
           terms[step][term][i] = parts[term];
@@ -312,26 +335,20 @@ __device__ __forceinline__ void start_products(float (&products)[Shape::VALUES],
   wgmma_commit_group();
 }
 
-/// accumulators += A * B for `k_tiles` k-tiles of a tile of C.
+/// The sums of a thread, for `k_tiles` k-tiles of a tile of C.
 template <class Shape, bool K_MAJOR>
 __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shape, K_MAJOR>& rings,
-                                                     Accumulators<1, Shape::VALUES>& accumulators) {
+                                                     float (&sums)[Shape::VALUES]) {
   static_assert(CHUNKS == 2);
-  const Scaling& a_scaling = scaling_of_a();
   // Of the pairs of groups of a step, a thread has k as k_in_tile() deals them out.
   const int q = static_cast<int>(threadIdx.x) % 4;
   const int first = PlainTile<K_MAJOR>::at(first_row(threadIdx.x), q / 2 * (BK / 2) + q % 2 * 2);
   const auto numbers = [&] { return static_cast<const float*>(from_shared_address(rings.a.tile())) + first; };
   float products[Shape::VALUES];
-  const auto add = [&](const Scaling& b_scaling) {
-    float factor = 1.0F;
-    if (!accumulators.same_exponent(0, a_scaling, b_scaling)) {
-      factor = accumulators.template rescale<Bf16x6>(0, products, a_scaling, b_scaling, first_row(threadIdx.x),
-                                                     first_column(threadIdx.x));
-    }
+  const auto add = [&] {
 #pragma unroll
     for (int i = 0; i < Shape::VALUES; ++i) {
-      accumulators.values[0][i] = fmaf(products[i], factor, accumulators.values[0][i]);
+      sums[i] += products[i];
     }
   };
   Fragments even;
@@ -341,14 +358,13 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
 #pragma unroll 1
   for (; k_tiles > 0; --k_tiles) {
     rings.b.wait_until_full();
-    const Scaling& b_scaling = scaling_at(rings.b.scaling());
     start_products<Shape>(products, even, rings.b.tile(), 0);
     odd.split<K_MAJOR>(numbers(), 1);
     mbarrier_arrive_as_warp(rings.a.empty());
     rings.a.advance();
     wgmma_wait_group<0>(products);
     even.keep();
-    add(b_scaling);
+    add();
     start_products<Shape>(products, odd, rings.b.tile(), 1);
     if (k_tiles > 1) {
       rings.a.wait_until_full();
@@ -356,9 +372,13 @@ __device__ __forceinline__ void consume_tall_segment(int k_tiles, TallRings<Shap
     }
     wgmma_wait_group<0>(products);
     odd.keep();
-    add(b_scaling);
+    add();
     mbarrier_arrive_as_warp(rings.b.empty());
     rings.b.advance();
+  }
+#pragma unroll
+  for (float& sum : sums) {
+    sum = sum * power_of_2(-TALL_EXPONENT) * power_of_2(-TALL_EXPONENT);
   }
 }
 
@@ -418,10 +438,9 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
 #pragma unroll 1
   while (!work.done(schedule)) {
     const Segment segment = work.next(schedule);
-    Accumulators<1, Shape::VALUES> accumulators;
-    consume_tall_segment<Shape, K_MAJOR>(segment.count, rings, accumulators);
-    accumulators.undo_scaling();
-    finish_tall<Shape>(p, schedule, segment, accumulators.values);
+    float sums[1][Shape::VALUES] = {};
+    consume_tall_segment<Shape, K_MAJOR>(segment.count, rings, sums[0]);
+    finish_tall<Shape>(p, schedule, segment, sums);
   }
   compute_deferred<TallTiles<Shape>>(p, schedule, [&](int tile, int) {
     const int number = tile / p.a_tiles;
@@ -431,11 +450,11 @@ __device__ __forceinline__ void consume_tall(const TallProblem& p, const Schedul
 
 /// A block. K_MAJOR: how A is stored.
 template <class Shape, bool K_MAJOR>
-__device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory, const Schedule& schedule) {
+__device__ __forceinline__ void multiply_tall(const TallProblem& p, const unsigned char* b_terms,
+                                              const Schedule& schedule) {
   static_assert(sizeof(PlainMemory) <= TallRings<Shape, K_MAJOR>::SMEM_BYTES);
   const TallRings<Shape, K_MAJOR> rings(shared_address(dynamic_smem()));
   defer_nothing();
-  set_scaling_of_a();
   if (threadIdx.x == 0) {
     rings.a.init(Shape::CONSUMER_WARPS, Shape::A_PRODUCERS);
     rings.b.init(Shape::CONSUMER_WARPS);
@@ -447,7 +466,7 @@ __device__ __forceinline__ void multiply_tall(const TallProblem& p, void* memory
     if (threadIdx.x < Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
       produce_a<Shape, K_MAJOR>(p, schedule, rings);
     } else if (threadIdx.x == Shape::CONSUMER_THREADS + Shape::A_PRODUCERS) {
-      produce_b<Shape, K_MAJOR>(p, schedule, Workspace<Bf16x6>(p, memory), rings);
+      produce_b<Shape, K_MAJOR>(p, schedule, b_terms, rings);
     }
   } else {
     setmaxnreg_inc<Shape::CONSUMER_REGISTERS>();

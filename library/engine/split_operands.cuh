@@ -13,7 +13,6 @@
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/wgmma.cuh"
 
-#include <climits>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -181,17 +180,6 @@ __device__ __forceinline__ void give_up(float (&x)[COUNT]) {
   }
 }
 
-/// The least exponent of the power of two by which operand tiles are scaled, for split configurations that have one.
-template <class Split>
-constexpr int LEAST_EXPONENT = INT_MIN;
-
-/// The exponent of the power of two by which an operand tile is scaled.
-template <class Split>
-__device__ __forceinline__ int tile_exponent(unsigned largest) {
-  const int exponent = scaling_exponent(largest);
-  return exponent > LEAST_EXPONENT<Split> ? exponent : LEAST_EXPONENT<Split>;
-}
-
 /// Splits a group, of which `number(i)` is number i. The result is 16 bytes of each term.
 template <class Split, class Number>
 __device__ __forceinline__ void split_group(const Number& number, uint4 (&terms)[Split::TERMS]) {
@@ -209,7 +197,7 @@ __device__ __forceinline__ void split_group(const Number& number, uint4 (&terms)
 /// Stores the factors that undo a tile's scaling. All threads call it. `steps` holds the steps of this thread's rows,
 /// which begin at `first_row` and lie `stride` apart. Several threads share these rows, and the one that is `first`
 /// stores their steps.
-template <class Split, int ROWS>
+template <int ROWS>
 __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest, const int (&steps)[ROWS],
                                               int first_row, int stride, bool first, unsigned* shared) {
   unsigned most = 0;
@@ -222,7 +210,7 @@ __device__ __forceinline__ void store_scaling(Scaling& scaling, unsigned largest
   }
   const bool plain = block_max(most, shared) == 0;
   if (threadIdx.x == 0) {
-    scaling.exponent = largest == 0 ? ALL_ZERO : -tile_exponent<Split>(largest);
+    scaling.exponent = largest == 0 ? ALL_ZERO : -scaling_exponent(largest);
     scaling.uniform = plain ? scaling.exponent : NOT_UNIFORM;
   }
 }
@@ -317,11 +305,11 @@ __device__ __forceinline__ void split_rows(const Operand& rows, const TileToSpli
       give_up(x[i]);
     }
     uint4 terms[Split::TERMS];
-    const int exponent = tile_exponent<Split>(largest) + steps[i] * Split::ROW_STEP;
+    const int exponent = scaling_exponent(largest) + steps[i] * Split::ROW_STEP;
     split_group<Split>([&](int j) { return scaled(x[i][j], exponent); }, terms);
     store_terms(to.terms, place_in_term(first_row + i * STRIDE, group), terms);
   }
-  store_scaling<Split>(to.scaling, largest, steps, first_row, STRIDE, group == 0, shared);
+  store_scaling(to.scaling, largest, steps, first_row, STRIDE, group == 0, shared);
 }
 
 /// Splits a tile of an operand in which k is not contiguous, as in the columns of B, which become rows. Thread t and
@@ -356,8 +344,8 @@ __device__ __forceinline__ void split_columns(const Operand& columns, const Tile
       give_up(group);
     }
   }
-  const int exponent = tile_exponent<Split>(largest) + steps[0] * Split::ROW_STEP;
-  store_scaling<Split>(to.scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
+  const int exponent = scaling_exponent(largest) + steps[0] * Split::ROW_STEP;
+  store_scaling(to.scaling, largest, steps, column, 0, first_group == 0, words + SPLIT_THREADS);
   auto* const shared = reinterpret_cast<unsigned char*>(to.shared);
   uint4 terms[GROUPS_PER_THREAD][Split::TERMS];
 #pragma unroll

@@ -126,10 +126,12 @@ __device__ __forceinline__ const Scaling& scaling_at(unsigned address) {
   return *static_cast<const Scaling*>(from_shared_address(address));
 }
 
-/// The accumulators of a warpgroup for 64 rows of C and the columns of each of B_TILES tiles of B, 128 or fewer. Those
-/// of a tile of B are divided by a power of two, which most of its k-tiles share.
-template <int B_TILES, int VALUES = 64>
+/// The accumulators of a warpgroup for 64 rows of C and the columns of each of B_TILES tiles of B. Those of a tile of B
+/// are divided by a power of two, which most of its k-tiles share.
+template <int B_TILES>
 struct Accumulators {
+  static constexpr int VALUES = 64;
+
   float values[B_TILES][VALUES] = {};  ///< as wgmma holds D
   int exponents[B_TILES];
 

@@ -538,7 +538,7 @@ TEST_P(LengthyTallTest, NumbersOfAnySize) {
   }
 }
 
-/// The long operand has no scale of its own, and may be tiny where the other one is large in some places and small in
+/// No operand has a scale of its own. The long one may be tiny where the other one is large in some places and small in
 /// others: along k, and from column to column.
 TEST_P(LengthyTallTest, TinyNumbersBesideASpreadOperand) {
   expect_right_tall(with(140, 40, 200), [](GemmOperands& operands) {
