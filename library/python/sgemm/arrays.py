@@ -11,6 +11,7 @@ from typing import Any
 from . import driver
 
 CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
+HERE = contextlib.nullcontext()  # on the current device
 MOST_BYTES = 1 << 46  # of a tensor, and few addresses are below
 MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
 
@@ -32,12 +33,12 @@ class Array:
 
 @functools.lru_cache
 def package_of(kind: type) -> str:
-    """The package of an object's type. Classes that are derived from an array of PyTorch or CuPy are theirs."""
+    """The package whose arrays are of this type, or of one that it is derived from: torch, cupy, or "" for others."""
     for package, name in (("torch", "Tensor"), ("cupy", "ndarray")):
         module = sys.modules.get(package)
         if module is not None and issubclass(kind, getattr(module, name, ())):
             return package
-    return kind.__module__.partition(".")[0]
+    return ""
 
 
 def array_of(name: str, value: Any, stream: int = 0) -> Array:
@@ -200,7 +201,7 @@ def empty_like_in(value: Any, shape: tuple[int, ...]) -> Any:
         return module.empty(shape, dtype=module.float32, device=value.device)
     if package == "cupy":
         return module.empty(shape, dtype=module.float32)
-    raise TypeError(f"arrays of {package} can not be made here: give one as `out`")
+    raise TypeError(f"arrays of {type(value).__module__.partition('.')[0]} can not be made here: give one as `out`")
 
 
 def current_stream(value: Any) -> int | None:
@@ -233,7 +234,7 @@ def current_device(value: Any, device: int | None) -> contextlib.AbstractContext
     package = package_of(type(value))
     if package == "torch" and (cuda := sys.modules["torch"].cuda).current_device() != device:
         return cuda.device(device)
-    return sys.modules["cupy"].cuda.Device(device) if package == "cupy" else contextlib.nullcontext()
+    return sys.modules["cupy"].cuda.Device(device) if package == "cupy" else HERE
 
 
 def overlap(a: Array, b: Array) -> bool:

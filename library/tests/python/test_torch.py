@@ -999,6 +999,8 @@ def test_matmul_refuses_what_has_no_ordinary_memory(gpu):
             sgemm.matmul(wrong, plain)
     with torch._subclasses.fake_tensor.FakeTensorMode() as mode:
         standing = mode.from_tensor(plain)
+    with pytest.raises(TypeError, match=r"a is a torch\.nn\..*Linear, which has neither"):
+        sgemm.matmul(linear(), plain)
     for wrong in (standing, standing[1:]):  # whose address is its offset
         with pytest.raises(TypeError, match=r"without memory of its own|not on a GPU"):
             sgemm.matmul(wrong, plain)
