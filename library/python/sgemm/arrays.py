@@ -11,6 +11,8 @@ from typing import Any
 from . import driver
 
 CUDA, CUDA_MANAGED = 2, 13  # kinds of devices in DLPack
+HERE = contextlib.nullcontext()  # on the current device
+MOST_BYTES = 1 << 46  # of a tensor, and few addresses are below
 MOST_LAYOUTS = 1024  # that are remembered, as working them out takes longer than a call
 
 
@@ -29,26 +31,22 @@ class Array:
     keeper: Any = field(default=None, repr=False)  # lives as long as the memory has to
 
 
-def package_of(value: Any) -> str:
-    """The package of an object's type. Classes that are derived from an array of PyTorch or CuPy are theirs."""
-    return _package_of_type(type(value))
-
-
 @functools.lru_cache
-def _package_of_type(kind: type) -> str:
+def package_of(kind: type) -> str:
+    """The package whose arrays are of this type, or of one that it is derived from: torch, cupy, or "" for others."""
     for package, name in (("torch", "Tensor"), ("cupy", "ndarray")):
         module = sys.modules.get(package)
         if module is not None and issubclass(kind, getattr(module, name, ())):
             return package
-    return kind.__module__.partition(".")[0]
+    return ""
 
 
 def array_of(name: str, value: Any, stream: int = 0) -> Array:
     """Describes the argument `name`, which work on a stream is to use. Raises TypeError for what is no FP32 array on a
     GPU. Where it is PyTorch's, refuse_traces() comes before."""
+    if package_of(type(value)) == "torch":
+        return from_torch({name: value})[name]
     device = device_of(name, value)
-    if package_of(value) == "torch":
-        return _from_torch(name, value, device)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None and ("stream" in interface or not hasattr(value, "__dlpack__")):
         return _from_interface(name, value, interface, device)
@@ -62,11 +60,6 @@ def array_of(name: str, value: Any, stream: int = 0) -> Array:
 
 def device_of(name: str, value: Any) -> int | None:
     """The device that an object says it is on, or None if it does not say. Raises TypeError if it is no GPU of CUDA."""
-    if package_of(value) == "torch":
-        if sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(value):
-            raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
-        if value.is_cuda:
-            return max(value.get_device(), 0)
     if not hasattr(value, "__dlpack_device__"):
         return None
     kind, device = value.__dlpack_device__()
@@ -75,28 +68,42 @@ def device_of(name: str, value: Any) -> int | None:
     return int(device)
 
 
-def _from_torch(name: str, tensor: Any, device: int) -> Array:
+def from_torch(tensors: dict[str, Any]) -> dict[str, Array]:
+    """array_of() for all that are PyTorch's. Each question to PyTorch takes its part of a call's time."""
     torch = sys.modules["torch"]
-    if tensor.dtype != torch.float32 or tensor.layout != torch.strided:
-        raise TypeError(f"{name} holds {tensor.dtype} in the layout {tensor.layout}, not float32 in a strided one")
-    forward = torch.autograd.forward_ad
-    if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
-        raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
-    tensor = tensor.resolve_neg()  # whose numbers may have the other sign in memory
-    try:
-        pointer = tensor.data_ptr()
-    except RuntimeError as error:  # in the trace of a compiler, and of other tensors that stand for some
-        raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own: {error}") from None
-    if pointer == 0 and tensor.numel() > 0:
-        raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own")
-    return Array(tensor, pointer, tuple(tensor.shape), tensor.stride(), device)
+    float32, strided, forward = torch.float32, torch.strided, torch.autograd.forward_ad
+    has_tangents = forward._current_level >= 0
+    arrays = {}
+    for name, tensor in tensors.items():
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ValueError(f"{name} requires a gradient, and there is none here: detach it, or call under no_grad()")
+        try:
+            pointer, why = tensor.data_ptr(), ""
+        except RuntimeError as error:  # in the trace of a compiler, and of other tensors that stand for some
+            pointer, why = 0, f": {error}"
+        # What has no memory has offsets for addresses.
+        is_void = pointer < MOST_BYTES and (why or pointer == tensor.storage_offset() * tensor.element_size())
+        if is_void and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
+        device = tensor.get_device() if tensor.is_cuda else device_of(name, tensor)
+        if tensor.dtype is not float32 or tensor.layout is not strided:
+            raise TypeError(f"{name} holds {tensor.dtype} in the layout {tensor.layout}, not float32 in a strided one")
+        if has_tangents and forward.unpack_dual(tensor).tangent is not None:
+            raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
+        if is_void and (why or tensor.numel() > 0):
+            raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own{why}")
+        if tensor.is_neg():  # its numbers have the other sign in memory
+            tensor = tensor.resolve_neg()
+            pointer = tensor.data_ptr()
+        arrays[name] = Array(tensor, pointer, tensor.shape, tensor.stride(), device)
+    return arrays
 
 
-def refuse_traces(name: str) -> None:
-    """Raises TypeError where PyTorch traces what is done with its tensors, as with the argument `name`."""
+def refuse_traces(*names: str) -> None:
+    """Raises TypeError where PyTorch traces what is done with its tensors, as with the arguments of these names."""
     tracer = sys.modules.get("torch.fx.experimental.proxy_tensor")
     if sys.modules["torch"].jit.is_tracing() or (tracer and tracer.get_innermost_proxy_mode()):
-        raise TypeError(f"{name} is traced by torch.jit or make_fx, and the trace would lack the product")
+        raise TypeError(f"{names[0]} is traced by torch.jit or make_fx, and the trace would lack the product")
 
 
 INTERFACE_VERSIONS = range(4)  # those that were published
@@ -188,27 +195,25 @@ def _from_dlpack(name: str, value: Any, device: int, stream: int, interface: dic
 def empty_like_in(value: Any, shape: tuple[int, ...]) -> Any:
     """A new array of the package that `value` comes from, on its device. Raises TypeError for other packages than
     PyTorch and CuPy."""
-    package = package_of(value)
+    package = package_of(type(value))
     module = sys.modules.get(package)
     if package == "torch":
         return module.empty(shape, dtype=module.float32, device=value.device)
     if package == "cupy":
         return module.empty(shape, dtype=module.float32)
-    raise TypeError(f"arrays of {package} can not be made here: give one as `out`")
+    raise TypeError(f"arrays of {type(value).__module__.partition('.')[0]} can not be made here: give one as `out`")
 
 
 def current_stream(value: Any) -> int | None:
     """The stream that the package of an array works on. None: that of another package than PyTorch and CuPy is not
     known."""
-    package = package_of(value)
-    module = sys.modules.get(package)
+    package = package_of(type(value))
     if package == "torch":
-        if raw := getattr(module._C, "_cuda_getCurrentRawStream", None):  # which makes no object of Python
+        torch = sys.modules["torch"]
+        if raw := getattr(torch._C, "_cuda_getCurrentRawStream", None):  # which makes no object of Python
             return raw(value.get_device())
-        return module.cuda.current_stream(value.device).cuda_stream
-    if package == "cupy":
-        return module.cuda.get_current_stream().ptr
-    return None
+        return torch.cuda.current_stream(value.device).cuda_stream
+    return sys.modules["cupy"].cuda.get_current_stream().ptr if package == "cupy" else None
 
 
 def stream_of(stream: Any) -> int:
@@ -226,19 +231,16 @@ def stream_of(stream: Any) -> int:
 
 def current_device(value: Any, device: int | None) -> contextlib.AbstractContextManager:
     """Makes the array's device current for a while, in PyTorch and CuPy. Others have to do so themselves."""
-    package = package_of(value)
-    module = sys.modules.get(package)
-    if package == "torch" and module.cuda.current_device() != device:
-        return module.cuda.device(device)
-    if package == "cupy":
-        return module.cuda.Device(device)
-    return contextlib.nullcontext()
+    package = package_of(type(value))
+    if package == "torch" and (cuda := sys.modules["torch"].cuda).current_device() != device:
+        return cuda.device(device)
+    return sys.modules["cupy"].cuda.Device(device) if package == "cupy" else HERE
 
 
 def overlap(a: Array, b: Array) -> bool:
     """Whether two arrays have an element in common. Strides are not negative, and one of those of a matrix is 1."""
     first, last = (a, b) if a.pointer < b.pointer else (b, a)
-    if 0 in a.shape or 0 in b.shape or last.pointer >= first.pointer + 4 * _extent(first.shape, first.strides):
+    if last.pointer >= first.pointer + extent(first.shape, first.strides) or 0 in a.shape or 0 in b.shape:
         return False
     length, ld, lines, starts = _lines(b)
     length_a, ld_a, lines_a, starts_a = _lines(a)
@@ -257,9 +259,9 @@ def overlap(a: Array, b: Array) -> bool:
     return False
 
 
-@functools.lru_cache(MOST_LAYOUTS)
-def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many bytes there are from the first element to behind the last one."""
+    return 4 + 4 * sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
 def _lines(array: Array) -> tuple[int, int, int, list[int]]:

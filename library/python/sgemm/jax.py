@@ -228,7 +228,7 @@ def _is_faster(m: int, n: int, k: int, count: int, accuracy: int, device: int | 
     settings = 0, accuracy, None, library.FALLBACK_NONE  # which needs no cuBLAS
     try:
         with contextlib.nullcontext() if device is None else driver.loaded().current(device):
-            plan = library.with_handle(device or 0, functools.partial(library.plan, planned=planned), *settings)
+            plan = library.with_handle(device or 0, settings, library.plan, planned)
     except (library.SgemmError, driver.DriverError):  # there is no GPU where the program is compiled
         return False
     return plan.kernel not in (b"cublas", b"none")

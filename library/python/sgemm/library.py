@@ -261,19 +261,19 @@ _handles = _Handles()
 
 def handle_of(device: int) -> Handle:
     """This thread's handle for a device, which has to be current."""
-    if device not in _handles.of_device:
+    if (handle := _handles.of_device.get(device)) is None:
         handle = Handle()
         if handle.device != device:
             raise ValueError(f"the arrays are on device {device}, but device {handle.device} is current")
         _handles.of_device[device] = handle
-    return _handles.of_device[device]
+    return handle
 
 
-def with_handle(device: int, call: Callable[[c_void_p], Any], *settings: Any) -> Any:
+def with_handle(device: int, settings: tuple, call: Callable[..., Any], *arguments: Any) -> Any:
     """What a call returns with this thread's handle. Where the device was reset since that was made, it is another."""
     try:
-        return call(handle_of(device).set(*settings))
+        return call(handle_of(device).set(*settings), *arguments)
     except SgemmError as error:
         if error.status != NOT_INITIALIZED or _handles.of_device.pop(device, None) is None:
             raise
-        return call(handle_of(device).set(*settings))
+        return call(handle_of(device).set(*settings), *arguments)

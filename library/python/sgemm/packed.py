@@ -141,7 +141,7 @@ class PackedLinear(torch.nn.Module):
         bias = None if self.bias is None else array_of("bias", self.bias.detach())
         if bias is not None and (bias.shape, bias.strides) != ((self.out_features,), (1,)):
             raise ValueError(
-                f"the bias has the shape {bias.shape}: it has to be {self.out_features} contiguous numbers"
+                f"the bias has the shape {tuple(bias.shape)}: it has to be {self.out_features} contiguous numbers"
             )
         terms = self._terms  # of another matrix, or none, where an interrupt came, or somebody wrote into the buffer
         if terms is None or terms.matrix is not self._matrix or terms.version != self._matrix._version:
@@ -246,7 +246,7 @@ class _Terms:
     def call(self, stream: Any, function: Any) -> None:
         repeatable = True if torch.are_deterministic_algorithms_enabled() else None
         settings = stream.cuda_stream, library.ACCURACIES[self.accuracy], repeatable
-        library.with_handle(max(self.matrix.get_device(), 0), lambda handle: library.check(function(handle)), *settings)
+        library.with_handle(max(self.matrix.get_device(), 0), settings, lambda handle: library.check(function(handle)))
 
     def multiply(self, rows: Array, bias: Array | None, result: torch.Tensor) -> None:
         stream = torch.cuda.current_stream(result.device)

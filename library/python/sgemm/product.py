@@ -16,6 +16,8 @@ from .arrays import (
     current_stream,
     device_of,
     empty_like_in,
+    extent,
+    from_torch,
     overlap,
     package_of,
     refuse_traces,
@@ -62,42 +64,35 @@ def matmul(
         raise ValueError("beta is not 0: give the array that it multiplies as `out`")
     scalars = _scalar("alpha", alpha), _scalar("beta", beta)
     given = {"a": a, "b": b} if out is None else {"a": a, "b": b, "out": out}
-    tensors = {name: value for name, value in given.items() if package_of(value) == "torch"}
+    tensors = {name: value for name, value in given.items() if package_of(type(value)) == "torch"}
     if tensors:
-        _refuse_gradients(tensors)
-        refuse_traces(next(iter(tensors)))
+        refuse_traces(*tensors)
         if repeatable is None and sys.modules["torch"].are_deterministic_algorithms_enabled():
             repeatable = True
-    with current_device(a, device_of("a", a)):
+    has_version = "out" in tensors and not out.is_inference()
+    if "out" in tensors and not has_version and not sys.modules["torch"].is_inference_mode_enabled():
+        raise ValueError("out was made in inference mode, and can not be changed outside of it")
+    are_torch = len(tensors) == len(given)
+    known = from_torch(tensors) if tensors else {}
+    with current_device(a, known["a"].device if "a" in known else device_of("a", a)):
         number = _number_of(stream, a)
-        arrays = [array_of(name, value, number) for name, value in given.items()]
-        shape = _shape_of_product(arrays[0].shape, arrays[1].shape)
+        arrays = list(known.values())
+        if not are_torch:
+            arrays = [known.get(name) or array_of(name, value, number) for name, value in given.items()]
         if out is None:
-            given["out"] = empty_like_in(a, shape)
+            given["out"] = empty_like_in(a, _shape_of_product(arrays[0].shape, arrays[1].shape))
             arrays.append(array_of("out", given["out"], number))
-        _check_out(*arrays, shape)
-        if 0 not in shape:
-            product = _product(*arrays, *scalars, may_overlap=out is not None)
-            if "out" in tensors and not out.is_inference():
+        if arrays[2].owner is not given["out"]:
+            raise ValueError("out is a view whose numbers PyTorch negates when it reads them: give another tensor")
+        product = _product(*arrays, *scalars, may_overlap=out is not None)
+        if product is not None:
+            if has_version:
                 sys.modules["torch"].autograd.graph.increment_version(out)
             # Tensors on one device have one current stream.
-            are_torch = len(tensors) == len(given) - (out is None)
             others = () if stream is None and are_torch else sorted(_streams(given, arrays) - {number})
-            call = functools.partial(_enqueue, product, arrays, number, others, waits=stream is None)
-            library.with_handle(arrays[0].device, call, number, of_accuracy, repeatable)
+            settings = number, of_accuracy, repeatable
+            library.with_handle(arrays[0].device, settings, _enqueue, product, arrays, number, others, stream is None)
     return given["out"]
-
-
-def _refuse_gradients(tensors: dict[str, Any]) -> None:
-    torch = sys.modules["torch"]
-    for name, tensor in tensors.items():
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise ValueError(f"{name} requires a gradient, and there is none here: detach it, or call under no_grad()")
-    out = tensors.get("out")
-    if out is not None and out.is_neg():
-        raise ValueError("out is a view whose numbers PyTorch negates when it reads them: give another tensor")
-    if out is not None and out.is_inference() and not torch.is_inference_mode_enabled():
-        raise ValueError("out was made in inference mode, and can not be changed outside of it")
 
 
 def _scalar(name: str, value: float) -> Any:
@@ -120,15 +115,6 @@ def _number_of(stream: Any, a: Any) -> int:
     return 0 if number == LEGACY else number
 
 
-def _check_out(a: Array, b: Array, out: Array, shape: tuple[int, ...]) -> None:
-    if out.shape != shape:
-        raise ValueError(f"out has the shape {out.shape}, but a @ b has {shape}")
-    if out.read_only:
-        raise ValueError("out is read-only")
-    if not a.device == b.device == out.device:
-        raise ValueError(f"a, b and out are on devices {a.device}, {b.device} and {out.device}: all have to be on one")
-
-
 @functools.lru_cache(MOST_LAYOUTS)
 def _shape_of_product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     for name, shape in (("a", a), ("b", b)):
@@ -143,10 +129,17 @@ def _shape_of_product(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]
     return (max(batches - {1}, default=1), *matrix) if batches else matrix
 
 
-def _product(a: Array, b: Array, out: Array, alpha: Any, beta: Any, may_overlap: bool) -> library.Product:
-    layout = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)  # of which one stride is 1
-    for name, array in (("a", a), ("b", b)) if may_overlap else ():
-        if overlap(out, array):
+def _product(a: Array, b: Array, out: Array, alpha: Any, beta: Any, may_overlap: bool) -> library.Product | None:
+    layout, of_a, of_b, of_out = _layout(a.shape, a.strides, b.shape, b.strides, out.shape, out.strides)
+    if out.read_only:
+        raise ValueError("out is read-only")
+    if not a.device == b.device == out.device:
+        raise ValueError(f"a, b and out are on devices {a.device}, {b.device} and {out.device}: all have to be on one")
+    if layout is None:
+        return None
+    begin, end = out.pointer, out.pointer + of_out
+    for name, array, size in (("a", a, of_a), ("b", b, of_b)) if may_overlap else ():
+        if begin < array.pointer + size and array.pointer < end and overlap(out, array):
             raise ValueError(f"out overlaps {name}, which the product reads")
     product = library.Product.from_buffer_copy(layout)
     product.a.x, product.b.x, product.d = a.pointer, b.pointer, out.pointer
@@ -162,7 +155,7 @@ def _streams(given: dict[str, Any], arrays: list[Array]) -> set[int]:
 
 
 def _enqueue(
-    product: library.Product, arrays: list[Array], stream: int, others: Iterable[int], handle: Any, *, waits: bool
+    handle: Any, product: library.Product, arrays: list[Array], stream: int, others: Iterable[int], waits: bool
 ) -> None:
     for other in others:
         driver.order(other, stream)
@@ -171,19 +164,23 @@ def _enqueue(
     finally:  # also where an interrupt comes behind the call
         for other in others if waits else ():
             driver.order(stream, other)
-        for array in arrays:
-            if others and not waits and package_of(array.owner) == "torch":
-                # whose memory may be another's when this work begins
+        for array in arrays if others and not waits else ():
+            if package_of(type(array.owner)) == "torch":  # whose memory may be another's when this work begins
                 array.owner.record_stream(sys.modules["torch"].cuda.ExternalStream(stream, array.device))
-        if any(array.keeper for array in arrays):
+        if arrays[0].keeper or arrays[1].keeper or arrays[2].keeper:
             driver.loaded().call("cuStreamSynchronize", c_void_p(stream))
 
 
 @functools.lru_cache(MOST_LAYOUTS)
 def _layout(
     a_shape: Any, a_strides: Any, b_shape: Any, b_strides: Any, out_shape: Any, out_strides: Any
-) -> library.Product:
-    """A product without addresses, which is copied for each call: making one takes longer."""
+) -> tuple[library.Product | None, int, int, int]:
+    """A product without addresses, which is copied for each call, as making one takes longer, and how many bytes there
+    are from the first element of a, b and out to behind the last one. None stands for a product that is empty."""
+    if out_shape != (shape := _shape_of_product(a_shape, b_shape)):
+        raise ValueError(f"out has the shape {tuple(out_shape)}, but a @ b has {shape}")
+    if 0 in shape:
+        return None, 0, 0, 0
     order = library.ROW_MAJOR if _ld(out_shape, out_strides, library.ROW_MAJOR) else library.COLUMN_MAJOR
     op_a, ld_a = _op_and_ld("a", a_shape, a_strides, order)
     op_b, ld_b = _op_and_ld("b", b_shape, b_strides, order)
@@ -193,7 +190,7 @@ def _layout(
         first = Array(None, 0, out_shape[1:], out_strides[1:], 0)
         if overlap(first, Array(None, 4 * stride_out, (out_shape[0] - 1, *out_shape[1:]), out_strides, 0)):
             raise ValueError("the matrices of out overlap each other")
-    return library.product(
+    product = library.product(
         order,
         (*out_shape[-2:], a_shape[-1]),
         library.Operand(None, op_a, None, ld_a, _batch_stride("a", a_shape, a_strides)),
@@ -201,6 +198,7 @@ def _layout(
         (None, ld_out, stride_out),
         out_shape[0] if len(out_shape) == 3 else 1,
     )
+    return product, extent(a_shape, a_strides), extent(b_shape, b_strides), extent(out_shape, out_strides)
 
 
 def _op_and_ld(name: str, shape: tuple[int, ...], strides: tuple[int, ...], order: int) -> tuple[int, int]:

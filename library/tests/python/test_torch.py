@@ -955,6 +955,8 @@ def test_matmul_refuses_gradients(gpu):
         sgemm.matmul(torch.autograd.forward_ad.make_dual(plain, plain), plain)
     with pytest.raises(TypeError, match=r"torch\.func"):
         torch.func.vmap(lambda a: sgemm.matmul(a, plain))(torch.ones(2, 3, 3))
+    with pytest.raises(TypeError, match=r"torch\.func"):
+        torch.func.functionalize(lambda a: sgemm.matmul(a[1:], plain))(plain)
     with torch.inference_mode():
         made = sgemm.matmul(plain, plain)
         sgemm.matmul(plain, plain, out=made)
@@ -997,8 +999,11 @@ def test_matmul_refuses_what_has_no_ordinary_memory(gpu):
             sgemm.matmul(wrong, plain)
     with torch._subclasses.fake_tensor.FakeTensorMode() as mode:
         standing = mode.from_tensor(plain)
-    with pytest.raises(TypeError, match=r"without memory of its own|not on a GPU"):
-        sgemm.matmul(standing, plain)
+    with pytest.raises(TypeError, match=r"a is a torch\.nn\..*Linear, which has neither"):
+        sgemm.matmul(linear(), plain)
+    for wrong in (standing, standing[1:]):  # whose address is its offset
+        with pytest.raises(TypeError, match=r"without memory of its own|not on a GPU"):
+            sgemm.matmul(wrong, plain)
 
     class Derived(torch.Tensor):
         pass
