@@ -18,6 +18,7 @@
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
 #include "ptx/cp_async.cuh"
+#include "ptx/cp_async_before_sm_80.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/shared_memory.cuh"

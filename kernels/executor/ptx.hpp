@@ -14,9 +14,17 @@
 
 namespace sgemm::SGEMM_TARGET {
 
-inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
+// Those that the executor names alike.
+using simt::cluster_rank;
+using simt::mbarrier_arrive;
+using simt::mbarrier_init;
+using simt::mbarrier_wait;
+using simt::raise_flag;
+using simt::shared_address;
+using simt::wait_for_flag;
+using simt::wgmma_fence;
 
-inline unsigned shared_address(const void* pointer) { return simt::shared_address(pointer); }
+inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
 
 inline const void* from_shared_address(unsigned address) {
   return static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + static_cast<int>(address);
@@ -55,18 +63,9 @@ inline void cp_async_bulk_multicast(unsigned destination, const void* source, un
   simt::bulk_copy(destination, source, bytes, barrier, site);
 }
 
-inline unsigned cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 
 inline void mbarrier_arrive_at(unsigned barrier, unsigned /*rank*/, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_arrive(barrier, site);
-}
-
-inline void mbarrier_init(unsigned barrier, unsigned arrivals, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_init(barrier, arrivals, site);
-}
-
-inline void mbarrier_arrive(unsigned barrier, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive(barrier, site);
 }
 
@@ -78,10 +77,6 @@ inline void fence_mbarrier_init() {}
 
 inline void cp_async_mbarrier_arrive_noinc(unsigned barrier, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive_after_copies(barrier, site);
-}
-
-inline void mbarrier_wait(unsigned barrier, unsigned parity, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_wait(barrier, parity, site);
 }
 
 inline void bar_sync(int id, int threads, simt::Site site = simt::Site::current()) {
@@ -131,7 +126,6 @@ inline std::uint64_t wgmma_descriptor(unsigned address) { return address; }
 
 inline std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned bytes) { return descriptor + bytes; }
 
-inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
 inline void wgmma_commit_group(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
 template <int PENDING, class T, int SIZE>
 void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
@@ -161,10 +155,6 @@ inline void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool
                             simt::Site site = simt::Site::current()) {
   simt::wgmma(d, 96, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
-
-inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
-
-inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
 
 inline void griddepcontrol_launch_dependents() {}
 inline void griddepcontrol_wait() {}

@@ -1,10 +1,12 @@
 #pragma once
 
-// The functions of cp_async.cuh for GPUs that have no such instructions: they copy at once.
+// The functions of kernels/ptx/cp_async.cuh for GPUs that have no such instructions: they copy at once.
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 
 namespace sgemm::SGEMM_TARGET {
 
@@ -30,3 +32,5 @@ template <int PENDING>
 __device__ __forceinline__ void cp_async_wait_group() {}
 
 }  // namespace sgemm::SGEMM_TARGET
+
+#endif
