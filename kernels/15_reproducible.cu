@@ -74,22 +74,21 @@ __device__ __forceinline__ double factor(unsigned code) {
 }
 
 __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
-  Ring stage{shared_address(dynamic_smem())};
-  if (threadIdx.x == 0) {
-    stage.init(1, CONSUMERS / WARP);
-    fence_mbarrier_init();
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring::init(smem, CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   __syncthreads();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (thread == CONSUMERS) {
-      produce(operands, stage);
+      produce(operands, Ring(smem));
     }
     return;  // the consumers wait for every copy, and the block lasts as long as they do
   }
 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
+  Ring stage(smem);
   const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
   const int row = thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element in a tile of C
   const int col = thread % 4 * 2;
@@ -102,7 +101,7 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
       const int end = min(done + MOST_K_TILES, operands.k_tiles);
 #pragma unroll 1
       for (int k_tile = done;; stage.release()) {
-        mbarrier_wait(stage.full(), stage.parity);
+        stage.wait_until_full();
         start_products(digits, stage.data() + rows_of_group, stage.data() + B_AT);
         wgmma_wait_group<0>(digits);
         if (++k_tile == end) {
@@ -153,7 +152,7 @@ void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   launch(reproducible_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
          operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
   launch_dependent(reproducible_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS),
-                   Ring::SMEM_BYTES, stream, p, operands);
+                   Ring::BYTES, stream, p, operands);
 }
 
 Configuration configuration(const Problem& p) {
@@ -167,7 +166,7 @@ const Registration registered =
         .summary("13 with sums that stay exact integers to the end: the same bits for every size, split and GPU")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .block(reproducible_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .block(reproducible_kernel, THREADS, Ring::BYTES, 1)
         .configuration(configuration);
 
 }  // namespace
