@@ -186,11 +186,7 @@ class OperandCopy {
   }
   /// Takes it so far along k.
   __device__ __forceinline__ static void skip(const float*& source, std::int64_t ld, int depth) {
-    if constexpr (K_MAJOR) {
-      source += depth;
-    } else {
-      source += depth * ld;
-    }
+    source += depth * (K_MAJOR ? 1 : ld);
   }
 
  private:
