@@ -34,7 +34,6 @@
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"

@@ -8,7 +8,6 @@
 #include <simt/ptx_instructions.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -74,6 +73,7 @@ inline void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes, simt::Si
 }
 
 inline void fence_mbarrier_init() {}
+inline void fence_proxy_async() {}
 
 inline void cp_async_mbarrier_arrive_noinc(unsigned barrier, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive_after_copies(barrier, site);
