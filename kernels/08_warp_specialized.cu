@@ -32,7 +32,6 @@
 #include "common/hilbert.hpp"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
-#include "common/ring.cuh"
 #include "common/vector_access.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async.cuh"
@@ -85,7 +84,7 @@ struct TileShape : Tile {
   static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
   static_assert((B_OFFSET + BN) % WARP == 4);
   static constexpr int STAGE_BYTES = BK * K_BYTES;
-  using Ring = PackedRing<Tile::STAGES, STAGE_BYTES>;
+  using Ring = StageRing<Tile::STAGES, STAGE_BYTES>;
   static constexpr int SMEM_BYTES = Ring::BYTES;
   // 64 Ki registers make 168 for each of 384 threads. Producers leave some of theirs over for the consumers.
   static constexpr int CONSUMER_REGISTERS =

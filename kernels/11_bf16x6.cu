@@ -48,7 +48,9 @@ constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;   // of 168
 constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
 constexpr int STAGES = 2;                // of each ring
-constexpr int SMEM_BYTES = 2 * STAGES * (TILE_BYTES + 2 * MBARRIER_BYTES);
+using Ring = StageRing<STAGES, TILE_BYTES>;
+constexpr int B_RING = ceil_div(Ring::BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;  // its place, behind that of A
+constexpr int SMEM_BYTES = B_RING + Ring::BYTES;
 
 __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, Operands operands) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -57,31 +59,21 @@ __global__ void __launch_bounds__(SPLIT_THREADS) bf16x6_split_kernel(Problem p, 
   split_tile(p, operands);
 }
 
-/// Stages and mbarriers by their shared addresses, for tile number `count` that passes through the ring.
-struct Ring {
-  unsigned stages;
-  unsigned barriers;
-
-  __device__ unsigned stage(unsigned count) const { return stages + count % STAGES * TILE_BYTES; }
-  __device__ unsigned full(unsigned count) const { return barriers + count % STAGES * MBARRIER_BYTES; }
-  __device__ unsigned empty(unsigned count) const { return full(count) + STAGES * MBARRIER_BYTES; }
-  __device__ static unsigned parity(unsigned count) { return count / STAGES % 2; }
-  __device__ __forceinline__ void copy(unsigned count, const unsigned char* source) const {
-    mbarrier_wait(empty(count), parity(count) ^ 1U);  // at once while stages are new
-    mbarrier_arrive_expect_tx(full(count), TILE_BYTES);
-    cp_async_bulk(stage(count), source, TILE_BYTES, full(count));
-  }
-};
+/// Fills the next stage, by one thread.
+__device__ __forceinline__ void copy(Ring& ring, const unsigned char* source) {
+  ring.wait_until_empty();  // returns at once while stages are new
+  mbarrier_arrive_expect_tx(ring.full(), TILE_BYTES);
+  cp_async_bulk(ring.data(), source, TILE_BYTES, ring.full());
+  ring.advance();
+}
 
 /// The producer thread: for each k-tile of each of the block's tiles of C it copies one of A, then those of B.
-__device__ __forceinline__ void produce(const Operands& operands, int tiles, const Ring& a_ring, const Ring& b_ring) {
+__device__ __forceinline__ void produce(const Operands& operands, int tiles, Ring a_ring, Ring b_ring) {
   // The k-tiles that have a window: few rounds end before blocks are far apart. The executor's blocks take turns.
   const int rounds = TARGET == Target::for_gpu ? tiles / static_cast<int>(gridDim.x) : 0;
   int in_window = rounds < 4 ? 0 : rounds * operands.k_tiles;
   unsigned* const progress = operands.progress();
   unsigned even = 0;  // what all blocks together have begun when all are where this one is
-  unsigned a_count = 0;
-  unsigned b_count = 0;
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
     const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
     const int b_end = min((tile.col + 1) * B_TILES, operands.b_tiles);
@@ -94,9 +86,9 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, con
         }
         in_window = looks > 0 ? in_window - 1 : 0;
       }
-      a_ring.copy(a_count++, operands.tile(tile.row, k_tile));
+      copy(a_ring, operands.tile(tile.row, k_tile));
       for (int b = tile.col * B_TILES; b < b_end; ++b) {
-        b_ring.copy(b_count++, operands.tile(operands.a_tiles + b, k_tile));
+        copy(b_ring, operands.tile(operands.a_tiles + b, k_tile));
       }
     }
   }
@@ -104,18 +96,11 @@ __device__ __forceinline__ void produce(const Operands& operands, int tiles, con
 
 __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands operands, int tiles) {
   const unsigned smem = shared_address(dynamic_smem());
-  const unsigned barriers = smem + 2 * STAGES * TILE_BYTES;
-  const Ring a_ring{smem, barriers};
-  const Ring b_ring{smem + STAGES * TILE_BYTES, barriers + 2 * STAGES * MBARRIER_BYTES};
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < STAGES; ++stage) {
-      for (const Ring& ring : {a_ring, b_ring}) {
-        mbarrier_init(ring.full(stage), 1);
-        mbarrier_init(ring.empty(stage), CONSUMERS / WARP);
-      }
-    }
-    fence_mbarrier_init();
-  }
+  Ring a_ring(smem);
+  Ring b_ring(smem + B_RING);
+  Ring::init(smem, CONSUMERS / WARP, 1);
+  Ring::init(smem + B_RING, CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   __syncthreads();
   if (threadIdx.x >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
@@ -126,8 +111,6 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
   }
 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
-  unsigned a_count = 0;
-  unsigned b_count = 0;
 #pragma unroll 1
   for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
     const TileIndex tile = hilbert_tile(position, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
@@ -135,31 +118,26 @@ __global__ void __launch_bounds__(THREADS, 1) bf16x6_kernel(Problem p, Operands 
     float sums[B_TILES][64] = {};
 #pragma unroll 1
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
-      mbarrier_wait(a_ring.full(a_count), Ring::parity(a_count));
+      a_ring.wait_until_full();
 #pragma unroll
       for (int j = 0; j < B_TILES; ++j) {
         if (j == inside) {
           break;
         }
-        mbarrier_wait(b_ring.full(b_count), Ring::parity(b_count));
+        b_ring.wait_until_full();
         const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
         float products[64];
-        start_products(products, a_ring.stage(a_count) + rows_of_group, b_ring.stage(b_count));
+        start_products(products, a_ring.data() + rows_of_group, b_ring.data());
         wgmma_wait_group<0>(products);
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) {
-          mbarrier_arrive(b_ring.empty(b_count));
-          if (j + 1 == inside) {
-            mbarrier_arrive(a_ring.empty(a_count));
-          }
+        b_ring.release();
+        if (j + 1 == inside) {
+          a_ring.release();
         }
-        ++b_count;
 #pragma unroll
         for (int i = 0; i < 64; ++i) {
           sums[j][i] += products[i];
         }
       }
-      ++a_count;
     }
 #pragma unroll
     for (int j = 0; j < B_TILES; ++j) {

@@ -28,8 +28,8 @@
 #include "common/problem.hpp"
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
+#include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
-#include "ptx/fence.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
 

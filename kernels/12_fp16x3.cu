@@ -207,34 +207,24 @@ constexpr int PRODUCER_REGISTERS = 40;   // of 168, as in 11
 constexpr int CONSUMER_REGISTERS = 232;  // with those that the producer warpgroup gives up
 constexpr int A_STAGES = 3;
 constexpr int B_STAGES = 4;
-constexpr int RECORD_BYTES = sizeof(Scaling) + 2 * MBARRIER_BYTES;  // of a stage, besides its tile
-constexpr int RECORDS = (A_STAGES + B_STAGES) * TILE_BYTES;
-constexpr int SMEM_BYTES = RECORDS + (A_STAGES + B_STAGES) * RECORD_BYTES;
+constexpr int B_RING = ceil_div(StageRing<A_STAGES, TILE_BYTES>::BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
+constexpr int SCALINGS = B_RING + StageRing<B_STAGES, TILE_BYTES>::BYTES;  // of the stages of A, then of B
+constexpr int SMEM_BYTES = SCALINGS + (A_STAGES + B_STAGES) * static_cast<int>(sizeof(Scaling));
 
-/// A thread's place in a ring of stages, by shared addresses.
+/// A ring whose tiles have their scalings elsewhere.
 template <int STAGES>
-struct Ring {
-  unsigned tiles;
-  unsigned records;
-  unsigned stage = 0;
-  unsigned parity = 0;  ///< of the number of times that the ring has been passed
+struct Ring : StageRing<STAGES, TILE_BYTES> {
+  unsigned scalings;
 
-  __device__ unsigned tile() const { return tiles + stage * TILE_BYTES; }
-  __device__ unsigned record() const { return records + stage * RECORD_BYTES; }
-  __device__ unsigned full() const { return record() + sizeof(Scaling); }
-  __device__ unsigned empty() const { return full() + MBARRIER_BYTES; }
-  __device__ const Scaling& scaling() const { return *static_cast<const Scaling*>(from_shared_address(record())); }
-  __device__ __forceinline__ void advance() {
-    stage = stage + 1 == STAGES ? 0 : stage + 1;
-    parity ^= stage == 0 ? 1U : 0U;
-  }
+  __device__ unsigned scaling_at() const { return scalings + this->stage() * sizeof(Scaling); }
+  __device__ const Scaling& scaling() const { return *static_cast<const Scaling*>(from_shared_address(scaling_at())); }
   /// Fills the next stage, by one thread.
   __device__ __forceinline__ void copy(const Operands& operands, std::int64_t number) {
-    mbarrier_wait(empty(), parity ^ 1U);
-    mbarrier_arrive_expect_tx(full(), TILE_BYTES + sizeof(Scaling));
-    cp_async_bulk(tile(), operands.terms(number), TILE_BYTES, full());
-    cp_async_bulk(record(), operands.scaling(number), sizeof(Scaling), full());
-    advance();
+    this->wait_until_empty();
+    mbarrier_arrive_expect_tx(this->full(), TILE_BYTES + sizeof(Scaling));
+    cp_async_bulk(this->data(), operands.terms(number), TILE_BYTES, this->full());
+    cp_async_bulk(scaling_at(), operands.scaling(number), sizeof(Scaling), this->full());
+    this->advance();
   }
 };
 
@@ -282,16 +272,12 @@ __device__ __forceinline__ void undo_scaling(float (&products)[64], const Scalin
 
 __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands operands, int tiles) {
   const unsigned smem = shared_address(dynamic_smem());
-  Ring<A_STAGES> a_ring{smem, smem + RECORDS};
-  Ring<B_STAGES> b_ring{smem + A_STAGES * TILE_BYTES, smem + RECORDS + A_STAGES * RECORD_BYTES};
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < A_STAGES + B_STAGES; ++stage) {
-      const unsigned full = smem + RECORDS + stage * RECORD_BYTES + sizeof(Scaling);
-      mbarrier_init(full, 1);
-      mbarrier_init(full + MBARRIER_BYTES, CONSUMERS / WARP);
-    }
-    fence_mbarrier_init();
-  }
+  Ring<A_STAGES> a_ring{StageRing<A_STAGES, TILE_BYTES>(smem), smem + SCALINGS};
+  Ring<B_STAGES> b_ring{StageRing<B_STAGES, TILE_BYTES>(smem + B_RING),
+                        smem + SCALINGS + A_STAGES * static_cast<unsigned>(sizeof(Scaling))};
+  a_ring.init(smem, CONSUMERS / WARP, 1);
+  b_ring.init(smem + B_RING, CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   __syncthreads();
   if (threadIdx.x >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
@@ -309,17 +295,17 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
     int b_tile = 0;
 #pragma unroll 1
     for (int k_tile = 0; k_tile < operands.k_tiles; ++k_tile) {
-      mbarrier_wait(a_ring.full(), a_ring.parity);
+      a_ring.wait_until_full();
       int inside = B_TILES;  // one at the right edge of C
 #pragma unroll
       for (int j = 0; j < B_TILES; ++j) {
         if (j == inside) {
           break;
         }
-        mbarrier_wait(b_ring.full(), b_ring.parity);
+        b_ring.wait_until_full();
         const unsigned rows_of_group = threadIdx.x / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-        const std::uint64_t a = wgmma_descriptor(a_ring.tile() + rows_of_group);
-        const std::uint64_t b = wgmma_descriptor(b_ring.tile());
+        const std::uint64_t a = wgmma_descriptor(a_ring.data() + rows_of_group);
+        const std::uint64_t b = wgmma_descriptor(b_ring.data());
         float products[64];
         // The products of terms that count, the smallest first: tensor cores cut off less while a sum is small.
         constexpr int TERM_OF_A[] = {1, 0, 0};
@@ -352,14 +338,10 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
         }
 
         // Tensor cores have read the stages, which the producer may fill again.
-        __syncwarp();
-        if (threadIdx.x % WARP == 0) {
-          mbarrier_arrive(b_ring.empty());
-          if (j + 1 == inside) {
-            mbarrier_arrive(a_ring.empty());
-          }
+        b_ring.release();
+        if (j + 1 == inside) {
+          a_ring.release();
         }
-        b_ring.advance();
 
         // Promotion: FP32 units add what tensor cores have summed over one k-tile.
         const float factor = power_of_2(exponent);
@@ -368,7 +350,6 @@ __global__ void __launch_bounds__(THREADS, 1) fp16x3_kernel(Problem p, Operands 
           sums[j][i] = fmaf(products[i], factor, sums[j][i]);
         }
       }
-      a_ring.advance();
     }
 #pragma unroll
     for (int j = 0; j < B_TILES; ++j) {

@@ -34,7 +34,6 @@
 #include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
@@ -53,22 +52,21 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 1) int8x6_split_kernel(Problem 
 }
 
 __global__ void __launch_bounds__(THREADS, 1) int8x6_kernel(Problem p, Operands operands) {
-  Ring stage{shared_address(dynamic_smem())};
-  if (threadIdx.x == 0) {
-    stage.init(1, CONSUMERS / WARP);
-    fence_mbarrier_init();
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring::init(smem, CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   __syncthreads();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (thread == CONSUMERS) {
-      produce(operands, stage);
+      produce(operands, Ring(smem));
     }
     return;  // the consumers wait for every copy, and the block lasts as long as they do
   }
 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
+  Ring stage(smem);
   const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
   const int row = thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element in a tile of C
   const int col = thread % 4 * 2;
@@ -77,7 +75,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_kernel(Problem p, Operands 
     int sums[3][64] = {};
 #pragma unroll 1
     for (int left = operands.k_tiles;; stage.release()) {
-      mbarrier_wait(stage.full(), stage.parity);
+      stage.wait_until_full();
       start_products(sums, stage.data() + rows_of_group, stage.data() + B_AT);
       wgmma_wait_group<0>(sums);
       if (--left == 0) {
@@ -109,8 +107,8 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
     const Operands operands = Operands::of(p, memory);
     launch(int8x6_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
            operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
-    launch_dependent(int8x6_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS),
-                     Ring::SMEM_BYTES, stream, p, operands);
+    launch_dependent(int8x6_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS), Ring::BYTES,
+                     stream, p, operands);
     left -= p.k;
     p.a += p.k;
     p.b += p.k * p.ldb;
@@ -128,7 +126,7 @@ const Registration registered =
         .summary("six INT8 products by wgmma for each FP32 product, exact sums of three digits with one scale per row")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .block(int8x6_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .block(int8x6_kernel, THREADS, Ring::BYTES, 1)
         .configuration(configuration);
 
 }  // namespace

@@ -28,9 +28,9 @@
 #include "common/int8_tiles.cuh"
 #include "common/problem.hpp"
 #include "common/split_lines.cuh"
+#include "common/store_accumulators.cuh"
 #include "host/launch.cuh"
 #include "ptx/cp_async_bulk.cuh"
-#include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"
 #include "ptx/wgmma.cuh"
@@ -50,134 +50,57 @@ __global__ void __launch_bounds__(SPLIT_THREADS, 1) reproducible_split_kernel(Pr
 
 // ---- The end of a tile ----
 
-/// A thread's sums, in halves: whole ones would need pairs of registers side by side.
-struct Sums {
-  int high[64];
-  unsigned low[64];
-};
-
-/// The sums of each power of 256 become one. Nothing is rounded: a byte of each smaller sum stays, and the rest is
-/// carried into the next larger one.
-__device__ __forceinline__ void add_up(const int (&digits)[3][64], Sums& sums) {
+/// The sums of each power of 256 become one. Nothing is rounded.
+__device__ __forceinline__ void add_up(const int (&digits)[3][64], std::int64_t (&sums)[64]) {
 #pragma unroll
   for (int i = 0; i < 64; ++i) {
-    const int middle = digits[1][i] + (digits[2][i] >> 8);
-    const int high = digits[0][i] + (middle >> 8);
-    sums.high[i] = high >> 16;
-    sums.low[i] = static_cast<unsigned>(high) << 16U | (static_cast<unsigned>(middle) & 0xFFU) << 8U |
-                  (static_cast<unsigned>(digits[2][i]) & 0xFFU);
+    sums[i] = std::int64_t{digits[0][i]} * 65536 + std::int64_t{digits[1][i]} * 256 + digits[2][i];
   }
 }
 
 /// A sum as a double, rounded to the nearest. A conversion instruction gives the same at a quarter of the speed. Here
 /// both halves become doubles by their place in a mantissa, and only the last addition rounds.
-__device__ __forceinline__ double to_double(int high, unsigned low) {
-  const double upper = __hiloint2double(0x45300000, high ^ INT32_MIN);       // 2^84 + 2^63 more
-  const double units = __hiloint2double(0x43300000, static_cast<int>(low));  // 2^52 more
+__device__ __forceinline__ double to_double(std::int64_t sum) {
+  const double upper = __hiloint2double(0x45300000, static_cast<int>(sum >> 32) ^ INT32_MIN);  // 2^84 + 2^63 more
+  const double units = __hiloint2double(0x43300000, static_cast<int>(sum));                    // 2^52 more
   return (upper - (0x1p84 + 0x1p63 + 0x1p52)) + units;
 }
 
-/// 2^(code - 141): a line's part in undoing its scale, which is 2^(149 - code), in sums, which are in units of 2^16.
-__device__ __forceinline__ double factor(int code) { return __hiloint2double((1023 - 141 + code) << 20, 0); }
-
-/// What is stored in place of `c`, which does not count where beta is 0.
-__device__ __forceinline__ float updated(double product, float beta, const float& c) {
-  const double value = beta == 0.0F ? product : fma(static_cast<double>(beta), static_cast<double>(c), product);
-  return value == value ? static_cast<float>(value) : __uint_as_float(0x7FFFFFFF);  // one NaN for all
-}
-
-/// The codes of a thread's two rows and 32 columns.
-struct Codes {
-  unsigned rows[2];
-  unsigned columns[32];
-
-  __device__ unsigned column_of(int element) const { return columns[element / 4 * 2 + element % 2]; }
-};
-
-/// Stores a thread's elements, as wgmma leaves them: pairs in columns 8 apart, of two rows 8 apart, the first at
-/// (row, col).
-__device__ __forceinline__ void store(const Problem& p, std::int64_t row, std::int64_t col, const Codes& codes,
-                                      const Sums& sums) {
-  constexpr unsigned NONE = Int8Digits::UNSCALABLE;
-  const auto row_at = [](int i) { return i / 2 % 2 * 8; };  // of number i
-  const auto col_at = [](int i) { return i / 4 * 8 + i % 2; };
-  const double row_factors[2] = {p.alpha * factor(codes.rows[0]), p.alpha * factor(codes.rows[1])};
-  const auto product = [&](int i) {  // only alpha * sum is rounded, because all other factors are powers of two
-    return to_double(sums.high[i], sums.low[i]) * factor(codes.column_of(i)) * row_factors[i / 2 % 2];
-  };
-  unsigned largest_code = max(codes.rows[0], codes.rows[1]);
-#pragma unroll
-  for (const unsigned code : codes.columns) {
-    largest_code = max(largest_code, code);
-  }
-  float* const c = p.c + row * p.ldc + col;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(p.c) % sizeof(float2) == 0 && p.ldc % 2 == 0;
-  const bool whole = row + 8 < p.m && col + col_at(63) < p.n;
-  if (p.beta == 0.0F && std::fabs(p.alpha) < INFINITY && largest_code < NONE && aligned && whole) {
-#pragma unroll
-    for (int i = 0; i < 64; i += 2) {
-      *reinterpret_cast<float2*>(c + row_at(i) * p.ldc + col_at(i)) =
-          float2{static_cast<float>(product(i)), static_cast<float>(product(i + 1))};
-    }
-    return;
-  }
-  std::uint64_t in_order = 0;  // a bit for each element that has no sum
-#pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    float& to = c[row_at(i) * p.ldc + col_at(i)];
-    if (row + row_at(i) < p.m && col + col_at(i) < p.n) {
-      if (codes.rows[i / 2 % 2] != NONE && codes.column_of(i) != NONE) {
-        to = updated(product(i), p.beta, to);
-      } else {
-        in_order |= std::uint64_t{1} << static_cast<unsigned>(i);
-      }
-    }
-  }
-#pragma unroll 1
-  for (int i = 0; in_order != 0; ++i, in_order >>= 1U) {
-    if (in_order % 2 == 1) {
-      const float* const a = p.a + (row + row_at(i)) * p.lda;
-      const float* const b = p.b + col + col_at(i);
-      double sum = 0.0;
-      for (std::int64_t k = 0; k < p.k; ++k) {
-        sum = fma(static_cast<double>(a[k]), static_cast<double>(b[k * p.ldb]), sum);
-      }
-      float& to = c[row_at(i) * p.ldc + col_at(i)];
-      to = updated(p.alpha * sum, p.beta, to);
-    }
-  }
+/// A line's part in undoing its scale, which is 2^(149 - code), in sums, which are in units of 2^16. Inf stands for the
+/// part of a line without a scale.
+__device__ __forceinline__ double factor(unsigned code) {
+  return __hiloint2double(static_cast<int>(code == Int8Digits::UNSCALABLE ? 0x7FFU : 1023 - 141 + code) << 20, 0);
 }
 
 __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Operands operands) {
-  Ring stage{shared_address(dynamic_smem())};
-  if (threadIdx.x == 0) {
-    stage.init(1, CONSUMERS / WARP);
-    fence_mbarrier_init();
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring::init(smem, CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   __syncthreads();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (thread == CONSUMERS) {
-      produce(operands, stage);
+      produce(operands, Ring(smem));
     }
     return;  // the consumers wait for every copy, and the block lasts as long as they do
   }
 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
+  Ring stage(smem);
   const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
   const int row = thread / WARP * 16 + thread % WARP / 4;  // of the thread's first element in a tile of C
   const int col = thread % 4 * 2;
 #pragma unroll 1
   for (int i = blockIdx.x; i < operands.a_tiles * operands.b_tiles; i += gridDim.x) {
-    Sums sums;
+    std::int64_t sums[64];
 #pragma unroll 1
     for (int done = 0;; stage.release()) {
       int digits[3][64] = {};
       const int end = min(done + MOST_K_TILES, operands.k_tiles);
 #pragma unroll 1
       for (int k_tile = done;; stage.release()) {
-        mbarrier_wait(stage.full(), stage.parity);
+        stage.wait_until_full();
         start_products(digits, stage.data() + rows_of_group, stage.data() + B_AT);
         wgmma_wait_group<0>(digits);
         if (++k_tile == end) {
@@ -186,13 +109,11 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
       }
       add_up(digits, sums);
       if (operands.k_tiles > MOST_K_TILES) {  // sums so far are behind the operand tiles, 64 for each consumer
-        auto* const parts = reinterpret_cast<long long*>(operands.tile(operands.count()));
+        auto* const parts = reinterpret_cast<std::int64_t*>(operands.tile(operands.count()));
 #pragma unroll
         for (int j = 0; j < 64; ++j) {
-          long long& part = parts[(std::int64_t{blockIdx.x} * 64 + j) * CONSUMERS + threadIdx.x];
-          part = (static_cast<long long>(sums.high[j]) << 32 | sums.low[j]) + (done > 0 ? part : 0);
-          sums.high[j] = static_cast<int>(part >> 32);
-          sums.low[j] = static_cast<unsigned>(part);
+          std::int64_t& part = parts[(std::int64_t{blockIdx.x} * 64 + j) * CONSUMERS + threadIdx.x];
+          part = sums[j] += done > 0 ? part : 0;
         }
       }
       done = end;
@@ -203,15 +124,23 @@ __global__ void __launch_bounds__(THREADS, 1) reproducible_kernel(Problem p, Ope
     // The last stage is kept until its scales have been read.
     const Scales& of_a = scales_behind(stage.data());
     const Scales& of_b = scales_behind(stage.data() + B_AT);
-    Codes codes{{of_a.codes[row], of_a.codes[row + 8]}, {}};
-#pragma unroll
-    for (int j = 0; j < 32; ++j) {
-      codes.columns[j] = of_b.codes[col + j / 2 * 8 + j % 2];
-    }
     const std::int64_t to_row = std::int64_t{of_a.tile} * TILE + row;
     const std::int64_t to_col = std::int64_t{of_b.tile} * TILE + col;
+    const unsigned rows[2] = {of_a.codes[row], of_a.codes[row + 8]};
+    unsigned columns[32];
+    unsigned largest = max(rows[0], rows[1]);
+#pragma unroll
+    for (int j = 0; j < 32; ++j) {
+      columns[j] = of_b.codes[col + j / 2 * 8 + j % 2];
+      largest = max(largest, columns[j]);
+    }
     stage.release();
-    store(p, to_row, to_col, codes, sums);
+    const double of_rows[2] = {factor(rows[0]), factor(rows[1])};
+    const auto product = [&](int i) {  // only the sum is rounded, because the factors are powers of two
+      return to_double(sums[i]) * factor(columns[i / 4 * 2 + i % 2]) * of_rows[i / 2 % 2];
+    };
+    store_or_recompute<64>(p, to_row, to_col, product,
+                           largest < Int8Digits::UNSCALABLE && std::fabs(p.alpha) < INFINITY);
   }
 }
 
@@ -222,13 +151,13 @@ void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
   launch(reproducible_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
          operands.k_tiles > SPLIT_CHUNK<Int8Digits> ? KEPT_BYTES : 0, stream, p, operands);
   launch_dependent(reproducible_kernel, persistent_blocks(operands.a_tiles * operands.b_tiles), dim3(THREADS),
-                   Ring::SMEM_BYTES, stream, p, operands);
+                   Ring::BYTES, stream, p, operands);
 }
 
 Configuration configuration(const Problem& p) {
   const Operands operands = Operands::of(p, nullptr);
   const int parts = operands.k_tiles > MOST_K_TILES ? persistent_blocks(operands.a_tiles * operands.b_tiles) : 0;
-  return {"", operands.bytes() + std::size_t{64} * CONSUMERS * parts * sizeof(long long), launch_both, 0};
+  return {"", operands.bytes() + std::size_t{64} * CONSUMERS * parts * sizeof(std::int64_t), launch_both, 0};
 }
 
 const Registration registered =
@@ -236,7 +165,7 @@ const Registration registered =
         .summary("13 with sums that stay exact integers to the end: the same bits for every size, split and GPU")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .block(reproducible_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .block(reproducible_kernel, THREADS, Ring::BYTES, 1)
         .configuration(configuration);
 
 }  // namespace

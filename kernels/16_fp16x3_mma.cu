@@ -160,7 +160,7 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums& sums) {
 }
 
 template <int B_TILES, int STAGES>
-using Ring = Stage<STAGES, (1 + B_TILES) * TILE_BYTES>;  // of a tile of A, and those of B
+using Ring = StageRing<STAGES, (1 + B_TILES) * TILE_BYTES>;  // of a tile of A, and those of B
 
 /// Starts a thread's copies of an operand tile. Their distances are constants of the instructions and need no
 /// registers.
@@ -173,11 +173,10 @@ __device__ __forceinline__ void copy_tile(unsigned to, const unsigned char* from
 /// A block for each tile of C, of an operand tile of A by B_TILES of B.
 template <int B_TILES, int STAGES>
 __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kernel(Problem p, Operands operands) {
-  Ring<B_TILES, STAGES> reading{shared_address(dynamic_smem())};
-  Ring<B_TILES, STAGES> writing = reading;
-  if (threadIdx.x == 0) {
-    reading.init(THREADS<B_TILES>, THREADS<B_TILES> / WARP);
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring<B_TILES, STAGES>::init(smem, THREADS<B_TILES> / WARP, THREADS<B_TILES>);
+  Ring<B_TILES, STAGES> reading(smem);
+  Ring<B_TILES, STAGES> writing(smem);
   __syncthreads();
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, ceil_div(operands.b_tiles, B_TILES));
   // At the right edge of C there may be one tile of B only, which is taken twice.
@@ -192,7 +191,7 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
   // This thread's part of the copies of the next operand tiles, when all warps have read what is in their stage.
   const auto start_copies = [&] {
     if (left > 0) {
-      mbarrier_wait(writing.empty(), writing.parity ^ 1U);
+      writing.wait_until_empty();
 #pragma unroll
       for (int i = 0; i < 1 + B_TILES; ++i) {
         constexpr int COPIES = TILE_BYTES / (THREADS<B_TILES> * 16);
@@ -218,7 +217,7 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
 #pragma unroll 1
   for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
     start_copies();
-    mbarrier_wait(reading.full(), reading.parity);
+    reading.wait_until_full();
     multiply(reading.data() + a, reading.data() + b, sums);
     reading.release();
   }
@@ -241,13 +240,13 @@ __global__ void __launch_bounds__(THREADS<B_TILES>, 2 / B_TILES) fp16x3_mma_kern
 template <class Use>
 auto with_kernel(const Use& use) {
   const int room = current_device().smem_bytes;
-  if (2 * Ring<1, 3>::SMEM_BYTES <= room) {
-    return use(fp16x3_mma_kernel<1, 3>, THREADS<1>, Ring<1, 3>::SMEM_BYTES, 1);
+  if (2 * Ring<1, 3>::BYTES <= room) {
+    return use(fp16x3_mma_kernel<1, 3>, THREADS<1>, Ring<1, 3>::BYTES, 1);
   }
-  if (2 * Ring<1, 2>::SMEM_BYTES <= room) {
-    return use(fp16x3_mma_kernel<1, 2>, THREADS<1>, Ring<1, 2>::SMEM_BYTES, 1);
+  if (2 * Ring<1, 2>::BYTES <= room) {
+    return use(fp16x3_mma_kernel<1, 2>, THREADS<1>, Ring<1, 2>::BYTES, 1);
   }
-  return use(fp16x3_mma_kernel<2, 2>, THREADS<2>, Ring<2, 2>::SMEM_BYTES, 2);
+  return use(fp16x3_mma_kernel<2, 2>, THREADS<2>, Ring<2, 2>::BYTES, 2);
 }
 
 void launch_both(const Problem& p, void* memory, cudaStream_t stream) {

@@ -96,16 +96,15 @@ __device__ __forceinline__ void multiply(unsigned a, unsigned b, Sums& sums) {
 }
 
 template <int STAGES>
-using Ring = Stage<STAGES, 2 * TILE_BYTES>;  // of a tile of A and one of B
+using Ring = StageRing<STAGES, 2 * TILE_BYTES>;  // of a tile of A and one of B
 
 /// A block for each tile of C.
 template <int STAGES>
 __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Operands operands) {
-  Ring<STAGES> reading{shared_address(dynamic_smem())};
-  Ring<STAGES> writing = reading;
-  if (threadIdx.x == 0) {
-    reading.init(THREADS, THREADS / WARP);
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring<STAGES>::init(smem, THREADS / WARP, THREADS);
+  Ring<STAGES> reading(smem);
+  Ring<STAGES> writing(smem);
   __syncthreads();
   const TileIndex tile = hilbert_tile(blockIdx.x, operands.a_tiles, operands.b_tiles);
   const unsigned char* a_source = operands.tile(tile.row) + threadIdx.x * 16;
@@ -114,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Opera
   // This thread's part of the copies of the next operand tiles, when all warps have read what is in their stage.
   const auto start_copies = [&] {
     if (left > 0) {
-      mbarrier_wait(writing.empty(), writing.parity ^ 1U);
+      writing.wait_until_empty();
       const unsigned to = writing.data() + threadIdx.x * 16;
 #pragma unroll
       for (int at = 0; at < TILE_BYTES; at += THREADS * 16) {
@@ -140,7 +139,7 @@ __global__ void __launch_bounds__(THREADS, 1) int8x6_mma_kernel(Problem p, Opera
 #pragma unroll 1
   for (int to_multiply = operands.k_tiles; to_multiply > 0; --to_multiply) {
     start_copies();
-    mbarrier_wait(reading.full(), reading.parity);
+    reading.wait_until_full();
 #pragma unroll
     for (int k = 0; k < ROW_BYTES; k += MMA_BYTES) {
       multiply((reading.data() + a) ^ k, (reading.data() + b) ^ k, sums);
@@ -167,7 +166,7 @@ constexpr std::int64_t MOST_K = 341 * 128;  // that INT32 has room for: see 13
 static_assert(MOST_K * 3 * 128 * 128 <= INT32_MAX);
 
 /// Three stages where an SM has room for them.
-bool has_three_stages() { return Ring<3>::SMEM_BYTES <= current_device().smem_bytes; }
+bool has_three_stages() { return Ring<3>::BYTES <= current_device().smem_bytes; }
 
 /// Longer sums are sums of pieces, which C adds up.
 void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
@@ -180,7 +179,7 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
     launch(int8x6_mma_split_kernel, (operands.a_tiles + operands.b_tiles) * SPLIT_BLOCKS, dim3(SPLIT_THREADS),
            keeps ? KEPT_BYTES : 0, stream, p, operands, keeps);
     launch(three ? int8x6_mma_kernel<3> : int8x6_mma_kernel<2>, std::int64_t{operands.a_tiles} * operands.b_tiles,
-           dim3(THREADS), three ? Ring<3>::SMEM_BYTES : Ring<2>::SMEM_BYTES, stream, p, operands);
+           dim3(THREADS), three ? Ring<3>::BYTES : Ring<2>::BYTES, stream, p, operands);
     left -= p.k;
     p.a += p.k;
     p.b += p.k * p.ldb;
@@ -189,8 +188,8 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
 }
 
 KernelBlock block() {
-  return has_three_stages() ? block_of(int8x6_mma_kernel<3>, THREADS, Ring<3>::SMEM_BYTES)
-                            : block_of(int8x6_mma_kernel<2>, THREADS, Ring<2>::SMEM_BYTES);
+  return has_three_stages() ? block_of(int8x6_mma_kernel<3>, THREADS, Ring<3>::BYTES)
+                            : block_of(int8x6_mma_kernel<2>, THREADS, Ring<2>::BYTES);
 }
 
 Configuration configuration(Problem p) {

@@ -173,7 +173,7 @@ constexpr int CONSUMERS = 2 * WARPGROUP;
 constexpr int THREADS = CONSUMERS + WARPGROUP;
 constexpr int PRODUCER_REGISTERS = 40;  // as in 13
 constexpr int CONSUMER_REGISTERS = 232;
-using Ring = Stage<4, A_BYTES + B_BYTES>;
+using Ring = StageRing<4, A_BYTES + B_BYTES>;
 
 /// The producer thread. A stage is full when this block's part of A, the others' parts and its B have arrived, and is
 /// empty when the consumers of all blocks have read theirs. Every other round of tiles goes back along k, as in 13.
@@ -205,7 +205,7 @@ __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
         in_window = looks > 0 ? in_window : 0;
       }
       const std::int64_t at = back ? operands.k_steps - 1 - step : step;
-      mbarrier_wait(stage.empty(), stage.parity ^ 1U);
+      stage.wait_until_empty();
       mbarrier_arrive_expect_tx(stage.full(), A_BYTES + B_BYTES);
       cp_async_bulk_multicast(stage.data() + rank * PART, a + at * A_BYTES, PART, stage.full(), (1U << CLUSTER) - 1);
       cp_async_bulk(stage.data() + A_BYTES, b + at * B_BYTES, B_BYTES, stage.full());
@@ -263,17 +263,15 @@ __device__ __forceinline__ void add_up(const int (&sums)[4][48], const float* of
 }
 
 __global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands operands) {
-  Ring stage{shared_address(dynamic_smem())};
-  if (threadIdx.x == 0) {
-    stage.init(1, CLUSTER * CONSUMERS / WARP);
-    fence_mbarrier_init();
-  }
+  const unsigned smem = shared_address(dynamic_smem());
+  Ring::init(smem, CLUSTER * CONSUMERS / WARP, 1);
+  fence_mbarrier_init();
   cluster_sync();
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread >= CONSUMERS) {
     setmaxnreg_dec<PRODUCER_REGISTERS>();
     if (thread == CONSUMERS) {
-      produce(operands, stage);
+      produce(operands, Ring(smem));
     }
     return;
   }
@@ -281,14 +279,15 @@ __global__ void __launch_bounds__(THREADS, 1) int8x5_kernel(Problem p, Operands 
   setmaxnreg_inc<CONSUMER_REGISTERS>();
   griddepcontrol_wait();
   const unsigned rows_of_group = thread / WARPGROUP * (WGMMA_M * WGMMA_ROW_BYTES);
-  Ring read = stage;  // the oldest stage that products may still read
+  Ring stage(smem);
+  Ring read(smem);  // the oldest stage that products may still read
 #pragma unroll 1
   for (auto i = static_cast<int>(blockIdx.x / CLUSTER); i < operands.clusters();
        i += static_cast<int>(gridDim.x / CLUSTER)) {
     int sums[4][48] = {};
 #pragma unroll 1
     for (int step = 0; step < operands.k_steps; ++step) {
-      mbarrier_wait(stage.full(), stage.parity);
+      stage.wait_until_full();
       start_products(sums, stage.data() + rows_of_group, stage.data() + A_BYTES);
       stage.advance();
       wgmma_wait_group<1>(sums);
@@ -326,7 +325,7 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
 
     const int rounds = ceil_div(operands.clusters(), std::max(current_device().multiprocessors / CLUSTER, 1));
     launch_dependent<CLUSTER>(int8x5_kernel, CLUSTER * ceil_div(operands.clusters(), rounds), dim3(THREADS),
-                              Ring::SMEM_BYTES, stream, p, operands);
+                              Ring::BYTES, stream, p, operands);
     left -= p.k;
     p.a += p.k;
     p.b += p.k * p.ldb;
@@ -344,7 +343,7 @@ const Registration registered =
         .summary("five INT8 products by wgmma for each FP32 product, the two leading digits by Karatsuba's three")
         .needs_code_for_sm_90a()
         .accuracy(AccuracyClass::int8_split)
-        .block(int8x5_kernel, THREADS, Ring::SMEM_BYTES, 1)
+        .block(int8x5_kernel, THREADS, Ring::BYTES, 1)
         .configuration(configuration);
 
 }  // namespace

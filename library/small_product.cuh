@@ -29,7 +29,6 @@
 #include "gemm_scalars.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cluster_reads.cuh"
-#include "ptx/fence.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/setmaxnreg.cuh"
 #include "ptx/shared_memory.cuh"

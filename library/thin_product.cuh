@@ -17,6 +17,7 @@
 #include "engine/reproducible.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
+#include "ptx/before_sm_80.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mma.cuh"

@@ -90,7 +90,7 @@ constexpr int PRODUCER_REGISTERS = 40;
 constexpr int CONSUMER_REGISTERS = 232;
 // In a stage, the tile of B lies behind that of A.
 constexpr int B_AT = ceil_div(TILE_BYTES, WGMMA_ALIGNMENT) * WGMMA_ALIGNMENT;
-using Ring = Stage<2, 2 * B_AT>;
+using Ring = StageRing<2, 2 * B_AT>;
 
 /// The producer thread. Every other round of tiles goes back along k: its first k-tiles are in the L2 still.
 __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
@@ -118,7 +118,7 @@ __device__ __forceinline__ void produce(const Operands& operands, Ring stage) {
         in_window = looks > 0 ? in_window - 1 : 0;
       }
       const std::int64_t at = std::int64_t{back ? operands.k_tiles - 1 - step : step} * TILE_BYTES;
-      mbarrier_wait(stage.empty(), stage.parity ^ 1U);
+      stage.wait_until_empty();
       mbarrier_arrive_expect_tx(stage.full(), 2 * TILE_BYTES);
       cp_async_bulk(stage.data(), a + at, TILE_BYTES, stage.full());
       cp_async_bulk(stage.data() + B_AT, b + at, TILE_BYTES, stage.full());

@@ -2,12 +2,11 @@
 
 // What chapters 13, 15 to 17 and 19 have in common. They split operands into terms of 16 or 8 bits: one scale for a
 // whole line, which is a row of A or a column of B, and a power of two but in 19. The page of chapter 13 explains the
-// steps. Stages in shared memory hold operand tiles, which are copied and multiplied.
+// steps.
 
 #include "common/ceil_div.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
-#include "ptx/mbarrier.cuh"
 
 #include <cuda_runtime.h>
 
@@ -163,39 +162,6 @@ struct Int8Digits {
             __byte_perm(__byte_perm(bytes[0], bytes[1], of_both), __byte_perm(bytes[2], bytes[3], of_both), 0x5410);
       }
     }
-  }
-};
-
-/// A thread's place in a ring of stages in shared memory, of BYTES each. Behind them each has two mbarriers, which tell
-/// that it is full, and that it is empty. All places are shared addresses.
-template <int STAGES, int BYTES>
-struct Stage {
-  static constexpr int SMEM_BYTES = STAGES * (BYTES + 2 * MBARRIER_BYTES);
-
-  unsigned smem;
-  unsigned number = 0;
-  unsigned parity = 0;  ///< of the number of times that the ring has been passed
-
-  __device__ unsigned data() const { return smem + number * BYTES; }
-  __device__ unsigned full() const { return smem + STAGES * BYTES + number * MBARRIER_BYTES; }
-  __device__ unsigned empty() const { return full() + STAGES * MBARRIER_BYTES; }
-  __device__ __forceinline__ void advance() {
-    if (++number == STAGES) {
-      number = 0;
-      parity ^= 1U;
-    }
-  }
-  /// Makes the barriers of all stages, by one thread: so many arrivals fill a stage, and empty it.
-  __device__ __forceinline__ void init(unsigned writers, unsigned readers) const {
-    for (Stage each = *this; each.parity == 0; each.advance()) {
-      mbarrier_init(each.full(), writers);
-      mbarrier_init(each.empty(), readers);
-    }
-  }
-  /// Gives a stage back, which this warp has read.
-  __device__ __forceinline__ void release() {
-    mbarrier_arrive_as_warp(empty());
-    advance();
   }
 };
 

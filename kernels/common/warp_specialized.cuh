@@ -8,7 +8,6 @@
 #include "common/epilogue.cuh"
 #include "common/keep_in_register.cuh"
 #include "common/problem.hpp"
-#include "common/ring.cuh"
 #include "common/vector_access.cuh"
 #include "ptx/bar.cuh"
 #include "ptx/cp_async.cuh"
@@ -56,7 +55,7 @@ struct TileShape : Tile {
   static constexpr int K_BYTES = (B_OFFSET + BN) * FLOAT_BYTES;
   static_assert((B_OFFSET + BN) % WARP == Tile::PADDING);
   static constexpr int STAGE_BYTES = Tile::BK * K_BYTES;
-  using Ring = PackedRing<Tile::STAGES, STAGE_BYTES>;
+  using Ring = StageRing<Tile::STAGES, STAGE_BYTES>;
   // The room in which the accumulators of slices meet, half of them at a time.
   static constexpr int EXCHANGE_BYTES = Tile::SLICES == 1 ? 0 : CONSUMER_THREADS * TM * TN * FLOAT_BYTES / 2;
   static constexpr int SMEM_BYTES = Ring::BYTES + EXCHANGE_BYTES;
@@ -187,11 +186,7 @@ class OperandCopy {
   }
   /// Takes it so far along k.
   __device__ __forceinline__ static void skip(const float*& source, std::int64_t ld, int depth) {
-    if constexpr (K_MAJOR) {
-      source += depth;
-    } else {
-      source += depth * ld;
-    }
+    source += depth * (K_MAJOR ? 1 : ld);
   }
 
  private:

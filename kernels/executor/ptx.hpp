@@ -8,15 +8,22 @@
 #include <simt/ptx_instructions.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <type_traits>
 
 namespace sgemm::SGEMM_TARGET {
 
-inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
+// Those that the executor names alike.
+using simt::cluster_rank;
+using simt::mbarrier_arrive;
+using simt::mbarrier_init;
+using simt::mbarrier_wait;
+using simt::raise_flag;
+using simt::shared_address;
+using simt::wait_for_flag;
+using simt::wgmma_fence;
 
-inline unsigned shared_address(const void* pointer) { return simt::shared_address(pointer); }
+inline float* dynamic_smem() { return static_cast<float*>(simt::dynamic_shared_memory()); }
 
 inline const void* from_shared_address(unsigned address) {
   return static_cast<const unsigned char*>(simt::dynamic_shared_memory()) + static_cast<int>(address);
@@ -55,18 +62,9 @@ inline void cp_async_bulk_multicast(unsigned destination, const void* source, un
   simt::bulk_copy(destination, source, bytes, barrier, site);
 }
 
-inline unsigned cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_sync(simt::Site site = simt::Site::current()) { simt::cluster_barrier(site); }
 
 inline void mbarrier_arrive_at(unsigned barrier, unsigned /*rank*/, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_arrive(barrier, site);
-}
-
-inline void mbarrier_init(unsigned barrier, unsigned arrivals, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_init(barrier, arrivals, site);
-}
-
-inline void mbarrier_arrive(unsigned barrier, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive(barrier, site);
 }
 
@@ -75,13 +73,10 @@ inline void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes, simt::Si
 }
 
 inline void fence_mbarrier_init() {}
+inline void fence_proxy_async() {}
 
 inline void cp_async_mbarrier_arrive_noinc(unsigned barrier, simt::Site site = simt::Site::current()) {
   simt::mbarrier_arrive_after_copies(barrier, site);
-}
-
-inline void mbarrier_wait(unsigned barrier, unsigned parity, simt::Site site = simt::Site::current()) {
-  simt::mbarrier_wait(barrier, parity, site);
 }
 
 inline void bar_sync(int id, int threads, simt::Site site = simt::Site::current()) {
@@ -105,23 +100,19 @@ inline void ldmatrix_x4(unsigned (&to)[4], unsigned row, simt::Site site = simt:
 inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2], const float (&c)[4],
                              simt::Site site = simt::Site::current()) {
   const auto bits = __float_as_uint;
-  const std::array<float, 4> sums =
-      simt::mma(simt::MmaFormat::tf32, 8, {{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}},
-                {c[0], c[1], c[2], c[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
+  const simt::MmaRegisters factors{{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}};
+  std::ranges::copy(simt::mma(simt::MmaFormat::tf32, 8, factors, {c[0], c[1], c[2], c[3]}, site), d);
 }
 
 inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4],
                               simt::Site site = simt::Site::current()) {
-  const std::array<float, 4> sums =
-      simt::mma(simt::MmaFormat::fp16, 16, {{a[0], a[1], a[2], a[3]}, {b0, b1}}, {c[0], c[1], c[2], c[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
+  const simt::MmaRegisters factors{{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  std::ranges::copy(simt::mma(simt::MmaFormat::fp16, 16, factors, {c[0], c[1], c[2], c[3]}, site), d);
 }
 
 inline void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], unsigned b0, unsigned b1,
                             simt::Site site = simt::Site::current()) {
-  const std::array<int, 4> sums = simt::mma({{a[0], a[1], a[2], a[3]}, {b0, b1}}, {d[0], d[1], d[2], d[3]}, site);
-  std::copy(sums.begin(), sums.end(), d);
+  std::ranges::copy(simt::mma({{a[0], a[1], a[2], a[3]}, {b0, b1}}, {d[0], d[1], d[2], d[3]}, site), d);
 }
 
 struct Bf16;
@@ -131,7 +122,6 @@ inline std::uint64_t wgmma_descriptor(unsigned address) { return address; }
 
 inline std::uint64_t wgmma_descriptor_at(std::uint64_t descriptor, unsigned bytes) { return descriptor + bytes; }
 
-inline void wgmma_fence(simt::Site site = simt::Site::current()) { simt::wgmma_fence(site); }
 inline void wgmma_commit_group(simt::Site site = simt::Site::current()) { simt::wgmma_commit(site); }
 template <int PENDING, class T, int SIZE>
 void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
@@ -145,13 +135,10 @@ void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
 }
 
 template <class Format>
-constexpr simt::HalfFormat WGMMA_FORMAT =
-    std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16;
-
-template <class Format>
 void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                       simt::Site site = simt::Site::current()) {
-  simt::wgmma(WGMMA_FORMAT<Format>, d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  constexpr auto FORMAT = std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16;
+  simt::wgmma(FORMAT, d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                              simt::Site site = simt::Site::current()) {
@@ -161,10 +148,6 @@ inline void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool
                             simt::Site site = simt::Site::current()) {
   simt::wgmma(d, 96, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
-
-inline void raise_flag(unsigned* flag) { simt::raise_flag(flag); }
-
-inline void wait_for_flag(unsigned* flag) { simt::wait_for_flag(flag); }
 
 inline void griddepcontrol_launch_dependents() {}
 inline void griddepcontrol_wait() {}

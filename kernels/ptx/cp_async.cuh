@@ -1,16 +1,11 @@
 #pragma once
 
-// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later; GPUs before copy at once).
+// Asynchronous copies from global to shared memory that bypass registers (sm_80 and later).
 // PTX ISA 9.0, "Data Movement and Conversion Instructions: Non-bulk copy" (cp.async and its groups).
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-#ifndef __CUDACC__
-#include "executor/ptx.hpp"
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#include "ptx/cp_async_before_sm_80.cuh"
-#endif
 
 namespace sgemm::SGEMM_TARGET {
 

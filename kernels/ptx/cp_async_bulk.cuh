@@ -7,9 +7,6 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-#ifndef __CUDACC__
-#include "executor/ptx.hpp"
-#endif
 
 namespace sgemm::SGEMM_TARGET {
 
@@ -28,50 +25,45 @@ namespace sgemm::SGEMM_TARGET {
 // ranks are the bits of `ranks`: to these addresses in each of them, where the bytes count for that block's barrier.
 
 #ifdef __CUDACC__
+#if __CUDA_ARCH__ >= 900
 
 __device__ __forceinline__ void fence_mbarrier_init() {
-#if __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#else
-  __trap();
-#endif
 }
 
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned barrier, unsigned bytes) {
-#if __CUDA_ARCH__ >= 900
   asm volatile("{\n .reg .b64 state;\n mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1;\n}" ::"r"(barrier),
                "r"(bytes)
                : "memory");
-#else
-  __trap();
-#endif
 }
 
 __device__ __forceinline__ void cp_async_bulk(unsigned destination, const void* source, unsigned bytes,
                                               unsigned barrier) {
-#if __CUDA_ARCH__ >= 900
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(destination),
       "l"(source), "r"(bytes), "r"(barrier)
       : "memory");
-#else
-  __trap();
-#endif
 }
 
 __device__ __forceinline__ void cp_async_bulk_multicast(unsigned destination, const void* source, unsigned bytes,
                                                         unsigned barrier, unsigned ranks) {
-#if __CUDA_ARCH__ >= 900
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
       "%4;" ::"r"(destination),
       "l"(source), "r"(bytes), "r"(barrier), "h"(static_cast<unsigned short>(ranks))
       : "memory");
-#else
-  __trap();
-#endif
 }
 
+#else  // other GPUs have no such copies: kernels that use them are not launched there
+
+__device__ __forceinline__ void fence_mbarrier_init() { __trap(); }
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(unsigned, unsigned) { __trap(); }
+__device__ __forceinline__ void cp_async_bulk(unsigned, const void*, unsigned, unsigned) { __trap(); }
+__device__ __forceinline__ void cp_async_bulk_multicast(unsigned, const void*, unsigned, unsigned, unsigned) {
+  __trap();
+}
+
+#endif
 #endif
 
 }  // namespace sgemm::SGEMM_TARGET

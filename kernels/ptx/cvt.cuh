@@ -7,9 +7,6 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-#ifndef __CUDACC__
-#include "executor/ptx.hpp"
-#endif
 
 namespace sgemm::SGEMM_TARGET {
 

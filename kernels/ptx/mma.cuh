@@ -7,9 +7,6 @@
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
-#ifndef __CUDACC__
-#include "executor/ptx.hpp"
-#endif
 
 namespace sgemm::SGEMM_TARGET {
 
@@ -28,14 +25,13 @@ namespace sgemm::SGEMM_TARGET {
 //
 // mma_m16n8k32_s8(d, a, b0, b1): D += A * B, with d the first of four registers of D, for signed integers of 8 bits, A
 // 16 x 32 and B 32 x 8, with D in INT32. A register holds four of neighbouring k, from 4q on where numbers of 16 bits
-// have two from 2q on. Everything is exact; a sum beyond 32 bits wraps around. On sm_75 it takes four products of
-// 8 x 8 x 16, whose registers are the same.
+// have two from 2q on. Everything is exact; a sum beyond 32 bits wraps around.
 
 // ldmatrix_x4(to, row): loads four matrices of eight rows of 16 bytes, by all 32 lanes of a warp. Lane 8i + j gives the
 // shared address of row j of matrix i, a multiple of 16. Register i of lane 4r + q then holds bytes 4q to 4q + 3 of row
 // r of matrix i. Eight rows are read at a time, without a bank conflict if they lie in distinct 16 bytes of 128.
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
 
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&to)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -64,20 +60,11 @@ __device__ __forceinline__ void mma_m16n8k16_fp16(float (&d)[4], const unsigned 
 }
 
 __device__ __forceinline__ void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+r"(d[i % 2 * 2]), "+r"(d[i % 2 * 2 + 1])
-                 : "r"(a[i]), "r"(i < 2 ? b0 : b1));
-  }
-#else
   asm volatile(
       "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-#endif
 }
 
 #endif

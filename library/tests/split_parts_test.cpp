@@ -1,6 +1,8 @@
 // FP32 numbers as sums of FP16 and BF16 ones: the scaling that brings them into range, and what the parts leave out,
 // against double precision.
 
+#include "executor/ptx.hpp"
+
 #include "engine/int8_operands.cuh"
 #include "engine/split_terms.cuh"
 

@@ -1,10 +1,13 @@
 #pragma once
 
-// The functions of cp_async.cuh for GPUs that have no such instructions: they copy at once.
+// Functions of kernels/ptx/cp_async.cuh and mma.cuh for GPUs before sm_80, which have no such instructions. Copies are
+// made at once, and a product of 16 x 8 x 32 is four of 8 x 8 x 16, whose registers are the same.
 
 #include "common/target.hpp"
 
 #include <cuda_runtime.h>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 
 namespace sgemm::SGEMM_TARGET {
 
@@ -29,4 +32,15 @@ __device__ __forceinline__ void cp_async_commit_group() {}
 template <int PENDING>
 __device__ __forceinline__ void cp_async_wait_group() {}
 
+__device__ __forceinline__ void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[i % 2 * 2]), "+r"(d[i % 2 * 2 + 1])
+                 : "r"(a[i]), "r"(i < 2 ? b0 : b1));
+  }
+}
+
 }  // namespace sgemm::SGEMM_TARGET
+
+#endif
