@@ -121,8 +121,8 @@ template <class Shape, bool K_MAJOR>
 using TallRings = RingPair<Ring<PlainTile<K_MAJOR>::BYTES, Shape::A_STAGES>,
                            Ring<NarrowTile<Shape::COLUMNS>::BYTES, Shape::B_STAGES>>;
 
-/// A and B are multiplied by 2^TALL_EXPONENT, so that all three terms of the smallest denormal number are normal. Sums
-/// beyond 2^(128 - 2 TALL_EXPONENT) overflow, and are computed again.
+/// A and B are multiplied by 2^TALL_EXPONENT, so that all three terms of the smallest denormal number are normal.
+/// Numbers from 2^(128 - TALL_EXPONENT) and sums from 2^(128 - 2 TALL_EXPONENT) on overflow, and are computed again.
 constexpr int TALL_EXPONENT = 24;
 
 /// Splits two neighbours along k.

@@ -41,19 +41,29 @@ std::vector<Algorithm> algorithms_of(const GemmCase& product, const GemmBatch& b
              : reproducible_algorithms(batch, 132);
 }
 
-/// Memory that kernels may read, or write as well.
-template <class T>
-simt::GlobalArray read_only(const char* name, Mirrored<T>& memory) {
-  return simt::input(name, memory.device(), memory.host().size());
-}
-template <class T>
-simt::GlobalArray writable(const char* name, Mirrored<T>& memory) {
-  return simt::in_out(name, memory.device(), memory.host().size());
+/// Adds the matrices of an operand. Kernels use nothing between their lines, nor around them.
+void add(std::vector<simt::GlobalArray>& arrays, const char* name, StoredMatrix& operand, std::int64_t batch,
+         bool writable = true) {
+  const simt::Extents extents(operand.lines(), operand.length(), operand.ld());
+  for (std::int64_t item = 0; item < batch; ++item) {
+    arrays.push_back(simt::in_out(name, operand.data() + item * operand.stride(), extents));
+    arrays.back().writable = writable;
+  }
 }
 
-void expect_right_while_watched(const GemmCase& product,
+std::vector<simt::GlobalArray> arrays_of(GemmOperands& operands) {
+  std::vector<simt::GlobalArray> arrays;
+  add(arrays, "A", operands.a, operands.of.batch, false);
+  add(arrays, "B", operands.b, operands.of.batch, false);
+  add(arrays, "C", operands.c, operands.of.batch);
+  return arrays;
+}
+
+/// Matrices have padding, so that lines that split into groups of four still do.
+void expect_right_while_watched(const GemmCase& contiguous,
                                 std::vector<Algorithm> (*algorithms)(const GemmCase&,
                                                                      const GemmBatch&) = algorithms_of) {
+  const GemmCase product = contiguous.padded(4);
   GemmOperands measured(product);
   for (const Algorithm& algorithm : algorithms(product, batch_of(measured))) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
@@ -63,8 +73,7 @@ void expect_right_while_watched(const GemmCase& product,
     const Expected expected(operands);
     DeviceBuffer<char> workspace(algorithm.workspace_bytes);
     {
-      const simt::CheckedArrays arrays({read_only("A", operands.a.memory()), read_only("B", operands.b.memory()),
-                                        writable("C", operands.c.memory())});
+      const simt::CheckedArrays checked(arrays_of(operands));
       algorithm.launch(batch_of(operands), workspace.data(), nullptr);
     }
     expected.check(operands);
@@ -123,8 +132,8 @@ TEST(WatchedAlgorithmsTest, FewLines) {
 }
 
 TEST(WatchedAlgorithmsTest, TallProducts) {
-  // Lines that split into groups of four, and others. Neither fills its last tile.
-  for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 148}, {272, 60, 148}, {100, 270, 150}}) {
+  // Lines that split into groups of four, and others. Last tiles lack most lines or k, or a single one.
+  for (const auto& [m, n, k] : {std::tuple{270, 20, 150}, {20, 272, 127}, {255, 60, 148}, {100, 270, 150}}) {
     for (const sgemm_op_t op : {SGEMM_OP_N, SGEMM_OP_T}) {
       const GemmCase product = laid_out(m, n, k, op, op).batched(2).scaled(-1.5F, 0.5F);
       expect_right_while_watched(product, [](const GemmCase&, const GemmBatch& batch) {
@@ -162,7 +171,8 @@ TEST_P(WatchedEpilogueTest, EveryAlgorithm) {
   const GemmCase product =
       GemmCase{145, kind.has_other_c ? 271 : 272, 70, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T}
           .with(accuracy)
-          .scaled(1.0F, 0.5F);
+          .scaled(1.0F, 0.5F)
+          .padded(4);
   EpilogueOperands measured(product, kind);
   for (const Algorithm& algorithm : algorithms_of(product, batch_of(measured.gemm))) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
@@ -172,11 +182,12 @@ TEST_P(WatchedEpilogueTest, EveryAlgorithm) {
     const ExpectedEpilogue expected(operands);
     DeviceBuffer<char> workspace(algorithm.workspace_bytes);
     {
-      const simt::CheckedArrays arrays(
-          {read_only("A", operands.gemm.a.memory()), read_only("B", operands.gemm.b.memory()),
-           writable("C", operands.gemm.c.memory()), writable("D", operands.other_d.memory()),
-           writable("argument", operands.argument.memory()), read_only("bias", operands.bias),
-           writable("mask", operands.mask)});
+      std::vector<simt::GlobalArray> arrays = arrays_of(operands.gemm);
+      add(arrays, "D", operands.other_d, 1);
+      add(arrays, "argument", operands.argument, 1);
+      arrays.push_back(simt::input("bias", operands.bias.device(), operands.bias.host().size()));
+      arrays.push_back(simt::in_out("mask", operands.mask.device(), operands.mask.host().size()));
+      const simt::CheckedArrays checked(arrays);
       launch_with_epilogue(algorithm, operands, workspace.data());
     }
     expected.check(operands);

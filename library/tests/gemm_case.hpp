@@ -166,7 +166,9 @@ class StoredMatrix {
     addresses_.upload();
   }
 
-  float* data() { return memory_.device() + start_; }  ///< on the device
+  float* data() { return memory_.device() + start_; }                   ///< on the device
+  std::int64_t lines() const { return row_major_ ? rows_ : columns_; }  ///< that lie ld() apart
+  std::int64_t length() const { return row_major_ ? columns_ : rows_; }
   std::int64_t ld() const { return ld_; }
   std::int64_t stride() const { return stride_; }
   float* const* addresses() { return addresses_.device(); }  ///< of the matrices of the batch, on the device too

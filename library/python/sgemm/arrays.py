@@ -85,13 +85,13 @@ def from_torch(tensors: dict[str, Any]) -> dict[str, Array]:
         is_void = pointer < MOST_BYTES and (why or pointer == tensor.storage_offset() * tensor.element_size())
         if is_void and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             raise TypeError(f"{name} is a tensor of torch.func, which has no memory that a product could read")
-        device = tensor.get_device() if tensor.is_cuda else device_of(name, tensor)
         if tensor.dtype is not float32 or tensor.layout is not strided:
             raise TypeError(f"{name} holds {tensor.dtype} in the layout {tensor.layout}, not float32 in a strided one")
         if has_tangents and forward.unpack_dual(tensor).tangent is not None:
             raise TypeError(f"{name} has a forward-mode derivative, which is not computed here")
         if is_void and (why or tensor.numel() > 0):
             raise TypeError(f"{name} is a {type(tensor).__name__} without memory of its own{why}")
+        device = tensor.get_device() if tensor.is_cuda else device_of(name, tensor)
         if tensor.is_neg():  # its numbers have the other sign in memory
             tensor = tensor.resolve_neg()
             pointer = tensor.data_ptr()
