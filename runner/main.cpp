@@ -8,7 +8,6 @@
 #include "cli/selection.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks_bench.hpp"
-#include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
 #include "reproducible/digest.hpp"

@@ -2,7 +2,7 @@
 
 #include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
-#include "ranks/host_rank_device.hpp"
+#include "ranks/rank_device.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -5,9 +5,9 @@
 #include "bench/operand_set.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"
-#include "record/environment.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
+#include "record/results_file.hpp"
 #include "timing/sampling.hpp"
 
 #include <functional>
@@ -62,18 +62,16 @@ class GpuBench : public Bench {
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
 };
 
-// Benches of what runs in the memory of the host. The protocol outlives them, and so does `gpu`, which makes references
-// faster; null for none. `force`: run what is expected to take minutes.
+/// What is done in the memory of the host.
+enum class HostWork {
+  time,     ///< kernels of the host run by its clock
+  execute,  ///< GPU kernels are executed on the CPU and verified, with checks if the protocol says so, and not timed
+  count,    ///< blocks of GPU kernels are executed, and what they ask of a GPU is counted
+};
 
-/// Times kernels of the host, by its clock.
-std::unique_ptr<Bench> make_cpu_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
-
-/// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
-/// Nothing is timed.
-std::unique_ptr<Bench> make_executor_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
-
-/// Executes blocks of GPU kernels on the CPU and counts what they ask of a GPU.
-std::unique_ptr<Bench> make_counting_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop,
-                                           const CountingOptions& options);
+/// Makes the bench for it. The protocol outlives it, and so does `gpu`, which makes references faster; null for none.
+/// `force`: run what is expected to take minutes.
+std::unique_ptr<Bench> make_host_bench(HostWork work, const Protocol& protocol, GpuBench* gpu, StopToken stop,
+                                       bool force, const CountingOptions& counting);
 
 }  // namespace sgemm

@@ -50,7 +50,7 @@ std::string duration_text(double seconds) {
 /// The base of the benches.
 class HostBench : public Bench {
  public:
-  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force = false)
+  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force)
       : protocol_(protocol), gpu_(gpu), stop_(stop), force_(force) {}
 
  protected:
@@ -214,8 +214,8 @@ class ExecutorBench final : public HostBench {
 
 class CountingBench final : public HostBench {
  public:
-  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
-      : HostBench(protocol, gpu, stop), options_(options) {}
+  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force, const CountingOptions& options)
+      : HostBench(protocol, gpu, stop, force), options_(options) {}
 
   void require(const Kernel& kernel, OperandSet&) override {
     if (!kernel.build(Target::for_executor)) {
@@ -279,17 +279,17 @@ void require_code_for(const Device& gpu, const Kernel& kernel) {
   }
 }
 
-std::unique_ptr<Bench> make_cpu_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force) {
-  return std::make_unique<CpuBench>(protocol, gpu, stop, force);
-}
-
-std::unique_ptr<Bench> make_executor_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force) {
-  return std::make_unique<ExecutorBench>(protocol, gpu, stop, force);
-}
-
-std::unique_ptr<Bench> make_counting_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop,
-                                           const CountingOptions& options) {
-  return std::make_unique<CountingBench>(protocol, gpu, stop, options);
+std::unique_ptr<Bench> make_host_bench(HostWork work, const Protocol& protocol, GpuBench* gpu, StopToken stop,
+                                       bool force, const CountingOptions& counting) {
+  switch (work) {
+    case HostWork::time:
+      return std::make_unique<CpuBench>(protocol, gpu, stop, force);
+    case HostWork::execute:
+      return std::make_unique<ExecutorBench>(protocol, gpu, stop, force);
+    case HostWork::count:
+      break;
+  }
+  return std::make_unique<CountingBench>(protocol, gpu, stop, force, counting);
 }
 
 }  // namespace sgemm
