@@ -70,8 +70,8 @@ enum class HostWork {
 };
 
 /// Makes the bench for it. The protocol outlives it, and so does `gpu`, which makes references faster; null for none.
-/// `force`: run what is expected to take minutes.
+/// The options but `force` are for counting alone.
 std::unique_ptr<Bench> make_host_bench(HostWork work, const Protocol& protocol, GpuBench* gpu, StopToken stop,
-                                       bool force, const CountingOptions& counting);
+                                       const CountingOptions& options);
 
 }  // namespace sgemm

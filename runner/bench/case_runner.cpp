@@ -80,7 +80,7 @@ Bench& CaseRunner::bench_of(const Kernel& kernel) {
   const HostWork work = counted ? HostWork::count : on_cpu ? HostWork::time : HostWork::execute;
   std::unique_ptr<Bench>& bench = of_host_[work];
   if (!bench) {
-    bench = make_host_bench(work, protocol_, gpu_.get(), stop_, settings_.force, settings_.counting);
+    bench = make_host_bench(work, protocol_, gpu_.get(), stop_, settings_.counting);
   }
   return *bench;
 }

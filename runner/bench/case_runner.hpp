@@ -35,8 +35,7 @@ class CaseRunner final : public Runner {
  public:
   struct Settings {
     bool use_gpu = true;        ///< prepare the GPU, where there is one
-    CountingOptions counting;   ///< in the mode `count`
-    bool force = false;         ///< run what the executor is expected to take minutes for
+    CountingOptions counting;   ///< in the mode `count`, but for `force`, which holds in all
     BenchMaker several_gpus{};  ///< for products on several GPUs; without it there are none
   };
 
