@@ -1,6 +1,5 @@
 #include "ranks/thread_team.hpp"
 
-#include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
 #include "ranks/rank_device.hpp"
 

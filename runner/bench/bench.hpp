@@ -8,12 +8,15 @@
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 #include "record/results_file.hpp"
+#include "schedule/grid.hpp"
 #include "timing/sampling.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace sgemm {
 
@@ -34,6 +37,31 @@ class Bench {
   /// Whether an earlier case left what it runs on in a state in which no later one can use it. Later cases are skipped.
   virtual bool lost() const { return false; }
 };
+
+/// How pieces get from GPU to GPU.
+enum class GpuExchange {
+  peer,  ///< copy engines, among the GPUs of one process
+  nccl,
+};
+
+constexpr std::string_view to_string(GpuExchange exchange) { return exchange == GpuExchange::peer ? "peer" : "nccl"; }
+
+/// How a product is spread over GPUs, as far as the command line says so.
+struct RankOptions {
+  std::optional<int> gpus;   ///< at least 1; without it all GPUs of the machine, or HOST_RANKS ranks on the executor
+  std::optional<Grid> grid;  ///< of as many ranks as `gpus`; without it best_grid()
+  std::optional<GpuExchange> exchange = {};  ///< without it peer copies in one process, and NCCL among several
+};
+
+/// Ranks on the executor where the command line names no number.
+constexpr int HOST_RANKS = 4;
+
+/// How long the leader of ranks waits for replies to an order that may take so many seconds. The ranks' own reasons
+/// tell more, and come first.
+inline std::chrono::duration<double> time_for_replies(double seconds) {
+  constexpr double LATER = 2.0;
+  return std::chrono::duration<double>(seconds + LATER);
+}
 
 /// Makes a bench for products on several GPUs (many_gpus/). The protocol outlives it; `device` is the GPU of this
 /// process, nothing where GPU kernels run on the executor.
