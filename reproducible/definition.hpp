@@ -2,6 +2,8 @@
 
 // The definition of the reproducible class, element by element: docs/15_reproducible.md in C++.
 
+#include "common/problem.hpp"
+
 #include <array>
 #include <bit>
 #include <cmath>
@@ -95,5 +97,12 @@ inline float updated(double product, float beta, const float& c) {
   const double value = beta == 0.0F ? product : std::fma(static_cast<double>(beta), static_cast<double>(c), product);
   return std::isnan(value) ? std::bit_cast<float>(0x7FFFFFFFU) : static_cast<float>(value);
 }
+
+/// C = alpha * op(A) * op(B) + beta * C of each product of a batch by the definition, element after element. It takes
+/// operands of every layout in the host's memory.
+void reference(const Problem& p);
+
+/// The same bits, by all of the host's processors and their widest vectors.
+void product(const Problem& p);
 
 }  // namespace sgemm::reproducible

@@ -9,7 +9,6 @@
 #include "device/device_buffer.hpp"
 #include "record/results_file.hpp"
 #include "reproducible/definition.hpp"
-#include "reproducible/product.hpp"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>

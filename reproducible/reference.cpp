@@ -1,5 +1,4 @@
 #include "reproducible/definition.hpp"
-#include "reproducible/product.hpp"
 
 #include <cstddef>
 #include <cstdint>

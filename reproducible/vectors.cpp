@@ -2,7 +2,6 @@
 // X = 2^16 a0 + 2^8 a1 + a2 and Y likewise, the six products of digits are a0 Y + a1 (2^8 b0 + b1) + a2 b0.
 
 #include "reproducible/definition.hpp"
-#include "reproducible/product.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -8,7 +8,6 @@
 #include "cli/selection.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks_bench.hpp"
-#include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
 #include "reproducible/digest.hpp"
@@ -205,7 +204,8 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
   if (options.google.list_tests) {
     return ALL_WELL;
   }
-  Run run = run_of(options, device, plan, ranks_bench_maker(options, world, on_gpu));
+  Run run = run_of(options, device, plan,
+                   ranks_bench_maker({options.ranks, world, seconds_per_case(options, on_gpu, true, 0)}));
   run.ranks_are_processes = world != nullptr;
   if (is_case_process()) {
     serve_cases(run);

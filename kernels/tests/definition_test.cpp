@@ -6,7 +6,6 @@
 #include "fixtures/same_bits.hpp"
 #include "problem/operands.hpp"
 #include "reproducible/digest.hpp"
-#include "reproducible/product.hpp"
 #include "verify/verify.hpp"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // executor.
 
 #include "gemm_case.hpp"
-#include "reproducible/product.hpp"
+#include "reproducible/definition.hpp"
 
 #include <gtest/gtest.h>
 

@@ -145,7 +145,7 @@ Answer World::make_rank(const Order& order, std::function<void()> look) {
     } else {
       parts = host_parts();
       parts.exchange = [this](int, const Patience& patience, const PanelsOf&) {
-        return make_mpi_exchange(pieces_, patience);
+        return std::make_unique<MpiExchange>(pieces_, patience);
       };
     }
     self_ = std::make_unique<Rank>(rank_, parts, std::move(look), PanelsOf());

@@ -209,8 +209,7 @@ void RanksBench::measure(const Kernel& kernel, const Observer& observer, const S
                             record.detail, *spread.of_ceiling, received_text(spread.received_bytes));
 }
 
-BenchMaker ranks_bench_maker(const Options& options, MpiWorld* world, bool on_gpu) {
-  const RankSettings settings{options.ranks, world, seconds_per_case(options, on_gpu, true, 0)};
+BenchMaker ranks_bench_maker(const RankSettings& settings) {
   return [settings](const Protocol& protocol, const std::optional<Device>& device, StopToken stop) {
     return std::make_unique<RanksBench>(protocol, settings, device, stop);
   };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "bench/bench.hpp"
-#include "cli/options.hpp"
 #include "device/device.hpp"
 #include "device/telemetry.hpp"
 #include "ranks/team.hpp"
@@ -52,6 +51,6 @@ class RanksBench final : public Bench {
 };
 
 /// Makes a RanksBench for the runner, which knows its interface alone.
-BenchMaker ranks_bench_maker(const Options& options, MpiWorld* world, bool on_gpu);
+BenchMaker ranks_bench_maker(const RankSettings& settings);
 
 }  // namespace sgemm

@@ -3,7 +3,7 @@
 // All ranks of a product, as their leader sees them.
 
 #include "base/interrupt.hpp"
-#include "cli/options.hpp"
+#include "bench/bench.hpp"
 #include "exchange/patience.hpp"
 #include "ranks/job.hpp"
 #include "schedule/grid.hpp"

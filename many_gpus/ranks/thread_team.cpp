@@ -1,8 +1,7 @@
 #include "ranks/thread_team.hpp"
 
-#include "cli/options.hpp"
 #include "exchange/host_exchange.hpp"
-#include "ranks/host_rank_device.hpp"
+#include "ranks/rank_device.hpp"
 
 #include <algorithm>
 #include <utility>

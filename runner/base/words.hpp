@@ -1,11 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace sgemm {
@@ -30,6 +33,15 @@ inline bool contains(const Words& words, std::string_view word) {
 }
 
 inline void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// The number that is all of `text`.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
 
 /// The whole file; empty where it can not be read.
 std::string content_of(const std::filesystem::path& path);

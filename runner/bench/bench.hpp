@@ -5,15 +5,18 @@
 #include "bench/operand_set.hpp"
 #include "count/count.hpp"
 #include "device/device.hpp"
-#include "record/environment.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
+#include "record/results_file.hpp"
+#include "schedule/grid.hpp"
 #include "timing/sampling.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace sgemm {
 
@@ -34,6 +37,31 @@ class Bench {
   /// Whether an earlier case left what it runs on in a state in which no later one can use it. Later cases are skipped.
   virtual bool lost() const { return false; }
 };
+
+/// How pieces get from GPU to GPU.
+enum class GpuExchange {
+  peer,  ///< copy engines, among the GPUs of one process
+  nccl,
+};
+
+constexpr std::string_view to_string(GpuExchange exchange) { return exchange == GpuExchange::peer ? "peer" : "nccl"; }
+
+/// How a product is spread over GPUs, as far as the command line says so.
+struct RankOptions {
+  std::optional<int> gpus;   ///< at least 1; without it all GPUs of the machine, or HOST_RANKS ranks on the executor
+  std::optional<Grid> grid;  ///< of as many ranks as `gpus`; without it best_grid()
+  std::optional<GpuExchange> exchange = {};  ///< without it peer copies in one process, and NCCL among several
+};
+
+/// Ranks on the executor where the command line names no number.
+constexpr int HOST_RANKS = 4;
+
+/// How long the leader of ranks waits for replies to an order that may take so many seconds. The ranks' own reasons
+/// tell more, and come first.
+inline std::chrono::duration<double> time_for_replies(double seconds) {
+  constexpr double LATER = 2.0;
+  return std::chrono::duration<double>(seconds + LATER);
+}
 
 /// Makes a bench for products on several GPUs (many_gpus/). The protocol outlives it; `device` is the GPU of this
 /// process, nothing where GPU kernels run on the executor.
@@ -62,18 +90,16 @@ class GpuBench : public Bench {
   virtual double cublas_rel_err(OperandSet& operands, const Observer& observer, const Record& record) = 0;
 };
 
-// Benches of what runs in the memory of the host. The protocol outlives them, and so does `gpu`, which makes references
-// faster; null for none. `force`: run what is expected to take minutes.
+/// What is done in the memory of the host.
+enum class HostWork {
+  time,     ///< kernels of the host run by its clock
+  execute,  ///< GPU kernels are executed on the CPU and verified, with checks if the protocol says so, and not timed
+  count,    ///< blocks of GPU kernels are executed, and what they ask of a GPU is counted
+};
 
-/// Times kernels of the host, by its clock.
-std::unique_ptr<Bench> make_cpu_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
-
-/// Executes GPU kernels on the CPU and verifies them. If the protocol says so, every access to memory is checked.
-/// Nothing is timed.
-std::unique_ptr<Bench> make_executor_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force);
-
-/// Executes blocks of GPU kernels on the CPU and counts what they ask of a GPU.
-std::unique_ptr<Bench> make_counting_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop,
-                                           const CountingOptions& options);
+/// Makes the bench for it. The protocol outlives it, and so does `gpu`, which makes references faster; null for none.
+/// The options but `force` are for counting alone.
+std::unique_ptr<Bench> make_host_bench(HostWork work, const Protocol& protocol, GpuBench* gpu, StopToken stop,
+                                       const CountingOptions& options);
 
 }  // namespace sgemm

@@ -52,20 +52,14 @@ void CaseRunner::require_profilable(const Kernel& kernel) const {
 }
 
 CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop)
-    : protocol_(protocol), stop_(stop), gpu_error_(query.error) {
+    : protocol_(protocol), device_(query.device), settings_(settings), stop_(stop), gpu_error_(query.error) {
   simt::stop_when(interrupted);
-  if (query.device && settings.use_gpu) {
+  if (device_ && settings.use_gpu) {
     try {
-      gpu_ = GpuBench::open(*query.device, protocol, stop);
+      gpu_ = GpuBench::open(*device_, protocol, stop);
     } catch (const std::runtime_error& error) {
       gpu_error_ = error.what();
     }
-  }
-  cpu_ = make_cpu_bench(protocol, gpu_.get(), stop, settings.force);
-  executor_ = make_executor_bench(protocol, gpu_.get(), stop, settings.force);
-  counting_ = make_counting_bench(protocol, gpu_.get(), stop, settings.counting);
-  if (settings.several_gpus) {
-    several_gpus_ = settings.several_gpus(protocol, gpu_ ? query.device : std::nullopt, stop);
   }
 }
 
@@ -74,17 +68,21 @@ bool CaseRunner::lost() const { return (gpu_ && gpu_->lost()) || (several_gpus_ 
 Bench& CaseRunner::bench_of(const Kernel& kernel) {
   if (!kernel.local_kernel.empty()) {
     if (!several_gpus_) {
-      throw std::logic_error("there is no bench for several GPUs");
+      several_gpus_ = settings_.several_gpus(protocol_, gpu_ ? device_ : std::nullopt, stop_);
     }
     return *several_gpus_;
   }
-  if (protocol_.mode == Mode::count) {
-    return *counting_;
+  const bool on_cpu = kernel.platform == Platform::cpu;
+  const bool counted = protocol_.mode == Mode::count;
+  if (gpu_ && !on_cpu && !counted) {
+    return *gpu_;
   }
-  if (kernel.platform == Platform::cpu) {
-    return *cpu_;
+  const HostWork work = counted ? HostWork::count : on_cpu ? HostWork::time : HostWork::execute;
+  std::unique_ptr<Bench>& bench = of_host_[work];
+  if (!bench) {
+    bench = make_host_bench(work, protocol_, gpu_.get(), stop_, settings_.counting);
   }
-  return gpu_ ? *gpu_ : *executor_;
+  return *bench;
 }
 
 OperandSet& CaseRunner::operands_of(const Case& item) {

@@ -5,10 +5,11 @@
 #include "count/count.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
-#include "record/environment.hpp"
 #include "record/record.hpp"
+#include "record/results_file.hpp"
 #include "timing/sampling.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,7 @@ class CaseRunner final : public Runner {
  public:
   struct Settings {
     bool use_gpu = true;        ///< prepare the GPU, where there is one
-    CountingOptions counting;   ///< in the mode `count`
-    bool force = false;         ///< run what the executor is expected to take minutes for
+    CountingOptions counting;   ///< in the mode `count`, but for `force`, which holds in all
     BenchMaker several_gpus{};  ///< for products on several GPUs; without it there are none
   };
 
@@ -51,6 +51,7 @@ class CaseRunner final : public Runner {
   bool lost() const;
 
  private:
+  /// Makes it for the first kernel that needs it.
   Bench& bench_of(const Kernel& kernel);
   /// Throws CaseStopped where a profiler could see nothing of the kernel.
   void require_profilable(const Kernel& kernel) const;
@@ -60,13 +61,13 @@ class CaseRunner final : public Runner {
   void fill(Record& record, const Case& item, const Observer& observer);
 
   const Protocol& protocol_;
+  const std::optional<Device> device_;
+  const Settings settings_;
   const StopToken stop_;
   std::string gpu_error_;
   std::unique_ptr<GpuBench> gpu_;
-  std::unique_ptr<Bench> cpu_;
-  std::unique_ptr<Bench> executor_;
-  std::unique_ptr<Bench> counting_;
   std::unique_ptr<Bench> several_gpus_;
+  std::map<HostWork, std::unique_ptr<Bench>> of_host_;
   std::unique_ptr<OperandSet> operands_;  // the last member: its device memory is freed before the device is closed
 };
 

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -78,6 +79,13 @@ struct GpuCase {
   OperandSet& operands;
   const Observer& observer;
   Record& record;
+};
+
+/// One of the kernels that take turns on the same operands, and how right a witness wants it.
+struct Contender {
+  Prepared kernel;
+  Owner owner = Owner::kernel;
+  Standard standard{};
 };
 
 /// What the modes of the GPU's bench have in common: the stream, the flush buffer, the timers and the telemetry, which
@@ -230,11 +238,23 @@ class GpuSession {
 
   /// All samples are taken by such rounds: operands are restored, the L2 is flushed, and the launches are timed.
   /// With a witness they are new for each round, and each result is looked at.
-  Round round_of(OperandSet& operands, std::vector<Contender> contenders, Witness* witness = nullptr) {
+  Round round_of(OperandSet& operands, const std::vector<Contender>& contenders, Witness* witness = nullptr) {
     DeviceProblem& problem = on_device(operands).problem;
-    return protocol_.time == TimeMode::end_to_end
-               ? end_to_end_timer_.round_of(std::move(contenders), problem, operands.host())
-               : event_timer_.round_of(std::move(contenders), problem, witness);
+    std::vector<Prepared> kernels;
+    std::ranges::transform(contenders, std::back_inserter(kernels), &Contender::kernel);
+    if (protocol_.time == TimeMode::end_to_end) {
+      return end_to_end_timer_.round_of(std::move(kernels), problem, operands.host());
+    }
+    SampleCare care;
+    if (witness != nullptr) {
+      care = {[witness](int most) { return witness->draw_launches(most); },
+              [witness](int launches) { witness->renew(launches); },
+              [witness, contenders](int index) {
+                const Contender& contender = contenders[static_cast<std::size_t>(index)];
+                witness->require_right(contender.owner, contender.standard);
+              }};
+    }
+    return event_timer_.round_of(std::move(kernels), problem, std::move(care));
   }
 
   /// For the samples of a file's kernel; null where operands stay the same: of the suite's own kernels, with a warm L2,

@@ -50,8 +50,8 @@ std::string duration_text(double seconds) {
 /// The base of the benches.
 class HostBench : public Bench {
  public:
-  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force = false)
-      : protocol_(protocol), gpu_(gpu), stop_(stop), force_(force) {}
+  HostBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
+      : protocol_(protocol), gpu_(gpu), stop_(stop), options_(options) {}
 
  protected:
   /// Compares C with the reference. A GPU computes the reference if there is one, because it is faster.
@@ -66,7 +66,7 @@ class HostBench : public Bench {
   const Protocol& protocol_;
   GpuBench* const gpu_;
   const StopToken stop_;
-  const bool force_;
+  const CountingOptions options_;
 };
 
 class CpuBench final : public HostBench {
@@ -77,7 +77,7 @@ class CpuBench final : public HostBench {
     if (protocol_.mode == Mode::sustain) {
       throw CaseStopped(Outcome::not_supported, "runs on the CPU: --sustain is for GPU kernels");
     }
-    if (!force_ && kernel.most_products > 0.0 && products(operands.size) > kernel.most_products) {
+    if (!options_.force && kernel.most_products > 0.0 && products(operands.size) > kernel.most_products) {
       throw CaseStopped(Outcome::skipped,
                         fmt::format("CPU baseline capped at m * n * k = {:.0f}^3; --force runs it all the same",
                                     std::cbrt(kernel.most_products)));
@@ -122,7 +122,7 @@ class ExecutorBench final : public HostBench {
     if (protocol_.check && !kernel.build(Target::for_checks)) {
       throw CaseStopped(Outcome::not_supported, "was built without checks: they take GCC without sanitizers");
     }
-    if (!force_ && work(operands.size) > LITTLE_WORK) {
+    if (!options_.force && work(operands.size) > LITTLE_WORK) {
       const std::optional<double> seconds = estimate_seconds(kernel, operands.size);
       if (seconds && *seconds > MOST_SECONDS) {
         throw CaseStopped(Outcome::skipped, fmt::format("would take about {} on the CPU; --force runs it all the same",
@@ -214,8 +214,7 @@ class ExecutorBench final : public HostBench {
 
 class CountingBench final : public HostBench {
  public:
-  CountingBench(const Protocol& protocol, GpuBench* gpu, StopToken stop, const CountingOptions& options)
-      : HostBench(protocol, gpu, stop), options_(options) {}
+  using HostBench::HostBench;
 
   void require(const Kernel& kernel, OperandSet&) override {
     if (!kernel.build(Target::for_executor)) {
@@ -253,9 +252,6 @@ class CountingBench final : public HostBench {
     record.counts = to_json(counts);
     record.outcome = Outcome::counted;
   }
-
- private:
-  const CountingOptions options_;
 };
 
 }  // namespace
@@ -279,16 +275,16 @@ void require_code_for(const Device& gpu, const Kernel& kernel) {
   }
 }
 
-std::unique_ptr<Bench> make_cpu_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force) {
-  return std::make_unique<CpuBench>(protocol, gpu, stop, force);
-}
-
-std::unique_ptr<Bench> make_executor_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop, bool force) {
-  return std::make_unique<ExecutorBench>(protocol, gpu, stop, force);
-}
-
-std::unique_ptr<Bench> make_counting_bench(const Protocol& protocol, GpuBench* gpu, StopToken stop,
-                                           const CountingOptions& options) {
+std::unique_ptr<Bench> make_host_bench(HostWork work, const Protocol& protocol, GpuBench* gpu, StopToken stop,
+                                       const CountingOptions& options) {
+  switch (work) {
+    case HostWork::time:
+      return std::make_unique<CpuBench>(protocol, gpu, stop, options);
+    case HostWork::execute:
+      return std::make_unique<ExecutorBench>(protocol, gpu, stop, options);
+    case HostWork::count:
+      break;
+  }
   return std::make_unique<CountingBench>(protocol, gpu, stop, options);
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
 #include "base/outcome.hpp"
+#include "bench/bench.hpp"
 #include "cli/benchmarks.hpp"
 #include "count/count.hpp"
 #include "record/protocol.hpp"
-#include "schedule/grid.hpp"
 #include "user/user_kernels.hpp"
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,24 +15,6 @@
 #include <vector>
 
 namespace sgemm {
-
-/// How pieces get from GPU to GPU.
-enum class GpuExchange {
-  peer,  ///< copy engines, among the GPUs of one process
-  nccl,
-};
-
-constexpr std::string_view to_string(GpuExchange exchange) { return exchange == GpuExchange::peer ? "peer" : "nccl"; }
-
-/// How a product is spread over GPUs, as far as the command line says so.
-struct RankOptions {
-  std::optional<int> gpus;   ///< at least 1; without it all GPUs of the machine, or HOST_RANKS ranks on the executor
-  std::optional<Grid> grid;  ///< of as many ranks as `gpus`; without it best_grid()
-  std::optional<GpuExchange> exchange = {};  ///< without it peer copies in one process, and NCCL among several
-};
-
-/// Ranks on the executor where the command line names no number.
-constexpr int HOST_RANKS = 4;
 
 enum class ListFormat { table, json };
 constexpr std::string_view to_string(ListFormat format) { return format == ListFormat::json ? "json" : "table"; }
@@ -127,12 +108,5 @@ int status_of_error();
 /// The seconds that a case of at most so many products in a process of its own may be silent for, and an order to ranks
 /// may take; nothing for as long as they like.
 std::optional<double> seconds_per_case(const Options& options, bool on_gpu, bool several_gpus, double products);
-
-/// How long the leader of ranks waits for replies to an order that may take so many seconds. The ranks' own reasons
-/// tell more, and come first.
-inline std::chrono::duration<double> time_for_replies(double seconds) {
-  constexpr double LATER = 2.0;
-  return std::chrono::duration<double>(seconds + LATER);
-}
 
 }  // namespace sgemm

@@ -359,7 +359,7 @@ Run run_of(const Options& options, const DeviceQuery& device, const std::vector<
   const CountingOptions counting{simt::find_gpu_model(options.gpu_model), options.blocks_per_sm,
                                  options.trace.page.empty() ? std::nullopt : std::optional(options.trace),
                                  options.force};
-  return {options.protocol, device, plan, {is_for_gpus(plan), counting, options.force, std::move(several_gpus)},
+  return {options.protocol, device, plan, {is_for_gpus(plan), counting, std::move(several_gpus)},
           options.argv,     seconds};
 }
 

@@ -1,18 +1,17 @@
 #pragma once
 
 #include "base/usage_error.hpp"
+#include "base/words.hpp"
 #include "problem/operands.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 // The values of flags. What is no value of a flag is a UsageError that names both.
@@ -22,15 +21,6 @@ namespace sgemm {
 /// Has the type of a value, so that parsers can return it, and returns none.
 [[noreturn]] inline std::string reject(std::string_view flag, std::string_view value, std::string_view expected) {
   throw UsageError(fmt::format("{}: '{}' is not {}", flag, value, expected));
-}
-
-/// The number that is all of `text`.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 
 /// "cold, warm".

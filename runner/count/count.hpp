@@ -76,7 +76,7 @@ struct CountingOptions {
   const simt::GpuModel* gpu = nullptr;
   std::optional<int> blocks_per_sm;
   std::optional<TraceOptions> trace;
-  bool force = false;  ///< count even what takes the executor long
+  bool force = false;  ///< count, or run, even what takes the CPU long
 };
 
 /// Counts the requests of `prepared` on the operands of `problem` in the host's memory. `prepared` comes from the

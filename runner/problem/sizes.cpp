@@ -24,10 +24,9 @@ constexpr std::int64_t MAX_RANGE_LENGTH = 100000;
 }
 
 [[noreturn]] void reject_form(std::string_view term) {
-  if (std::int64_t thousands = 0; term.ends_with('k') || term.ends_with('K')) {
-    const auto [rest, error] = std::from_chars(term.data(), term.data() + term.size() - 1, thousands);
-    if (error == std::errc() && rest == term.data() + term.size() - 1 && thousands > 0 &&
-        thousands < MAX_RANGE_LENGTH) {
+  if (term.ends_with('k') || term.ends_with('K')) {
+    const auto thousands = number_in<std::int64_t>(term.substr(0, term.size() - 1)).value_or(0);
+    if (thousands > 0 && thousands < MAX_RANGE_LENGTH) {
       reject(term, fmt::format("sizes are whole numbers, as {}", thousands * 1024));
     }
   }

@@ -1,4 +1,4 @@
-#include "record/environment.hpp"
+#include "record/results_file.hpp"
 
 #include "base/build_info.hpp"
 #include "timing/sampling.hpp"

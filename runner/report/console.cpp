@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -172,9 +171,7 @@ std::vector<Table::Column> columns_of_errors() {
 
 std::size_t terminal_width() {
   if (const char* const columns = std::getenv("COLUMNS")) {
-    const std::string_view text(columns);
-    std::size_t width = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), width).ec == std::errc{} && width > 0) {
+    if (const auto width = number_in<std::size_t>(columns).value_or(0); width > 0) {
       return width;
     }
   }

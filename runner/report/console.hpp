@@ -5,9 +5,9 @@
 #include "cli/options.hpp"
 #include "device/device.hpp"
 #include "problem/case.hpp"
-#include "record/environment.hpp"
 #include "record/protocol.hpp"
 #include "record/record.hpp"
+#include "record/results_file.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -69,7 +69,7 @@ class ExecutedCaseTest : public testing::Test {
   }
 
   Protocol protocol_;
-  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}, false};
+  CaseRunner::Settings settings_{true, {simt::find_gpu_model("h200"), {}, {}, false}};
 };
 
 TEST_F(ExecutedCaseTest, IsCheckedWhereItCanBe) {
@@ -290,7 +290,7 @@ TEST_F(ExecutedCaseTest, ForceRunsWithoutAnEstimate) {
   EXPECT_EQ(run(kernel, size).reason, "k = 400");
   EXPECT_EQ(launched, (std::vector<std::int64_t>{64, 400})) << "a small problem was to tell the speed";
   launched.clear();
-  settings_.force = true;
+  settings_.counting.force = true;
   EXPECT_EQ(run(kernel, size).reason, "k = 400");
   EXPECT_EQ(launched, std::vector<std::int64_t>{400});
 }

@@ -6,7 +6,6 @@
 
 #include "expectations.hpp"
 #include "fakes.hpp"
-#include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "record_samples.hpp"
 

@@ -28,12 +28,13 @@ void EventTimer::enqueue_hold(int launches) {
   launch_hold(static_cast<long long>(hold_.us(launches) * cycles_per_us_), stream_);
 }
 
-Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness) {
-  return [this, contenders = std::move(contenders), &problem, witness](const std::vector<int>& order, int launches) {
+Round EventTimer::round_of(std::vector<Prepared> contenders, DeviceProblem& problem, SampleCare care) {
+  return [this, contenders = std::move(contenders), &problem, care = std::move(care)](const std::vector<int>& order,
+                                                                                      int launches) {
     problem.reserve(launches);
     int count = launches;
-    const auto drawn = [&] { return count = witness == nullptr ? launches : witness->draw_launches(launches); };
-    hold_.outlast([&] { return enqueue_round(contenders, problem, order, drawn(), witness); });
+    const auto drawn = [&] { return count = care.draw_launches ? care.draw_launches(launches) : launches; };
+    hold_.outlast([&] { return enqueue_round(contenders, problem, order, drawn(), care); });
     std::vector<double> times(contenders.size());
     for (const int index : order) {
       const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
@@ -43,14 +44,14 @@ Round EventTimer::round_of(std::vector<Contender> contenders, DeviceProblem& pro
   };
 }
 
-bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem,
-                               const std::vector<int>& order, int launches, Witness* witness) {
+bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DeviceProblem& problem,
+                               const std::vector<int>& order, int launches, const SampleCare& care) {
   bool late = false;
   for (const int index : order) {
-    const Contender& contender = contenders[static_cast<std::size_t>(index)];
+    const Prepared& kernel = contenders[static_cast<std::size_t>(index)];
     const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
-    if (witness != nullptr) {
-      witness->renew(launches);
+    if (care.renew) {
+      care.renew(launches);
       CUDA_CHECK(cudaStreamSynchronize(stream_));
       cudaCtxResetPersistingL2Cache();  // what a kernel has set aside would outlive the flush, its rival's as well
       cudaGetLastError();               // GPUs that can set nothing aside refuse it
@@ -66,14 +67,14 @@ bool EventTimer::enqueue_round(const std::vector<Contender>& contenders, DeviceP
     enqueue_hold(launches);
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {
-      contender.kernel(problem.operands(launch), stream_);
+      kernel(problem.operands(launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
     late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
     cudaGetLastError();  // that it was not ready is no error
-    if (witness != nullptr) {
+    if (care.look) {
       CUDA_CHECK(cudaEventSynchronize(pair.stop.get()));  // before it, the signs of the look are not on the GPU
-      witness->require_right(contender.owner, contender.standard);
+      care.look(index);
     }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream_));
@@ -127,7 +128,7 @@ double EventQueue::finish() {
   return us;
 }
 
-Round EndToEndTimer::round_of(std::vector<Contender> contenders, DeviceProblem& problem, const HostOperands& inputs) {
+Round EndToEndTimer::round_of(std::vector<Prepared> contenders, DeviceProblem& problem, const HostOperands& inputs) {
   return [this, contenders = std::move(contenders), &problem, &inputs](const std::vector<int>& order, int) {
     std::vector<double> times(contenders.size());
     for (const int index : order) {
@@ -137,7 +138,7 @@ Round EndToEndTimer::round_of(std::vector<Contender> contenders, DeviceProblem& 
   };
 }
 
-double EndToEndTimer::sample(const Contender& contender, DeviceProblem& problem, const HostOperands& inputs) {
+double EndToEndTimer::sample(const Prepared& contender, DeviceProblem& problem, const HostOperands& inputs) {
   using Clock = std::chrono::steady_clock;
   const auto to_device = [this](const float* target, const std::vector<float>& source) {
     CUDA_CHECK(cudaMemcpyAsync(const_cast<float*>(target), source.data(), source.size() * sizeof(float),
@@ -156,7 +157,7 @@ double EndToEndTimer::sample(const Contender& contender, DeviceProblem& problem,
   if (!inputs.c0.empty()) {
     to_device(operands.c, inputs.c0);
   }
-  contender.kernel(operands, stream_);
+  contender(operands, stream_);
   CUDA_CHECK(
       cudaMemcpyAsync(result_.data(), operands.c, result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
   CUDA_CHECK(cudaStreamSynchronize(stream_));

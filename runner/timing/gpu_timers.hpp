@@ -4,7 +4,6 @@
 #include "device/cuda_handles.hpp"
 #include "device/device.hpp"
 #include "device/device_problem.hpp"
-#include "judge/witness.hpp"
 #include "problem/operands.hpp"
 #include "timing/sampling.hpp"
 #include "timing/turn.hpp"
@@ -12,34 +11,33 @@
 #include <cuda_runtime_api.h>
 
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
 namespace sgemm {
 
-/// One of the kernels that take turns on the same operands.
-struct Contender {
-  Prepared kernel;
-  Owner owner = Owner::kernel;
-  Standard standard{};  ///< where a witness looks at results
+/// What is done around each sample where its operands are new; nothing where they stay.
+struct SampleCare {
+  std::function<int(int most)> draw_launches;  ///< of the next round
+  std::function<void(int launches)> renew;     ///< enqueues new operands
+  std::function<void(int contender)> look;     ///< at what its sample has left; throws CaseStopped where that is wrong
 };
 
 /// Times launches by events. A sample is, all enqueued on one stream:
 ///
-///     C restored | L2 flushed (cold) | hold | event | launches | event | C looked at (with a witness)
+///     C restored | L2 flushed (cold) | hold | event | launches | event | C looked at (with care)
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. Where the GPU was there before the host,
-/// the round is taken again with a longer hold. The host waits once per round, and with a witness once per
-/// sample.
+/// the round is taken again with a longer hold. The host waits once per round, and with care once per sample.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
   EventTimer(const Device& device, L2Flush* flush, cudaStream_t stream);
 
-  /// Rounds of these contenders (sampling.hpp). A witness, if it is not null, renews the operands before each sample.
-  /// Throws CaseStopped where it saw a wrong result. `problem` and `witness` outlive the rounds.
-  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, Witness* witness);
+  /// Rounds of kernels that take turns on the same operands (sampling.hpp). `problem` outlives them.
+  Round round_of(std::vector<Prepared> contenders, DeviceProblem& problem, SampleCare care = {});
 
   /// The time between two events around an empty kernel, and the smallest step that event times take.
   struct Floor {
@@ -57,8 +55,8 @@ class EventTimer {
 
   void enqueue_hold(int launches);
   /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
-  bool enqueue_round(const std::vector<Contender>& contenders, DeviceProblem& problem, const std::vector<int>& order,
-                     int launches, Witness* witness);
+  bool enqueue_round(const std::vector<Prepared>& contenders, DeviceProblem& problem, const std::vector<int>& order,
+                     int launches, const SampleCare& care);
 
   double cycles_per_us_;
   Hold hold_;
@@ -94,10 +92,10 @@ class EndToEndTimer {
   EndToEndTimer(L2Flush* flush, cudaStream_t stream) : flush_(flush), stream_(stream) {}
 
   /// Rounds with one launch. They read `inputs`, and the result goes to a C of the timer's own.
-  Round round_of(std::vector<Contender> contenders, DeviceProblem& problem, const HostOperands& inputs);
+  Round round_of(std::vector<Prepared> contenders, DeviceProblem& problem, const HostOperands& inputs);
 
  private:
-  double sample(const Contender& contender, DeviceProblem& problem, const HostOperands& inputs);
+  double sample(const Prepared& contender, DeviceProblem& problem, const HostOperands& inputs);
 
   L2Flush* flush_;
   cudaStream_t stream_;

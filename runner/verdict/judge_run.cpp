@@ -8,7 +8,6 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "judge/hidden.hpp"
-#include "record/environment.hpp"
 #include "record/results_file.hpp"
 #include "report/console.hpp"
 #include "simt/launch_observer.hpp"

@@ -317,11 +317,21 @@ def apart(v: Values, of: str, file: str, other: str) -> float:
     return float((next(ratios) / next(ratios) - 1).abs().agg(of))
 
 
+def pairs_of_cublas(v: Values, folders: str, *, holding_one: bool = False) -> float:
+    """How many intervals there are of cuBLAS beside itself, of squares up to 512, or how many of them hold 1."""
+    paths = (path for folder in folders.split() for path in (v.folders.path / folder).glob("*.json"))
+    cases = (case for file in map(results.read_file, paths) if file.is_results for case in file.cases)
+    small = (case for case in cases if case["kernel"] == "cublas" and (case["side"] or 513) <= 512)
+    intervals = [case["vs_cublas_ci"] for case in small if "vs_cublas_ci" in case]
+    return sum(not holding_one or low <= 1 <= high for low, high in intervals)
+
+
 def l2_to_sm_tb_s(v: Values) -> float:
     """What chapter 13 draws, the most of those without multicast."""
     return v["counter.13.l2_to_sm_bytes"] / v["counter.13.time_us"] / 1e6
 
 
+OLDER = "other_board other_kernels"
 SQUARES = "2048 3001 3072 4096 5120 6144 8192"
 NO_SQUARES = "128x4096x4096 4096x128x4096 1024x1024x16384 8192x8192x512 16384x16384x64"
 
@@ -375,6 +385,10 @@ DERIVED: dict[str, Callable[[Values], float]] = {
     "agreement.worst": lambda v: apart(v, "max", "shapes.json", COLD_FILE),
     "boards.median": lambda v: apart(v, "median", results.OTHER_BOARD_FILE, results.FIRST_BOARD_FILE),
     "boards.worst": lambda v: apart(v, "max", results.OTHER_BOARD_FILE, results.FIRST_BOARD_FILE),
+    "pairs": lambda v: pairs_of_cublas(v, "."),
+    "pairs.hold_one": lambda v: pairs_of_cublas(v, ".", holding_one=True),
+    "pairs.older": lambda v: pairs_of_cublas(v, OLDER),
+    "pairs.older.hold_one": lambda v: pairs_of_cublas(v, OLDER, holding_one=True),
     "training.componentwise": lambda v: programs.gain(v.folders.path / "programs", "componentwise"),
     "training.normwise": lambda v: programs.gain(v.folders.path / "programs", "normwise"),
 }

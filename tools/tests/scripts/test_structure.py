@@ -10,7 +10,7 @@ from helpers import ROOT, ran
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-RUNNER = ["base", "problem", "device", "verify", "judge", "baselines", "timing", "count", "record", "user", "bench"]
+RUNNER = ["base", "problem", "device", "verify", "baselines", "timing", "count", "record", "user", "judge", "bench"]
 RUNNER += ["cli", "report", "verdict"]
 KERNELS = ["ptx", "common", "host"]
 PLAIN_CPP = re.compile(r"common/\w+\.hpp")  # for every floor of kernels/
