@@ -23,17 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || fs::is_directory(path)) {
-    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
-                            : file            ? std::errc::is_a_directory
-                                              : std::errc::permission_denied;
-    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
-  }
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// "my.cu:3: helper_cuda.h" of "my.cu:3:10: fatal error: helper_cuda.h: No such file or directory".
 std::string missing_header(const std::string& messages) {
   static const std::regex MISSING(R"(([^\n]+):\d+: fatal error: ([^\n]+): No such file or directory\n)");
@@ -88,6 +77,21 @@ void restore_letters(std::string& text) {
   }
 }
 
+/// Before __attribute__((global, noinline)) comes __global__, of which CUDA's headers make such an attribute.
+void take_out_words(std::string& text) {
+  static const std::regex WORD(
+      R"(__attribute__\s*\(\([^()]*?\b((?:__)?(global|device|host|shared|constant|managed)(?:__)?)\b)");
+  std::smatch match;
+  for (std::size_t at = text.find("__attribute__"); at != text.npos; at = text.find("__attribute__", at + 1)) {
+    const auto begin = text.cbegin() + static_cast<std::ptrdiff_t>(at);
+    if (std::regex_search(begin, text.cend(), match, WORD, std::regex_constants::match_continuous)) {
+      const std::string word = "__" + match.str(2) + "__ ";
+      text.erase(at + static_cast<std::size_t>(match.position(1)), static_cast<std::size_t>(match.length(1)));
+      text.insert(at, word);
+    }
+  }
+}
+
 /// What stands in for a header that is not there. <thrust/sort.h> and the like declare a namespace of their folder's
 /// name, which files say that they use, and libraries declare handles, which files keep beside their kernels.
 std::string stand_in_for(const fs::path& header) {
@@ -111,6 +115,17 @@ std::string stand_in_for(const fs::path& header) {
 }
 
 }  // namespace
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || fs::is_directory(path)) {
+    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
+                            : file            ? std::errc::is_a_directory
+                                              : std::errc::permission_denied;
+    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 void write_file(const fs::path& path, std::string_view text) {
   fs::create_directories(fs::absolute(path).parent_path());
@@ -186,6 +201,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
     }
   }
   restore_letters(result.text);
+  take_out_words(result.text);
   std::set<fs::path> known{unit};
   const std::vector<Token> tokens = tokens_of(result.text, is_foreign);
   join_launches(result.text, tokens);

@@ -908,7 +908,7 @@ EACH_K = (
     .replace("M, N, K);", "M, N, K, k);")
 )
 NO_PRODUCT = (
-    "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes an element from"
+    "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies elements of"
 )
 
 
@@ -1187,7 +1187,7 @@ CASES = {
     "operands_of_bf16": refused(
         "#include <cuda_bf16.h>\n"
         + BY_BLAS.replace("const float*", "const __nv_bfloat16*").replace("s += ", "s += (float)"),
-        "its matrices are no float*, and products are of FP32",
+        "products are of FP32, in float*: a host function",
         "convert them to __nv_bfloat16 *",
     ),
     "a_tile_of_its_own": refused(
@@ -1230,7 +1230,8 @@ CASES = {
         kernel="file.cu:mm",
     ),
     "vectors_of_four": refused(
-        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) {}",
+        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) "
+        "{ C[0].x = A[0].x * B[1].x; }",
         "((const float4 *)A, (const float4 *)B, (float4 *)C, alpha, M, N, K)",
     ),
     "a_template_over_tiles": right(
