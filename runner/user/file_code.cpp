@@ -199,27 +199,8 @@ Words all_matches(const std::string& text, const std::regex& pattern) {
 }
 
 Code::Code(const simt::Source& source)
-    : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
-  // Beside a kernel, what calls a library is what the kernel is compared with.
-  const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  static const std::regex ARRAY(R"(\b(?:tex\w+\s*(?:<[^<>]*>\s*)?\(\s*|(?=\w+\s*\[))(\w+))");
-  std::set<std::string> idle;
+    : functions_(source.functions), text_(source.code), short_text_(shortened(text_)), outside_(text_) {
   for (const simt::Function& function : functions_) {
-    const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
-      const std::optional<Type> type = type_of(parameter);
-      return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
-    });
-    const Words used = numbers_alone ? all_matches(body_of(function), ARRAY) : Words();
-    // Where two are, the kernel may compute with matrices.
-    if (function.is_kernel && numbers_alone && std::set<std::string>(used.begin(), used.end()).size() < 2) {
-      idle.insert(base_name(function.name));
-    }
-  }
-  outside_ = text_;
-  for (const simt::Function& function : functions_) {
-    if (launches_itself(body_of(function), libraries, idle)) {
-      launching_.insert(base_name(function.name));
-    }
     std::fill_n(outside_.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
   }
   outside_ = shortened(outside_);
@@ -227,6 +208,13 @@ Code::Code(const simt::Source& source)
   for (std::sregex_iterator at(outside_.begin(), outside_.end(), NUMBER), end; at != end; ++at) {
     numbers_[at->str(1)] = at->str(2);
   }
+  const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
+  constants_.insert(at_file_scope.begin(), at_file_scope.end());
+  read_classes();
+  find_launches(!source.missing.empty());
+}
+
+void Code::read_classes() {
   static const std::regex CLASS(R"((?:\btemplate\s*<\s*(?:typename|class)\s+(\w+)\s*>\s*)?)"
                                 R"(\b(struct|class)\s*(\w*)\s*\{)");
   static const std::regex BEHIND(R"(^\}\s*(\w*))");
@@ -243,8 +231,34 @@ Code::Code(const simt::Source& source)
     }
   }
   classes_["int3"] = classes_["uint3"] = {{{"int", "x"}, {"int", "y"}, {"int", "z"}}, true};
-  const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
-  constants_.insert(at_file_scope.begin(), at_file_scope.end());
+}
+
+/// Where headers are `missing`, any kernel may multiply by what they have.
+void Code::find_launches(bool missing) {
+  // Beside a kernel, what calls a library is what the kernel is compared with.
+  const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+  const bool all_may = missing || multiplies(outside_, {}) || std::ranges::any_of(functions_, [&](const auto& one) {
+                         return !one.is_kernel && says(one, "(?:__device__|constexpr)") && multiplies(one);
+                       });
+  std::set<std::string> idle;
+  for (const simt::Function& function : functions_) {
+    if (!function.is_kernel) {
+      continue;
+    }
+    const bool of_numbers = std::ranges::none_of(function.parameters, [](const simt::Parameter& parameter) {
+      return is_pointer(parameter) || !type_of(parameter);
+    });
+    const bool by_itself = multiplies(function);
+    if (!by_itself && (of_numbers || !all_may)) {
+      idle.insert(base_name(function.name));
+    }
+    may_multiply_ |= by_itself || all_may;
+  }
+  for (const simt::Function& function : functions_) {
+    if (launches_itself(body_of(function), libraries, idle)) {
+      launching_.insert(base_name(function.name));
+    }
+  }
   if (launches_itself(outside_, libraries, idle)) {  // members of a class: any class may be the one
     for (const std::string& name : all_matches(outside_, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
       launching_.insert(name);
@@ -272,16 +286,13 @@ std::string Code::why_no_product() const {
   const bool by_library = std::ranges::any_of(functions_, [&](const simt::Function& function) {
     return !function.is_kernel && std::regex_search(body_of(function), LIBRARY);
   });
-  return by_library || may_multiply() || std::ranges::none_of(functions_, &simt::Function::is_kernel)
+  return by_library || may_multiply_ || std::ranges::none_of(functions_, &simt::Function::is_kernel)
              ? ""
-             : "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies elements "
-               "of "
-               "arrays at different places; --launch runs one all the same";
+             : "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies "
+               "elements of arrays at different places; --launch runs one all the same";
 }
 
-/// Whether kernels, or what they may call, multiply anything but constants, numbers that count, and elements of arrays
-/// at one place.
-bool Code::may_multiply() const {
+bool Code::multiplies(const std::string& code, std::set<std::string> counts) const {
   static const std::regex BY_NAME(R"((?:fma(?!x)|mul|dot|dp|mm|asm|operator)\w*\s*[(<\s])");
   static const std::regex TIMES(R"((/\s*)?(\w+(?:\s*\.\s*\w+)?|[)\]])\s*\*=?\s*(?=([\w.]*)))");
   static const std::regex NO_ELEMENT(
@@ -289,48 +300,47 @@ bool Code::may_multiply() const {
       R"((?:unsigned|int|long|short|float|double)\d?)");
   static const std::regex COUNTS(R"(\b(?:(?:const|unsigned|int|long|short|uint|size_t|u?int\d+_t)\s+)+(\w[^;{)]*))");
   static const std::regex MAY_BE_ELEMENT(R"(\[|\w\s*\(|=\s*\*)");
-  const auto multiplies = [&](const std::string& code, std::set<std::string> counts) {
-    for (const std::string& declared : all_matches(code, COUNTS)) {
-      for (const std::string& one : simt::split_arguments(declared)) {
-        counts.insert(std::regex_search(one, MAY_BE_ELEMENT) ? "" : one.substr(0, one.find_first_of(" =")));
-      }
+  for (const std::string& declared : all_matches(code, COUNTS)) {
+    for (const std::string& one : simt::split_arguments(declared)) {
+      counts.insert(std::regex_search(one, MAY_BE_ELEMENT) ? "" : one.substr(0, one.find_first_of(" =")));
     }
-    const auto is_none = [&](const std::string& operand) {
-      return std::regex_match(operand, NO_ELEMENT) || numbers_.contains(operand) ||
-             (!operand.empty() && counts.contains(operand));
-    };
-    bool any = std::regex_search(code, BY_NAME);
-    std::ptrdiff_t factor_end = -1;  // "a[i] * 2 * b[j]"
-    for (std::sregex_iterator at(code.begin(), code.end(), TIMES), end; at != end && !any; ++at) {
-      const bool alone = at->length(1) == 0 && at->position() != factor_end;
-      any = !(alone && is_none(at->str(2))) && !is_none(at->str(3));
-      factor_end = at->position() + at->length();
-    }
-    return any;
+  }
+  const auto is_none = [&](const std::string& operand) {
+    return std::regex_match(operand, NO_ELEMENT) || numbers_.contains(operand) ||
+           (!operand.empty() && counts.contains(operand));
   };
-  return multiplies(outside_, {}) || std::ranges::any_of(functions_, [&](const simt::Function& function) {
-           std::string body = body_of(function);
-           body.erase(0, body.find('{'));
-           std::set<std::string> counts;
-           std::string arrays = "(?!)";
-           bool calls_any = false;  // a function that it is passed
-           for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
-             const std::optional<Type> type = type_of(parameter);
-             const bool factor = type == Type::scalar && !is_pointer(parameter) && function.is_kernel;
-             counts.insert(factor || type == Type::size ? parameter.name : "");
-             calls_any |= function.is_kernel && !type && !is_pointer(parameter);
-             arrays += is_pointer(parameter) ? "|" + parameter.name : "";
-           }
-           if (!std::regex_search(body, std::regex(fmt::format(R"(\b(?:{})\b(?!\s*\[))", arrays)))) {  // A[i] * B[i]
-             const std::regex at_one_place(fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
-             body = std::regex_replace(body, at_one_place, "0");
-           }
-           for (const simt::Parameter& parameter : function.template_parameters) {
-             counts.insert(parameter.name);
-           }
-           const bool of_host = !function.is_kernel && (launches(function) || function.name == "main");
-           return calls_any || (!of_host && multiplies(body, counts));
-         });
+  bool any = std::regex_search(code, BY_NAME);
+  std::ptrdiff_t factor_end = -1;  // "a[i] * 2 * b[j]"
+  for (std::sregex_iterator at(code.begin(), code.end(), TIMES), end; at != end && !any; ++at) {
+    const bool alone = at->length(1) == 0 && at->position() != factor_end;
+    any = !(alone && is_none(at->str(2))) && !is_none(at->str(3));
+    factor_end = at->position() + at->length();
+  }
+  return any;
+}
+
+bool Code::multiplies(const simt::Function& function) const {
+  std::string body = body_of(function);
+  body.erase(0, body.find('{'));
+  std::set<std::string> counts;
+  for (const simt::Parameter& parameter : function.template_parameters) {
+    counts.insert(parameter.name);
+  }
+  std::string arrays = "(?!)";
+  for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
+    const std::optional<Type> type = type_of(parameter);
+    if (function.is_kernel && !type && !is_pointer(parameter)) {
+      return true;  // by a function that it is passed
+    }
+    const bool factor = type == Type::scalar && !is_pointer(parameter) && function.is_kernel;
+    counts.insert(factor || type == Type::size ? parameter.name : "");
+    arrays += is_pointer(parameter) ? "|" + parameter.name : "";
+  }
+  if (!std::regex_search(body, std::regex(fmt::format(R"(\b(?:{})\b(?!\s*\[))", arrays)))) {  // A[i] * B[i]
+    const std::regex at_one_place(fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
+    body = std::regex_replace(body, at_one_place, "0");
+  }
+  return multiplies(body, counts);
 }
 
 std::map<std::string, Code::Class>::const_iterator Code::class_of(const simt::Parameter& parameter) const {

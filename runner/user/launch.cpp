@@ -318,18 +318,22 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
     return as_written(statement_of(launches.front().text, path, launches.front().line));
   }
   const std::vector<Callable> callable = callable_functions(source, code, chosen);
-  if (const std::string why = code.why_no_product(); !why.empty() && source.missing.empty()) {
+  if (const std::string why = code.why_no_product(); !why.empty()) {
     refuse(why);
   }
   if (callable.size() > 1) {
     choose(callable, path, options);
   }
-  if (callable.empty() && !source.missing.empty() &&
+  static const std::regex OF_LIBRARY(
+      R"(.*: (?:helper_|opencv|thrust\b|cub\b|cute\b|cutlass|cu[a-z]+\.h|cudnn|nccl|nv|boost|gtest|glm).*)");
+  Words absent = source.missing;
+  std::erase_if(absent, [](const std::string& header) { return std::regex_match(header, OF_LIBRARY); });
+  if (callable.empty() && !absent.empty() &&
       std::ranges::none_of(source.functions, [&](const simt::Function& function) {
         return function.is_kernel && fits_product(function, code);
       })) {
     refuse(fmt::format("it includes what is not there and may have the product: name its folder with --include for {}",
-                       fmt::join(source.missing, ", ")));
+                       fmt::join(absent, ", ")));
   }
   if (callable.empty()) {
     const bool whole = std::ranges::count(source.code, '{') == std::ranges::count(source.code, '}');

@@ -534,10 +534,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   }
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   Extents extents = said;
-  static const std::regex LAYOUT("\\w+_([nt])([nt])");
+  static const std::regex LAYOUT("\\w_([nt])([nt])$");
   std::smatch layout;  // gemm_nt, in rows or in columns
-  const std::string end = function.name.substr(function.name.size() - std::min(function.name.size(), LONGEST_NAME));
-  if (std::regex_match(end, layout, LAYOUT) && !with_extents) {
+  if (std::regex_search(function.name, layout, LAYOUT) && !with_extents) {
     extents.a_transposed = layout.str(1) == "t";
     extents.b_transposed = layout.str(2) == "t";
   }

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -78,11 +77,7 @@ Source read_file(const fs::path& file, std::vector<std::string> compiler, const 
   Preprocessed preprocessed = preprocess(file, compiler, folder, "", run);
   Source source = read_source(preprocessed.text);
   source.files = std::move(preprocessed.files);
-  std::ranges::copy_if(preprocessed.missing, std::back_inserter(source.missing), [](const std::string& place) {
-    const std::size_t name = place.rfind(": ");
-    const std::string text = content_of(place.substr(0, place.rfind(':', name - 1)));
-    return text.find('"' + place.substr(name + 2) + '"') != text.npos;
-  });
+  source.missing = std::move(preprocessed.missing);
   return source;
 }
 

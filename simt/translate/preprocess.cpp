@@ -23,6 +23,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || fs::is_directory(path)) {
+    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
+                            : file            ? std::errc::is_a_directory
+                                              : std::errc::permission_denied;
+    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// "my.cu:3: helper_cuda.h" of "my.cu:3:10: fatal error: helper_cuda.h: No such file or directory".
 std::string missing_header(const std::string& messages) {
   static const std::regex MISSING(R"(([^\n]+):\d+: fatal error: ([^\n]+): No such file or directory\n)");
@@ -115,17 +126,6 @@ std::string stand_in_for(const fs::path& header) {
 }
 
 }  // namespace
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || fs::is_directory(path)) {
-    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
-                            : file            ? std::errc::is_a_directory
-                                              : std::errc::permission_denied;
-    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
-  }
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void write_file(const fs::path& path, std::string_view text) {
   fs::create_directories(fs::absolute(path).parent_path());

@@ -23,8 +23,6 @@ struct Preprocessed {
 Preprocessed preprocess(const std::filesystem::path& file, const std::vector<std::string>& compiler,
                         const std::filesystem::path& folder, const std::string& more, const RunProgram& run);
 
-std::string content_of(const std::filesystem::path& path);
-
 /// Makes the file's folder as well. Throws std::filesystem::filesystem_error.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
