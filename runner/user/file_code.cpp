@@ -273,6 +273,9 @@ void Code::find_launches(bool missing) {
       }
     }
   }
+  for (const simt::Function& function : functions_) {  // a reference that a kernel of another file is compared with
+    may_multiply_ |= !function.is_kernel && !launches(function) && function.name != "main" && multiplies(function);
+  }
 }
 
 bool Code::returns_tensor(const simt::Function& function) const {
@@ -334,12 +337,12 @@ bool Code::multiplies(const simt::Function& function) const {
     }
     const bool factor = type == Type::scalar && !is_pointer(parameter) && function.is_kernel;
     counts.insert(factor || type == Type::size ? parameter.name : "");
-    arrays += is_pointer(parameter) ? "|" + parameter.name : "";
+    const bool moves = std::regex_search(body, std::regex("\\b" + parameter.name + R"(\b(?!\s*\[))"));
+    arrays += is_pointer(parameter) && !moves ? "|" + parameter.name : "";
   }
-  if (!std::regex_search(body, std::regex(fmt::format(R"(\b(?:{})\b(?!\s*\[))", arrays)))) {  // A[i] * B[i]
-    const std::regex at_one_place(fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
-    body = std::regex_replace(body, at_one_place, "0");
-  }
+  const std::regex at_one_place(  // A[i] * B[i]
+      fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
+  body = std::regex_replace(body, at_one_place, "0");
   return multiplies(body, counts);
 }
 

@@ -909,7 +909,6 @@ EACH_K = (
 )
 WITH_CONSTRUCTORS = """
 template <class T> class Matrix {
-  int freed;
  public:
   const int rows, cols;
   T* data = nullptr;
@@ -1752,8 +1751,8 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "__attribute__((constant)) float one[4] = {1};\n"
         "static __attribute__((unused, device)) float times(float a, float b) { return a * b; }\n"
         + launching(
-            term="times(A[r * K + k], B[k * N + c]) * few[0]",
-            local=" __attribute__((__shared__)) float few[4]; few[0] = one[0];",
+            term="times(A[r * K + k], B[k * N + c]) * own[threadIdx.y][c % 16]",
+            local=" __attribute__((__shared__)) float own[16][16]; own[threadIdx.y][c % 16] = one[0];",
         ).replace("__global__", "__attribute__((global))"),
     ),
     "a_kernel_of_classes": asking(
