@@ -249,10 +249,11 @@ void Code::find_launches(bool missing) {
       return is_pointer(parameter) || !type_of(parameter);
     });
     const bool by_itself = multiplies(function);
-    if (!by_itself && (of_numbers || !all_may)) {
+    const bool may = by_itself || all_may || !says(function, R"(\w+\s*\[)");  // or it is not seen what it does
+    if (!may || (of_numbers && !by_itself)) {
       idle.insert(base_name(function.name));
     }
-    may_multiply_ |= by_itself || all_may;
+    may_multiply_ |= may;
   }
   for (const simt::Function& function : functions_) {
     if (launches_itself(body_of(function), libraries, idle)) {

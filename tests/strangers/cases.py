@@ -1251,8 +1251,7 @@ CASES = {
         kernel="file.cu:mm",
     ),
     "vectors_of_four": refused(
-        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) "
-        "{ C[0].x = A[0].x * B[1].x; }",
+        "__global__ void mm(const float4* A, const float4* B, float4* C, float alpha, int M, int N, int K) {}",
         "((const float4 *)A, (const float4 *)B, (float4 *)C, alpha, M, N, K)",
     ),
     "a_template_over_tiles": right(
