@@ -297,7 +297,7 @@ std::string Code::why_no_product() const {
 }
 
 bool Code::multiplies(const std::string& code, std::set<std::string> counts) const {
-  static const std::regex BY_NAME(R"((?:fma(?!x)|mul|dot|dp|mm|asm|operator)\w*\s*[(<\s])");
+  static const std::regex BY_NAME(R"(asm|operator|(?:fma(?!x)|mul|dot|dp|mm)\w*\s*(?:\(|<(?!<<)))");
   static const std::regex TIMES(R"((/\s*)?(\w+(?:\s*\.\s*\w+)?|[)\]])\s*\*=?\s*(?=([\w.]*)))");
   static const std::regex NO_ELEMENT(
       R"(\d\S*|\.\d\S*|(?:block|thread|grid)(?:Idx|Dim)\s*\.\s*\w|const|return|sizeof|void|bool|char|\w+_t|)"
