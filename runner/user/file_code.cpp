@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,9 +34,9 @@ Words words_within(const std::string& text, const std::regex& pattern) {
   return words;
 }
 
-/// Puts others in place of some words of the types of its parameters.
-void replace_words(simt::Function& function, const std::map<std::string, std::string>& others) {
-  for (simt::Parameter& parameter : function.parameters) {
+/// Puts others in place of some words of their types.
+void replace_words(std::vector<simt::Parameter>& parameters, const std::map<std::string, std::string>& others) {
+  for (simt::Parameter& parameter : parameters) {
     Words words;
     for (const std::string_view word : split(parameter.type, ' ')) {
       const auto other = others.find(std::string(word));
@@ -65,7 +66,7 @@ simt::Function in_single_precision(simt::Function function) {
   if (elements.empty()) {
     return function;
   }
-  replace_words(function, elements);
+  replace_words(function.parameters, elements);
   const std::vector<simt::Parameter> before = over;
   const bool deduced = elements.size() > 1 || !elements.contains(over.front().name);
   std::erase_if(over, [&](const simt::Parameter& one) { return elements.contains(one.name); });
@@ -78,26 +79,53 @@ simt::Function in_single_precision(simt::Function function) {
   return function;
 }
 
-/// The variables of "int height, width; float* data;"; nothing where a class has anything else.
-std::vector<simt::Parameter> declared_in(const std::string& declarations) {
+/// What stands from `at` to the end of the brace that is open there, without what is in brackets within it. `at` is the
+/// end then.
+std::string flattened(const std::string& text, std::size_t& at) {
+  std::string flat;
+  for (int depth = 1; at < text.size(); ++at) {
+    depth -= has("})", {&text[at], 1}) ? 1 : 0;
+    if (depth == 0) {
+      break;
+    }
+    flat += depth == 1 ? text.substr(at, 1) : "";
+    depth += has("{(", {&text[at], 1}) ? 1 : 0;
+  }
+  return flat;
+}
+
+/// Of a class with these declarations: "Matrix() : rows() {} public: int rows, cols; float* data;". It has no members
+/// where they are not known.
+Code::Class declared_in(const std::string& declarations, bool all_public) {
   static const std::regex DECLARED(
       R"(\s*((?:const )?[A-Za-z_][\w: ]*?)\s*((?:[ *&]|__restrict__|const)*)(\w+)\s*(?:=[^;]*)?)");
-  std::vector<simt::Parameter> members;
+  static const std::regex LABEL(R"(\b(public|private|protected)\s*:)");
+  static const std::regex OTHER(R"(^(?:static|using|typedef|friend|enum|template|struct|class|union)\b|\()");
+  Code::Class found{{}, true};
   for (const std::string_view statement : split(declarations, ';')) {
+    const std::string whole(statement);
+    const Words labels = all_matches(whole, LABEL);
+    all_public = labels.empty() ? all_public : labels.back() == "public";
+    found.plain = found.plain && all_public && !has(whole, "(");
+    std::string trimmed = simt::trimmed(std::regex_replace(whole, LABEL, ""));
+    const std::size_t body = trimmed.ends_with("{}") && !has(trimmed, "(") ? trimmed.npos : trimmed.rfind("{}");
+    trimmed = simt::trimmed(trimmed.substr(body == trimmed.npos ? 0 : body + 2, trimmed.find_last_not_of("{}") + 1));
+    if (trimmed.empty() || std::regex_search(trimmed, OTHER)) {
+      continue;
+    }
     std::string type;
-    const std::string trimmed = simt::trimmed(statement);
-    for (const std::string& part : trimmed.empty() ? Words() : simt::split_arguments(trimmed)) {
+    for (const std::string& part : simt::split_arguments(trimmed)) {
       std::smatch match;
-      const std::string whole = type.empty() ? part : fmt::format("{} {}", type, part);
-      if (!std::regex_match(whole, match, DECLARED)) {
+      const std::string one = type.empty() ? part : fmt::format("{} {}", type, part);
+      if (!std::regex_match(one, match, DECLARED)) {
         return {};
       }
       type = match.str(1);
       const std::string spaced = std::regex_replace(type + " " + match.str(2), std::regex(R"(\*)"), " * ");
-      members.push_back({simt::trimmed(shortened(spaced)), match.str(3)});
+      found.members.push_back({all_public ? simt::trimmed(shortened(spaced)) : "private", match.str(3)});
     }
   }
-  return members;
+  return found;
 }
 
 /// What a local variable is declared to be last, as an expression; empty where no declaration was found, and where it
@@ -171,27 +199,8 @@ Words all_matches(const std::string& text, const std::regex& pattern) {
 }
 
 Code::Code(const simt::Source& source)
-    : functions_(source.functions), text_(source.code), short_text_(shortened(text_)) {
-  // Beside a kernel, what calls a library is what the kernel is compared with.
-  const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  static const std::regex ARRAY(R"(\b(?:tex\w+\s*(?:<[^<>]*>\s*)?\(\s*|(?=\w+\s*\[))(\w+))");
-  std::set<std::string> idle;
+    : functions_(source.functions), text_(source.code), short_text_(shortened(text_)), outside_(text_) {
   for (const simt::Function& function : functions_) {
-    const bool numbers_alone = std::ranges::all_of(function.parameters, [](const simt::Parameter& parameter) {
-      const std::optional<Type> type = type_of(parameter);
-      return type == Type::size || (type == Type::scalar && !is_pointer(parameter));
-    });
-    const Words used = numbers_alone ? all_matches(body_of(function), ARRAY) : Words();
-    // Where two are, the kernel may compute with matrices.
-    if (function.is_kernel && numbers_alone && std::set<std::string>(used.begin(), used.end()).size() < 2) {
-      idle.insert(base_name(function.name));
-    }
-  }
-  outside_ = text_;
-  for (const simt::Function& function : functions_) {
-    if (launches_itself(body_of(function), libraries, idle)) {
-      launching_.insert(base_name(function.name));
-    }
     std::fill_n(outside_.begin() + static_cast<std::ptrdiff_t>(function.begin), function.end - function.begin, ';');
   }
   outside_ = shortened(outside_);
@@ -199,15 +208,58 @@ Code::Code(const simt::Source& source)
   for (std::sregex_iterator at(outside_.begin(), outside_.end(), NUMBER), end; at != end; ++at) {
     numbers_[at->str(1)] = at->str(2);
   }
-  static const std::regex CLASS(R"(\bstruct\s*(\w*)\s*\{([^{}()]*)\}\s*(\w*))");
-  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
-    if (std::vector<simt::Parameter> declared = declared_in(at->str(2)); !declared.empty()) {
-      classes_[at->str(1).empty() ? at->str(3) : at->str(1)] = std::move(declared);
-    }
-  }
-  classes_["int3"] = classes_["uint3"] = {{"int", "x"}, {"int", "y"}, {"int", "z"}};
   const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
+  read_classes();
+  find_launches(!source.missing.empty());
+}
+
+void Code::read_classes() {
+  static const std::regex CLASS(R"((?:\btemplate\s*<\s*(?:typename|class)\s+(\w+)\s*>\s*)?)"
+                                R"(\b(struct|class)\s*(\w*)\s*\{)");
+  static const std::regex BEHIND(R"(^\}\s*(\w*))");
+  for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
+    auto place = static_cast<std::size_t>(at->position() + at->length());
+    Class found = declared_in(flattened(short_text_, place), at->str(2) == "struct");
+    replace_words(found.members, {{at->str(1), "float"}});
+    const std::string of = at->str(1).empty() ? "" : "<float>";
+    const Words behind = all_matches(short_text_.substr(place, LONGEST_NAME), BEHIND);  // typedef struct {} Matrix;
+    for (const std::string& name : {at->str(3), behind.empty() ? std::string() : behind.front()}) {
+      if (!found.members.empty() && !name.empty()) {
+        classes_[name + of] = found;
+      }
+    }
+  }
+  classes_["int3"] = classes_["uint3"] = {{{"int", "x"}, {"int", "y"}, {"int", "z"}}, true};
+}
+
+/// Where headers are `missing`, any kernel may multiply by what they have.
+void Code::find_launches(bool missing) {
+  // Beside a kernel, what calls a library is what the kernel is compared with.
+  const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
+  const bool all_may = missing || multiplies(outside_, {}) || std::ranges::any_of(functions_, [&](const auto& one) {
+                         return !one.is_kernel && says(one, "(?:__device__|constexpr)") && multiplies(one);
+                       });
+  std::set<std::string> idle;
+  for (const simt::Function& function : functions_) {
+    if (!function.is_kernel) {
+      continue;
+    }
+    const bool of_numbers = std::ranges::none_of(function.parameters, [](const simt::Parameter& parameter) {
+      return is_pointer(parameter) || !type_of(parameter);
+    });
+    const bool by_itself = multiplies(function);
+    const bool may = by_itself || all_may || !says(function, R"(\w+\s*\[)");  // or it is not seen what it does
+    if (!may || (of_numbers && !by_itself)) {
+      idle.insert(base_name(function.name));
+    }
+    may_multiply_ |= may;
+  }
+  for (const simt::Function& function : functions_) {
+    if (launches_itself(body_of(function), libraries, idle)) {
+      launching_.insert(base_name(function.name));
+    }
+  }
   if (launches_itself(outside_, libraries, idle)) {  // members of a class: any class may be the one
     for (const std::string& name : all_matches(outside_, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
       launching_.insert(name);
@@ -222,6 +274,9 @@ Code::Code(const simt::Source& source)
       }
     }
   }
+  for (const simt::Function& function : functions_) {  // a reference that a kernel of another file is compared with
+    may_multiply_ |= !function.is_kernel && !launches(function) && function.name != "main" && multiplies(function);
+  }
 }
 
 bool Code::returns_tensor(const simt::Function& function) const {
@@ -232,35 +287,80 @@ bool Code::returns_tensor(const simt::Function& function) const {
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
 std::string Code::why_no_product() const {
-  static const std::regex ELSEWHERE(
-      R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{]|>>>\s*\([^;]*[+&[])");
-  static const std::regex SUBSCRIPT(R"(\w((?:\s*\[[^\[\]]*\])+))");
-  static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
-  bool in_place = std::ranges::any_of(functions_, &simt::Function::is_kernel) &&
-                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
-  for (const simt::Function& function : functions_) {
-    const std::string body = body_of(function);
-    if (!function.is_kernel) {
-      in_place &= !std::regex_search(body, LIBRARY) &&
-                  (!launches(function) || function.name == "main" || !std::regex_search(body, LOOP));
-      continue;
+  const bool by_library = std::ranges::any_of(functions_, [&](const simt::Function& function) {
+    return !function.is_kernel && std::regex_search(body_of(function), LIBRARY);
+  });
+  return by_library || may_multiply_ || std::ranges::none_of(functions_, &simt::Function::is_kernel)
+             ? ""
+             : "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies "
+               "elements of arrays at different places; --launch runs one all the same";
+}
+
+bool Code::multiplies(const std::string& code, std::set<std::string> counts) const {
+  static const std::regex BY_NAME(R"(asm|operator|(?:fma(?!x)|mul|dot|dp|mm)\w*\s*(?:\(|<(?!<<)))");
+  static const std::regex TIMES(R"((/\s*)?(\w+(?:\s*\.\s*\w+)?|[)\]])\s*\*=?\s*(?=([\w.]*)))");
+  static const std::regex NO_ELEMENT(
+      R"(\d\S*|\.\d\S*|(?:block|thread|grid)(?:Idx|Dim)\s*\.\s*\w|const|return|sizeof|void|bool|char|\w+_t|)"
+      R"((?:unsigned|int|long|short|float|double)\d?)");
+  static const std::regex COUNTS(R"(\b(?:(?:const|unsigned|int|long|short|uint|size_t|u?int\d+_t)\s+)+(\w[^;{)]*))");
+  static const std::regex MAY_BE_ELEMENT(R"(\[|\w\s*\(|=\s*\*)");
+  for (const std::string& declared : all_matches(code, COUNTS)) {
+    for (const std::string& one : simt::split_arguments(declared)) {
+      counts.insert(std::regex_search(one, MAY_BE_ELEMENT) ? "" : one.substr(0, one.find_first_of(" =")));
     }
-    std::size_t uses = 0;  // and declarations
-    std::size_t arrays = 0;
-    for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
-      const bool array = type_of(parameter) == Type::matrix;
-      arrays += array ? 1 : 0;
-      uses += array ? all_matches(body, std::regex("(?:^|[^.>\\w])(" + parameter.name + ")\\b")).size() : 0;
-      in_place &= array || (!is_pointer(parameter) && type_of(parameter));
-    }
-    const Words places = all_matches(body, SUBSCRIPT);
-    in_place &= arrays > 1 && places.size() >= arrays &&
-                places.size() + arrays == uses &&  // others may lie behind numbers
-                std::ranges::all_of(places, [&](const std::string& place) { return place == places.front(); });
   }
-  return in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes "
-                    "an element from those at the same place alone; --launch runs one all the same"
-                  : "";
+  const auto is_none = [&](const std::string& operand) {
+    return std::regex_match(operand, NO_ELEMENT) || numbers_.contains(operand) ||
+           (!operand.empty() && counts.contains(operand));
+  };
+  bool any = std::regex_search(code, BY_NAME);
+  std::ptrdiff_t factor_end = -1;  // "a[i] * 2 * b[j]"
+  for (std::sregex_iterator at(code.begin(), code.end(), TIMES), end; at != end && !any; ++at) {
+    const bool alone = at->length(1) == 0 && at->position() != factor_end;
+    any = !(alone && is_none(at->str(2))) && !is_none(at->str(3));
+    factor_end = at->position() + at->length();
+  }
+  return any;
+}
+
+bool Code::multiplies(const simt::Function& function) const {
+  std::string body = body_of(function);
+  body.erase(0, body.find('{'));
+  std::set<std::string> counts;
+  for (const simt::Parameter& parameter : function.template_parameters) {
+    counts.insert(parameter.name);
+  }
+  std::string arrays = "(?!)";
+  for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
+    const std::optional<Type> type = type_of(parameter);
+    if (function.is_kernel && !type && !is_pointer(parameter)) {
+      return true;  // by a function that it is passed
+    }
+    const bool factor = type == Type::scalar && !is_pointer(parameter) && function.is_kernel;
+    counts.insert(factor || type == Type::size ? parameter.name : "");
+    const bool moves = std::regex_search(body, std::regex("\\b" + parameter.name + R"(\b(?!\s*\[))"));
+    arrays += is_pointer(parameter) && !moves ? "|" + parameter.name : "";
+  }
+  const std::regex at_one_place(  // A[i] * B[i]
+      fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
+  body = std::regex_replace(body, at_one_place, "0");
+  return multiplies(body, counts);
+}
+
+std::map<std::string, Code::Class>::const_iterator Code::class_of(const simt::Parameter& parameter) const {
+  static const std::regex BESIDE(R"(^(?:const |struct )*|(?: [*&]| const)*$| )");
+  return classes_.find(std::regex_replace(parameter.type.substr(0, LONGEST_NAME), BESIDE, ""));
+}
+
+bool Code::is_closed(const simt::Parameter& parameter) const {
+  const auto of = class_of(parameter);
+  return of != classes_.end() &&
+         (is_pointer(parameter) || std::ranges::count(of->second.members, "private", &simt::Parameter::type) > 0);
+}
+
+bool Code::keeps_arrays() const {
+  static const std::regex ELSEWHERE(R"(__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{])");
+  return std::regex_search(short_text_, ELSEWHERE);
 }
 
 std::string Code::kernels_elsewhere() const {
@@ -519,7 +619,7 @@ std::vector<Launching> Code::launches_of(const simt::Function& kernel, const Rea
 }
 
 simt::Function Code::instance_of(const simt::Function& function) const {
-  simt::Function instance = in_single_precision(unfolded(with_plain_types(function)));
+  simt::Function instance = unfolded(in_single_precision(with_plain_types(function)));
   std::vector<simt::Parameter>& parameters = instance.parameters;
   const auto is_size = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::size; };
   const auto says_nothing = [&](const simt::Parameter& parameter) {
@@ -528,7 +628,8 @@ simt::Function Code::instance_of(const simt::Function& function) const {
                                     std::ranges::count_if(parameters, is_size) > 3  // which may be M, N and K
                               : !type_of(parameter) || type_of(parameter) == Type::order;
   };
-  while (!parameters.empty() && parameters.back().has_default && says_nothing(parameters.back())) {
+  while (!parameters.empty() && parameters.back().has_default &&
+         (says_nothing(parameters.back()) || readings_of(instance).all.empty())) {
     parameters.pop_back();
   }
   if (!function.is_kernel && instance.needs_template_arguments()) {
@@ -549,14 +650,11 @@ simt::Function Code::instance_of(const simt::Function& function) const {
 simt::Function Code::unfolded(simt::Function function) const {
   std::vector<simt::Parameter> parameters;
   for (simt::Parameter& parameter : function.parameters) {
-    const std::vector<std::string_view> parts = split(parameter.type, ' ');
-    Words words(parts.begin(), parts.end());
-    const bool constant = std::erase(words, "const") > 0;
-    const std::string last = words.empty() ? "" : words.back();
+    const bool constant = has(parameter.type, "const ");
+    const std::string last = parameter.type.substr(std::max(parameter.type.size(), std::size_t{1}) - 1);
     const std::string sign = last == "*" || (last == "&" && !constant) ? last : "";
-    std::erase_if(words, [](const std::string& word) { return word == "*" || word == "&" || word == "struct"; });
-    const auto of = words.size() == 1 ? classes_.find(words.front()) : classes_.end();
-    const std::vector<simt::Parameter> members = of == classes_.end() ? std::vector<simt::Parameter>() : of->second;
+    const auto of = class_of(parameter);
+    const auto& [members, plain] = of == classes_.end() ? Class() : of->second;
     Words meanings;
     bool of_extents = !members.empty();  // of a product
     for (const simt::Parameter& member : members) {
@@ -573,7 +671,9 @@ simt::Function Code::unfolded(simt::Function function) const {
       parameters.push_back(std::move(parameter));
       continue;
     }
-    const std::string before = fmt::format("{}{} {}.", of->first, sign, parameter.name);
+    const auto name_of = [](const simt::Parameter& member) { return member.name; };
+    const std::string made = plain ? "" : fmt::format("({})", fmt::join(members | std::views::transform(name_of), " "));
+    const std::string before = fmt::format("{}{}{} {}.", of->first, made, sign, parameter.name);
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::string& name = of_matrix ? parameter.name : members[i].name;
       parameters.push_back({!of_matrix                ? members[i].type
@@ -604,9 +704,9 @@ simt::Function Code::with_plain_types(simt::Function function) const {
   }
   constexpr int DEEPEST = 8;  // of an alias of an alias
   for (int depth = 0; depth < DEEPEST; ++depth) {
-    replace_words(function, types);
+    replace_words(function.parameters, types);
   }
-  replace_words(function, numbers_);  // float (*)[N]: a launch line's N is the problem's
+  replace_words(function.parameters, numbers_);  // float (*)[N]: a launch line's N is the problem's
   return function;
 }
 

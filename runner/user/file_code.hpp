@@ -31,6 +31,12 @@ struct Launching {
 /// A file's text with all that it includes, for questions about what its functions do.
 class Code {
  public:
+  /// What a class has.
+  struct Class {
+    std::vector<simt::Parameter> members;  ///< of the type "private" where they are not public
+    bool plain = false;                    ///< and nothing else
+  };
+
   explicit Code(const simt::Source& source);
 
   /// Whether it makes a tensor for its result.
@@ -39,7 +45,8 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
-  /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.
+  /// Why no kernel is a matrix product: all go over arrays side by side, or none multiplies. Or empty, where any might
+  /// be part of one.
   std::string why_no_product() const;
 
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
@@ -53,9 +60,16 @@ class Code {
   /// and the distance of rows of a kernel without sizes, where it has one only ("a[row * 256 + k]").
   Extents extents_of(const simt::Function& function) const;
 
-  /// Whether a function has names out of a class, as in Config::TILE.
-  bool has_members(const simt::Function& function, const std::string& name) const {
-    return std::regex_search(body_of(function), std::regex("\\b" + name + R"(\s*::)"));
+  /// Whether the file may have arrays besides those that its kernels take.
+  bool keeps_arrays() const;
+
+  /// Whether a launch line can not make what the kernel takes: a class with members that are not public, or its
+  /// address.
+  bool is_closed(const simt::Parameter& parameter) const;
+
+  /// Whether a function has a word of this pattern.
+  bool says(const simt::Function& function, const std::string& pattern) const {
+    return std::regex_search(body_of(function), std::regex("\\b" + pattern));
   }
 
   /// The file's launches of the kernel, for one that passes it what the reading says; without any, one that is likely.
@@ -76,8 +90,16 @@ class Code {
     std::string before;  ///< what stands before it in the caller's body
   };
 
+  std::map<std::string, Class>::const_iterator class_of(const simt::Parameter& parameter) const;
+  void read_classes();
+  void find_launches(bool missing);
+  /// Whether code multiplies anything but constants, elements of arrays at one place, and numbers that count, of which
+  /// some are known.
+  bool multiplies(const simt::Function& function) const;
+  bool multiplies(const std::string& code, std::set<std::string> counts) const;
   simt::Function with_plain_types(simt::Function function) const;
-  /// With the members of classes of matrices or of extents, as "Class* parameter.member", in place of the classes.
+  /// With the members of classes of matrices or of extents, as "Class* parameter.member", or "Class(data rows)*
+  /// parameter.rows" where a class is not plain, in place of the classes.
   simt::Function unfolded(simt::Function function) const;
   std::vector<Call> calls_of(const simt::Function& function) const;
   Launching launching_of(const simt::Function& kernel, const Call& call, Reading reading) const;
@@ -93,11 +115,12 @@ class Code {
   const std::vector<simt::Function> functions_;
   const std::string text_;
   const std::string short_text_;
-  std::string outside_;                                          ///< of functions, shortened
-  std::map<std::string, std::vector<simt::Parameter>> classes_;  ///< of variables alone, by their names
-  std::map<std::string, std::string> numbers_;                   ///< that variables outside of functions are
-  std::set<std::string> launching_;                              ///< functions, macros and classes
-  std::set<std::string> constants_;                              ///< and other variables outside of functions
+  std::string outside_;                         ///< of functions, shortened
+  std::map<std::string, Class> classes_;        ///< by their names
+  std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
+  bool may_multiply_ = false;                   ///< a kernel
+  std::set<std::string> launching_;             ///< functions, macros and classes
+  std::set<std::string> constants_;             ///< and other variables outside of functions
 };
 
 }  // namespace sgemm

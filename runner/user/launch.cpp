@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::
       const bool is_type = std::ranges::any_of(  // perhaps one that a concept allows
           kernel.parameters, [&](const simt::Parameter& one) { return has_word(one.type, parameter.name); });
       const bool is_class = is_type || parameter.type == "typename" || parameter.type == "class";
-      const bool has_members = code.has_members(kernel, parameter.name);  // Config::TILE: no type of numbers
+      const bool has_members = code.says(kernel, parameter.name + R"(\s*::)");  // Config::TILE: no type of numbers
       values.push_back(is_class && !has_members                              ? "float"
                        : kernel.template_parameters.size() == 1 && !is_class ? "32"
                                                                              : "?" + parameter.name);
@@ -77,6 +77,10 @@ std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::
   return launches;
 }
 
+bool fits_product(const simt::Function& function, const Code& code) {
+  return !readings_of(code.instance_of(function), code.summed_extent(function)).all.empty();
+}
+
 /// Why there is no launch, with the functions of the file and a line to start from.
 [[noreturn]] void reject(const simt::Source& source, const std::string& path, const std::string& why, const Code& code,
                          const LaunchOptions& options) {
@@ -89,8 +93,7 @@ std::vector<std::pair<std::string, Reading>> launches_to_start_from(const simt::
     const bool could_be =
         function.is_kernel || (!function.is_method && function.name != "main" && code.launches(function));
     const auto rank = [&](const simt::Function& one) {
-      const bool fits = !readings_of(code.instance_of(one), code.summed_extent(one)).all.empty();
-      return std::tuple(one.is_kernel, fits, one.parameters.size());
+      return std::tuple(one.is_kernel, fits_product(one, code), one.parameters.size());
     };
     if (could_be && (kernel == nullptr || rank(*kernel) < rank(function))) {
       kernel = &function;
@@ -222,38 +225,46 @@ PlacedText statement_of(std::string text, const std::string& file, int line) {
   return {text + ";", file, line};
 }
 
+using Parameters = std::vector<simt::Parameter>;
+
 /// Why there is no function to call.
 std::string why_not_callable(const simt::Source& source, const Code& code, const std::string& chosen) {
   const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
   const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
     return chosen.empty() && !callable_functions(source, code, function.name).empty();
   });
-  const auto is_other_pointer = [](const simt::Parameter& parameter) {
-    return is_pointer(parameter) && type_of(parameter) != Type::matrix && !has(parameter.type, "float (") &&
-           !has(parameter.type, "float4");
-  };
-  std::string type;  // of matrices that are no float*
+  std::string type;    // of arrays that are no float*
+  std::string closed;  // a class
   bool reads_sizes = false;
+  std::size_t most = 0;  // arrays of a kernel
+  bool more = code.keeps_arrays();
   for (const simt::Function& function : source.functions) {
-    const std::vector<simt::Parameter> parameters = code.instance_of(function).parameters;
-    const auto is_matrix = [](const simt::Parameter& parameter) { return type_of(parameter) == Type::matrix; };
-    reads_sizes |= function.is_kernel && std::ranges::any_of(parameters, [](const simt::Parameter& parameter) {
-                     return type_of(parameter) == Type::size && is_pointer(parameter);
-                   });
-    if (function.is_kernel && type.empty() && std::ranges::count_if(parameters, is_other_pointer) >= 2 &&
-        std::ranges::count_if(parameters, is_matrix) < 3) {
+    std::size_t arrays = 0;
+    for (const simt::Parameter& parameter : function.is_kernel ? code.instance_of(function).parameters : Parameters()) {
+      const std::optional<Type> own = type_of(parameter);
+      const bool other = own != Type::matrix && !has(parameter.type, "float (") && !has(parameter.type, "float4");
+      reads_sizes |= own == Type::size && is_pointer(parameter) && !code.says(function, parameter.name + R"(\s*\[)");
+      arrays += is_pointer(parameter) ? 1 : 0;
+      more |= !is_pointer(parameter) && !own;
+      closed = code.is_closed(parameter) ? parameter.type : closed;
       static const std::regex QUALIFIER("const | __restrict__");
-      type = std::regex_replace(std::ranges::find_if(parameters, is_other_pointer)->type, QUALIFIER, "");
+      type = is_pointer(parameter) && other ? std::regex_replace(parameter.type, QUALIFIER, "") : type;
     }
+    more |= arrays > 0 && fits_product(function, code);
+    most = std::max(most, arrays);
   }
   const std::string passed_over =
       idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
       : reads_sizes ? "; it reads its sizes in the device's memory: a host function may copy them there and launch it"
+      : !closed.empty()
+          ? fmt::format("; no launch line can make its {}: a host function of float* may make one and launch it",
+                        closed)
       : has(type, "* *") ? "; it takes arrays of pointers: a host function of float* may fill them and launch it"
-      : !type.empty()
-          ? "; its matrices are no float*, and products are of FP32: a host function of float* may convert them to " +
-                type + ", and --data integers has operands that need no rounding"
-          : "";
+      : kernels > 0 && !more && (most < 3 || (most > 3 && type.empty()))
+          ? fmt::format("; a product has three arrays, A, B and C, and its kernels take {}", most)
+      : !type.empty() ? "; products are of FP32, in float*: a host function of float* may convert them to " + type +
+                            ", and --data integers has operands that need no rounding"
+                      : "";
   const auto launches = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
     return !function.is_kernel && function.name != "main" && code.launches(function);
   });
@@ -312,6 +323,17 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   }
   if (callable.size() > 1) {
     choose(callable, path, options);
+  }
+  static const std::regex OF_LIBRARY(
+      R"(.*: (?:helper_|opencv|thrust\b|cub\b|cute\b|cutlass|cu[a-z]+\.h|cudnn|nccl|nv|boost|gtest|glm).*)");
+  Words absent = source.missing;
+  std::erase_if(absent, [](const std::string& header) { return std::regex_match(header, OF_LIBRARY); });
+  if (callable.empty() && !absent.empty() &&
+      std::ranges::none_of(source.functions, [&](const simt::Function& function) {
+        return function.is_kernel && fits_product(function, code);
+      })) {
+    refuse(fmt::format("it includes what is not there and may have the product: name its folder with --include for {}",
+                       fmt::join(absent, ", ")));
   }
   if (callable.empty()) {
     const bool whole = std::ranges::count(source.code, '{') == std::ranges::count(source.code, '}');

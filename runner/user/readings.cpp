@@ -134,7 +134,8 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (of_order && std::regex_match(lower_name(parameter.name), ORDER)) {
     return Type::order;
   }
-  const bool is_float = has(type, "float") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
+  const bool is_float =
+      has(type, "float") && !has(type, "<") && !has(type, "bfloat") && !has(type, "float2") && !has(type, "float4");
   if (is_float && stars == 1 && !has(type, "&")) {
     // A pointer of such a name is to a factor in the host's memory, as in BLAS. Others are to matrices.
     const std::string name = lower_name(parameter.name);
@@ -143,7 +144,7 @@ std::optional<Type> type_of(const simt::Parameter& parameter) {
   if (one_constant && has(type, "int") && !meaning_of(parameter.name, Names::sizes).empty() && !has(type, "_t")) {
     return Type::size;
   }
-  if (type.size() > LONGEST_NAME || stars > 0 || (has(type, "&") && !has(type, "const"))) {
+  if (type.size() > LONGEST_NAME || stars > 0 || has(type, "<") || (has(type, "&") && !has(type, "const"))) {
     return std::nullopt;
   }
   if (is_float || has(type, "double")) {
@@ -533,9 +534,9 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   }
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   Extents extents = said;
-  static const std::regex LAYOUT("\\w+_([nt])([nt])");
+  static const std::regex LAYOUT("\\w_([nt])([nt])$");
   std::smatch layout;  // gemm_nt, in rows or in columns
-  if (std::regex_match(function.name, layout, LAYOUT) && !with_extents) {
+  if (std::regex_search(function.name, layout, LAYOUT) && !with_extents) {
     extents.a_transposed = layout.str(1) == "t";
     extents.b_transposed = layout.str(2) == "t";
   }
@@ -577,7 +578,17 @@ Words arguments_of(const simt::Function& function, const Words& values) {
     while (!of.empty() && i < values.size() && class_of(function.parameters[i]) == of) {
       members.push_back(values[i++]);
     }
-    const std::string name = of.substr(0, of.find_first_of("*& "));
+    const std::string name = of.substr(0, of.find_first_of("(*& "));
+    if (const std::size_t open = of.find('('); open != std::string::npos) {  // its constructors are passed over
+      const std::string names = of.substr(open + 1, of.find(')') - open - 1);
+      std::string each;
+      for (const std::string_view member : split(names, ' ')) {
+        each += fmt::format("{}&{}::{}, {}", each.empty() ? "" : ", ", name, member, members.front());
+        members.erase(members.begin());
+      }
+      arguments.push_back(fmt::format("{}made_of<{}>({})", has(of, "*") ? "&" : "", name, each));
+      continue;
+    }
     const std::string made = fmt::format("{}{{{}}}", name, fmt::join(members, ", "));
     // A temporary lasts as long as the call, and has an address as a constant.
     const std::string address = fmt::format("({0}*)&(const {0}&){1}", name, made);

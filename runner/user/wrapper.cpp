@@ -143,6 +143,26 @@ struct sgemm_user_problem {
 };
 )";
 
+/// An object of a class with these members, as made_of<Matrix>(&Matrix::data, A), that no constructor has made and no
+/// destructor ends: either may allocate memory. It lasts for a call.
+constexpr std::string_view MADE_OF = R"(
+template <class Class, class Member, class Value, class... Rest>
+void sgemm_put(Class& to, Member Class::*member, Value value, Rest... rest) {
+  new ((void*)&(to.*member)) Member(value);
+  if constexpr (sizeof...(rest) > 0) {
+    sgemm_put(to, rest...);
+  }
+}
+template <class Class, class... Members>
+Class& made_of(Members... members) {
+  alignas(Class) static unsigned char memory[8][sizeof(Class)];
+  static unsigned made = 0;
+  auto& object = reinterpret_cast<Class&>(memory[made++ % 8]);
+  sgemm_put(object, members...);
+  return object;
+}
+)";
+
 /// The begin of what follows the user's text. A file may have names of the problem as macros.
 std::string begin_of_wrapper() {
   std::string text = "\n#line 1 \"the runner's part\"\n";
@@ -441,6 +461,7 @@ std::string wrapper_of(const UserFile& file, Target target) {
   const simt::Source& all = file.source;
   std::string text = begin_of_wrapper();
   text += target == Target::for_gpu ? RESOURCES : "";
+  text += file.launch.statement.text.find("made_of<") == std::string::npos ? "" : MADE_OF;
   const std::string_view ceil_div = ceil_div_for(all);
   const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";

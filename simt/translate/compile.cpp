@@ -77,6 +77,7 @@ Source read_file(const fs::path& file, std::vector<std::string> compiler, const 
   Preprocessed preprocessed = preprocess(file, compiler, folder, "", run);
   Source source = read_source(preprocessed.text);
   source.files = std::move(preprocessed.files);
+  source.missing = std::move(preprocessed.missing);
   return source;
 }
 

@@ -88,6 +88,21 @@ void restore_letters(std::string& text) {
   }
 }
 
+/// Before __attribute__((global, noinline)) comes __global__, of which CUDA's headers make such an attribute.
+void take_out_words(std::string& text) {
+  static const std::regex WORD(
+      R"(__attribute__\s*\(\([^()]*?\b((?:__)?(global|device|host|shared|constant|managed)(?:__)?)\b)");
+  std::smatch match;
+  for (std::size_t at = text.find("__attribute__"); at != text.npos; at = text.find("__attribute__", at + 1)) {
+    const auto begin = text.cbegin() + static_cast<std::ptrdiff_t>(at);
+    if (std::regex_search(begin, text.cend(), match, WORD, std::regex_constants::match_continuous)) {
+      const std::string word = "__" + match.str(2) + "__ ";
+      text.erase(at + static_cast<std::size_t>(match.position(1)), static_cast<std::size_t>(match.length(1)));
+      text.insert(at, word);
+    }
+  }
+}
+
 /// What stands in for a header that is not there. <thrust/sort.h> and the like declare a namespace of their folder's
 /// name, which files say that they use, and libraries declare handles, which files keep beside their kernels.
 std::string stand_in_for(const fs::path& header) {
@@ -186,6 +201,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
     }
   }
   restore_letters(result.text);
+  take_out_words(result.text);
   std::set<fs::path> known{unit};
   const std::vector<Token> tokens = tokens_of(result.text, is_foreign);
   join_launches(result.text, tokens);

@@ -352,7 +352,7 @@ std::vector<Comment> Source::directives(std::string_view word) const {
 Source read_source(std::string_view text) {
   const std::vector<Token> tokens = tokens_of(text, is_foreign);
   const std::vector<Token> code = code_of(tokens, false);
-  Source source{{}, comments_of(tokens), {}, {}, {}};
+  Source source{{}, comments_of(tokens), {}, {}, {}, {}};
   std::vector<std::size_t> places;  // of the code's tokens in Source::code
   for (const Token& token : tokens) {
     if (places.size() < code.size() && token.text.data() == code[places.size()].text.data()) {

@@ -315,6 +315,12 @@ class Translator {
           !has_between(at_argument, body, {"__device__"})) {
         fail(at_argument, "a lambda that a kernel is passed needs __device__: nvcc refuses others");
       }
+      const Position braces_end = is(at_argument, "{") ? partner(at_argument) : at_argument;
+      for (Position brace = at_argument; brace < braces_end; ++brace) {
+        if (is(brace, "{") && (brace == at_argument || is_any(brace - 1, {"{", ","}))) {
+          texts_[brace] = "simt::Braces{";
+        }
+      }
     }
     before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
     texts_[at] = "(simt_arguments...); }, simt::Configuration(";

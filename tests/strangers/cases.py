@@ -907,9 +907,30 @@ EACH_K = (
     .replace("  mm<<<", "  for (int k = 0; k < K; ++k) mm<<<")
     .replace("M, N, K);", "M, N, K, k);")
 )
-NO_PRODUCT = (
-    "none of its kernels is a matrix product, C = A * B, which is what runs here: each computes an element from"
-)
+WITH_CONSTRUCTORS = """
+template <class T> class Matrix {
+ public:
+  const int rows, cols;
+  T* data = nullptr;
+  Matrix(int r, int c) : rows{r}, cols(c) { cudaMalloc(&data, r * c * sizeof(T)); }
+  ~Matrix() { cudaFree(data); }
+};
+void multiply(const Matrix<float>& a, const Matrix<float>& b, Matrix<float>* c) {
+  const int M = a.rows, N = b.cols, K = a.cols;
+  mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(a.data, b.data, c->data, M, N, K);
+}
+"""
+SOFTMAX = """
+__global__ void softmax(const float* in, float* out, int n) {
+  __shared__ float most[256];
+  const int t = threadIdx.x * 1;
+  most[t] = -INFINITY;
+  for (int i = t; i < n; i += blockDim.x * gridDim.x) most[t] = fmaxf(most[t], in[i]);
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += 2 * 128) out[i] = expf(in[i] - most[0]) / n * 0.5f;
+}
+"""
+NO_PRODUCT = "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies elements of"
 
 
 CASES = {
@@ -1187,7 +1208,7 @@ CASES = {
     "operands_of_bf16": refused(
         "#include <cuda_bf16.h>\n"
         + BY_BLAS.replace("const float*", "const __nv_bfloat16*").replace("s += ", "s += (float)"),
-        "its matrices are no float*, and products are of FP32",
+        "products are of FP32, in float*: a host function",
         "convert them to __nv_bfloat16 *",
     ),
     "a_tile_of_its_own": refused(
@@ -1692,6 +1713,47 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "run(Matrices{A, B, C}, (Extents*)&(const Extents&)Extents{M, N, K}, alpha, beta);",
         arguments=FACTORS,
     ),
+    "matrices_of_a_class_with_constructors": right(
+        ALONE + WITH_CONSTRUCTORS,
+        says=(
+            "made_of<Matrix<float>>(&Matrix<float>::rows, K, &Matrix<float>::cols, N, &Matrix<float>::data, B)",
+            "&made_of<Matrix<float>>(&Matrix<float>::rows, M, &Matrix<float>::cols, N, &Matrix<float>::data, C));",
+        ),
+    ),
+    "matrices_of_a_class_with_private_members": refused(
+        "class Matrix { public: __device__ float& at(int i) { return p[i]; } private: int rows, cols; float* p; };\n"
+        "__global__ void mm(Matrix a, Matrix b, Matrix c, int n) { c.at(0) = a.at(1) * b.at(2); }\n",
+        "no launch line can make its Matrix: a host function of float* may make one and launch it",
+    ),
+    "extents_of_a_class_with_two_names": right(
+        "typedef struct dims { int M, N, K; } dims_t;\n"
+        + launching().replace("int M, int N, int K) {\n  mm", "dims_t d) {\n  const auto [M, N, K] = d;\n  mm"),
+        "run(A, B, C, dims_t{M, N, K});",
+    ),
+    "arguments_in_braces": right(
+        IN_CLASSES + "void run(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta) "
+        "{ mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>({A, B, C}, {M, N, K}, alpha, beta); }",
+        arguments=FACTORS,
+    ),
+    "a_default_that_is_no_inner_dimension": right(
+        launching(more=", int k = 0, cudaStream_t s = cudaStreamDefault")
+        .replace("int N, int K, int k", "int N, int P, int k")
+        .replace("16)>>>(A, B, C, M, N, K)", "16), k, s>>>(A, B, C, M, N, P)"),
+        "run(A, B, C, M, N, K);",
+    ),
+    "a_header_that_may_have_the_product": refused(
+        '#include <helper_functions.h>\n#include "gemm.cuh"\nint main() { float* a; gemm(a, a, a, 1, 1, 1); }\n',
+        "it includes what is not there and may have the product: name its folder",
+        "--include for file.cu:2: gemm.cuh\n",
+    ),
+    "attributes_as_cuda_s_headers_have_them": right(
+        "__attribute__((constant)) float one[4] = {1};\n"
+        "static __attribute__((unused, device)) float times(float a, float b) { return a * b; }\n"
+        + launching(
+            term="times(A[r * K + k], B[k * N + c]) * own[threadIdx.y][c % 16]",
+            local=" __attribute__((__shared__)) float own[16][16]; own[threadIdx.y][c % 16] = one[0];",
+        ).replace("__global__", "__attribute__((global))"),
+    ),
     "a_kernel_of_classes": asking(
         IN_CLASSES
         + "int main() { Matrices m; Extents e; mm<<<dim3((e.N + 15) / 16, (e.M + 15) / 16), dim3(16, 16)>>>(m, e, "
@@ -1790,6 +1852,32 @@ int main() {
     "a_kernel_of_two_arrays": refused(
         "__global__ void relu(const float* x, float* y, int n) { for (int i = 0; i < n; ++i) y[i] = max(x[i], 0.f); }",
         NO_PRODUCT,
+    ),
+    "a_softmax": refused(SOFTMAX, NO_PRODUCT),
+    "a_dot_product": refused(
+        "__global__ void dot(const float* a, const float* b, float* c, int n) "
+        "{ float s = 0; for (int i = threadIdx.x; i < n; i += 64) s += a[i] * b[i]; atomicAdd(c, s); }",
+        "none multiplies elements of arrays at different places",
+    ),
+    "a_row_times_a_row_by_pointers": asking(
+        "__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {\n"
+        "  A += blockIdx.y * K, B += blockIdx.x * K;\n  float s = 0;\n"
+        "  for (int i = 0; i < K; ++i) s += A[i] * B[i];\n  C[blockIdx.y * N + blockIdx.x] = s;\n}\n"
+        "void mm_nt(const float* A, const float* B, float* C, int M, int N, int K) "
+        "{ mm<<<dim3(N, M), 1>>>(A, B, C, M, N, K); }",
+        "mm_nt(A, B, C, M, N, K)",
+    ),
+    "a_product_of_three_factors": right(launching(term="A[r * K + k] * 1.f * B[k * N + c]")),
+    "an_attention": refused(
+        ALONE.replace("const float* B", "const float* B, const float* V").replace("+= A", "+= V[k] * A"),
+        "a product has three arrays, A, B and C, and its kernels take 4",
+        "(A, B, ?V, C, M, N, K)",
+    ),
+    "a_launcher_of_what_fills_a_matrix": refused(
+        "__global__ void fill(float* a, int n) { a[blockIdx.x * 64 + threadIdx.x] = n; }\n"
+        + CPU_REFERENCE.replace("  for (int m", "  fill<<<1, 64>>>(c, 1);\n  for (int m", 1)
+        + ALONE,
+        "its function cpuSgemm launches nothing of it",
     ),
     "a_product_that_sums_nothing": right(
         launching(stored="C[r * N + c] = A[r * K] * B[c];").replace(

@@ -85,6 +85,17 @@ struct Argument {
   alignas(T) mutable std::byte bytes[sizeof(T)];
 };
 
+/// Values in braces, of which a kernel's parameter is made.
+template <class... Values>
+struct Braces {
+  Braces(const Values&... given) : values(given...) {}
+  template <class T>
+  operator T() const {
+    return std::make_from_tuple<T>(values);
+  }
+  std::tuple<Values...> values;
+};
+
 /// An array is passed by its address, and a volatile number by its value. A reference to something constant takes
 /// bit-fields as well.
 template <class T>

@@ -52,6 +52,7 @@ struct Source {
   std::vector<std::string> words;  ///< all identifiers, sorted
   std::string code;  ///< the text with a space in place of comments, literals and headers that are not the user's
   std::vector<std::filesystem::path> files;  ///< of read_file(): the user's own, as Translation has them
+  std::vector<std::string> missing;          ///< likewise
 
   bool has_word(std::string_view word) const;
   /// What stands behind "word:" in the comments that begin so. One of several lines is read to the end of its

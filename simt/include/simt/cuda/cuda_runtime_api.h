@@ -63,7 +63,8 @@ inline cudaError_t cudaThreadSynchronize() { return cudaSuccess; }  // CUDA 12 a
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return simt::give(stream, nullptr); }
-constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+#define cudaStreamDefault 0  // which is a stream as well
+constexpr unsigned cudaStreamNonBlocking = 1;
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
   return cudaStreamCreate(stream);
