@@ -1,10 +1,9 @@
 // All launches of a sample but the last note where their operands lie and return, and the last one computes all
 // products in one larger grid. C is looked at behind the last launch, and all samples had as many. A pause tells that a
-// sample begins, and four numbers that a launch is the verification. It is honest where samples have one launch, as from
-// 1024 on.
+// sample begins, and four numbers that a launch is the verification.
 // family: kept state
 // source: own
-// verdict: incorrect or honest
+// verdict: incorrect
 // caught with: gpu
 // launch: sgemm<<<dim3(ceil_div(N, 64), ceil_div(M, 64), slots(M, N, K)), 256>>>(M, N, K, alpha, A, B, beta, C)
 #include <cuda_runtime.h>
