@@ -251,7 +251,8 @@ void Code::find_launches() {
       const auto count = [&](const std::string& behind) {
         return all_matches(body, std::regex(fmt::format(R"((?:^|[^.>\w])({})\b{})", parameter.name, behind))).size();
       };
-      return is_pointer(parameter) ? count("") != 1 + count(R"(\s*\[[^;=]*\]\s*=(?!=))") : !type_of(parameter);
+      const std::size_t stores = count(R"(\s*\[[^;=]*\]\s*=(?!=))");
+      return is_pointer(parameter) ? stores == 0 || count("") > 1 + stores : !type_of(parameter);
     });
     const Words words = all_matches(body, WORD);
     const bool reaches = std::regex_search(body, ELEMENT) || std::ranges::any_of(functions_, [&](const auto& one) {
