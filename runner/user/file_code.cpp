@@ -17,7 +17,7 @@ const std::regex WORD(R"((\b[A-Za-z_]\w*))");
 const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
 
 /// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
-/// take no memory: they warm something up.
+/// compute nothing.
 bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
   static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu|hip)(Launch|GraphLaunch))");
   const Words launched = all_matches(code, LAUNCH);
@@ -100,7 +100,9 @@ Code::Class declared_in(const std::string& declarations, bool all_public) {
   static const std::regex DECLARED(
       R"(\s*((?:const )?[A-Za-z_][\w: ]*?)\s*((?:[ *&]|__restrict__|const)*)(\w+)\s*(?:=[^;]*)?)");
   static const std::regex LABEL(R"(\b(public|private|protected)\s*:)");
-  static const std::regex OTHER(R"(^(?:static|using|typedef|friend|enum|template|struct|class|union)\b|\()");
+  static const std::regex OTHER(R"(^(?:static|using|typedef|friend|template)\b|operator|^[^=]*\()"
+                                R"(|^(?:enum|struct|class|union)\b(?!\s+(?!class\b)\w+[\s*&]+\w))");
+  static const std::regex UNKNOWN(R"(\bvirtual\b|^(?!.*operator).*\(\)\s*[(\[])");  // or a pointer to a function
   Code::Class found{{}, true};
   for (const std::string_view statement : split(declarations, ';')) {
     const std::string whole(statement);
@@ -110,6 +112,9 @@ Code::Class declared_in(const std::string& declarations, bool all_public) {
     std::string trimmed = simt::trimmed(std::regex_replace(whole, LABEL, ""));
     const std::size_t body = trimmed.ends_with("{}") && !has(trimmed, "(") ? trimmed.npos : trimmed.rfind("{}");
     trimmed = simt::trimmed(trimmed.substr(body == trimmed.npos ? 0 : body + 2, trimmed.find_last_not_of("{}") + 1));
+    if (std::regex_search(whole, UNKNOWN)) {
+      return {};
+    }
     if (trimmed.empty() || std::regex_search(trimmed, OTHER)) {
       continue;
     }
@@ -211,7 +216,7 @@ Code::Code(const simt::Source& source)
   const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
   read_classes();
-  find_launches(!source.missing.empty());
+  find_launches();
 }
 
 void Code::read_classes() {
@@ -233,27 +238,30 @@ void Code::read_classes() {
   classes_["int3"] = classes_["uint3"] = {{{"int", "x"}, {"int", "y"}, {"int", "z"}}, true};
 }
 
-/// Where headers are `missing`, any kernel may multiply by what they have.
-void Code::find_launches(bool missing) {
+void Code::find_launches() {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  const bool all_may = missing || multiplies(outside_, {}) || std::ranges::any_of(functions_, [&](const auto& one) {
-                         return !one.is_kernel && says(one, "(?:__device__|constexpr)") && multiplies(one);
-                       });
-  std::set<std::string> idle;
+  const bool keeps = keeps_arrays();
+  static const std::regex ELEMENT(R"([\w\]]\s*\[[^\[\]]*\](?!\s*(?:=[^=]|\[))|->|[=(,+-]\s*\*)");
+  std::set<std::string> idle;  // kernels that read no array: they fill one, or warm something up
   for (const simt::Function& function : functions_) {
-    if (!function.is_kernel) {
-      continue;
-    }
-    const bool of_numbers = std::ranges::none_of(function.parameters, [](const simt::Parameter& parameter) {
-      return is_pointer(parameter) || !type_of(parameter);
+    const std::vector<simt::Parameter> parameters = with_plain_types(function).parameters;
+    const std::string body = body_of(function);
+    const bool reads = std::ranges::any_of(parameters, [&](const simt::Parameter& parameter) {
+      const auto count = [&](const std::string& behind) {
+        return all_matches(body, std::regex(fmt::format(R"((?:^|[^.>\w])({})\b{})", parameter.name, behind))).size();
+      };
+      const std::size_t stores = count(R"(\s*\[[^;=]*\]\s*=(?!=))");
+      return is_pointer(parameter) ? stores == 0 || count("") > 1 + stores : !type_of(parameter);
     });
-    const bool by_itself = multiplies(function);
-    const bool may = by_itself || all_may || !says(function, R"(\w+\s*\[)");  // or it is not seen what it does
-    if (!may || (of_numbers && !by_itself)) {
+    const Words words = all_matches(body, WORD);
+    const bool reaches = std::regex_search(body, ELEMENT) || std::ranges::any_of(functions_, [&](const auto& one) {
+                           return !one.is_kernel && contains(words, base_name(one.name));
+                         });
+    const bool casts = std::regex_search(body, std::regex(R"(\*\s*[)>])"));  // a number to an address
+    if (function.is_kernel && !reads && !casts && !(keeps && reaches)) {
       idle.insert(base_name(function.name));
     }
-    may_multiply_ |= may;
   }
   for (const simt::Function& function : functions_) {
     if (launches_itself(body_of(function), libraries, idle)) {
@@ -274,9 +282,6 @@ void Code::find_launches(bool missing) {
       }
     }
   }
-  for (const simt::Function& function : functions_) {  // a reference that a kernel of another file is compared with
-    may_multiply_ |= !function.is_kernel && !launches(function) && function.name != "main" && multiplies(function);
-  }
 }
 
 bool Code::returns_tensor(const simt::Function& function) const {
@@ -287,64 +292,49 @@ bool Code::returns_tensor(const simt::Function& function) const {
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
 std::string Code::why_no_product() const {
-  const bool by_library = std::ranges::any_of(functions_, [&](const simt::Function& function) {
-    return !function.is_kernel && std::regex_search(body_of(function), LIBRARY);
-  });
-  return by_library || may_multiply_ || std::ranges::none_of(functions_, &simt::Function::is_kernel)
-             ? ""
-             : "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies "
-               "elements of arrays at different places; --launch runs one all the same";
+  static const std::regex ELSEWHERE(
+      R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{]|>>>\s*\([^;]*[+&[])");
+  static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
+  bool in_place = std::ranges::any_of(functions_, &simt::Function::is_kernel) &&
+                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
+  for (const simt::Function& function : functions_) {
+    const std::string body = body_of(function);
+    in_place &= function.is_kernel
+                    ? reads_in_place(function)
+                    : !std::regex_search(body, LIBRARY) &&
+                          (!launches(function) || function.name == "main" || !std::regex_search(body, LOOP));
+  }
+  return in_place ? "none of its kernels is a matrix product, C = A * B, which is what runs here: none multiplies "
+                    "elements of arrays at different places; --launch runs one all the same"
+                  : "";
 }
 
-bool Code::multiplies(const std::string& code, std::set<std::string> counts) const {
-  static const std::regex BY_NAME(R"(asm|operator|(?:fma(?!x)|mul|dot|dp|mm)\w*\s*(?:\(|<(?!<<)))");
-  static const std::regex TIMES(R"((/\s*)?(\w+(?:\s*\.\s*\w+)?|[)\]])\s*\*=?\s*(?=([\w.]*)))");
-  static const std::regex NO_ELEMENT(
-      R"(\d\S*|\.\d\S*|(?:block|thread|grid)(?:Idx|Dim)\s*\.\s*\w|const|return|sizeof|void|bool|char|\w+_t|)"
-      R"((?:unsigned|int|long|short|float|double)\d?)");
-  static const std::regex COUNTS(R"(\b(?:(?:const|unsigned|int|long|short|uint|size_t|u?int\d+_t)\s+)+(\w[^;{)]*))");
-  static const std::regex MAY_BE_ELEMENT(R"(\[|\w\s*\(|=\s*\*)");
-  for (const std::string& declared : all_matches(code, COUNTS)) {
-    for (const std::string& one : simt::split_arguments(declared)) {
-      counts.insert(std::regex_search(one, MAY_BE_ELEMENT) ? "" : one.substr(0, one.find_first_of(" =")));
+bool Code::reads_in_place(const simt::Function& kernel) const {
+  Words all;
+  Words inputs;
+  for (const simt::Parameter& parameter : with_plain_types(kernel).parameters) {
+    const bool array = type_of(parameter) == Type::matrix;
+    if (!array && (is_pointer(parameter) || !type_of(parameter))) {
+      return false;
     }
+    all.insert(all.end(), array ? 1 : 0, parameter.name);
+    inputs.insert(inputs.end(), array && has(parameter.type, "const") ? 1 : 0, parameter.name);
   }
-  const auto is_none = [&](const std::string& operand) {
-    return std::regex_match(operand, NO_ELEMENT) || numbers_.contains(operand) ||
-           (!operand.empty() && counts.contains(operand));
-  };
-  bool any = std::regex_search(code, BY_NAME);
-  std::ptrdiff_t factor_end = -1;  // "a[i] * 2 * b[j]"
-  for (std::sregex_iterator at(code.begin(), code.end(), TIMES), end; at != end && !any; ++at) {
-    const bool alone = at->length(1) == 0 && at->position() != factor_end;
-    any = !(alone && is_none(at->str(2))) && !is_none(at->str(3));
-    factor_end = at->position() + at->length();
+  if (inputs.size() < 2 || inputs.size() + 1 != all.size()) {  // A[i] * B[i] may be added up elsewhere
+    inputs = all;
   }
-  return any;
-}
-
-bool Code::multiplies(const simt::Function& function) const {
-  std::string body = body_of(function);
-  body.erase(0, body.find('{'));
-  std::set<std::string> counts;
-  for (const simt::Parameter& parameter : function.template_parameters) {
-    counts.insert(parameter.name);
-  }
-  std::string arrays = "(?!)";
-  for (const simt::Parameter& parameter : with_plain_types(function).parameters) {
-    const std::optional<Type> type = type_of(parameter);
-    if (function.is_kernel && !type && !is_pointer(parameter)) {
-      return true;  // by a function that it is passed
-    }
-    const bool factor = type == Type::scalar && !is_pointer(parameter) && function.is_kernel;
-    counts.insert(factor || type == Type::size ? parameter.name : "");
-    const bool moves = std::regex_search(body, std::regex("\\b" + parameter.name + R"(\b(?!\s*\[))"));
-    arrays += is_pointer(parameter) && !moves ? "|" + parameter.name : "";
-  }
-  const std::regex at_one_place(  // A[i] * B[i]
-      fmt::format(R"(\b(?:{0})\s*(\[[^\[\]]*\])\s*\*\s*(?:{0})\s*\1)", arrays));
-  body = std::regex_replace(body, at_one_place, "0");
-  return multiplies(body, counts);
+  const std::string body = body_of(kernel);
+  const auto count = [&](const std::string& pattern) { return all_matches(body, std::regex(pattern)).size(); };
+  const std::string use = R"((?:^|[^.>\w])(?:{})({}))";
+  const std::string subscript = R"((?:\s*\[[^\[\]]*\])+)";
+  const Words places = all_matches(body, std::regex(fmt::format(fmt::runtime(use), fmt::join(inputs, "|"), subscript)));
+  const auto is_changed = [&](const std::string& word) { return count(fmt::format(R"(\b({})\s*=[^=])", word)) > 1; };
+  return inputs.size() > 1 && places.size() >= inputs.size() &&
+         places.size() + inputs.size() == count(fmt::format(fmt::runtime(use), fmt::join(inputs, "|"), "\\b")) &&
+         // Others may lie behind numbers.
+         count("\\w(" + subscript + ")") == count(fmt::format(fmt::runtime(use), fmt::join(all, "|"), subscript)) &&
+         std::ranges::all_of(places, [&](const std::string& place) { return place == places.front(); }) &&
+         !has(places.front(), "++") && std::ranges::none_of(all_matches(places.front(), WORD), is_changed);
 }
 
 std::map<std::string, Code::Class>::const_iterator Code::class_of(const simt::Parameter& parameter) const {

@@ -45,8 +45,7 @@ class Code {
   /// Whether it launches a kernel, or calls what does.
   bool launches(const simt::Function& function) const;
 
-  /// Why no kernel is a matrix product: all go over arrays side by side, or none multiplies. Or empty, where any might
-  /// be part of one.
+  /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.
   std::string why_no_product() const;
 
   /// "; HEADER, which it includes, has kernels" where that is so, behind a file without any.
@@ -92,11 +91,9 @@ class Code {
 
   std::map<std::string, Class>::const_iterator class_of(const simt::Parameter& parameter) const;
   void read_classes();
-  void find_launches(bool missing);
-  /// Whether code multiplies anything but constants, elements of arrays at one place, and numbers that count, of which
-  /// some are known.
-  bool multiplies(const simt::Function& function) const;
-  bool multiplies(const std::string& code, std::set<std::string> counts) const;
+  void find_launches();
+  /// Whether a kernel combines elements of its arrays with those at the same place alone.
+  bool reads_in_place(const simt::Function& kernel) const;
   simt::Function with_plain_types(simt::Function function) const;
   /// With the members of classes of matrices or of extents, as "Class* parameter.member", or "Class(data rows)*
   /// parameter.rows" where a class is not plain, in place of the classes.
@@ -118,7 +115,6 @@ class Code {
   std::string outside_;                         ///< of functions, shortened
   std::map<std::string, Class> classes_;        ///< by their names
   std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
-  bool may_multiply_ = false;                   ///< a kernel
   std::set<std::string> launching_;             ///< functions, macros and classes
   std::set<std::string> constants_;             ///< and other variables outside of functions
 };

@@ -911,7 +911,7 @@ WITH_CONSTRUCTORS = """
 template <class T> class Matrix {
  public:
   const int rows, cols;
-  T* data = nullptr;
+  T* data = static_cast<T*>(nullptr);
   Matrix(int r, int c) : rows{r}, cols(c) { cudaMalloc(&data, r * c * sizeof(T)); }
   ~Matrix() { cudaFree(data); }
 };
@@ -1725,6 +1725,14 @@ __global__ void mm(float* a, float* b, float* c, int width) {
         "__global__ void mm(Matrix a, Matrix b, Matrix c, int n) { c.at(0) = a.at(1) * b.at(2); }\n",
         "no launch line can make its Matrix: a host function of float* may make one and launch it",
     ),
+    "matrices_of_a_class_with_virtual_functions": refused(
+        ALONE + WITH_CONSTRUCTORS.replace("  ~", "  virtual int size() { return rows; }\n  ~"),
+        "it is not known how to launch its kernel",
+    ),
+    "matrices_of_a_class_with_a_structure": refused(
+        "struct Tag { int x; };\n" + ALONE + WITH_CONSTRUCTORS.replace("const int rows", "struct Tag tag;\n  int rows"),
+        "it is not known how to launch its kernel",
+    ),
     "extents_of_a_class_with_two_names": right(
         "typedef struct dims { int M, N, K; } dims_t;\n"
         + launching().replace("int M, int N, int K) {\n  mm", "dims_t d) {\n  const auto [M, N, K] = d;\n  mm"),
@@ -1853,7 +1861,7 @@ int main() {
         "__global__ void relu(const float* x, float* y, int n) { for (int i = 0; i < n; ++i) y[i] = max(x[i], 0.f); }",
         NO_PRODUCT,
     ),
-    "a_softmax": refused(SOFTMAX, NO_PRODUCT),
+    "a_softmax": refused(SOFTMAX, "a product has three arrays, A, B and C, and its kernels take 2"),
     "a_dot_product": refused(
         "__global__ void dot(const float* a, const float* b, float* c, int n) "
         "{ float s = 0; for (int i = threadIdx.x; i < n; i += 64) s += a[i] * b[i]; atomicAdd(c, s); }",
@@ -1868,6 +1876,41 @@ int main() {
         "mm_nt(A, B, C, M, N, K)",
     ),
     "a_product_of_three_factors": right(launching(term="A[r * K + k] * 1.f * B[k * N + c]")),
+    "a_product_of_numbers_that_a_function_multiplies": right(
+        "__device__ int times(int m, int n) { return m * n; }\n" + launching(term="times(A[r * K + k], B[k * N + c])"),
+        arguments=("--check", "--data", "integers"),
+    ),
+    "a_product_by_division": right(
+        launching(term="A[r * K + k] / (1 / B[k * N + c])"), arguments=("--data", "integers")
+    ),
+    "a_product_by_an_index_that_moves": right(
+        launching(term="x * B[i]")
+        .replace("k) s", "k) { int i = r * K + k; float x = A[i]; i = k * N + c; s")
+        .replace("B[i];", "B[i]; }")
+    ),
+    "a_product_by_rows_times_numbers": right(
+        "#include <vector>\n__global__ void add(float s, const float* x, float* y) "
+        "{ y[blockIdx.x] += s * x[blockIdx.x]; }\n"
+        "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n  std::vector<float> a(M * K);\n"
+        "  cudaMemcpy(a.data(), A, 4 * M * K, cudaMemcpyDeviceToHost), cudaMemset(C, 0, 4 * M * N);\n"
+        "  for (int i = 0; i < M * K; ++i) add<<<N, 1>>>(a[i], B + i % K * N, C + i / K * N);\n}\n",
+        sizes="9x8x7",
+    ),
+    "a_kernel_that_reaches_arrays_by_a_function": right(
+        "__device__ float a[999], b[999], c[999];\n__device__ void cell(int i, int j, int n, int k) "
+        "{ for (int l = 0; l < k; ++l) c[i * n + j] += a[i * k + l] * b[l * n + j]; }\n"
+        "__global__ void mm(int n, int k) { cell(blockIdx.x, threadIdx.x, n, k); }\n"
+        "void run(const float* A, const float* B, float* C, int M, int N, int K) {\n  cudaMemset(C, 0, 4 * M * N);\n"
+        "  cudaMemcpyToSymbol(a, A, 4 * M * K), cudaMemcpyToSymbol(b, B, 4 * K * N);\n"
+        "  cudaMemcpyToSymbol(c, C, 4 * M * N);\n"
+        "  mm<<<M, N>>>(N, K);\n  cudaMemcpyFromSymbol(C, c, 4 * M * N);\n}\n",
+        sizes="9x8x7",
+    ),
+    "a_warm_up_beside_constants": right(
+        "__constant__ float one = 1;\n__global__ void warm_up(float* x) { x[0] = threadIdx.x; }\n"
+        + CPU_REFERENCE.replace("  for (int m", "  warm_up<<<1, 1>>>(c);\n  for (int m", 1)
+        + launching()
+    ),
     "an_attention": refused(
         ALONE.replace("const float* B", "const float* B, const float* V").replace("+= A", "+= V[k] * A"),
         "a product has three arrays, A, B and C, and its kernels take 4",
