@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -661,8 +660,9 @@ simt::Function Code::unfolded(simt::Function function) const {
       parameters.push_back(std::move(parameter));
       continue;
     }
-    const auto name_of = [](const simt::Parameter& member) { return member.name; };
-    const std::string made = plain ? "" : fmt::format("({})", fmt::join(members | std::views::transform(name_of), " "));
+    Words member_names;
+    std::ranges::transform(members, std::back_inserter(member_names), &simt::Parameter::name);
+    const std::string made = plain ? "" : fmt::format("({})", fmt::join(member_names, " "));
     const std::string before = fmt::format("{}{}{} {}.", of->first, made, sign, parameter.name);
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::string& name = of_matrix ? parameter.name : members[i].name;

@@ -279,6 +279,29 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
          passed_over;
 }
 
+/// A launch as the file or the command line has it.
+UserLaunch as_written(const PlacedText& statement, const simt::Source& source, const Code& code,
+                      const std::string& path, const LaunchOptions& options) {
+  const auto refuse = [&](const std::string& why) { reject(source, path, why, code, options); };
+  const std::string text = shortened(statement.text);
+  static const std::regex LEFT_OPEN(R"([<({,]\s*(\?\w+))");
+  for (const std::string& open : all_matches(text, LEFT_OPEN)) {
+    refuse(fmt::format("{} in the launch line has to be filled in", open));
+  }
+  static const std::regex CALL(R"((?:^|;)\s*(\w+)\s*(?:<[^<>;]*>)?\s*\()");
+  for (const std::string& called : all_matches(text, CALL)) {
+    const auto is_there = [&](bool kernel) {
+      return std::ranges::any_of(source.functions, [&](const simt::Function& function) {
+        return function.is_kernel == kernel && base_name(function.name) == called;
+      });
+    };
+    if (is_there(true) && !is_there(false)) {
+      refuse(fmt::format("{} is a kernel, and a launch line launches it as {}<<<grid, block>>>(...)", called, called));
+    }
+  }
+  return UserLaunch{statement, requirement_of(source, path, options, ""), {}, true};
+}
+
 UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, const std::string& path,
                                   const std::string& chosen, const LaunchOptions& options) {
   const auto refuse = [&](const std::string& why) { reject(source, path, why, code, options); };
@@ -287,35 +310,15 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
       })) {
     refuse(fmt::format("there is no function '{}' in it", chosen));
   }
-  const auto as_written = [&](const PlacedText& statement) {
-    const std::string text = shortened(statement.text);
-    static const std::regex LEFT_OPEN(R"([<({,]\s*(\?\w+))");
-    for (const std::string& open : all_matches(text, LEFT_OPEN)) {
-      refuse(fmt::format("{} in the launch line has to be filled in", open));
-    }
-    static const std::regex CALL(R"((?:^|;)\s*(\w+)\s*(?:<[^<>;]*>)?\s*\()");
-    for (const std::string& called : all_matches(text, CALL)) {
-      const auto is_there = [&](bool kernel) {
-        return std::ranges::any_of(source.functions, [&](const simt::Function& function) {
-          return function.is_kernel == kernel && base_name(function.name) == called;
-        });
-      };
-      if (is_there(true) && !is_there(false)) {
-        refuse(
-            fmt::format("{} is a kernel, and a launch line launches it as {}<<<grid, block>>>(...)", called, called));
-      }
-    }
-    return UserLaunch{statement, requirement_of(source, path, options, ""), {}, true};
-  };
   if (options.launch) {
-    return as_written(statement_of(*options.launch, "--launch", 1));
+    return as_written(statement_of(*options.launch, "--launch", 1), source, code, path, options);
   }
   const std::vector<simt::Comment> launches = launch_lines(source, chosen);
   if (launches.size() > 1) {
     refuse(fmt::format("it has {} launch lines: choose a kernel of it, {}:NAME", launches.size(), path));
   }
   if (launches.size() == 1) {
-    return as_written(statement_of(launches.front().text, path, launches.front().line));
+    return as_written(statement_of(launches.front().text, path, launches.front().line), source, code, path, options);
   }
   const std::vector<Callable> callable = callable_functions(source, code, chosen);
   if (const std::string why = code.why_no_product(); !why.empty()) {

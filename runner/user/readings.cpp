@@ -262,6 +262,23 @@ Choices sizes_of(const Words& names, const std::string& summed, bool is_kernel,
   return six && !square_tiles ? Choices{{{"M", "N", "K", "lda", "ldb", "ldc"}}, false} : Choices{};
 }
 
+/// Where each name says which matrix it is.
+Choices named_matrices(const std::vector<simt::Parameter>& parameters, const Words& values, bool with_bias) {
+  Words with_zeros = values;  // of a workspace, for a kernel that reads its bias always
+  std::ranges::replace(with_zeros, std::string("nullptr"), std::string("(float*)workspace"));
+  const auto b = std::ranges::find(values, "B");
+  const bool w_first = b < std::ranges::find(values, "A") &&
+                       in_lower_case(parameters[static_cast<std::size_t>(b - values.begin())].name) == "w";
+  if (w_first && !with_bias) {  // Y = W X, where Y = X W names X first
+    Words in_order = values;
+    std::ranges::transform(values, in_order.begin(), [](const std::string& value) {
+      return value == "A" ? "B" : value == "B" ? "A" : value;
+    });
+    return {{in_order, values}, false};
+  }
+  return with_bias ? Choices{{with_zeros, values}, false} : Choices::of(values);
+}
+
 Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {
   const auto named_as = [&](Names names) {
     return each(parameters, [&](const simt::Parameter& parameter) { return meaning_of(parameter.name, names); });
@@ -293,19 +310,7 @@ Choices matrices_alone_of(const std::vector<simt::Parameter>& parameters) {
   };
   const bool c_is_read = outputs.size() == 1 && values[outputs.front()] != "C";  // A = B * C
   if (are_all(values) && !c_is_read) {
-    Words with_zeros = values;  // of a workspace, for a kernel that reads its bias always
-    std::ranges::replace(with_zeros, std::string("nullptr"), std::string("(float*)workspace"));
-    const auto b = std::ranges::find(values, "B");
-    const bool w_first = b < std::ranges::find(values, "A") &&
-                         in_lower_case(parameters[static_cast<std::size_t>(b - values.begin())].name) == "w";
-    if (w_first && !with_bias) {  // Y = W X, where Y = X W names X first
-      Words in_order = values;
-      std::ranges::transform(values, in_order.begin(), [](const std::string& value) {
-        return value == "A" ? "B" : value == "B" ? "A" : value;
-      });
-      return {{in_order, values}, false};
-    }
-    return with_bias ? Choices{{with_zeros, values}, false} : Choices::of(values);
+    return named_matrices(parameters, values, with_bias);
   }
   if (with_bias) {
     return {};
@@ -506,6 +511,13 @@ Readings readings_of(const simt::Function& function, const Choices& of_matrices,
   return readings;
 }
 
+/// The layout that a name ends with, as that of gemm_nt.
+std::string layout_in_name(const std::string& name) {
+  static const std::regex LAYOUT("\\w_([nt][nt])$");
+  std::smatch found;
+  return std::regex_search(name, found, LAYOUT) ? found.str(1) : "";
+}
+
 }  // namespace
 
 Readings readings_of(const simt::Function& function, const std::string& summed, const Extents& said) {
@@ -534,11 +546,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
   }
   const bool with_extents = std::ranges::all_of(matrices, has_extents);
   Extents extents = said;
-  static const std::regex LAYOUT("\\w_([nt])([nt])$");
-  std::smatch layout;  // gemm_nt, in rows or in columns
-  if (std::regex_search(function.name, layout, LAYOUT) && !with_extents) {
-    extents.a_transposed = layout.str(1) == "t";
-    extents.b_transposed = layout.str(2) == "t";
+  const std::string layout = layout_in_name(function.name);  // in rows or in columns
+  if (!layout.empty() && !with_extents) {
+    extents.a_transposed = layout.front() == 't';
+    extents.b_transposed = layout.back() == 't';
   }
   const std::string named = layout_by_names(function.parameters);
   extents.a_transposed = extents.a_transposed || named == "tn";
