@@ -226,7 +226,10 @@ bool all_agree(Waiting how, std::uint64_t changes, std::uint64_t* agreed) {
   static std::array<Census, 2> counted;
   const std::lock_guard lock(mutex);
   Census& census = counted.at(static_cast<std::size_t>(how));
-  if (census.changes != changes) {
+  if (changes < census.changes) {  // of a slow block: counting anew would lose those that have agreed since
+    return false;
+  }
+  if (changes > census.changes) {
     census = {changes, 0};
   }
   census.blocks += std::exchange(*agreed, changes) != changes ? 1 : 0;
