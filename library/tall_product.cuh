@@ -104,7 +104,7 @@ struct TallShape : BlockTile<Bf16x6, 1> {
   static constexpr int A_STAGES = 3;          // measured: with more of them A streams more slowly
   static constexpr int B_STAGES = COLUMNS == 32 ? 4 : COLUMNS == 64 ? 3 : 2;
   static constexpr int A_PRODUCERS = 2 * WARP;
-  static constexpr int PRODUCER_REGISTERS = 56;
+  static constexpr int PRODUCER_REGISTERS = 56;  // with 40 they spill, and A streams more slowly
   static constexpr int CONSUMER_REGISTERS = 224;
 };
 
