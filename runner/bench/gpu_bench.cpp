@@ -408,8 +408,12 @@ void measure(GpuSession& gpu, const GpuCase& item) {
     gpu.on_device(operands).problem.fill(operands.host());
     record.rel_err = std::max(record.rel_err.value_or(0.0), of_samples);
   } else if (gpu.protocol().verify) {
-    round({0}, timings.launches_per_sample);  // C may be cuBLAS's
-    gpu.verify(item, timings.launches_per_sample - 1, "after timing: ");
+    const int launches = timings.launches_per_sample;
+    if (timings.last != 0 || gpu.protocol().l2 == L2State::warm) {  // C is cuBLAS's, or may be: warm samples keep it
+      gpu.on_device(operands).problem.restore(launches, gpu.stream());
+      round({0}, launches);
+    }
+    gpu.verify(item, launches - 1, "after timing: ");
   }
   if (gpu.protocol().energy) {
     measure_energy(gpu, item, prepared);

@@ -29,6 +29,7 @@ void EventTimer::enqueue_hold(int launches) {
 }
 
 Round EventTimer::round_of(std::vector<Prepared> contenders, DeviceProblem& problem, SampleCare care) {
+  hold_.begin_case();
   return [this, contenders = std::move(contenders), &problem, care = std::move(care)](const std::vector<int>& order,
                                                                                       int launches) {
     problem.reserve(launches);
@@ -46,10 +47,9 @@ Round EventTimer::round_of(std::vector<Prepared> contenders, DeviceProblem& prob
 
 bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DeviceProblem& problem,
                                const std::vector<int>& order, int launches, const SampleCare& care) {
-  bool late = false;
   for (const int index : order) {
     const Prepared& kernel = contenders[static_cast<std::size_t>(index)];
-    const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
+    EventPair& pair = pairs_[static_cast<std::size_t>(index)];
     if (care.renew) {
       care.renew(launches);
       CUDA_CHECK(cudaStreamSynchronize(stream_));
@@ -70,7 +70,7 @@ bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DevicePr
       kernel(problem.operands(launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
-    late |= cudaEventQuery(pair.start.get()) == cudaSuccess;
+    pair.late = cudaEventQuery(pair.start.get()) == cudaSuccess;
     cudaGetLastError();  // that it was not ready is no error
     if (care.look) {
       CUDA_CHECK(cudaEventSynchronize(pair.stop.get()));  // before it, the signs of the look are not on the GPU
@@ -78,7 +78,10 @@ bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DevicePr
     }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream_));
-  return late;
+  return std::ranges::any_of(order, [&](int index) {
+    const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
+    return pair.late && hold_.counts(launches, microseconds(pair.start, pair.stop));
+  });
 }
 
 EventTimer::Floor EventTimer::measure_floor() {

@@ -30,7 +30,8 @@ struct SampleCare {
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. Where the GPU was there before the host,
-/// the round is taken again with a longer hold. The host waits once per round, and with care once per sample.
+/// and the sample is short, the round is taken again with a longer hold. The host waits once per round, and with care
+/// once per sample.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
@@ -51,10 +52,11 @@ class EventTimer {
   struct EventPair {
     Event start = make_event();
     Event stop = make_event();
+    bool late = false;  ///< the host: the GPU was at `start` before all of the sample was enqueued
   };
 
   void enqueue_hold(int launches);
-  /// One round. Returns whether the host was late: the GPU had begun with a sample before all of it was enqueued.
+  /// One round. Returns whether the host was late in a sample for which that counts.
   bool enqueue_round(const std::vector<Prepared>& contenders, DeviceProblem& problem, const std::vector<int>& order,
                      int launches, const SampleCare& care);
 

@@ -93,11 +93,11 @@ double steady_seconds() {
 
 void Hold::outlast(const std::function<bool()>& enqueue) {
   while (enqueue()) {
-    if (per_launch_us_ >= MOST_PER_LAUNCH_US) {
+    if (factor_ == MOST_FACTOR) {
       ++late_rounds_;
       return;
     }
-    per_launch_us_ *= LONGER;
+    factor_ *= 2;
   }
 }
 
@@ -120,7 +120,9 @@ Timings take_samples(const Round& round, const SamplingOptions& options, const O
   for (int count = 1; count <= MAX_SAMPLES; ++count) {
     options.stop.check();
     observer(activity);
-    const std::vector<double> times = round(order.next(), timings.launches_per_sample);
+    const std::vector<int>& in_turn = order.next();
+    const std::vector<double> times = round(in_turn, timings.launches_per_sample);
+    timings.last = in_turn.back();
     timings.kernel_us.push_back(times[0]);
     if (options.contenders == 2) {
       timings.rival_us.push_back(times[1]);

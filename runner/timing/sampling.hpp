@@ -38,19 +38,25 @@ using Round = std::function<std::vector<double>(const std::vector<int>& order, i
 /// costs a little time and no accuracy.
 class Hold {
  public:
-  double us(int launches) const { return HOLD_US + per_launch_us_ * launches; }
-  /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds from then on,
-  /// while the host was. A call that waits for the GPU is late with any, so there is an end to that.
+  /// Forgets how late the host was. With a kernel's first launches its code is loaded, which takes longer than any
+  /// other.
+  void begin_case() { factor_ = 1; }
+  double us(int launches) const { return factor_ * (HOLD_US + PER_LAUNCH_US * launches); }
+  /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds for the rest
+  /// of the case, while the host was. A call that waits for the GPU is late with any, so there is an end to that.
   void outlast(const std::function<bool()>& enqueue);
+  /// Whether a sample of `sample_us` is too short for a host that is late by as much as the first hold lasts.
+  bool counts(int launches, double sample_us) const { return us(launches) / factor_ > LATE_SHARE * sample_us; }
   /// Rounds in which the host was late at last: their times have its own in them.
   int late_rounds() const { return late_rounds_; }
 
  private:
   static constexpr double HOLD_US = 20.0;
-  static constexpr double LONGER = 1.5;
-  static constexpr double MOST_PER_LAUNCH_US = 100.0;
+  static constexpr double PER_LAUNCH_US = 6.0;
+  static constexpr int MOST_FACTOR = 16;
+  static constexpr double LATE_SHARE = 0.002;
 
-  double per_launch_us_ = 6.0;
+  int factor_ = 1;
   int late_rounds_ = 0;
 };
 
@@ -73,6 +79,7 @@ struct Timings {
   std::vector<double> kernel_us;  ///< per launch
   std::vector<double> rival_us;   ///< of the same rounds; empty without a rival
   int launches_per_sample = 1;
+  int last = 0;  ///< the contender that came last, whose C is in memory
 
   /// rival / kernel of each round: how many times faster the kernel is. Drift of the clocks cancels within a round.
   std::vector<double> ratios() const;

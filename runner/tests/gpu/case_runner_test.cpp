@@ -311,9 +311,13 @@ TEST_F(CaseRunnerTest, ResultThatIsNeverWrittenIsIncorrect) {
 }
 
 TEST_F(CaseRunnerTest, KernelThatStopsWorkingIsCaughtAfterTiming) {
-  const Record record = run(honest_once());
-  EXPECT_EQ(record.outcome, Outcome::incorrect);
-  EXPECT_TRUE(record.reason.starts_with("after timing: ")) << record.reason;
+  for (const L2State l2 : {L2State::cold, L2State::warm}) {
+    protocol_.l2 = l2;
+    runner_.reset();
+    const Record record = run(honest_once());
+    EXPECT_EQ(record.outcome, Outcome::incorrect);
+    EXPECT_TRUE(record.reason.starts_with("after timing: ")) << record.reason;
+  }
 }
 
 TEST_F(CaseRunnerTest, EnergyIsMeasuredAfterTheSamples) {
