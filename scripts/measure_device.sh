@@ -76,10 +76,31 @@ squares=256,512,768,1000,1024,1500,2000,2048,3001,3072,4096,5120,6144,8192,12288
 rows=$(for weights in 4096x4096 14336x4096 4096x14336 8192x8192; do
   printf '%s:nt,' {1,4,8,16,32,37,40,64,128,256}"x$weights"
 done)
+# Products of programs: squares in all layouts, linear layers (Y = X W^T, dX = dY W and dW = dY^T X), attention, layers
+# with few tokens, experts, batches of squares, Gram matrices, and odd ones.
+products=$(
+  printf '%s,' {512,1024,2048,3000,4096,8192,16384,192:1024:64}{,:nt,:tn,:tt}
+  for weights in 768x{768,2304,3072} 3072x768 1024x4096 2048x{2048,8192} 4096x{4096,8192} 8192x{2048,8192}; do
+    inputs=${weights%x*}
+    outputs=${weights#*x}
+    for tokens in 1024 4096 16384; do
+      printf '%s,' "${tokens}x${outputs}x$inputs:nt" "${tokens}x${inputs}x$outputs" "${outputs}x${inputs}x$tokens:tn"
+    done
+  done
+  for heads in 192x512 96x1024 32x2048 16x4096; do
+    length=${heads#*x}
+    printf '%s,' "${heads}x${length}x64:nt" "${heads}x64x$length"{,:tn}
+  done
+  printf '%s,' {8,32,64,128}x{4096x4096,16384x4096,8192x8192}:nt {8x1024,16x512,64x128}x{2048x768,768x2048}:nt
+  printf '%s,' 1000x256x256x256 100x300x300x300 64x512x512x512 16x1024x1024x1024 4x2048x2048x2048 2x4096x4096x4096
+  printf '%s,' 512x512x65536:tn 1024x1024x32768:tn 4096x4096x16384:tn 300x300x100000:tn
+  printf '%s,' 300x5000x700 5000x700x9000 32x8192x8192 8192x32x8192 1x8192x8192 16384x16384x64 1000 333 64x64x100000
+)
 declare -A lists=(
   [shapes]="$squares,8192x8192x512,4096x128x4096,128x4096x4096,1024x1024x16384,16384x16384x64,4095x4097x4099"
   [copied]='01_naive,02_smem_tiled:tile16,cublas,cpu_naive,cpu_blas'
   [rows]=${rows%,}
+  [products]=${products%,}
   [levels]='cublas,18:0 levels,18:1 levels,18:2 levels,18:3 levels'
 )
 
