@@ -177,8 +177,8 @@ bool sgemm_context::cublas_is_ready() { return fallback == SGEMM_FALLBACK_CUBLAS
 sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
   const ChoiceKey key(accuracy, p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.scalars_on_device(),
-                      batch.addresses_on_device(), batch.operands_split_into_fours(), multiplies(p),
-                      p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
+                      batch.addresses_on_device(), batch.a_splits_into_fours(), batch.b_splits_into_fours(),
+                      multiplies(p), p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
                       epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue));
   auto found = choices_.find(key);

@@ -151,13 +151,6 @@ void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace
          TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
 }
 
-/// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
-bool split_into_float4(const GemmBatch& batch, const float* first, std::int64_t stride, std::int64_t columns,
-                       std::int64_t ld) {
-  return !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0) &&
-         rows_split_into_float4(first, columns, ld);
-}
-
 /// With the kernel for the layouts of the operands. Where none is copied in groups of four, the tile may have another
 /// ring, that of Scalar.
 template <class Tile, class Scalar>
@@ -166,8 +159,8 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   constexpr Reading MN_MAJOR = Reading::mn_major;
   constexpr Reading BY_FOUR = Reading::mn_major_by_four;
   const GemmProblem& p = batch.first;
-  const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
-                       (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
+  const bool by_four =
+      (!p.a_transposed || batch.a_splits_into_fours()) && (p.b_transposed || batch.b_splits_into_fours());
   const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, K_MAJOR>
                                                                : enqueue_batch<Scalar, MN_MAJOR, K_MAJOR>
                                       : by_four ? enqueue_batch<Tile, BY_FOUR, BY_FOUR>

@@ -51,13 +51,17 @@ struct GemmBatch {
 
   SGEMM_HOST_DEVICE bool addresses_on_device() const { return each_c != nullptr; }
 
-  /// Whether rows of all stored A and B split into aligned groups of four floats. Of addresses on the device the host
-  /// does not know.
-  bool operands_split_into_fours() const {
-    return !addresses_on_device() && (count == 1 || (stride_a % 4 == 0 && stride_b % 4 == 0)) &&
-           rows_split_into_float4(first.a, first.a_transposed ? first.m : first.k, first.lda) &&
+  /// Whether rows of all stored A, or of all stored B, split into aligned groups of four floats. Of addresses on the
+  /// device the host does not know.
+  bool a_splits_into_fours() const {
+    return !addresses_on_device() && (count == 1 || stride_a % 4 == 0) &&
+           rows_split_into_float4(first.a, first.a_transposed ? first.m : first.k, first.lda);
+  }
+  bool b_splits_into_fours() const {
+    return !addresses_on_device() && (count == 1 || stride_b % 4 == 0) &&
            rows_split_into_float4(first.b, first.b_transposed ? first.k : first.n, first.ldb);
   }
+  bool operands_split_into_fours() const { return a_splits_into_fours() && b_splits_into_fours(); }
 
   /// Number `index`. If addresses are on the device, only the device may ask.
   SGEMM_HOST_DEVICE GemmProblem problem(std::int64_t index) const {

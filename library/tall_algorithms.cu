@@ -116,7 +116,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
                Parts(tall.count, static_cast<std::int64_t>(Parts::LARGEST / bytes_of_one)), launch_of);
   algorithm.cost.streamed =
       static_cast<double>(sizeof(float) * tall.count) * static_cast<double>(p.m) * static_cast<double>(p.k);
-  if (!tall.addresses_on_device() && !rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda)) {
+  if (!tall.addresses_on_device() && !tall.a_splits_into_fours()) {
     algorithm.cost.cycles *= TALL_BY_FLOATS;
     algorithm.cost.streamed *= TALL_BY_FLOATS;
   }

@@ -38,7 +38,7 @@ struct Dimension {
 };
 
 /// What the memory of a product depends on.
-using Shape = std::array<int64_t, 7>;
+using Shape = std::array<int64_t, 9>;
 
 /// A handle, and the memory that products need.
 struct Worker {
@@ -89,7 +89,8 @@ Workers& workers() {
 ffi::Error error_of(const std::string& text) { return ffi::Error(ffi::ErrorCode::kInternal, "libsgemm: " + text); }
 
 size_t workspace_bytes(Worker& worker, const sgemm_product_t& product, sgemm_accuracy_t accuracy) {
-  const Shape shape{accuracy, product.a.op, product.b.op, product.m, product.n, product.k, product.batch_count};
+  const sgemm_product_t& p = product;
+  const Shape shape{accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.batch_count, p.a.stride, p.b.stride};
   const auto known = worker.workspace_bytes.find(shape);
   if (known != worker.workspace_bytes.end()) {
     return known->second;
