@@ -410,9 +410,10 @@ void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue
   prepare_d(p, rest, stream_);
   if (rest.bias != nullptr && p.scalars_on_device()) {
     void* const last = static_cast<char*>(memory.data()) + choice.algorithm->workspace_bytes - BETA_BYTES;
-    p.beta_at = start_from_bias_if_beta_is_0(p, rest, static_cast<float*>(last), stream_);
+    start_from_bias(p, rest, static_cast<float*>(last), stream_);
+    p.beta_at = static_cast<float*>(last);
   } else if (rest.bias != nullptr && p.beta == 0.0F) {
-    start_from_bias(p, rest, stream_);
+    start_from_bias(p, rest, nullptr, stream_);
     p.beta = 1.0F;
     rest.bias = nullptr;
   }
