@@ -116,10 +116,11 @@ inline GemmBatch transposed(GemmBatch batch) {
   return batch;
 }
 
-/// Whether every row starts on an 8-byte boundary and splits into whole pairs, so that 64-bit accesses may move them.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(float)) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
+/// Whether every row of a matrix splits into aligned groups of WIDTH.
+template <int WIDTH>
+SGEMM_HOST_DEVICE inline bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
+         ld % WIDTH == 0;
 }
 
 }  // namespace sgemm

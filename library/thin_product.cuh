@@ -35,7 +35,6 @@ namespace sgemm::SGEMM_TARGET::thin {
 using reproducible::Sum;
 using split_product::larger;
 using split_product::product_of;
-using split_product::rows_split_into;
 using split_product::int8::Scale;
 using split_product::int8::scale_code;
 using split_product::int8::split_four;
