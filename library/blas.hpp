@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gemm_call.hpp"
+#include "idle.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -35,7 +36,9 @@ class Blas {
 
  private:
   struct Handle;
-  class Idle;
+  /// Handles of cuBLAS that nobody uses. None is ever destroyed: cublasDestroy() waits for the whole device, which
+  /// breaks captures of other threads.
+  static Idle<std::unique_ptr<Handle>>& idle();
   std::uint64_t context_;
   int multiprocessors_ = 0;
   std::unique_ptr<Handle> handle_;

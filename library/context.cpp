@@ -177,8 +177,8 @@ bool sgemm_context::cublas_is_ready() { return fallback == SGEMM_FALLBACK_CUBLAS
 sgemm_context::Known& sgemm_context::known(const GemmBatch& batch, const GemmEpilogue* epilogue) {
   const GemmProblem& p = batch.first;
   const ChoiceKey key(accuracy, p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.scalars_on_device(),
-                      batch.addresses_on_device(), batch.operands_split_into_fours(), multiplies(p),
-                      p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
+                      batch.addresses_on_device(), batch.a_splits_into_fours(), batch.b_splits_into_fours(),
+                      multiplies(p), p.packed.a != nullptr, p.packed.b != nullptr, batch.count, workspace_limit(),
                       epilogue == nullptr ? -1 : static_cast<int>(epilogue->activation),
                       epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue));
   auto found = choices_.find(key);
@@ -410,9 +410,10 @@ void sgemm_context::gemm_reproducibly(const GemmBatch& given, const GemmEpilogue
   prepare_d(p, rest, stream_);
   if (rest.bias != nullptr && p.scalars_on_device()) {
     void* const last = static_cast<char*>(memory.data()) + choice.algorithm->workspace_bytes - BETA_BYTES;
-    p.beta_at = start_from_bias_if_beta_is_0(p, rest, static_cast<float*>(last), stream_);
+    start_from_bias(p, rest, static_cast<float*>(last), stream_);
+    p.beta_at = static_cast<float*>(last);
   } else if (rest.bias != nullptr && p.beta == 0.0F) {
-    start_from_bias(p, rest, stream_);
+    start_from_bias(p, rest, nullptr, stream_);
     p.beta = 1.0F;
     rest.bias = nullptr;
   }

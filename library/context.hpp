@@ -54,11 +54,11 @@ struct sgemm_context {
  private:
   class Memory;
   /// Everything that a choice depends on, besides what clears all choices: accuracy, m, n, k, the layouts, where the
-  /// scalars and the addresses are, how operands are aligned, whether there is anything to multiply, which of them are
-  /// packed, the number of products, the limit to the workspace, and the epilogue: its activation, or -1 without one,
-  /// and the bytes of a pass.
+  /// scalars and the addresses are, how each operand is aligned, whether there is anything to multiply, which of them
+  /// are packed, the number of products, the limit to the workspace, and the epilogue: its activation, or -1 without
+  /// one, and the bytes of a pass.
   using ChoiceKey = std::tuple<sgemm_accuracy_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool, bool, bool,
-                               bool, bool, bool, std::int64_t, std::size_t, int, double>;
+                               bool, bool, bool, bool, std::int64_t, std::size_t, int, double>;
 
   /// What is known of a shape: the choice, and what the operands of its last calls were like.
   struct Known {

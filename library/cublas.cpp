@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,37 +155,10 @@ struct Blas::Handle {
   std::size_t workspace_bytes = 0;
 };
 
-/// Handles of cuBLAS that nobody uses, for the next Blas of their device and context. None is ever destroyed:
-/// cublasDestroy() waits for the whole device, which breaks captures of other threads.
-class Blas::Idle {
- public:
-  static Idle& instance() {
-    static auto* const idle = new Idle;  // threads may end after static objects have
-    return *idle;
-  }
-
-  std::unique_ptr<Handle> take(int device, std::uint64_t context) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(handles_.begin(), handles_.end(), [&](const std::unique_ptr<Handle>& handle) {
-      return handle->device == device && handle->context == context;
-    });
-    if (found == handles_.end()) {
-      return nullptr;
-    }
-    std::unique_ptr<Handle> handle = std::move(*found);
-    handles_.erase(found);
-    return handle;
-  }
-
-  void put(std::unique_ptr<Handle> handle) {
-    const std::lock_guard lock(mutex_);
-    handles_.push_back(std::move(handle));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Handle>> handles_;
-};
+Idle<std::unique_ptr<Blas::Handle>>& Blas::idle() {
+  static auto* const handles = new Idle<std::unique_ptr<Handle>>;  // threads may end after static objects have
+  return *handles;
+}
 
 int Blas::version() {
   const auto property = [](libraryPropertyType which) {
@@ -210,7 +182,8 @@ bool Blas::make_ready(cudaStream_t stream) {
   if (cudaGetDevice(&device) != cudaSuccess) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
-  std::unique_ptr<Handle> handle = Idle::instance().take(device, context_);
+  std::unique_ptr<Handle> handle =
+      idle().take(device, [&](const auto& one) { return one->context == context_; }).value_or(nullptr);
   if (handle == nullptr) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const bool is_captured =
@@ -235,7 +208,8 @@ Blas::~Blas() {
     handle_->stream = nullptr;
     handle_->workspace = nullptr;
     handle_->workspace_bytes = 0;
-    Idle::instance().put(std::move(handle_));
+    const int device = handle_->device;
+    idle().put(device, std::move(handle_));
   }
 }
 

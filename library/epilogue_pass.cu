@@ -41,22 +41,22 @@ __device__ __forceinline__ void for_each_column(const Blocks& blocks, const Work
 }
 
 __global__ void __launch_bounds__(THREADS)
-    copy_kernel(GemmProblem p, const float* from, std::int64_t ld, std::int64_t step, Blocks blocks) {
+    copy_kernel(GemmProblem p, const float* from, std::int64_t ld, Blocks blocks) {
   if (p.scalars_on_device() && *p.beta_at == 0.0F) {
     return;
   }
   for_each_column(blocks, [&](std::int64_t first_row, std::int64_t column) {
     for (std::int64_t row = first_row; column < p.n && row < min(first_row + ROWS, p.m); ++row) {
-      p.c[row * p.ldc + column] = from[row * ld + column * step];
+      p.c[row * p.ldc + column] = from[row * ld + column];
     }
   });
 }
 
-/// D = the bias where beta is 0, and what the product is added with.
+/// D = the bias where beta is 0, and what the product is added with, unless that is null.
 __global__ void __launch_bounds__(THREADS)
     start_kernel(GemmProblem p, GemmEpilogue epilogue, Blocks blocks, float* beta_of_product) {
-  const float beta = *p.beta_at;
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
+  const float beta = p.scalars_on_device() ? *p.beta_at : p.beta;
+  if (beta_of_product != nullptr && blockIdx.x == 0 && threadIdx.x == 0) {
     *beta_of_product = beta == 0.0F ? 1.0F : beta;
   }
   if (beta == 0.0F) {
@@ -113,22 +113,13 @@ double epilogue_pass_bytes(const GemmEpilogue& epilogue) {
 void prepare_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
   if (epilogue.c_is_another_matrix && (p.scalars_on_device() || p.beta != 0.0F)) {
     const Blocks blocks(p);
-    launch(copy_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue.c, epilogue.ldc, std::int64_t{1},
-           blocks);
+    launch(copy_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue.c, epilogue.ldc, blocks);
   }
 }
 
-void start_from_bias(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream) {
-  const Blocks blocks(p);
-  const std::int64_t by_row = epilogue.bias_of_rows ? 1 : 0;
-  launch(copy_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue.bias, by_row, 1 - by_row, blocks);
-}
-
-const float* start_from_bias_if_beta_is_0(const GemmProblem& p, const GemmEpilogue& epilogue, float* beta,
-                                          cudaStream_t stream) {
+void start_from_bias(const GemmProblem& p, const GemmEpilogue& epilogue, float* beta, cudaStream_t stream) {
   const Blocks blocks(p);
   launch(start_kernel, blocks.launched(), dim3(THREADS), 0, stream, p, epilogue, blocks, beta);
-  return beta;
 }
 
 void finish_d(const GemmProblem& p, const GemmEpilogue& epilogue, cudaStream_t stream, const float* started_if_0) {

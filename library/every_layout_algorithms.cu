@@ -106,16 +106,6 @@ double predicted_cycles(const Plan& work, int multiprocessors, bool streamed, do
                        : ceil_div(work.blocks, multiprocessors) * (whole_tiles_cycles(work, tile) + BLOCK) - BLOCK);
 }
 
-/// The predicted cycles of so many tiles whose warps all copy and multiply. `more` are further cycles of each.
-template <class Shape>
-double sliced_cycles(std::int64_t tiles, std::int64_t k, int multiprocessors, bool by_float, double more = 0) {
-  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(tiles, multiprocessors));
-  const double fmas = Shape::BM * Shape::BN * static_cast<double>(k) / FMAS_PER_CYCLE;
-  const double tile = fmas * Shape::CYCLES_PER_FMA * (by_float ? SLICED_BY_FLOAT : 1.0) +
-                      Shape::FIXED * (by_float ? FIXED_BY_FLOAT : 1.0) + more;
-  return LAUNCH_SLICED + rounds * tile + (rounds == 1 ? fmas * Shape::ALONE : 0.0);
-}
-
 /// A tile, with its ring as copies of both operands want it.
 template <class Tile, Reading READ_A, Reading READ_B>
 struct Copied : Tile {
@@ -151,13 +141,6 @@ void enqueue_batch(const GemmBatch& batch, const Blocks& blocks, void* workspace
          TiledBatch{batch, static_cast<int>(tiles_of<Shape::BM, Shape::BN>(batch.first))}, work.schedule);
 }
 
-/// Whether rows of all matrices split into aligned groups of four, as far as the host knows.
-bool split_into_float4(const GemmBatch& batch, const float* first, std::int64_t stride, std::int64_t columns,
-                       std::int64_t ld) {
-  return !batch.addresses_on_device() && (batch.count == 1 || stride % 4 == 0) &&
-         rows_split_into_float4(first, columns, ld);
-}
-
 /// With the kernel for the layouts of the operands. Where none is copied in groups of four, the tile may have another
 /// ring, that of Scalar.
 template <class Tile, class Scalar>
@@ -166,8 +149,8 @@ void enqueue_for_layout(const GemmBatch& batch, const Blocks& blocks, void* work
   constexpr Reading MN_MAJOR = Reading::mn_major;
   constexpr Reading BY_FOUR = Reading::mn_major_by_four;
   const GemmProblem& p = batch.first;
-  const bool by_four = (!p.a_transposed || split_into_float4(batch, p.a, batch.stride_a, p.m, p.lda)) &&
-                       (p.b_transposed || split_into_float4(batch, p.b, batch.stride_b, p.n, p.ldb));
+  const bool by_four =
+      (!p.a_transposed || batch.a_splits_into_fours()) && (p.b_transposed || batch.b_splits_into_fours());
   const auto run = p.a_transposed   ? p.b_transposed ? by_four ? enqueue_batch<Tile, BY_FOUR, K_MAJOR>
                                                                : enqueue_batch<Scalar, MN_MAJOR, K_MAJOR>
                                       : by_four ? enqueue_batch<Tile, BY_FOUR, BY_FOUR>
@@ -249,33 +232,37 @@ constexpr double SLICED_BOTH_K_MAJOR = 0.09;
 /// tiles, and a block alone on its multiprocessor waits.
 constexpr std::int64_t LONGEST_SLICED = 1024;
 
-template <class Shape, Access ACCESS>
+template <Access ACCESS>
 auto sliced_kernel_of(const GemmProblem& p) {
   return split_product::kernel_for_layout(
-      p, [](auto a, auto b) { return every_layout_sliced_kernel<Shape, a, b, ACCESS>; });
+      p, [](auto a, auto b) { return every_layout_sliced_kernel<Sliced32x32, a, b, ACCESS>; });
 }
 
-/// Adds a tile whose warps all copy and multiply, with a block for each.
-template <class Shape>
+/// Adds the tile whose warps all copy and multiply, with a block for each.
 void add_sliced(std::vector<Algorithm>& algorithms, const GemmBatch& batch, const Device& device, int multiprocessors) {
-  const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(batch.first);
+  using Shape = Sliced32x32;
   const GemmProblem& p = batch.first;
+  const std::int64_t tiles = batch.count * tiles_of<Shape::BM, Shape::BN>(p);
   const bool is_plain = batch.count == 1 && !p.a_transposed && !p.b_transposed;
   if (multiprocessors < device.multiprocessors || (p.k > LONGEST_SLICED && !is_plain) ||
       tiles > std::numeric_limits<int>::max()) {
     return;
   }
+  const bool by_float = !batch.operands_split_into_fours();
   const double b_k_major = p.b_transposed ? 1.0 : 0.0;
   const double fmas = Shape::BM * Shape::BN * static_cast<double>(p.k) / FMAS_PER_CYCLE;
   const double more =
       b_k_major * (SLICED_B_K_MAJOR + fmas * (p.a_transposed ? SLICED_B_ALONE_K_MAJOR : SLICED_BOTH_K_MAJOR));
-  const double cycles = sliced_cycles<Shape>(tiles, p.k, multiprocessors, !batch.operands_split_into_fours(), more) +
+  const double tile = fmas * Shape::CYCLES_PER_FMA * (by_float ? SLICED_BY_FLOAT : 1.0) +
+                      Shape::FIXED * (by_float ? FIXED_BY_FLOAT : 1.0) + more;
+  const std::int64_t rounds = ceil_div<std::int64_t>(tiles, multiprocessors);
+  const double cycles = LAUNCH_SLICED + static_cast<double>(rounds) * tile + (rounds == 1 ? fmas * Shape::ALONE : 0.0) +
                         b_k_major * LAUNCH_B_K_MAJOR;
   Algorithm algorithm{"09_every_shape", tile_name(Shape::BM, Shape::BN) + " sliced", 0,
                       every_shape_cost(cycles, false)};
   algorithm.launch = [tiles](const GemmBatch& of, void*, cudaStream_t stream) {
-    const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Shape, Access::float4>(of.first)
-                                                       : sliced_kernel_of<Shape, Access::float1>(of.first);
+    const auto kernel = of.operands_split_into_fours() ? sliced_kernel_of<Access::float4>(of.first)
+                                                       : sliced_kernel_of<Access::float1>(of.first);
     launch(kernel, tiles, dim3(Shape::THREADS), SLICED_SMEM_BYTES<Shape>, stream, of);
   };
   algorithms.push_back(algorithm);
@@ -338,7 +325,7 @@ std::vector<Algorithm> every_layout_algorithms(const GemmBatch& batch, int multi
     add<Tile128x128, Tile128x128Scalar>(all, batch, device, multiprocessors, FACTORS_OF_128X128);
     add<Tile64x128>(all, batch, device, multiprocessors, {0.983, 0.99, 1.08});
     add<Tile64x64>(all, batch, device, multiprocessors, {0.975, 0.995, 1.14});
-    add_sliced<Sliced32x32>(all, batch, device, multiprocessors);
+    add_sliced(all, batch, device, multiprocessors);
     const GemmProblem& p = batch.first;
     const std::int64_t few = std::min(p.m, p.n);
     if (few <= 16 && !p.a_transposed && p.b_transposed && p.k <= LONGEST_OF_FEW_LINES &&

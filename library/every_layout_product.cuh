@@ -102,7 +102,7 @@ __device__ __forceinline__ void finish(const TiledBatch& p, const Schedule& sche
   }
   const TileOfProduct tile = tile_of(p, segment.tile);
   const GemmProblem& product = tile.product;  // each C may be aligned or not
-  if (split_product::of_warp(split_product::rows_split_into<4>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
+  if (split_product::of_warp(rows_split_into<4>(product.c, product.n, product.ldc) ? 1 : 0) != 0) {
     store_tile<Shape, Access::float4>(product, tile.number, accumulators);
   } else {
     store_tile<Shape, Access::float1>(product, tile.number, accumulators);

@@ -51,13 +51,17 @@ struct GemmBatch {
 
   SGEMM_HOST_DEVICE bool addresses_on_device() const { return each_c != nullptr; }
 
-  /// Whether rows of all stored A and B split into aligned groups of four floats. Of addresses on the device the host
-  /// does not know.
-  bool operands_split_into_fours() const {
-    return !addresses_on_device() && (count == 1 || (stride_a % 4 == 0 && stride_b % 4 == 0)) &&
-           rows_split_into_float4(first.a, first.a_transposed ? first.m : first.k, first.lda) &&
+  /// Whether rows of all stored A, or of all stored B, split into aligned groups of four floats. Of addresses on the
+  /// device the host does not know.
+  bool a_splits_into_fours() const {
+    return !addresses_on_device() && (count == 1 || stride_a % 4 == 0) &&
+           rows_split_into_float4(first.a, first.a_transposed ? first.m : first.k, first.lda);
+  }
+  bool b_splits_into_fours() const {
+    return !addresses_on_device() && (count == 1 || stride_b % 4 == 0) &&
            rows_split_into_float4(first.b, first.b_transposed ? first.k : first.n, first.ldb);
   }
+  bool operands_split_into_fours() const { return a_splits_into_fours() && b_splits_into_fours(); }
 
   /// Number `index`. If addresses are on the device, only the device may ask.
   SGEMM_HOST_DEVICE GemmProblem problem(std::int64_t index) const {
@@ -112,10 +116,11 @@ inline GemmBatch transposed(GemmBatch batch) {
   return batch;
 }
 
-/// Whether every row starts on an 8-byte boundary and splits into whole pairs, so that 64-bit accesses may move them.
-inline bool rows_split_into_float2(const float* matrix, std::int64_t columns, std::int64_t leading_dimension) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(float)) == 0 && columns % 2 == 0 &&
-         leading_dimension % 2 == 0;
+/// Whether every row of a matrix splits into aligned groups of WIDTH.
+template <int WIDTH>
+SGEMM_HOST_DEVICE inline bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
+         ld % WIDTH == 0;
 }
 
 }  // namespace sgemm

@@ -95,7 +95,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     const auto work = memory.in(workspace);
     void* const operands = work.operands;
     launch_lines(problem, DigitLines(problem, operands), work.flags, stream);
-    const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+    const bool pairs = rows_split_into<2>(problem.c, problem.n, problem.ldc);
     launch_dependent(pairs ? reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float2>>
                            : reproducible_gemm_kernel<ReproducibleGemm<Shape, Access::float1>>,
                      work.blocks, dim3(Shape::THREADS), Rings<Int8x6>::SMEM_BYTES, stream,

@@ -136,7 +136,7 @@ Algorithm algorithm(const GemmBatch& batch, int multiprocessors, bool streamed) 
     if (epilogue != nullptr) {
       const EpilogueProblem with(problem, deferred, *epilogue, has_pairs(problem, *epilogue));
       multiply<OneGemmWithEpilogue<Three>, OneGemmWithEpilogue<Six>>(with, lines, work, stream);
-    } else if (rows_split_into_float2(problem.c, problem.n, problem.ldc)) {
+    } else if (rows_split_into<2>(problem.c, problem.n, problem.ldc)) {
       multiply<OneGemm<Three, Access::float2>, OneGemm<Six, Access::float2>>(plain, lines, work, stream);
     } else {
       multiply<OneGemm<Three, Access::float1>, OneGemm<Six, Access::float1>>(plain, lines, work, stream);

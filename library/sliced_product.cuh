@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(Shape::THREADS, Shape::BLOCKS_PER_SM) every_la
   }
   if (row < rows_left) {
     float* const c = p.c + (first_row + row) * p.ldc + first_col + col;
-    if (split_product::rows_split_into<4>(p.c, p.n, p.ldc)) {
+    if (rows_split_into<4>(p.c, p.n, p.ldc)) {
       if (col < cols_left) {
         update4(c, total, scalars.alpha, scalars.beta);
       }

@@ -88,7 +88,7 @@ Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBa
       multiply(gemm_kernel<Loop, OneGemmWithEpilogue<Shape>>,
                EpilogueProblem(problem, deferred, *epilogue, has_pairs(problem, *epilogue)));
     } else {
-      const bool pairs = rows_split_into_float2(problem.c, problem.n, problem.ldc);
+      const bool pairs = rows_split_into<2>(problem.c, problem.n, problem.ldc);
       multiply(
           pairs ? gemm_kernel<Loop, OneGemm<Shape, Access::float2>> : gemm_kernel<Loop, OneGemm<Shape, Access::float1>>,
           DeferringProblem(problem, deferred));

@@ -139,15 +139,11 @@ inline void read_packed(Algorithm& algorithm, const Splitting& splitting, const 
 /// Whether rows of all matrices that a kernel with an epilogue stores to or loads from, and a bias of columns, split
 /// into aligned pairs. Only kernels read A and B.
 inline bool has_pairs(const GemmProblem& p, const GemmEpilogue& epilogue) {
-  const auto is_aligned = [](const void* data) {
-    return reinterpret_cast<std::uintptr_t>(data) % (2 * sizeof(float)) == 0;
-  };
   const bool aux_has_floats = epilogue.writes_argument() || epilogue.activation == SGEMM_ACTIVATION_GELU_GRADIENT;
   const bool reads_c = p.scalars_on_device() || p.beta != 0.0F;
-  return p.n % 2 == 0 && is_aligned(p.c) && p.ldc % 2 == 0 &&
-         (!reads_c || (is_aligned(epilogue.c) && epilogue.ldc % 2 == 0)) &&
-         (epilogue.bias_of_rows || is_aligned(epilogue.bias)) &&
-         (!aux_has_floats || (is_aligned(epilogue.aux) && epilogue.aux_ld % 2 == 0));
+  return rows_split_into<2>(p.c, p.n, p.ldc) && (!reads_c || rows_split_into<2>(epilogue.c, p.n, epilogue.ldc)) &&
+         (epilogue.bias_of_rows || rows_split_into<2>(epilogue.bias, p.n, p.n)) &&
+         (!aux_has_floats || rows_split_into<2>(static_cast<const float*>(epilogue.aux), p.n, epilogue.aux_ld));
 }
 
 /// Splits one operand tile for the kernels of chapters 11 and 12.
@@ -230,14 +226,6 @@ void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, 
 }
 
 }  // namespace int8
-
-/// Whether every row of a matrix with `columns` columns splits into aligned groups of WIDTH. The host has this in
-/// common/problem.hpp, but not the addresses.
-template <int WIDTH>
-__device__ __forceinline__ bool rows_split_into(const float* matrix, std::int64_t columns, std::int64_t ld) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % (WIDTH * sizeof(float)) == 0 && columns % WIDTH == 0 &&
-         ld % WIDTH == 0;
-}
 
 /// split_operand_tile() for operands that may be aligned or not.
 template <class Split, bool K_MAJOR>

@@ -24,7 +24,7 @@ namespace sgemm {
 namespace SGEMM_TARGET::split_product {
 namespace {
 
-/// The store of the columns of a tile of B takes so many cycles less than the chapter's prediction says, because the
+/// The store of a tile takes so many cycles less than the chapter's prediction says, because the
 /// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
 
@@ -48,17 +48,15 @@ __global__ void __launch_bounds__(SPLIT_THREADS, SPLIT_BLOCKS_PER_SM)
       },
       [&](TileToSplit to) {
         const Operands operands(product_of_tile(p, p.b_tiles, to));
-        if (threadIdx.x == 0) {  // the thread that has taken the next product's tile for a neighbour
-          to.scaling.has_next = to.tile + 1 < p.b_tiles ? 1 : 0;
-        }
         split_operand_tile_of_any_alignment<Split, B_K_MAJOR>(operands.b, to);
       });
 }
 
-template <class Loop, class Policy>
-__global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
+template <class Loop>
+__global__ void __launch_bounds__(Tile128x128<typename Loop::Split>::THREADS, 1)
     stacked_kernel(StackedProblem p, void* workspace, Schedule schedule) {
   using Split = typename Loop::Split;
+  using Policy = ManyGemms<Split>;
   Policy::before_first_tile();
   produce_and_consume<Policy>(p, Workspace<Split>(p, workspace), schedule, [&](const Rings<Split>& rings) {
     Loop::template consume<Policy>(p, schedule, rings);
@@ -67,9 +65,10 @@ __global__ void __launch_bounds__(Policy::Shape::THREADS, 1)
 }
 
 /// One launch of so many products like `p`.
-template <class Loop, class Shape>
+template <class Loop>
 struct StackedLaunch {
   using Split = typename Loop::Split;
+  using Shape = Tile128x128<Split>;
 
   LaunchMemory<SharesMemory<Shape::CONSUMER_WARPS, Shape::B_TILES, 64>> memory;
 
@@ -85,8 +84,8 @@ struct StackedLaunch {
     const auto split = kernel_for_layout(batch.first, [](auto a, auto b) { return stacked_split_kernel<Split, a, b>; });
     launch(split, Workspace<Split>(stacked, nullptr).count(), dim3(SPLIT_THREADS), 0, stream, stacked, operands,
            work.flags);
-    launch_dependent(stacked_kernel<Loop, ManyGemms<Shape>>, work.blocks, dim3(Shape::THREADS),
-                     Rings<Split>::SMEM_BYTES, stream, stacked, operands, work.schedule);
+    launch_dependent(stacked_kernel<Loop>, work.blocks, dim3(Shape::THREADS), Rings<Split>::SMEM_BYTES, stream, stacked,
+                     operands, work.schedule);
   }
 
  private:
@@ -96,21 +95,10 @@ struct StackedLaunch {
     tall.m = products * tiles_along(p.m) * TILE_ROWS;
     PredictedPlan planned = plan<Shape>(tall, multiprocessors, streamed);
     const std::int64_t rounds = tile_count<Shape>(tall) / planned.blocks;  // in which the next tile follows
-    planned.cycles -=
-        STORE_HIDDEN * static_cast<double>(rounds * std::min<std::int64_t>(Shape::B_TILES, tiles_along(p.n)));
+    planned.cycles -= STORE_HIDDEN * static_cast<double>(rounds);
     return planned;
   }
 };
-
-template <class Loop, class Shape>
-Algorithm algorithm(const char* kernel, const Splitting& splitting, const GemmBatch& batch, const Parts& parts,
-                    int multiprocessors, bool streamed) {
-  const GemmProblem& p = batch.first;
-  return in_parts(kernel, tile_name(Shape::BM, Shape::BN, streamed) + " stacked", splitting,
-                  {p.m, p.n, p.k, multiprocessors}, batch.count, parts, [&](std::int64_t products) {
-                    return StackedLaunch<Loop, Shape>(p, products, multiprocessors, streamed);
-                  });
-}
 
 template <class Loop>
 std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& splitting, const GemmBatch& batch,
@@ -121,15 +109,17 @@ std::vector<Algorithm> stacked_algorithms(const char* kernel, const Splitting& s
   if (!can_run<Split>(p)) {
     return all;
   }
-  const std::size_t bytes = StackedLaunch<Loop, Tile128x128<Split>>(p, 1, multiprocessors, false).memory.bytes;
+  const std::size_t bytes = StackedLaunch<Loop>(p, 1, multiprocessors, false).memory.bytes;
   std::vector<Parts> ways{Parts(batch.count, static_cast<std::int64_t>(Parts::LARGEST / bytes))};
   if (batch.addresses_on_device() && ways.front().products > 1) {
     ways.emplace_back(batch.count, 1);  // for small workspaces: no other algorithm computes one product after the other
   }
   for (const Parts& parts : ways) {
     for (const bool streamed : {false, true}) {
-      all.push_back(algorithm<Loop, Tile128x128<Split>>(kernel, splitting, batch, parts, multiprocessors, streamed));
-      all.push_back(algorithm<Loop, Tile128x256<Split>>(kernel, splitting, batch, parts, multiprocessors, streamed));
+      all.push_back(in_parts(kernel, tile_name(TILE_ROWS, TILE_ROWS, streamed) + " stacked", splitting,
+                             {p.m, p.n, p.k, multiprocessors}, batch.count, parts, [&](std::int64_t products) {
+                               return StackedLaunch<Loop>(p, products, multiprocessors, streamed);
+                             }));
     }
   }
   return all;

@@ -4,7 +4,6 @@
 // operand tiles of all A follow one another, and those of all B. Its C would have all pairs of them as tiles. Of these,
 // only the ones whose operand tiles belong to the same product are computed.
 
-#include "common/ceil_div.hpp"
 #include "common/hilbert.hpp"
 #include "common/problem.hpp"
 #include "common/target.hpp"
@@ -68,21 +67,18 @@ struct StackedProblem : Problem {
 __device__ __forceinline__ int of_warp(int value) { return __shfl_sync(~0U, value, 0); }
 
 /// The policy of kernels that compute a batch.
-template <class Shape_>
+template <class Split>
 struct ManyGemms {
-  using Shape = Shape_;
+  using Shape = Tile128x128<Split>;
   using Problem = StackedProblem;
 
   static constexpr int FEWEST_ROUNDS_IN_WINDOW = INT_MAX;  // none: blocks share little
 
   /// The products come one after the other, and tiles of a product lie along the Hilbert curve.
   __device__ __forceinline__ static Tile tile_at(const StackedProblem& p, int position) {
-    const int columns = ceil_div(p.b_tiles, Shape::B_TILES);
-    const int product = position / (p.a_tiles * columns);
-    const TileIndex index = hilbert_tile(position - product * p.a_tiles * columns, p.a_tiles, columns);
-    const int column = index.col * Shape::B_TILES;
-    return {product * p.a_tiles + index.row, product * p.b_tiles + column,
-            p.b_tiles - column < Shape::B_TILES ? p.b_tiles - column : Shape::B_TILES};
+    const int product = position / (p.a_tiles * p.b_tiles);
+    const TileIndex index = hilbert_tile(position - product * p.a_tiles * p.b_tiles, p.a_tiles, p.b_tiles);
+    return {product * p.a_tiles + index.row, product * p.b_tiles + index.col, 1};
   }
 
   __device__ __forceinline__ static void before_first_tile() { defer_nothing(); }

@@ -60,14 +60,8 @@ PredictedPlan tall_plan(int tiles, int k_tiles, int multiprocessors) {
     const int rest = tiles % multiprocessors;
     return with(rest == 0 ? tiles : tiles - rest - multiprocessors, multiprocessors);
   }
-  PredictedPlan best = with(0, tiles);
-  const auto most =
-      static_cast<int>(std::min<std::int64_t>(multiprocessors, static_cast<std::int64_t>(tiles) * k_tiles));
-  for (int blocks = tiles + 1; blocks <= most; ++blocks) {
-    const PredictedPlan other = with(0, blocks);
-    best = other.cycles < best.cycles ? other : best;
-  }
-  return best;
+  return fastest_shares(tiles, std::int64_t{tiles} * k_tiles, multiprocessors,
+                        [&](int blocks) { return with(0, blocks); });
 }
 
 /// One launch of so many products like `p`, whose C is tall, or was before it was transposed.
@@ -116,7 +110,7 @@ Algorithm algorithm(const GemmBatch& tall, bool c_transposed, int multiprocessor
                Parts(tall.count, static_cast<std::int64_t>(Parts::LARGEST / bytes_of_one)), launch_of);
   algorithm.cost.streamed =
       static_cast<double>(sizeof(float) * tall.count) * static_cast<double>(p.m) * static_cast<double>(p.k);
-  if (!tall.addresses_on_device() && !rows_split_into_float4(p.a, p.a_transposed ? p.m : p.k, p.lda)) {
+  if (!tall.addresses_on_device() && !tall.a_splits_into_fours()) {
     algorithm.cost.cycles *= TALL_BY_FLOATS;
     algorithm.cost.streamed *= TALL_BY_FLOATS;
   }

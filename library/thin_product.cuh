@@ -35,9 +35,9 @@ namespace sgemm::SGEMM_TARGET::thin {
 using reproducible::Sum;
 using split_product::larger;
 using split_product::product_of;
-using split_product::rows_split_into;
-using split_product::int8::LARGEST_EXPONENT;
+using split_product::int8::Scale;
 using split_product::int8::scale_code;
+using split_product::int8::split_four;
 using split_product::int8::UNSCALABLE_LINE;
 
 constexpr int WARP = 32;
@@ -52,34 +52,6 @@ constexpr int MOST_COLUMN_BLOCKS = 8;    // of COLUMNS each, in a block of threa
 constexpr int MOST_PART_CHUNKS = 512;    // sums of digits of so many k fit into 32 bits
 constexpr int SCALE_THREADS = 256;
 constexpr int SHORT_ROW = 512;
-
-// ---- Digits ----
-
-/// The scale of a line, in two factors, because their product need not be a float. Without a scale all digits are 0 or
-/// of no account: the elements of C are computed from the numbers.
-struct Factors {
-  float first;
-  float second;
-
-  __device__ __forceinline__ explicit Factors(int code)
-      : first(code == UNSCALABLE_LINE ? 0.0F : power_of_2((LARGEST_EXPONENT - code) / 2)),
-        second(power_of_2(LARGEST_EXPONENT - code - (LARGEST_EXPONENT - code) / 2)) {}
-};
-
-/// The digits of four numbers, four equal ones in a word, the largest first. int8::Scale::digits() explains the sum.
-__device__ __forceinline__ void split_four(const float (&x)[4], const Factors& scale, unsigned (&digits)[DIGITS]) {
-  constexpr unsigned MIDDLES = 0x80808080;
-  unsigned sums[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    sums[i] = static_cast<unsigned>(__float2int_rn(x[i] * scale.first * scale.second)) + (MIDDLES & 0xFFFFFF);
-  }
-  const unsigned low = __byte_perm(sums[0], sums[1], 0x5140);  // bytes 0 of both, then bytes 1
-  const unsigned high = __byte_perm(sums[2], sums[3], 0x5140);
-  digits[0] = __byte_perm(__byte_perm(sums[0], sums[1], 0x62), __byte_perm(sums[2], sums[3], 0x62), 0x5410) ^ MIDDLES;
-  digits[1] = __byte_perm(low, high, 0x7632) ^ MIDDLES;
-  digits[2] = __byte_perm(low, high, 0x5410) ^ MIDDLES;
-}
 
 // ---- The problem ----
 
@@ -172,7 +144,7 @@ __device__ __forceinline__ void split_column(const ThinBatch& thin, const GemmPr
   atomicMax(&largest_of_column, largest);
   __syncthreads();
   const int code = scale_code(largest_of_column);
-  const Factors scale(code);
+  const Scale scale(code);
   if (threadIdx.x == 0) {
     thin.workspace.column_codes[product * division.columns() + column] = static_cast<unsigned char>(code);
   }
@@ -445,8 +417,8 @@ __device__ __forceinline__ void add_part(const ThinBatch& thin, const GemmProble
   }
   griddepcontrol_wait();
   const unsigned char* const codes = thin.workspace.row_codes + (place.product * division.rows() + row);
-  const Factors scales[2] = {Factors(codes[row_of_lane<K_MAJOR>(lane / 4, 0)]),
-                             Factors(codes[row_of_lane<K_MAJOR>(lane / 4, 1)])};
+  const Scale scales[2] = {Scale(codes[row_of_lane<K_MAJOR>(lane / 4, 0)]),
+                           Scale(codes[row_of_lane<K_MAJOR>(lane / 4, 1)])};
   const ColumnDigits<COLUMN_BLOCKS> columns{
       thin.workspace.digits +
           ((place.product * division.column_groups + place.column_group) * division.chunks + first) *

@@ -137,10 +137,10 @@ void require(bool done, const std::string& temporary) {
 
 /// Writes a file that may take the place of another one, and returns its path: other processes may be writing as well.
 std::string write_beside(const std::string& path, const std::string& text) {
-  if (is_no_file(path)) {
+  make_folders(path);
+  if (is_no_file(path)) {  // also "new/", whose folder is there now
     throw CalibrationError("it can not be written: it is no file");
   }
-  make_folders(path);
   std::string temporary = path + ".XXXXXX";
   const int file = mkstemp(temporary.data());
   require(file >= 0, temporary);

@@ -37,8 +37,8 @@ struct Call {
   auto question() const {
     const sgemm_product_t& p = product;
     return std::tuple(multiprocessors, pointer_mode, accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.a.ld, p.b.ld, p.ldd,
-                      p.batch_count, p.addresses_of_d != nullptr, p.c != nullptr, p.epilogue != nullptr,
-                      epilogue.activation, epilogue.bias != nullptr, epilogue.aux != nullptr);
+                      p.a.stride % 4, p.b.stride % 4, p.batch_count, p.addresses_of_d != nullptr, p.c != nullptr,
+                      p.epilogue != nullptr, epilogue.activation, epilogue.bias != nullptr, epilogue.aux != nullptr);
   }
   bool refused() const { return *refusal != '\0'; }
   /// As programs write it: cuBLAS's header has the second version of some functions under the name of the first.

@@ -94,7 +94,10 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     why = std::string(what) + library.status_string(status);
     return Lease(nullptr, give_back);
   };
-  sgemm_handle_t handle = take(device, call.stream);
+  const auto takes_stream = [&](sgemm_handle_t one) {
+    return library.set_stream(one, call.stream) == SGEMM_STATUS_SUCCESS;
+  };
+  sgemm_handle_t handle = idle_.take(device, takes_stream).value_or(nullptr);
   if (handle == nullptr) {
     if (is_capturing(call.stream)) {
       why = "a graph is captured before libsgemm has a handle";
@@ -120,25 +123,6 @@ Handles::Lease Handles::lease(int device, const Call& call, std::string& why) {
     return fail("libsgemm refused a setting: ");
   }
   return lease;
-}
-
-// The others are of a context that is not current, and may be again, or that a reset of the device has destroyed.
-sgemm_handle_t Handles::take(int device, cudaStream_t stream) {
-  const std::lock_guard lock(mutex_);
-  auto& handles = free_[device];
-  for (auto last = handles.end(); last != handles.begin();) {
-    const sgemm_handle_t handle = *--last;
-    if (sgemm_library().set_stream(handle, stream) == SGEMM_STATUS_SUCCESS) {
-      handles.erase(last);
-      return handle;
-    }
-  }
-  return nullptr;
-}
-
-void Handles::give_back(int device, sgemm_handle_t handle) {
-  const std::lock_guard lock(mutex_);
-  free_[device].push_back(handle);
 }
 
 }  // namespace drop_in

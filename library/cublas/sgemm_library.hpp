@@ -3,13 +3,11 @@
 #include <sgemm/sgemm.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "call.hpp"
+#include "idle.hpp"
 
 namespace drop_in {
 
@@ -47,7 +45,7 @@ class Handles {
   struct GiveBack {
     Handles* owner;
     int device;
-    void operator()(sgemm_handle_t handle) const { owner->give_back(device, handle); }
+    void operator()(sgemm_handle_t handle) const { owner->idle_.put(device, handle); }
   };
   using Lease = std::unique_ptr<sgemm_context, GiveBack>;
 
@@ -59,15 +57,10 @@ class Handles {
   void set_repeatable(int repeatable) { repeatable_ = repeatable; }
 
  private:
-  /// The last one given back that takes the stream, or null.
-  sgemm_handle_t take(int device, cudaStream_t stream);
-  void give_back(int device, sgemm_handle_t handle);
-
   static constexpr int kNeverSet = -1;
   std::atomic<int> repeatable_ = kNeverSet;
   std::atomic<int> repeatable_at_first_ = 0;  ///< of a new handle
-  std::mutex mutex_;
-  std::map<int, std::vector<sgemm_handle_t>> free_;
+  sgemm::Idle<sgemm_handle_t> idle_;
 };
 
 }  // namespace drop_in

@@ -48,29 +48,33 @@ __device__ __forceinline__ int scale_code(unsigned largest) {
   return code > 0 && code <= LARGEST_CODE ? static_cast<int>(code) : UNSCALABLE_LINE;
 }
 
-/// The scale of a line. It has two factors, because 2^exponent need not be a float.
-class Scale {
- public:
+/// The scale of a line, in two factors, because their product need not be a float. Without a scale all digits are 0:
+/// the elements of C are computed from the numbers.
+struct Scale {
+  float first;
+  float second;
+
   __device__ __forceinline__ explicit Scale(int code)
-      : scalable_(code != UNSCALABLE_LINE),
-        first_(power_of_2((LARGEST_EXPONENT - code) / 2)),
-        second_(power_of_2(LARGEST_EXPONENT - code - (LARGEST_EXPONENT - code) / 2)) {}
-
-  /// The digits of a number in two's complement, the largest in byte 2 and the smallest in byte 0; zeros where the line
-  /// has no scale.
-  __device__ __forceinline__ unsigned digits(float x) const {
-    constexpr unsigned MIDDLES = 0x808080;  // 128 in each byte
-    const int integer = __float2int_rn(scalable_ ? x * first_ * second_ : 0.0F);
-    // A digit from -128 to 127, plus 128, is a byte, and the bytes of a sum need no carries: integer + MIDDLES has
-    // them. To flip the upper bit of a byte is to subtract 128 again.
-    return (static_cast<unsigned>(integer) + MIDDLES) ^ MIDDLES;
-  }
-
- private:
-  bool scalable_;
-  float first_;
-  float second_;
+      : first(code == UNSCALABLE_LINE ? 0.0F : power_of_2((LARGEST_EXPONENT - code) / 2)),
+        second(power_of_2(LARGEST_EXPONENT - code - (LARGEST_EXPONENT - code) / 2)) {}
 };
+
+/// The digits of four numbers in two's complement, four equal ones in a word, the largest first. A digit from -128 to
+/// 127, plus 128, is a byte, and the bytes of a sum need no carries: integer + MIDDLES has them. To flip the upper bit
+/// of a byte is to subtract 128 again.
+__device__ __forceinline__ void split_four(const float (&x)[4], const Scale& scale, unsigned (&digits)[Int8x6::TERMS]) {
+  constexpr unsigned MIDDLES = 0x80808080;  // 128 in each byte
+  unsigned sums[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    sums[i] = static_cast<unsigned>(__float2int_rn(x[i] * scale.first * scale.second)) + (MIDDLES & 0xFFFFFF);
+  }
+  const unsigned low = __byte_perm(sums[0], sums[1], 0x5140);  // bytes 0 of both, then bytes 1
+  const unsigned high = __byte_perm(sums[2], sums[3], 0x5140);
+  digits[0] = __byte_perm(__byte_perm(sums[0], sums[1], 0x62), __byte_perm(sums[2], sums[3], 0x62), 0x5410) ^ MIDDLES;
+  digits[1] = __byte_perm(low, high, 0x7632) ^ MIDDLES;
+  digits[2] = __byte_perm(low, high, 0x5410) ^ MIDDLES;
+}
 
 // ---- What is read ----
 
@@ -93,31 +97,17 @@ __device__ __forceinline__ unsigned largest_bits(const float (&x)[NUMBERS]) {
   return largest;
 }
 
-// ---- Digits ----
-
 /// The digits of a group: 16 bytes for each digit, the largest digit first.
 __device__ __forceinline__ void split_group(const float (&x)[GROUP], const Scale& scale,
                                             uint4 (&digits)[Int8x6::TERMS]) {
-  constexpr unsigned BYTES_01_OF_BOTH = 0x5410;
-  unsigned words[Int8x6::TERMS][GROUP / 4];
+  unsigned words[GROUP / 4][Int8x6::TERMS];
 #pragma unroll
-  for (int i = 0; i < GROUP; i += 4) {
-    unsigned of_number[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      of_number[j] = scale.digits(x[i + j]);
-    }
-#pragma unroll
-    for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-      const unsigned byte = Int8x6::TERMS - 1 - digit;
-      const unsigned byte_of_both = (byte + 4U) << 4U | byte;
-      words[digit][i / 4] = __byte_perm(__byte_perm(of_number[0], of_number[1], byte_of_both),
-                                        __byte_perm(of_number[2], of_number[3], byte_of_both), BYTES_01_OF_BOTH);
-    }
+  for (int i = 0; i < GROUP / 4; ++i) {
+    split_four({x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]}, scale, words[i]);
   }
 #pragma unroll
   for (int digit = 0; digit < Int8x6::TERMS; ++digit) {
-    digits[digit] = uint4{words[digit][0], words[digit][1], words[digit][2], words[digit][3]};
+    digits[digit] = uint4{words[0][digit], words[1][digit], words[2][digit], words[3][digit]};
   }
 }
 

@@ -86,6 +86,18 @@ struct PredictedPlan : Plan {
   double strayed_bytes = 0.0;
 };
 
+/// The fastest of `with(blocks)`, where each block has a share of the tiles, of which there are at least as many
+/// blocks.
+template <class With>
+PredictedPlan fastest_shares(int tiles, std::int64_t k_tiles, int multiprocessors, const With& with) {
+  PredictedPlan best = with(tiles);
+  for (int blocks = tiles + 1; blocks <= std::min<std::int64_t>(multiprocessors, k_tiles); ++blocks) {
+    const PredictedPlan other = with(blocks);
+    best = other.cycles < best.cycles ? other : best;
+  }
+  return best;
+}
+
 /// For `blocks` blocks, with tiles from number `whole` on divided along k.
 template <class Shape>
 PredictedPlan plan(const Problem& p, int tiles, int whole, int blocks) {
@@ -113,14 +125,8 @@ PredictedPlan plan_streamed(const Problem& p, int multiprocessors) {
     const int streamed = rest == 0 ? 0 : 2 * rest > multiprocessors ? rest + multiprocessors : rest;
     return plan<Shape>(p, tiles, tiles - streamed, multiprocessors);
   }
-  PredictedPlan best = plan<Shape>(p, tiles, 0, tiles);
-  const auto most =
-      static_cast<int>(std::min<std::int64_t>(multiprocessors, tiles * k_tiles_of<typename Shape::Split>(p)));
-  for (int blocks = tiles + 1; blocks <= most; ++blocks) {
-    const PredictedPlan other = plan<Shape>(p, tiles, 0, blocks);
-    best = other.cycles < best.cycles ? other : best;
-  }
-  return best;
+  return fastest_shares(tiles, tiles * k_tiles_of<typename Shape::Split>(p), multiprocessors,
+                        [&](int blocks) { return plan<Shape>(p, tiles, 0, blocks); });
 }
 
 /// One of both.

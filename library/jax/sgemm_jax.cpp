@@ -8,10 +8,10 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "../idle.hpp"
 #include "xla/ffi/api/ffi.h"
 
 namespace {
@@ -38,7 +38,7 @@ struct Dimension {
 };
 
 /// What the memory of a product depends on.
-using Shape = std::array<int64_t, 7>;
+using Shape = std::array<int64_t, 9>;
 
 /// A handle, and the memory that products need.
 struct Worker {
@@ -46,50 +46,30 @@ struct Worker {
   std::map<Shape, size_t> workspace_bytes = {};
 };
 
-/// Handles that no call uses, by device. They live as long as the process.
-class Workers {
- public:
-  /// One for a stream. Those of a context that is not current refuse it, and stay.
-  sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
-    if (take_idle(device, stream, worker)) {
-      return SGEMM_STATUS_SUCCESS;
-    }
-    const sgemm_status_t status = library().create(&worker.handle);
-    return status == SGEMM_STATUS_SUCCESS ? library().set_stream(worker.handle, stream) : status;
-  }
-
-  void give_back(int32_t device, Worker worker) {
-    const std::lock_guard lock(mutex_);
-    idle_[device].push_back(std::move(worker));
-  }
-
- private:
-  bool take_idle(int32_t device, sgemm_stream_t stream, Worker& worker) {
-    const std::lock_guard lock(mutex_);
-    auto& idle = idle_[device];
-    for (auto last = idle.end(); last != idle.begin();) {
-      if (library().set_stream((--last)->handle, stream) == SGEMM_STATUS_SUCCESS) {
-        worker = std::move(*last);
-        idle.erase(last);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  std::mutex mutex_;
-  std::map<int32_t, std::vector<Worker>> idle_;
-};
-
-Workers& workers() {
-  static auto* const it = new Workers;
+/// Those that no call uses. They live as long as the process.
+sgemm::Idle<Worker>& workers() {
+  static auto* const it = new sgemm::Idle<Worker>;
   return *it;
+}
+
+/// One for a stream. Those of a context that is not current refuse it, and stay.
+sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
+  const auto takes_stream = [&](const Worker& one) {
+    return library().set_stream(one.handle, stream) == SGEMM_STATUS_SUCCESS;
+  };
+  if (auto idle = workers().take(device, takes_stream)) {
+    worker = std::move(*idle);
+    return SGEMM_STATUS_SUCCESS;
+  }
+  const sgemm_status_t status = library().create(&worker.handle);
+  return status == SGEMM_STATUS_SUCCESS ? library().set_stream(worker.handle, stream) : status;
 }
 
 ffi::Error error_of(const std::string& text) { return ffi::Error(ffi::ErrorCode::kInternal, "libsgemm: " + text); }
 
 size_t workspace_bytes(Worker& worker, const sgemm_product_t& product, sgemm_accuracy_t accuracy) {
-  const Shape shape{accuracy, product.a.op, product.b.op, product.m, product.n, product.k, product.batch_count};
+  const sgemm_product_t& p = product;
+  const Shape shape{accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.batch_count, p.a.stride, p.b.stride};
   const auto known = worker.workspace_bytes.find(shape);
   if (known != worker.workspace_bytes.end()) {
     return known->second;
@@ -200,12 +180,12 @@ ffi::Error dot(sgemm_stream_t stream, int32_t device, const Floats& a, const Flo
     return error_of("it is not loaded");
   }
   Worker worker;
-  sgemm_status_t status = workers().take(device, stream, worker);
+  sgemm_status_t status = take(device, stream, worker);
   if (status != SGEMM_STATUS_SUCCESS) {
     return error_of(library().status_string(status));
   }
   status = enqueue(worker, product, static_cast<sgemm_accuracy_t>(accuracy), batch, allocate);
-  workers().give_back(device, std::move(worker));
+  workers().put(device, std::move(worker));
   return status == SGEMM_STATUS_SUCCESS ? ffi::Error::Success() : error_of(library().status_string(status));
 }
 

@@ -278,6 +278,7 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   const std::string path = (folder_ / "file" / "in it.txt").string();
   EXPECT_THROW(write_whole(path, text_), CalibrationError);
   EXPECT_THROW(require_writable(path), CalibrationError);
+  EXPECT_THROW(require_writable((folder_ / "new/").string()), CalibrationError) << "before a minute of measuring";
   setenv("XDG_CACHE_HOME", "/dev/null", 1);
   EXPECT_FALSE(found().calibration);
 }

@@ -505,6 +505,12 @@ TEST(ContextTest, ChoicesDependOnTheAlignmentOfOperands) {
   GemmBatch unaligned = aligned;
   ++unaligned.first.lda;
   expect_choices_apart({aligned}, {unaligned}, SGEMM_ACCURACY_COMPONENTWISE);
+  // The kernel for few rows is slow where the long operand is unaligned, and not where the short one is.
+  GemmBatch unaligned_a = aligned_product(16, 4096, 4096);
+  GemmBatch unaligned_b = unaligned_a;
+  ++unaligned_a.first.lda;
+  ++unaligned_b.first.ldb;
+  expect_choices_apart({unaligned_a}, {unaligned_b}, SGEMM_ACCURACY_COMPONENTWISE);
 }
 
 TEST(ContextTest, ChoicesDependOnWhetherThereIsAnythingToMultiply) {

@@ -296,7 +296,7 @@ TEST_F(PlanTest, PlansTellTheChapterAndWhy) {
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE), SGEMM_STATUS_SUCCESS);
   const sgemm_plan_t of_batch = planned(handle, batch);
   EXPECT_STREQ(of_batch.kernel, "11_bf16x6");
-  EXPECT_STREQ(of_batch.configuration, "128x256 stacked");
+  EXPECT_STREQ(of_batch.configuration, "128x128 stacked");
   EXPECT_EQ(of_batch.launches, 4) << "two products have 512 MiB of terms";
   EXPECT_GT(of_batch.workspace_bytes, 2U * 4096 * 4096 * 6);
   EXPECT_STREQ(plan_of(handle, SGEMM_ACCURACY_FP32, SGEMM_OP_N, 4096, 4096, 4096, 3).kernel, "09_every_shape");

@@ -250,9 +250,10 @@ TEST(Int8DigitsTest, LargestNumberOfALineUsesAllDigits) {
 
 /// The digits of a number in a line of that code, the largest first.
 std::array<int, 3> digits(float x, int code) {
-  const unsigned bytes = split_product::int8::Scale(code).digits(x);
-  const auto digit = [&](unsigned byte) { return static_cast<int>(static_cast<signed char>(bytes >> 8 * byte)); };
-  return {digit(2), digit(1), digit(0)};
+  unsigned words[3];  // of x beside others
+  split_product::int8::split_four({0.0F, x, 0.0F, 0.0F}, split_product::int8::Scale(code), words);
+  const auto digit = [](unsigned word) { return static_cast<int>(static_cast<signed char>(word >> 8U)); };
+  return {digit(words[0]), digit(words[1]), digit(words[2])};
 }
 
 /// Digits are those of the nearest integer, and signed bytes.

@@ -115,9 +115,9 @@ def _from_interface(name: str, value: Any, interface: dict, device: int | None) 
         pointer, read_only = interface["data"]
         pointer, stream = _address(pointer or 0), interface.get("stream")
         stream = stream if stream is None else _address(stream)
-        shape = tuple(operator.index(size) for size in interface["shape"])
+        shape = tuple(map(_size, interface["shape"]))
         strides = interface.get("strides")
-        steps = strides if strides is None else tuple(operator.index(stride) for stride in strides)
+        steps = strides if strides is None else tuple(map(_size, strides))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TypeError(f"{name} has a broken __cuda_array_interface__: {error!r}") from error
     if version not in INTERFACE_VERSIONS:
@@ -142,6 +142,13 @@ def _from_interface(name: str, value: Any, interface: dict, device: int | None) 
     if device is None:
         device = _device_of_memory(name, pointer)
     return Array(value, pointer, shape, steps, device, stream, bool(read_only))
+
+
+def _size(value: Any) -> int:
+    """Raises TypeError and ValueError for what is none, or is beyond the 64 bits that ctypes would cut it to."""
+    if not -1 << 63 <= (number := operator.index(value)) < 1 << 63:
+        raise ValueError(f"{value} is no size")
+    return number
 
 
 def _address(value: Any) -> int:
@@ -219,13 +226,11 @@ def current_stream(value: Any) -> int | None:
 def stream_of(stream: Any) -> int:
     """The number of a stream of PyTorch, CuPy or CUDA Python, or of an integer. Raises TypeError for others, and
     ValueError for a number that is no stream's."""
-    if isinstance(stream, int):
-        return _address(stream)
     if hasattr(stream, "__cuda_stream__"):
-        return stream.__cuda_stream__()[1]
-    for attribute in ("cuda_stream", "ptr"):
-        if isinstance(number := getattr(stream, attribute, None), int):
-            return number
+        return _address(stream.__cuda_stream__()[1])
+    for number in (stream, getattr(stream, "cuda_stream", None), getattr(stream, "ptr", None)):
+        if isinstance(number, int):
+            return _address(number)
     raise TypeError(f"stream is a {type(stream).__name__}: give a stream of PyTorch or CuPy, or its number")
 
 

@@ -63,8 +63,7 @@ def disable() -> None:
             return
         library = drop_in.load()
         library.sgemm_drop_in_set_log(0)
-        library.sgemm_drop_in_set_repeatable(drop_in.UNSET)
-        library.sgemm_drop_in_set_accuracy(drop_in.UNSET if drop_in.is_preloaded() else drop_in.OFF)
+        _reset(library)
         library.sgemm_drop_in_detach(OBJECT)
         _process_accuracy = None
 
@@ -139,6 +138,11 @@ def report(file: TextIO | None = None, *, clear: bool = False) -> None:
 # ---- How it is done ----
 
 
+def _reset(library: ctypes.CDLL) -> None:
+    library.sgemm_drop_in_set_repeatable(drop_in.UNSET)
+    library.sgemm_drop_in_set_accuracy(drop_in.UNSET if drop_in.is_preloaded() else drop_in.OFF)
+
+
 def _redirect(number: int) -> None:
     global _process_accuracy
     if torch.version.cuda is None:
@@ -149,6 +153,8 @@ def _redirect(number: int) -> None:
     library.sgemm_drop_in_set_accuracy(number)
     if _process_accuracy is None:
         functions = library.sgemm_drop_in_attach(OBJECT)
+        if functions <= 0:  # others may call cuBLAS through LD_PRELOAD
+            _reset(library)
         if functions == 0:
             raise RuntimeError(f"{OBJECT.decode()} of this PyTorch calls no function of a shared cuBLAS")
         if functions < 0:

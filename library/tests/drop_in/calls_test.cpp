@@ -452,6 +452,15 @@ TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
   EXPECT_EQ(fake_sgemm()->repeatable, 0);
 }
 
+/// Which operands are aligned decides on kernels, and must not be what it was in another call.
+TEST_F(CallsTest, ThePlanOfABatchIsOneForTheAlignmentOfItsOperands) {
+  for (const int stride : {16, 20, 17, 16, 17}) {
+    cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, stride, b_.data(),
+                              k_, 16, &beta_, c_.data(), kLd, 0, 1);
+  }
+  EXPECT_EQ(fake_sgemm()->plans, 2);
+}
+
 TEST_F(CallsTest, ThePlanIsOneForTheSettingsTheLeadingDimensionsAndTheAccuracy) {
   sgemm();
   fake_sgemm()->kernel = "cublas";

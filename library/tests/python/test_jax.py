@@ -222,6 +222,13 @@ def test_disable_gives_products_back(fake):
         assert fake.products == calls + 1
 
 
+def test_memory_is_planned_for_each_stride(fake):
+    one, many, others = numbers(1, 7, 9), numbers(3, 7, 9), numbers(3, 9, 8)
+    for a in (one, many, one, many):
+        sgemm.jax.matmul(a, others).block_until_ready()
+    assert fake.plans == 2, "strides decide on kernels, and these on the memory"
+
+
 def test_each_context_keeps_its_handle(fake):
     a, b = numbers(4, 4), numbers(4, 4)
     handles = fake.handles

@@ -129,6 +129,7 @@ def test_what_has_no_cublas_is_named(monkeypatch):
     monkeypatch.setattr(sgemm.torch, "OBJECT", b"libtorch_none.so")
     with pytest.raises(RuntimeError, match=r"libtorch_none\.so of this PyTorch calls no function of a shared cuBLAS"):
         sgemm.torch.enable()
+    assert here() == CUBLAS
     monkeypatch.setattr(torch.version, "cuda", None)
     with pytest.raises(RuntimeError, match="built without CUDA"):
         sgemm.torch.enable()
