@@ -54,6 +54,7 @@ OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of
 REPOSITORIES = ("siboehm/SGEMM_CUDA", "leimao/CUDA-GEMM-Optimization", "xlite-dev/LeetCUDA", "salykova/sgemm.cu")
 REPOSITORIES += ("lawmurray/gpu-gemm",)
 
+KINDS = {"name": str, "kernel": str, "variant": str, "number": int, "m": int, "n": int, "k": int}  # of fields
 MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
 TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
 TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us", "cublas_alone_clock"}
@@ -129,10 +130,12 @@ def _problem(document: object) -> str | None:
     if not isinstance(context.get("device"), (dict, type(None))):
         return "its device is no object"
     for index, record in enumerate(document["benchmarks"]):
+        if not isinstance(record, dict):
+            return f"benchmark {index} is no object"
         if missing := sorted({*_record()["required"]} - record.keys()):
             return f"benchmark {index} lacks {', '.join(missing)}"
-        if not all(isinstance(record[name], int) for name in ("number", "m", "n", "k")):
-            return f"{record['name']} has a size or a number that is no integer"
+        if wrong := [name for name, kind in KINDS.items() if not isinstance(record[name], kind)]:
+            return f"benchmark {index} has {json.dumps(record[wrong[0]])} as its {wrong[0]}"
         if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         if record["outcome"] == "measured" and not record.keys() >= MEASURED:

@@ -15,13 +15,10 @@ const std::regex WORD(R"((\b[A-Za-z_]\w*))");
 
 const std::regex LIBRARY(R"(\b(cublas|cutlass|cute|cub|thrust|cudnn)\w*\s*(::|\())");
 
-/// Whether code has a launch, or the call of a library that launches where `libraries` count. `idle` are kernels that
-/// compute nothing.
-bool launches_itself(const std::string& code, bool libraries, const std::set<std::string>& idle) {
-  static const std::regex LAUNCH(R"((\w*)\s*<<<|\b(cuda|cu|hip)(Launch|GraphLaunch))");
-  const Words launched = all_matches(code, LAUNCH);
-  return std::ranges::any_of(launched, [&](const std::string& kernel) { return !idle.contains(kernel); }) ||
-         (libraries && std::regex_search(code, LIBRARY));
+/// Whether code has a launch, or the call of a library that launches where `libraries` count.
+bool launches_itself(const std::string& code, bool libraries) {
+  static const std::regex LAUNCH(R"(<<<|\b(cuda|cu|hip)(Launch|GraphLaunch))");
+  return std::regex_search(code, LAUNCH) || (libraries && std::regex_search(code, LIBRARY));
 }
 
 /// The words of the first group of every match.
@@ -93,6 +90,8 @@ std::string flattened(const std::string& text, std::size_t& at) {
   return flat;
 }
 
+constexpr const char* ATTRIBUTE = R"(\b(?:alignas|__align__|__attribute__)\s*\(+[^()]*\)+\s*)";
+
 /// Of a class with these declarations: "Matrix() : rows() {} public: int rows, cols; float* data;". It has no members
 /// where they are not known.
 Code::Class declared_in(const std::string& declarations, bool all_public) {
@@ -101,10 +100,11 @@ Code::Class declared_in(const std::string& declarations, bool all_public) {
   static const std::regex LABEL(R"(\b(public|private|protected)\s*:)");
   static const std::regex OTHER(R"(^(?:static|using|typedef|friend|template)\b|operator|^[^=]*\()"
                                 R"(|^(?:enum|struct|class|union)\b(?!\s+(?!class\b)\w+[\s*&]+\w))");
-  static const std::regex UNKNOWN(R"(\bvirtual\b|^(?!.*operator).*\(\)\s*[(\[])");  // or a pointer to a function
+  static const std::regex UNKNOWN(
+      R"(\b(?:virtual|union)\b|\w\s*:\s*\d|^(?!.*operator).*\(\)\s*[(\[])");  // or a pointer to a function
   Code::Class found{{}, true};
   for (const std::string_view statement : split(declarations, ';')) {
-    const std::string whole(statement);
+    const std::string whole = std::regex_replace(std::string(statement), std::regex(ATTRIBUTE), "");
     const Words labels = all_matches(whole, LABEL);
     all_public = labels.empty() ? all_public : labels.back() == "public";
     found.plain = found.plain && all_public && !has(whole, "(");
@@ -220,16 +220,27 @@ Code::Code(const simt::Source& source)
 
 void Code::read_classes() {
   static const std::regex CLASS(R"((?:\btemplate\s*<\s*(?:typename|class)\s+(\w+)\s*>\s*)?)"
-                                R"(\b(struct|class)\s*(\w*)\s*\{)");
+                                R"(\b(struct|class)\s*(?:)" +
+                                std::string(ATTRIBUTE) + R"()*(\w*)\s*(?:final\s*)?(?::([^{};]*))?\{)");
   static const std::regex BEHIND(R"(^\}\s*(\w*))");
+  static const std::regex BASE(R"((\w[\w ]*\w|\w))");
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), CLASS), end; at != end; ++at) {
     auto place = static_cast<std::size_t>(at->position() + at->length());
     Class found = declared_in(flattened(short_text_, place), at->str(2) == "struct");
+    for (const std::string& base : all_matches(at->str(4), BASE)) {  // its members come first
+      const auto known = classes_.find(std::regex_replace(base, std::regex("^public "), ""));
+      const bool open = known != classes_.end() && (at->str(2) == "struct" || base.starts_with("public "));
+      const std::vector<simt::Parameter> own = std::exchange(found.members, {});
+      if (open && !own.empty() && !known->second.members.empty()) {
+        found = {known->second.members, false};
+        found.members.insert(found.members.end(), own.begin(), own.end());
+      }
+    }
     replace_words(found.members, {{at->str(1), "float"}});
     const std::string of = at->str(1).empty() ? "" : "<float>";
     const Words behind = all_matches(short_text_.substr(place, LONGEST_NAME), BEHIND);  // typedef struct {} Matrix;
     for (const std::string& name : {at->str(3), behind.empty() ? std::string() : behind.front()}) {
-      if (!found.members.empty() && !name.empty()) {
+      if (!name.empty()) {
         classes_[name + of] = found;
       }
     }
@@ -240,34 +251,12 @@ void Code::read_classes() {
 void Code::find_launches() {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
-  const bool keeps = keeps_arrays();
-  static const std::regex ELEMENT(R"([\w\]]\s*\[[^\[\]]*\](?!\s*(?:=[^=]|\[))|->|[=(,+-]\s*\*)");
-  std::set<std::string> idle;  // kernels that read no array: they fill one, or warm something up
   for (const simt::Function& function : functions_) {
-    const std::vector<simt::Parameter> parameters = with_plain_types(function).parameters;
-    const std::string body = body_of(function);
-    const bool reads = std::ranges::any_of(parameters, [&](const simt::Parameter& parameter) {
-      const auto count = [&](const std::string& behind) {
-        return all_matches(body, std::regex(fmt::format(R"((?:^|[^.>\w])({})\b{})", parameter.name, behind))).size();
-      };
-      const std::size_t stores = count(R"(\s*\[[^;=]*\]\s*=(?!=))");
-      return is_pointer(parameter) ? stores == 0 || count("") > 1 + stores : !type_of(parameter);
-    });
-    const Words words = all_matches(body, WORD);
-    const bool reaches = std::regex_search(body, ELEMENT) || std::ranges::any_of(functions_, [&](const auto& one) {
-                           return !one.is_kernel && contains(words, base_name(one.name));
-                         });
-    const bool casts = std::regex_search(body, std::regex(R"(\*\s*[)>])"));  // a number to an address
-    if (function.is_kernel && !reads && !casts && !(keeps && reaches)) {
-      idle.insert(base_name(function.name));
+    if (launches_itself(body_of(function), libraries)) {
+      (computes_on_host(function) ? computing_ : launching_).insert(base_name(function.name));
     }
   }
-  for (const simt::Function& function : functions_) {
-    if (launches_itself(body_of(function), libraries, idle)) {
-      launching_.insert(base_name(function.name));
-    }
-  }
-  if (launches_itself(outside_, libraries, idle)) {  // members of a class: any class may be the one
+  if (launches_itself(outside_, libraries)) {  // members of a class: any class may be the one
     for (const std::string& name : all_matches(outside_, std::regex(R"(\b(?:struct|class)\s+(\w+))"))) {
       launching_.insert(name);
     }
@@ -275,8 +264,9 @@ void Code::find_launches() {
   for (std::size_t known = 0; known != launching_.size();) {
     known = launching_.size();
     for (const simt::Function& function : functions_) {
-      if (!function.is_kernel && std::ranges::any_of(all_matches(body_of(function), WORD),
-                                                     [&](const auto& word) { return launching_.contains(word); })) {
+      if (!function.is_kernel && !computes(function) &&
+          std::ranges::any_of(all_matches(body_of(function), WORD),
+                              [&](const auto& word) { return launching_.contains(word); })) {
         launching_.insert(base_name(function.name));
       }
     }
@@ -288,6 +278,18 @@ bool Code::returns_tensor(const simt::Function& function) const {
   return std::regex_search(body_of(function), RESULT);
 }
 
+bool Code::computes_on_host(const simt::Function& function) const {
+  static const std::regex PRODUCT(R"(\]\s*\)*\s*\*\s*[\w\s()<>:]*\[)");  // of elements
+  static const std::regex LAMBDA(R"(\]\s*(?:__\w+__\s*)*\()");           // which a kernel may run
+  const std::string body = body_of(function);
+  return !function.is_kernel && std::regex_search(body, PRODUCT) && !std::regex_search(body, LAMBDA) &&
+         std::ranges::any_of(names_of(function), [&](const std::string& name) {
+           return std::regex_search(body, std::regex(fmt::format(R"(\b{}\s*\[[^;=]*\]\s*[-+]?=(?!=))", name)));
+         });
+}
+
+bool Code::computes(const simt::Function& function) const { return computing_.contains(base_name(function.name)); }
+
 bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
 
 std::string Code::why_no_product() const {
@@ -295,7 +297,7 @@ std::string Code::why_no_product() const {
       R"(shfl|shared__|asm|__constant__|__managed__|tex(?:ture|\dD)|__device__[^(){};]*[;=[{]|>>>\s*\([^;]*[+&[])");
   static const std::regex LOOP(R"(\b(?:for|while|do|goto)\b)");
   bool in_place = std::ranges::any_of(functions_, &simt::Function::is_kernel) &&
-                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true, {});
+                  !std::regex_search(short_text_, ELSEWHERE) && !launches_itself(outside_, true);
   for (const simt::Function& function : functions_) {
     const std::string body = body_of(function);
     in_place &= function.is_kernel
@@ -341,10 +343,17 @@ std::map<std::string, Code::Class>::const_iterator Code::class_of(const simt::Pa
   return classes_.find(std::regex_replace(parameter.type.substr(0, LONGEST_NAME), BESIDE, ""));
 }
 
-bool Code::is_closed(const simt::Parameter& parameter) const {
+std::string Code::why_closed(const simt::Parameter& parameter) const {
   const auto of = class_of(parameter);
-  return of != classes_.end() &&
-         (is_pointer(parameter) || std::ranges::count(of->second.members, "private", &simt::Parameter::type) > 0);
+  const std::vector<simt::Parameter> members =
+      of == classes_.end() ? std::vector<simt::Parameter>() : of->second.members;
+  return of == classes_.end()    ? ""
+         : is_pointer(parameter) ? of->first + " by its address"
+         : members.empty()       ? of->first + ", of whose bases, functions or members not all are understood"
+         : std::ranges::count(members, "private", &simt::Parameter::type) > 0
+             ? of->first + ", whose members are not all public"
+         : type_of(parameter) ? ""
+                              : of->first + ", which has other members than extents and one float*";
 }
 
 bool Code::keeps_arrays() const {
@@ -677,7 +686,7 @@ simt::Function Code::unfolded(simt::Function function) const {
 }
 
 simt::Function Code::with_plain_types(simt::Function function) const {
-  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *]*);|)"
+  static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *<>]*);|)"
                                 R"(\btypedef\s+(?:std::)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {

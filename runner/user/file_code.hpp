@@ -42,8 +42,11 @@ class Code {
   /// Whether it makes a tensor for its result.
   bool returns_tensor(const simt::Function& function) const;
 
-  /// Whether it launches a kernel, or calls what does.
+  /// Whether it launches a kernel, or calls what does, and leaves the product to it.
   bool launches(const simt::Function& function) const;
+
+  /// Whether it launches a kernel and computes the product by itself: a reference that warms up or checks.
+  bool computes(const simt::Function& function) const;
 
   /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.
   std::string why_no_product() const;
@@ -62,9 +65,9 @@ class Code {
   /// Whether the file may have arrays besides those that its kernels take.
   bool keeps_arrays() const;
 
-  /// Whether a launch line can not make what the kernel takes: a class with members that are not public, or its
-  /// address.
-  bool is_closed(const simt::Parameter& parameter) const;
+  /// "Matrix, whose members are not all public", where a launch line can not make the class that the kernel takes; or
+  /// empty.
+  std::string why_closed(const simt::Parameter& parameter) const;
 
   /// Whether a function has a word of this pattern.
   bool says(const simt::Function& function, const std::string& pattern) const {
@@ -92,6 +95,7 @@ class Code {
   std::map<std::string, Class>::const_iterator class_of(const simt::Parameter& parameter) const;
   void read_classes();
   void find_launches();
+  bool computes_on_host(const simt::Function& function) const;
   /// Whether a kernel combines elements of its arrays with those at the same place alone.
   bool reads_in_place(const simt::Function& kernel) const;
   simt::Function with_plain_types(simt::Function function) const;
@@ -116,6 +120,7 @@ class Code {
   std::map<std::string, Class> classes_;        ///< by their names
   std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
   std::set<std::string> launching_;             ///< functions, macros and classes
+  std::set<std::string> computing_;             ///< functions that launch and compute the product by themselves
   std::set<std::string> constants_;             ///< and other variables outside of functions
 };
 

@@ -246,7 +246,7 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
       reads_sizes |= own == Type::size && is_pointer(parameter) && !code.says(function, parameter.name + R"(\s*\[)");
       arrays += is_pointer(parameter) ? 1 : 0;
       more |= !is_pointer(parameter) && !own;
-      closed = code.is_closed(parameter) ? parameter.type : closed;
+      closed = closed.empty() && !fits_product(function, code) ? code.why_closed(parameter) : closed;
       static const std::regex QUALIFIER("const | __restrict__");
       type = is_pointer(parameter) && other ? std::regex_replace(parameter.type, QUALIFIER, "") : type;
     }
@@ -254,10 +254,12 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
     most = std::max(most, arrays);
   }
   const std::string passed_over =
-      idle != source.functions.end() ? fmt::format("; its function {} launches nothing of it", idle->name)
+      idle != source.functions.end()
+          ? fmt::format("; its function {} {}", idle->name,
+                        code.computes(*idle) ? "computes the product on the host" : "launches nothing of it")
       : reads_sizes ? "; it reads its sizes in the device's memory: a host function may copy them there and launch it"
       : !closed.empty()
-          ? fmt::format("; no launch line can make its {}: a host function of float* may make one and launch it",
+          ? fmt::format("; no launch line can make its {}. A host function of float* may make one and launch it",
                         closed)
       : has(type, "* *") ? "; it takes arrays of pointers: a host function of float* may fill them and launch it"
       : kernels > 0 && !more && (most < 3 || (most > 3 && type.empty()))

@@ -574,6 +574,10 @@ Readings readings_of(const simt::Function& function, const std::string& summed, 
       std::ranges::reverse(all.back().ops);
       extents.a_transposed &= named != "tn";  // other files than ggml's have these names for matrices in rows
       all.front() = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents).all.front();
+    } else if (named == "nt" && layout.empty()) {  // or plain, in spite of the name
+      extents.b_transposed = false;
+      const Readings plain = readings_of(function, of_matrices, of_sizes, of_factors.all.front(), extents);
+      all.insert(all.end(), plain.all.begin(), plain.all.end());
     } else if (readings.certain && sizes.size() >= 3) {
       add_other_orders(all, summed.empty());
     }

@@ -146,8 +146,8 @@ struct sgemm_user_problem {
 /// An object of a class with these members, as made_of<Matrix>(&Matrix::data, A), that no constructor has made and no
 /// destructor ends: either may allocate memory. It lasts for a call.
 constexpr std::string_view MADE_OF = R"(
-template <class Class, class Member, class Value, class... Rest>
-void sgemm_put(Class& to, Member Class::*member, Value value, Rest... rest) {
+template <class Class, class Base, class Member, class Value, class... Rest>
+void sgemm_put(Class& to, Member Base::*member, Value value, Rest... rest) {
   new ((void*)&(to.*member)) Member(value);
   if constexpr (sizeof...(rest) > 0) {
     sgemm_put(to, rest...);

@@ -41,9 +41,10 @@ struct Guess {
   bool clipped = false;  ///< to what is not negative
 };
 
-float rounded(float value, unsigned dropped_bits) {
+/// Without its last bits, of which `added` may carry into those that stay.
+float without_bits(float value, unsigned dropped, unsigned added) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + (1U << (dropped_bits - 1))) & ~((1U << dropped_bits) - 1U));
+  return std::bit_cast<float>((bits + added) & ~((1U << dropped) - 1U));
 }
 
 class Suspect {
@@ -173,22 +174,21 @@ class Suspect {
   /// Those with operands of fewer bits: C is much nearer to one of them than to the right product.
   std::vector<Guess> rounded_guesses() const {
     std::vector<Guess> all;
-    const auto add_rounded = [&](const char* text, unsigned dropped) {
-      Guess& guess = add(all, text);
-      for (auto* const operand : {&guess.a, &guess.b}) {
-        *operand = [exact = *operand, dropped](Index row, Index column, Index k) {
-          return double{rounded(static_cast<float>(exact(row, column, k)), dropped)};
-        };
+    for (const auto& [format, stay] : {std::pair{"TF32 or FP16", 10U}, {"BF16", 7U}}) {
+      for (const char* const how : {"rounded", "cut"}) {  // as of wmma, where a kernel does not round to TF32
+        const unsigned dropped = 23 - stay;
+        const unsigned added = how[0] == 'r' ? 1U << (dropped - 1) : 0;
+        Guess& guess = add(
+            all, fmt::format("; C looks like a product in {}: the operands were {} to {} bits behind the point, and "
+                             "FP32 has 23; --data integers has operands that need no rounding",
+                             format, how, stay));
+        for (auto* const operand : {&guess.a, &guess.b}) {
+          *operand = [exact = *operand, dropped, added](Index row, Index column, Index k) {
+            return double{without_bits(static_cast<float>(exact(row, column, k)), dropped, added)};
+          };
+        }
       }
-    };
-    add_rounded(
-        "; C looks like a product in TF32 or FP16: the operands were rounded to 10 bits behind the point, and FP32 has "
-        "23; --data integers has operands that need no rounding",
-        13);
-    add_rounded(
-        "; C looks like a product in BF16: the operands were rounded to 7 bits behind the point, and FP32 has 23; "
-        "--data integers has operands that need no rounding",
-        16);
+    }
     return all;
   }
 

@@ -345,7 +345,10 @@ std::string BlockChecker::outside_text(const Access& access) const {
       least = distance;
       text = ", " + std::to_string(distance) +
              (beyond > before ? " bytes beyond the end of " : " bytes before the begin of ") + name;
-      what = variable != nullptr && begin >= first ? describe(access, place_text(begin, *variable)) : describe(access);
+      what = begin < first ? describe(access)
+             : variable != nullptr
+                 ? describe(access, place_text(begin, *variable))
+                 : describe(access, "byte " + std::to_string(begin - first) + " of dynamic shared memory");
     }
   };
   for (const PlacedVariable& placed : placed_variables()) {

@@ -230,10 +230,12 @@ TEST(Translation, LeavesOutWhatALaunchDoesNotReach) {
               "namespace mine {\n__device__ int twice(int);\n__device__ int twice(int a) { return 2 * a; }\n"
               "__global__ void f(int* a) { *a = twice(SIZE); }\n}\n"
               "void other(cublasUnknown_t handle);\nvoid other(cublasUnknown_t handle) { Timer timer; }\n"
-              "int main() {\n  fprintf(stderr, \"%d\", EOF);\n  other({});\n}\nint last;\n");
+              "int main() {\n  fprintf(stderr, \"%d\", EOF);\n  other({});\n}\n"
+              "static cudaUnknown_t alone{};\ntypedef Timer Times[2];\n"
+              "template <class T> void tell() {}\ntemplate void tell<Timer>();\nDEFINE_unknown(stderr);\n");
   expect_parts(files.translation("my.cu").text, {"cudaUnknown_t", "main"});
   const std::string text = files.translation("my.cu", "void go() { mine::f<<<1, 1>>>(nullptr); }").text;
-  expect_parts(text, {"twice(SIZE)", "return 2 * a", "SIZE = 4", "} box;", "int last;", "go()"});
+  expect_parts(text, {"twice(SIZE)", "return 2 * a", "SIZE = 4", "} box;", "go()"});
   const std::string own = text.substr(text.find("SIZE = 4"));
   for (const std::string_view word : {"cuda::unknown", "cute::unknown", "cudaUnknown_t", "cublasUnknown_t", "Timer",
                                       "main", "stderr", "-1", "#pragma simt"}) {

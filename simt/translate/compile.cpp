@@ -110,10 +110,12 @@ void check_names(const std::string& compiled, const std::vector<std::string>& mi
     const std::string scope = match.str(2) + match.str(3) + match.str(5);
     const std::string name = (scope.empty() || scope == "::" ? "" : scope + "::") + match.str(1) + match.str(4) +
                              match.str(6) + match.str(7);
-    if (name.find("simt_shared_") != name.npos || !known.insert(name).second) {
-      continue;  // what the translator made of an array with an unknown extent, or the same again
-    }
     const bool of_cuda = std::regex_match(name, OF_CUDA);
+    // What the translator made of an array with an unknown extent, the same again, or what an unknown name declares.
+    if (name.find("simt_shared_") != name.npos || name.find("<expression error>") != name.npos ||
+        !known.insert(name).second || !(of_cuda || text.empty())) {
+      continue;
+    }
     const bool modelled = std::regex_match(name, MODELLED);
     if (!of_cuda && missing_headers.empty()) {
       break;

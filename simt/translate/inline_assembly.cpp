@@ -191,6 +191,8 @@ atom.M.cas.L*.u32,b32,s32 => @ ptx::atom(ptx::op_cas, ptx::type_<0>, $p1, site, 
 atom.M.cas.L*.u64,b64,s64 => @ ptx::atom(ptx::op_cas, ptx::type_<0>, $p1, site, $l3, $l2)
 mbarrier.init.S.b64 => simt::mbarrier_init($s0, $n1, site)
 mbarrier.arrive.(release).(cta,cluster).S.b64 => simt::mbarrier_arrive($s1, site)
+mbarrier.arrive.(release).(cta,cluster).S.b64 =>
+  for (auto simt_left = $n2; simt_left > 0; --simt_left) simt::mbarrier_arrive($s1, site)
 mbarrier.arrive.expect_tx.(release).(cta,cluster).S.b64 => simt::mbarrier_arrive_expecting($s1, $n2, site)
 mbarrier.try_wait,test_wait.parity.(acquire).(cta,cluster).S.b64 => @bool ptx::mbarrier_ended($s1, $n2, site)...
 
@@ -203,6 +205,9 @@ barrier.cluster.wait.(acquire).(aligned) => simt::cluster_wait(site)
 mapa.shared::cluster.u32 => @ ptx::in_cluster($u1, $u2, site)
 shfl.sync.up,down,bfly,idx.b32 => | ptx::shuffle(ptx::Shuffle::<0>, $u1, $u2, $u3, $u4, site
 elect.sync => | ptx::elect($u1, site
+activemask.b32 => @ __activemask()
+redux.sync.add,min,max.u32,s32 => @ __reduce_<0>_sync($u2, ptx::as<ptx::<1>>($1))
+redux.sync.and,or,xor.b32 => @ __reduce_<0>_sync($u2, $u1)
 vote.sync.ballot.b32 => @ __ballot_sync($u2, $1 ? 1 : 0, site)
 vote.sync.any,all.P => @ __<0>_sync($u2, $1 ? 1 : 0, site) != 0
 nanosleep.u32 => simt::sleep(site)...
@@ -449,24 +454,28 @@ class PtxInstruction {
   }
 
   static std::string special(const std::string& name) {
-    static const std::map<std::string, std::string> registers{{"laneid", "simt::lane()"},
-                                                              {"smid", "0U"},
-                                                              {"cluster_ctarank", "simt::cluster_rank()"},
-                                                              {"cluster_nctaid.", "simt::cluster_extents()."},
-                                                              {"tid.", "threadIdx."},
-                                                              {"ctaid.", "blockIdx."},
-                                                              {"ntid.", "blockDim."},
-                                                              {"nctaid.", "gridDim."},
-                                                              {"clock", "static_cast<unsigned>(clock64())"},
-                                                              {"clock64", "static_cast<std::uint64_t>(clock64())"},
-                                                              {"globaltimer", "static_cast<std::uint64_t>(clock64())"}};
+    static const std::map<std::string, std::string> registers{
+        {"laneid", "simt::lane()"},
+        {"warpid", "((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) / 32U"},
+        {"lanemask_lt", "((1U << simt::lane()) - 1U)"},
+        {"smid", "0U"},
+        {"cluster_ctarank", "simt::cluster_rank()"},
+        {"cluster_nctaid.", "simt::cluster_extents().@"},
+        {"clusterid.", "(blockIdx.@ / simt::cluster_extents().@)"},
+        {"tid.", "threadIdx.@"},
+        {"ctaid.", "blockIdx.@"},
+        {"ntid.", "blockDim.@"},
+        {"nctaid.", "gridDim.@"},
+        {"clock", "static_cast<unsigned>(clock64())"},
+        {"clock64", "static_cast<std::uint64_t>(clock64())"},
+        {"globaltimer", "static_cast<std::uint64_t>(clock64())"}};
     const std::size_t point = name.find('.');
     const std::string axis = point == name.npos ? "" : name.substr(point + 1);
     const auto found = registers.find(name.substr(0, name.size() - axis.size()));
     if (found == registers.end() || (point != name.npos && axis != "x" && axis != "y" && axis != "z")) {
-      throw Unknown{};
+      throw NotUnderstood{"the register %" + name};
     }
-    return found->second + axis;
+    return std::regex_replace(found->second, std::regex("@"), axis);
   }
 
   std::string value(std::size_t index) const {
@@ -557,22 +566,16 @@ class PtxInstruction {
       return std::nullopt;
     }
     const bool a_in_registers = argument(1).starts_with('{');
-    // Signs of A and B, and whether they are transposed.
+    // Signs of A and B, and whether they are transposed: perhaps parameters of a template.
     const std::vector<std::string> flags = split(a_in_registers ? "1,1,0" : "1,1,0,0", ',');
+    std::string plain;
     for (std::size_t i = 0; i < flags.size(); ++i) {
-      if (constant(4 + i) != flags[i]) {
-        return std::nullopt;
-      }
+      plain += (i == 0 ? "" : " && ") + value(4 + i) + " == " + flags[i];
     }
-    return filled_in("*f ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
-                     ", std::array<float, $#0>{$[f0]}, " +
-                     (a_in_registers ? "ptx::WgmmaPart{{$[u1]}}" : "ptx::wgmma_rows($l1)") + ", $l2, $3, site)...");
-  }
-  /// An immediate operand, also one that the statement passes in.
-  std::string constant(std::size_t index) const {
-    const std::string& text = argument(index);
-    const std::size_t number = text.starts_with('%') ? std::stoul(text.substr(1)) : names_.operands.size();
-    return number < names_.operands.size() ? names_.operands[number].expression : text;
+    return "simt::ptx::require_plain(" + plain + "); " +
+           *filled_in("*f ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
+                      ", std::array<float, $#0>{$[f0]}, " +
+                      (a_in_registers ? "ptx::WgmmaPart{{$[u1]}}" : "ptx::wgmma_rows($l1)") + ", $l2, $3, site)...");
   }
 
   const Names& names_;
@@ -634,7 +637,7 @@ std::string refusal(const std::string& what, const std::string& place) {
 }
 
 std::string instructions(const std::string& text, Names& names, const std::string& place) {
-  static const std::regex COMMENT("//[^\\n]*|\\n");
+  static const std::regex COMMENT(R"(//[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|\n)");
   std::string result;
   std::string one;
   int list = 0;  // open brackets of operands, in which a brace is no block's

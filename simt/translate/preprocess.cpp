@@ -104,25 +104,11 @@ void take_out_words(std::string& text) {
 }
 
 /// What stands in for a header that is not there. <thrust/sort.h> and the like declare a namespace of their folder's
-/// name, which files say that they use, and libraries declare handles, which files keep beside their kernels.
+/// name, which files say that they use.
 std::string stand_in_for(const fs::path& header) {
-  static const std::map<std::string, std::vector<std::string>> HANDLES{
-      {"cublasLt.h", {"cublasLtHandle_t", "cublasLtMatmulDesc_t", "cublasLtMatrixLayout_t"}},
-      {"cudnn.h", {"cudnnHandle_t"}},
-      {"curand.h", {"curandGenerator_t"}},
-      {"cusolverDn.h", {"cusolverDnHandle_t"}},
-      {"cusparse.h", {"cusparseHandle_t"}},
-      {"nccl.h", {"ncclComm_t"}}};
-  const auto declared = [](const std::string& handle) { return "typedef struct " + handle + "_* " + handle + ";\n"; };
-  std::string text;
-  if (const auto found = HANDLES.find(header.string()); found != HANDLES.end()) {
-    for (const std::string& handle : found->second) {
-      text += declared(handle);
-    }
-  }
   const std::string space = header.begin()->string();
   const bool is_name = std::ranges::all_of(space, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
-  return header.has_parent_path() && is_name ? "namespace " + space + " {}\n" : text;
+  return header.has_parent_path() && is_name ? "namespace " + space + " {}\n" : "";
 }
 
 }  // namespace
@@ -172,7 +158,10 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
   // The text is a copy elsewhere: headers beside the file do not come before the executor's of the same name.
   const fs::path unit = folder / "unit.cu";
   const fs::path output = folder / "unit.ii";
-  const fs::path stand_ins = folder / "missing";
+  const fs::path missing_ones = folder / "missing";
+  // As deep as "../../common.h" may go up.
+  const fs::path stand_ins = missing_ones / "d/d/d/d/d/d/d/d";
+  fs::create_directories(stand_ins);
   write_file(unit, "#include <simt/plain_kernels.hpp>\n#line 1 \"" + escaped(file.string()) + "\"\n" + source + "\n" +
                        std::string(more.empty() ? "" : BEGIN_OF_MORE) + "\n" + more);
   std::vector<std::string> words = compiler;
@@ -190,8 +179,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
     }
     const fs::path name = header.substr(header.find(": ") == header.npos ? 0 : header.rfind(": ") + 2);
     const fs::path path = (stand_ins / name).lexically_normal();
-    // A header's stand-in is found by its name alone, not by a path that leaves the folder.
-    if (header.empty() || name.is_absolute() || *path.lexically_relative(stand_ins).begin() == ".." ||
+    if (header.empty() || name.is_absolute() || *path.lexically_relative(missing_ones).begin() == ".." ||
         fs::exists(path)) {
       throw CompilerError(end.output);
     }
@@ -207,7 +195,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
   join_launches(result.text, tokens);
   for (const Token& token : tokens) {
     const fs::path path = fs::path(token.file).lexically_normal();
-    if (!path.empty() && !path.string().starts_with(stand_ins.string()) && known.insert(path).second &&
+    if (!path.empty() && !path.string().starts_with(missing_ones.string()) && known.insert(path).second &&
         fs::is_regular_file(path)) {  // a marker may name the folder
       result.files.push_back(path);
     }

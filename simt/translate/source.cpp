@@ -208,6 +208,30 @@ std::string_view class_of(Tokens head) {
   return "";
 }
 
+/// The name of the one variable or type that this head declares, or of the template that it instantiates; empty where
+/// it is something else.
+std::string_view declared_by(Tokens head) {
+  constexpr std::array OTHERS{",", "using", "namespace", "enum", "struct", "class", "union", "operator"};
+  std::size_t end = head.size();
+  int depth = 0;
+  for (std::size_t i = 0; i < head.size(); depth += head[i++].depth(true)) {
+    const std::string_view text = depth == 0 ? head[i].text : "";
+    if (std::ranges::find(OTHERS, text) != OTHERS.end()) {
+      return "";
+    }
+    end = text == "=" || text == "[" || text == "(" ? std::min(end, i) : end;
+  }
+  if (end < head.size() && head[end].text == "(") {
+    if (head[0].text != "template" || head[1].text == "<") {
+      return "";
+    }
+    for (depth = 0; end > 1 && (head[end - 1].text == ">" || depth < 0); --end) {  // of f<float>(const float*)
+      depth += head[end - 1].depth(true);
+    }
+  }
+  return end > 1 && is_word(head[end - 1]) && head[end - 2].text != "::" ? head[end - 1].text : "";
+}
+
 /// Something at the level of namespaces. What has a name matters to those alone who use it.
 struct Item {
   Tokens tokens;
@@ -216,7 +240,6 @@ struct Item {
 };
 
 std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = {}) {
-  constexpr std::array NO_FUNCTIONS{"typedef", "using", "static_assert"};
   std::vector<Item> items;
   std::vector<bool> scopes;  ///< that are open, and whether they have a name
   std::set<std::string_view> all_namespaces;
@@ -254,10 +277,12 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
         item.name = std::ranges::find(head, std::string_view("{"), &Token::text) == head.end() ? item.name : "";
       } else if (head.size() > 3 && head[2].text == "=" && (head[0].text == "using" || head[0].text == "namespace")) {
         item.name = head[1].text;  // an alias
-      } else if (opens && head.size() > 1 && is_word(head[0]) && !is_attribute(head[0].text) && head[1].text == "(") {
+      } else if (head.size() > 1 && is_word(head[0]) && !is_attribute(head[0].text) &&
+                 head[0].text != "static_assert" && head[1].text == "(") {
         item.name = head[0].text;  // a macro that nobody has declared, such as PYBIND11_MODULE
-      } else if (!head.empty() && std::ranges::find(NO_FUNCTIONS, head[0].text) == NO_FUNCTIONS.end()) {
-        item.function = function_of(head, namespaces, all_namespaces);
+      } else if (!head.empty()) {
+        item.function = head[0].text == "typedef" ? std::nullopt : function_of(head, namespaces, all_namespaces);
+        item.name = item.function || (opens && next != ";") ? "" : declared_by(head);
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member
           const std::string& name = item.function->name;    // who uses a class uses what is defined outside of it
           const std::string user = item.function->is_method ? name.substr(0, name.rfind("::")) : name;

@@ -19,6 +19,16 @@ namespace {
 
 using Position = std::size_t;
 
+/// Without what headers of other libraries say to nvcc.
+std::string without_words(std::string_view foreign) {
+  std::string text(foreign);
+  for (const std::string_view word : {"__host__", "__device__"}) {
+    for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; text.erase(at, word.size())) {
+    }
+  }
+  return text;
+}
+
 /// Rewrites tokens where they stand: no end of a line is lost or moved, so that lines stay what they are.
 class Translator {
  public:
@@ -54,7 +64,9 @@ class Translator {
     Position at = 0;
     for (const Token& token : all_) {
       const bool is_code = at < tokens_.size() && token.text.data() == tokens_[at].text.data();
-      result += is_code ? before_[at] + texts_[at] : token.text;
+      result += is_code                            ? before_[at] + texts_[at]
+                : token.kind == TokenKind::foreign ? without_words(token.text)
+                                                   : token.text;
       at += is_code ? 1 : 0;
     }
     return result;

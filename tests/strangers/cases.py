@@ -261,6 +261,13 @@ void prepare() {
   cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
   cudaMemcpyToSymbolAsync(scratch, &memory, sizeof memory, 0, cudaMemcpyHostToDevice);
   cudaLaunchHostFunc(0, done, &flag);
+  size_t bytes = 0;
+  cudaDeviceSetLimit(cudaLimitMallocHeapSize, 1 << 20);
+  cudaHostRegister(&flag, sizeof flag, cudaHostRegisterDefault);
+  cudaHostUnregister(&flag);
+  cudaGetSymbolSize(&bytes, scratch);
+  cudaRuntimeGetVersion(&clock);
+  if (bytes != sizeof memory) abort();
   if (cudaStreamQuery(0) != cudaSuccess || flag != 1 || clock == 0) puts(about(cudaErrorIllegalAddress)), abort();
 }
 void run"""
@@ -967,6 +974,18 @@ CASES = {
         "file.cu:1: errors.h is not there",
         "--include",
     ),
+    "a_header_above_the_file_that_the_kernel_does_not_need": right(
+        '#include "../../common/book.h"\nDEFINE_int32(m, 5, "rows");\ntypedef GpuTimer Timers[2];\n'
+        "static GpuTimer t{1};\ntemplate <class T> void report(T) {}\ntemplate void report<GpuTimer>(GpuTimer);\n"
+        "texture<float, 1, cudaReadModeElementType> before_cuda_12;\n" + BY_BLAS
+    ),
+    "a_header_with_a_tile_s_extent": refused(
+        '#include "../tiles.h"\n' + launching(local=" const int t = TILE, u = t;"),
+        "nothing declares TILE (file.cu:5) file.cu:1: ../tiles.h is not there",
+    ),
+    "a_library_of_the_system_that_knows_nvcc": right(
+        "#if __has_include(<boost/core/swap.hpp>)\n#include <boost/core/swap.hpp>\n#endif\n" + BY_BLAS
+    ),
     "a_header_whose_words_are_no_names": refused(
         '#include "errors.h"\n' + BY_BLAS.replace("float s = 0;", "float s = 0 PLUS_NOTHING;"),
         "PLUS_NOTHING",
@@ -993,7 +1012,7 @@ CASES = {
         "__global__ void warm() {}\n"
         + CPU_REFERENCE.replace("float sum", "warm<<<1, 1>>>(); float sum", 1)
         + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
-        "cpuSgemm launches nothing of it",
+        "cpuSgemm computes the product on the host",
         "--launch 'mm<<<",
     ),
     "a_square_that_does_not_say_which_is_which": asking(
@@ -1005,6 +1024,16 @@ CASES = {
     ),
     "a_launch_behind_a_condition": failing(
         BY_BLAS.replace("dim3 block", "if (M < 1000) return;\n  dim3 block"), "no kernel was launched", arguments=()
+    ),
+    "a_reference_that_checks": refused(
+        ALONE
+        + CPU_REFERENCE.replace(
+            "  for (int m",
+            "  float* d;\n  cudaMalloc(&d, 4 * M * N);\n  mm<<<M, N>>>(a, b, d, M, N, K);\n  for (int m",
+            1,
+        ),
+        "its function cpuSgemm computes the product on the host",
+        "--launch 'mm<<<",
     ),
     "a_launch_in_a_macro": right(
         "#define START(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)\n"
@@ -1075,6 +1104,11 @@ CASES = {
     ),
     "a_bias_that_is_always_read": asking(WITH_BIAS.replace("(A, B, C", "(A, B, bias, C"), "(float*)workspace"),
     "input_weight_bias": asking(FORWARD, "matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)", ":nt"),
+    "weights_by_rows_of_inputs": asking(
+        whole("const float*,const float*,float*", "M N K", "M", "N", "K", "inp weight out"),
+        "--sizes 32:nt,33x17x9:nt",
+        "--sizes 32,33x17x9 --check",
+    ),
     "weights_by_rows_of_outputs": right(
         FORWARD, arguments=by("matmul_forward(C, A, B, nullptr, 1, M, K, N, 16)"), sizes="48x32x64:nt,33x17x9:nt"
     ),
@@ -1466,6 +1500,9 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     "twice": wrong_factor("2 * alpha * s + beta * C[r * N + c]", "added twice"),
     "launched_twice": wrong_factor("alpha * s + beta * C[r * N + c]", "computed twice", "for (int i = 0; i < 2; ++i) "),
     "operands_of_10_bits": wrong(rounded("0x2000u"), "--data integers has operands", "64x64x256"),
+    "operands_cut_to_10_bits": wrong(
+        rounded("0x2000u").replace(" + 0x2000u / 2", ""), "the operands were cut to 10 bits", "64x64x256"
+    ),
     "operands_of_10_bits_that_need_no_more": right(
         rounded("0x2000u"), arguments=("--data", "integers"), sizes="64x64x256"
     ),
@@ -1595,7 +1632,7 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     "a_reference_beside_what_warms_up": refused(
         "__device__ int sink;\n__global__ void warm_up(int n) { sink = n; }\n"
         + CPU_REFERENCE.replace("  for (int m", "  warm_up<<<1, 1>>>(1);\n  for (int m", 1),
-        "its function cpuSgemm launches nothing of it",
+        "its function cpuSgemm computes the product on the host",
     ),
     "sizes_of_cstdint_and_aliases_of_an_alias_beside_others": right(
         "#include <cstdint>\nusing real = float;\nnamespace other { using real = double; }\n"
@@ -1723,7 +1760,8 @@ __global__ void mm(float* a, float* b, float* c, int width) {
     "matrices_of_a_class_with_private_members": refused(
         "class Matrix { public: __device__ float& at(int i) { return p[i]; } private: int rows, cols; float* p; };\n"
         "__global__ void mm(Matrix a, Matrix b, Matrix c, int n) { c.at(0) = a.at(1) * b.at(2); }\n",
-        "no launch line can make its Matrix: a host function of float* may make one and launch it",
+        "no launch line can make its Matrix, whose members are not all public. A host function of float* may make "
+        "one and launch it",
     ),
     "matrices_of_a_class_with_virtual_functions": refused(
         ALONE + WITH_CONSTRUCTORS.replace("  ~", "  virtual int size() { return rows; }\n  ~"),
@@ -1844,6 +1882,32 @@ int main() {
         "it reads its sizes in the device's memory: a host function may copy them there and launch it",
         "(A, B, C, ?M, ?N, ?K)",
     ),
+    "a_matrix_of_a_base_with_an_alignment": right(
+        MATRICES.replace(
+            "typedef struct {", "struct Extents { int height; };\nstruct alignas(16) Matrix final : Extents {"
+        )
+        .replace("int width, height; int stride;", "int width; __align__(16)")
+        .replace("elements; } Matrix;", "elements; };")
+        .replace(".stride", ".width"),
+        says=("made_of<Matrix>(&Matrix::height, M, &Matrix::width, K, &Matrix::elements, A)",),
+    ),
+    "a_matrix_of_a_template": right(
+        MATRICES.replace("typedef struct {", "template <class T> struct Of {")
+        .replace("int stride; float* elements; } Matrix;", "T* elements; };\nusing Matrix = Of<float>;")
+        .replace(".stride", ".width"),
+        "MatMul(Of<float>{K, M, A}, Of<float>{N, K, B}, (Of<float>*)&(const Of<float>&)Of<float>{N, M, C});",
+    ),
+    "a_matrix_with_members_of_some_bits": refused(
+        MATRICES.replace("height;", "height : 16;"),
+        "no launch line can make its Matrix, of whose bases, functions or members not all are understood.",
+    ),
+    "a_matrix_of_a_base_that_is_not_there": refused(
+        MATRICES.replace("typedef struct {", "struct Matrix : Base {").replace("; } Matrix;", "; };"),
+        "no launch line can make its Matrix, of whose bases, functions or members not all are understood.",
+    ),
+    "a_matrix_in_double_precision": refused(
+        MATRICES.replace("float* e", "double* e"), "its Matrix, which has other members than extents and one float*."
+    ),
     "a_loop_without_an_end_that_does_nothing": failing(
         launching().replace("C[r", "for (int i = 16; i >= 0; i /= 2) s += i > 100; C[r"),
         "runs for ever at file.cu:4 in mm",
@@ -1920,7 +1984,7 @@ int main() {
         "__global__ void fill(float* a, int n) { a[blockIdx.x * 64 + threadIdx.x] = n; }\n"
         + CPU_REFERENCE.replace("  for (int m", "  fill<<<1, 64>>>(c, 1);\n  for (int m", 1)
         + ALONE,
-        "its function cpuSgemm launches nothing of it",
+        "its function cpuSgemm computes the product on the host",
     ),
     "a_product_that_sums_nothing": right(
         launching(stored="C[r * N + c] = A[r * K] * B[c];").replace(
@@ -2015,6 +2079,20 @@ int main() {
     "a_block_by_default": right(launching(more=", int block_size = 16"), "run(A, B, C, M, N, K);"),
     "a_launch_by_a_kernel": unsupported(
         launching(stored="mm<<<1, 1>>>(A, B, C, M, N, K);"), "launches by kernels (file.cu:4)", arguments=()
+    ),
+    "registers_of_a_warp_and_comments_in_assembly": right(
+        launching(
+            local=' unsigned w, b, n; asm volatile("/* of * all; */ mov.u32 %0, %%warpid; mov.u32 %1, %%lanemask_lt; " '
+            '"redux.sync.add.u32 %2, %1, 0xffffffff;" : "=r"(w), "=r"(b), "=r"(n)); '
+            "const unsigned t = threadIdx.y * 16 + threadIdx.x; "
+            "if (w != t / 32 || b != (1u << t % 32) - 1 || n != 4294967263u) return;"
+        ),
+        sizes="32",
+    ),
+    "a_register_that_is_not_modelled": unsupported(
+        launching(local=' unsigned w; asm("mov.u32 %0, %%gridid;" : "=r"(w));'),
+        "does not model the register %gridid (file.cu:4)",
+        arguments=(),
     ),
     "an_instruction_that_is_not_modelled": unsupported(
         launching(stored='asm volatile("trap;");'), "not model the instruction trap (file.cu:4)", arguments=()

@@ -287,6 +287,8 @@ constexpr unsigned min(int x, unsigned y) { return min(static_cast<unsigned>(x),
 constexpr unsigned min(unsigned x, int y) { return min(x, static_cast<unsigned>(y)); }
 constexpr unsigned max(int x, unsigned y) { return max(static_cast<unsigned>(x), y); }
 constexpr unsigned max(unsigned x, int y) { return max(x, static_cast<unsigned>(y)); }
+constexpr unsigned umin(unsigned x, unsigned y) { return min(x, y); }
+constexpr unsigned umax(unsigned x, unsigned y) { return max(x, y); }
 inline float min(float x, float y) { return __builtin_fminf(x, y); }
 inline float max(float x, float y) { return __builtin_fmaxf(x, y); }
 inline double min(double x, double y) { return __builtin_fmin(x, y); }

@@ -419,6 +419,12 @@ inline unsigned wgmma_tile(std::uint64_t descriptor) {
   return address;
 }
 
+inline void require_plain(bool is_plain) {
+  if (!is_plain) {
+    not_supported("wgmma of operands that are negated or transposed");
+  }
+}
+
 /// A lane's part of A, which lies in shared memory.
 struct WgmmaPart {
   WgmmaA registers;

@@ -221,6 +221,13 @@ struct CUDAGuard {
 using OptionalCUDAGuard = CUDAGuard;
 
 }  // namespace cuda
+template <class T, bool on_gpu>
+using acc_type = T;
+template <class T>
+T ceil_div(T x, T y) {
+  return (x + y - 1) / y;
+}
+
 }  // namespace torch
 
 namespace at = torch;
@@ -251,3 +258,5 @@ namespace c10 = torch;
   }()
 #define AT_DISPATCH_FLOATING_TYPES_AND_HALF AT_DISPATCH_FLOATING_TYPES
 #define AT_DISPATCH_ALL_TYPES AT_DISPATCH_FLOATING_TYPES
+#define AT_DISPATCH_FLOATING_TYPES_AND(other, ...) AT_DISPATCH_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(other, one_more, ...) AT_DISPATCH_FLOATING_TYPES(__VA_ARGS__)

@@ -5,6 +5,8 @@
 
 #include <simt/thread.hpp>
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 // clang-format off

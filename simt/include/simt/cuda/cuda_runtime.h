@@ -92,6 +92,7 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, simt:
 enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+  cudaFuncAttributeNonPortableClusterSizeAllowed = 13,
 };
 
 enum cudaFuncCache {
@@ -127,6 +128,7 @@ struct cudaFuncAttributes {
   std::size_t localSizeBytes = 0;
   int numRegs = 0;
   int ptxVersion = 0;
+  int maxThreadsPerBlock = 1024;
 };
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, simt::AnyKernel kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, simt::AnyKernel kernel, int threads,

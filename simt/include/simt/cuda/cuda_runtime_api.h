@@ -108,6 +108,11 @@ enum cudaDeviceAttr {
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+enum cudaLimit { cudaLimitStackSize = 0, cudaLimitPrintfFifoSize = 1, cudaLimitMallocHeapSize = 2 };
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t) { return cudaSuccess; }
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return simt::give(can, 0); }
+inline cudaError_t cudaRuntimeGetVersion(int* version) { return simt::give(version, 12080); }
+#define cudaDriverGetVersion cudaRuntimeGetVersion
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem = std::size_t{80} << 30U;
@@ -160,13 +165,15 @@ inline cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::s
 /// Rows of `row_bytes`, which begin a pitch apart, in bytes.
 cudaError_t cudaMemcpy2D(void* destination, std::size_t destination_pitch, const void* source, std::size_t source_pitch,
                          std::size_t row_bytes, std::size_t rows, cudaMemcpyKind kind);
-inline cudaError_t cudaMemset2D(void* memory, std::size_t pitch, int value, std::size_t row_bytes, std::size_t rows) {
+inline cudaError_t cudaMemset2D(void* memory, std::size_t pitch, int value, std::size_t row_bytes, std::size_t rows,
+                                cudaStream_t = nullptr) {
   cudaError_t error = cudaSuccess;
   for (std::size_t row = 0; row < rows && error == cudaSuccess; ++row) {
     error = cudaMemset(static_cast<char*>(memory) + row * pitch, value, row_bytes);
   }
   return error;
 }
+#define cudaMemset2DAsync cudaMemset2D
 constexpr int cudaCpuDeviceId = -1;
 inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
@@ -197,7 +204,7 @@ cudaError_t cudaMallocHost(T** memory, std::size_t bytes, unsigned = 0) {
   return simt::allocate_for_cuda(reinterpret_cast<void**>(memory), bytes, false);
 }
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
-constexpr unsigned cudaHostAllocWriteCombined = 4, cudaDeviceMapHost = 8;
+constexpr unsigned cudaHostAllocWriteCombined = 4, cudaDeviceMapHost = 8, cudaDeviceScheduleBlockingSync = 4;
 template <class T>
 cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
   return cudaMallocHost(memory, bytes);
@@ -206,6 +213,9 @@ template <class T>
 cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
   return simt::give(device, host);
 }
+constexpr unsigned cudaHostRegisterDefault = 0;
+inline cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
 inline cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
 template <class T>
 cudaError_t cudaMallocAsync(T** memory, std::size_t bytes, cudaStream_t) {
@@ -238,4 +248,8 @@ cudaError_t cudaMemcpyFromSymbol(void* destination, const T& symbol, std::size_t
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
   return simt::give(address, const_cast<std::remove_cv_t<T>*>(&symbol));
+}
+template <class T>
+cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T& symbol) {
+  return simt::give(bytes, sizeof symbol);
 }

@@ -22,6 +22,7 @@ __device__ void fill(T* tile, int rows, int sign) {
 #define RESULTS "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
 
 __global__ void ptx_wgmma_kernel(float* out) {
+  constexpr int SIGN = 1;
   extern __shared__ __align__(1024) half tiles[];
   __shared__ __align__(1024) __nv_bfloat16 columns[16 * 64];
   fill(tiles, 64, 1);
@@ -33,8 +34,8 @@ __global__ void ptx_wgmma_kernel(float* out) {
   for (int k = 0; k < 2; ++k) {  // of A B^T + 1, as far as 32 of k
     asm volatile(WGMMA_16("f32.f16.f16", "%8", "%9", "%10") "%11, %12, 0, 0; }"
                  : RESULTS
-                 : "l"(descriptor_of(tiles + 16 * k)), "l"(descriptor_of(tiles + 4096 + 16 * k)), "r"(1), "n"(1),
-                   "n"(1));
+                 : "l"(descriptor_of(tiles + 16 * k)), "l"(descriptor_of(tiles + 4096 + 16 * k)), "r"(1),
+                   "n"(int(SIGN)), "n"(SIGN));
   }
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
   const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
