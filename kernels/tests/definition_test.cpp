@@ -69,14 +69,7 @@ TEST(Reproducible, PermutationsPermuteTheResult) {
 }
 
 float element(float a, float b, float alpha, float beta, float c) {
-  Problem p;
-  p.m = p.n = p.k = p.lda = p.ldb = p.ldc = 1;
-  p.alpha = alpha;
-  p.beta = beta;
-  p.a = &a;
-  p.b = &b;
-  p.c = &c;
-  reproducible::reference(p);
+  reproducible::reference({{1, 1, 1, alpha, beta}, &a, 1, &b, 1, &c, 1});
   return c;
 }
 

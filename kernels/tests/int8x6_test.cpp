@@ -176,24 +176,30 @@ TEST_F(Int8x6Test, ProductsOfSmallNumbersKeepTheirDigits) {
 
 using LengthyInt8x6Test = Int8x6Test;
 
+/// A row by two columns of k times the same number.
+HostCase with_long_sums(float number, std::int64_t k) {
+  HostCase host({1, 2, k});
+  host.a.fill(number);
+  host.b.fill(number);
+  return host;
+}
+
+/// A second launch finds the workspace as the first has left it.
+void expect_sums(const Kernel& kernel, const HostCase& host, double expected) {
+  const Prepared prepared = kernel.build(Target::for_executor).prepare(host.shape);
+  for (int launch = 0; launch < 2; ++launch) {
+    Matrix c = host.result_of(prepared);
+    for (const std::int64_t col : {0, 1}) {
+      EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected) << kernel.id();
+    }
+  }
+}
+
 /// The digits are -126, -128 and -128 everywhere, so that the sum of three products passes 2^31 at k = 44151.
 TEST_F(LengthyInt8x6Test, SumsThatInt32CouldNotHoldAreCut) {
   constexpr float NUMBER = -8290432.0F;
-  ProductCase product{1, 2, 44500};
-  product.change = {"largest_sums", [](HostCase& host) {
-                      host.a.fill(NUMBER);
-                      host.b.fill(NUMBER);
-                    }};
-  const HostCase host(product);
-  const double expected = 44500.0 * NUMBER * NUMBER;
-  for (const Prepared& whole : {int8x6().build(Target::for_executor).prepare(host.shape),
-                                int8x6_mma().build(Target::for_executor).prepare(host.shape)}) {
-    for (int launch = 0; launch < 2; ++launch) {
-      Matrix c = host.result_of(whole);
-      for (std::int64_t col = 0; col < product.n; ++col) {
-        EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
-      }
-    }
+  for (const Kernel* const kernel : {&int8x6(), &int8x6_mma()}) {
+    expect_sums(*kernel, with_long_sums(NUMBER, 44500), 44500.0 * NUMBER * NUMBER);
   }
 }
 
@@ -201,20 +207,11 @@ TEST_F(LengthyInt8x6Test, SumsThatInt32CouldNotHoldAreCut) {
 /// first and a third digit passes 2^31 at k = 66053.
 TEST_F(LengthyInt8x6Test, SumsOf19ThatInt32CouldNotHoldAreCut) {
   constexpr float NUMBER = -4161408.0F / 32768;
-  ProductCase product{1, 2, 66304};
-  product.change = {"largest_sums", [](HostCase& host) {
-                      host.a.fill(NUMBER);
-                      host.b.fill(NUMBER);
-                      for (const std::int64_t k : {0, 66300}) {  // in both pieces
-                        host.a.at(0, k) = host.b.at(k, 0) = host.b.at(k, 1) = 127.0F;
-                      }
-                    }};
-  const HostCase host(product);
-  const double expected = 66302.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0;
-  Matrix c = result_of(int8x5(), host);
-  for (std::int64_t col = 0; col < product.n; ++col) {
-    EXPECT_NEAR(c.at(0, col), expected, 1e-6 * expected);
+  HostCase host = with_long_sums(NUMBER, 66304);
+  for (const std::int64_t k : {0, 66300}) {  // in both pieces
+    host.a.at(0, k) = host.b.at(k, 0) = host.b.at(k, 1) = 127.0F;
   }
+  expect_sums(int8x5(), host, 66302.0 * NUMBER * NUMBER + 2 * 127.0 * 127.0);
 }
 
 /// Lines that the registers of a block hold and others, and sums that are cut.

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -54,10 +53,8 @@ TEST_P(ExecutedKernelTest, AgreesWithDoublePrecision) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups(false)),
-                         [](const auto& info) { return test_name(info.param); });
-INSTANTIATE_TEST_SUITE_P(Lengthy, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups(true)),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Registered, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups(false)), NAMED);
+INSTANTIATE_TEST_SUITE_P(Lengthy, ExecutedKernelTest, testing::ValuesIn(executed_kernels_and_groups(true)), NAMED);
 
 TEST(ExecutedKernels, EachHasAShortProduct) {
   std::set<const Kernel*> seen;

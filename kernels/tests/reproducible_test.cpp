@@ -3,28 +3,24 @@
 #include "base/kernel.hpp"
 #include "fixtures/product_case.hpp"
 #include "fixtures/same_bits.hpp"
-#include "fixtures/split_cases.hpp"
 #include "fixtures/tested_kernel.hpp"
 #include "simt/device.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <utility>
 
 namespace sgemm::test {
 namespace {
 
+bool is_tested(const Kernel& kernel) { return kernel.is_reproducible() && kernel.build(Target::for_executor); }
+
 /// The ragged products, or all others.
 std::vector<KernelAndGroup> groups(bool lengthy) {
-  std::vector<KernelAndGroup> all;
-  for (const KernelAndGroup& each : kernels_and_groups(Platform::gpu, FEW_PRODUCTS)) {
-    const bool is_lengthy = each.group.name != "primes";
-    if (is_lengthy == lengthy && each.kernel->is_reproducible() && each.kernel->build(Target::for_executor)) {
-      all.push_back(each);
-    }
-  }
+  std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, FEW_PRODUCTS);
+  std::erase_if(all,
+                [&](const auto& each) { return (each.group.name != "primes") != lengthy || !is_tested(*each.kernel); });
   return all;
 }
 
@@ -54,17 +50,15 @@ TEST_P(ReproducibleTest, HasTheBitsOfTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, ReproducibleTest, testing::ValuesIn(groups(false)),
-                         [](const auto& info) { return test_name(info.param); });
-INSTANTIATE_TEST_SUITE_P(Lengthy, ReproducibleTest, testing::ValuesIn(groups(true)),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Registered, ReproducibleTest, testing::ValuesIn(groups(false)), NAMED);
+INSTANTIATE_TEST_SUITE_P(Lengthy, ReproducibleTest, testing::ValuesIn(groups(true)), NAMED);
 
 /// Parts of a product, at any place in memory and on GPUs of every size, have the bits of the whole one.
 TEST(LengthyReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {
   RandomProducts random(1);
-  for (const Kernel* const kernel : reproducible_kernels()) {
+  for (const Kernel* const kernel : kernels_where(is_tested)) {
     const Build& build = kernel->build(Target::for_executor);
-    for (int product = 0; build && product < 100; ++product) {
+    for (int product = 0; product < 100; ++product) {
       const HostCase host = random.next(200, 200, 400);
       expect_blocks_of_the_whole(host, 2, random, [&](const Block& block, Matrix& c) {
         simt::set_multiprocessors(static_cast<int>(random.number(1, 40)));
@@ -86,10 +80,9 @@ TEST(ReproducibleScales, OfSingleRowsTakeDoubles) {
     host.a.scale([=](auto row, auto) { return row == 0 || row == 9 ? exponent : 0; });
     host.b.scale([=](auto, auto) { return -exponent / 2; });
     const Matrix expected = defined_result(host);
-    for (const Kernel* const kernel : reproducible_kernels()) {
-      const Build& build = kernel->build(Target::for_executor);
-      EXPECT_TRUE(!build || same_bits(host.result_of(build.prepare(host.shape)), expected))
-          << kernel->id() << ", 2^" << exponent;
+    for (const Kernel* const kernel : kernels_where(is_tested)) {
+      const Prepared prepared = kernel->build(Target::for_executor).prepare(host.shape);
+      EXPECT_TRUE(same_bits(host.result_of(prepared), expected)) << kernel->id() << ", 2^" << exponent;
     }
   }
 }
@@ -104,12 +97,12 @@ TEST(ReproducibleLongSums, AreCutBeforeInt32IsFull) {
                     }};
   const HostCase host(product);
   const Matrix expected = defined_result(host);
-  for (const Kernel* const kernel : reproducible_kernels()) {
+  for (const Kernel* const kernel : kernels_where(is_tested)) {
     const Build& build = kernel->build(Target::for_executor);
     for (const int multiprocessors : {1, 2}) {
       simt::set_multiprocessors(multiprocessors);
-      for (std::size_t i = 0; build && i < build.configurations(host.shape).size(); ++i) {
-        EXPECT_TRUE(same_bits(host.result_of(build.prepare(build.configurations(host.shape)[i])), expected))
+      for (const Configuration& each : build.configurations(host.shape)) {
+        EXPECT_TRUE(same_bits(host.result_of(build.prepare(each)), expected))
             << kernel->id() << ", " << multiprocessors;
       }
     }

@@ -57,16 +57,13 @@ void look_at_nothing(GemmOperands&, const std::vector<float>&) {}
 template <class Algorithms>
 std::size_t expect_right_in(const GemmCase& product, const Algorithms& of, const Change& change = change_nothing,
                             const Look& look = look_at_nothing) {
-  GemmOperands given(product);
+  GemmOperands given(product, change);
   const std::vector<Algorithm> algorithms = of(batch_of(given));
-  change(given);
   const Expected expected(given);
   const std::vector<float> before = given.c.memory().host();
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration + " in " + std::to_string(algorithm.launches));
-    GemmOperands operands(product);
-    change(operands);
-    operands.upload();
+    GemmOperands operands(product, change);
     launch(algorithm, batch_of(operands));
     expected.check(operands);
     look(operands, before);
@@ -286,9 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Lengthy, LinesTest, testing::ValuesIn(combinations(N_AN
 /// have them.
 std::vector<float> result_in_whole_tiles(const GemmCase& product, const Change& change,
                                          std::vector<Algorithm> (*algorithms)(const GemmBatch&, int)) {
-  GemmOperands operands(product);
-  change(operands);
-  operands.upload();
+  GemmOperands operands(product, change);
   for (const Algorithm& algorithm : algorithms(batch_of(operands), MULTIPROCESSORS)) {
     if (algorithm.configuration == "128x256") {
       launch(algorithm, batch_of(operands));
@@ -688,16 +683,13 @@ std::vector<Algorithm> algorithms_with_epilogues(sgemm_accuracy_t accuracy, cons
 
 void expect_right_with_epilogue(const GemmCase& product, const EpilogueKind& kind,
                                 const Change& change = change_nothing) {
-  EpilogueOperands given(product, kind);
-  change(given.gemm);
+  EpilogueOperands given(product, kind, change);
   const ExpectedEpilogue expected(given, 150);
   const std::vector<Algorithm> algorithms = algorithms_with_epilogues(product.accuracy, batch_of(given.gemm));
   EXPECT_EQ(algorithms.size(), product.accuracy == SGEMM_ACCURACY_COMPONENTWISE ? 8 : 4);
   for (const Algorithm& algorithm : algorithms) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
-    EpilogueOperands operands(product, kind);
-    change(operands.gemm);
-    operands.gemm.upload();
+    EpilogueOperands operands(product, kind, change);
     launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device());
     expected.check(operands);
   }
@@ -817,7 +809,6 @@ void spread(GemmOperands& operands) {
   operands.scale_column(0, of.n - 1, 0x1p-60F);
   operands.op_a(0, 0, of.k / 2) = INF;
   operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
-  operands.upload();
 }
 
 void expect_same_bits(const GemmCase& product) {
@@ -826,13 +817,11 @@ void expect_same_bits(const GemmCase& product) {
   const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape));
   ASSERT_FALSE(plain.empty());
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    GemmOperands expected(product);
-    spread(expected);
+    GemmOperands expected(product, spread);
     launch(plain[i], batch_of(expected));
     const std::vector<float>& bits = expected.c.memory().download();
     for (const Sides& sides : ALL_SIDES) {
-      GemmOperands operands(product);
-      spread(operands);
+      GemmOperands operands(product, spread);
       GemmBatch batch = batch_of(operands);
       const Tiles tiles(method, batch.first, sides);
       batch.first.packed = tiles.get();

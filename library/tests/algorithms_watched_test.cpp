@@ -67,9 +67,7 @@ void expect_right_while_watched(const GemmCase& contiguous,
   GemmOperands measured(product);
   for (const Algorithm& algorithm : algorithms(product, batch_of(measured))) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
-    GemmOperands operands(product);
-    spread(operands);
-    operands.upload();
+    GemmOperands operands(product, spread);
     const Expected expected(operands);
     DeviceBuffer<char> workspace(algorithm.workspace_bytes);
     {
@@ -176,9 +174,7 @@ TEST_P(WatchedEpilogueTest, EveryAlgorithm) {
   EpilogueOperands measured(product, kind);
   for (const Algorithm& algorithm : algorithms_of(product, batch_of(measured.gemm))) {
     SCOPED_TRACE(algorithm.kernel + " " + algorithm.configuration);
-    EpilogueOperands operands(product, kind);
-    spread(operands.gemm);
-    operands.gemm.upload();
+    EpilogueOperands operands(product, kind, spread);
     const ExpectedEpilogue expected(operands);
     DeviceBuffer<char> workspace(algorithm.workspace_bytes);
     {

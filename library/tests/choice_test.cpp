@@ -28,6 +28,17 @@
 namespace sgemm::test {
 namespace {
 
+/// The algorithms that the library weighs on an H200, with all its multiprocessors.
+std::vector<Algorithm> algorithms_of(const GemmBatch& batch, sgemm_accuracy_t accuracy) {
+  std::string without;
+  return algorithms_for(batch, accuracy, MULTIPROCESSORS, MULTIPROCESSORS, without);
+}
+
+/// The one that is chosen of them, if cuBLAS is not.
+std::optional<Algorithm> chosen_for(const GemmBatch& batch, sgemm_accuracy_t accuracy) {
+  return choose_for(batch, accuracy, algorithms_of(batch, accuracy), MULTIPROCESSORS, ANY_WORKSPACE, "").algorithm;
+}
+
 /// A row of results/nvidia-h200/library_shapes.csv. Times are in microseconds.
 struct LibraryCase {
   std::string name;  ///< the product with its layout and batch
@@ -45,24 +56,16 @@ struct LibraryCase {
            : accuracy == "normwise"      ? SGEMM_ACCURACY_NORMWISE
                                          : SGEMM_ACCURACY_ROWWISE;
   }
-  /// The algorithms that the library weighs on an H200, with all its multiprocessors.
-  std::vector<Algorithm> algorithms() const {
-    std::string without;
-    return algorithms_for(batch, wanted(), MULTIPROCESSORS, MULTIPROCESSORS, without);
-  }
   /// What that predicts for the configuration that was measured; nothing where it is none of them any more.
   std::optional<double> predicted() const {
-    for (const Algorithm& algorithm : algorithms()) {
+    for (const Algorithm& algorithm : algorithms_of(batch, wanted())) {
       if (algorithm.kernel == kernel && algorithm.configuration == configuration) {
         return algorithm.microseconds();
       }
     }
     return std::nullopt;
   }
-  /// The one that is chosen of them, if cuBLAS is not.
-  std::optional<Algorithm> chosen() const {
-    return choose_for(batch, wanted(), algorithms(), MULTIPROCESSORS, ANY_WORKSPACE, "").algorithm;
-  }
+  std::optional<Algorithm> chosen() const { return chosen_for(batch, wanted()); }
   bool by_cublas() const { return kernel.empty() || kernel == "cublas"; }
 };
 
@@ -234,23 +237,24 @@ TEST(ChoiceTest, FewRowsAreNotCublas) {
 
 /// Where each was measured to be the faster one on an H200: up to 16 rows, in X W^T or else in X W.
 TEST(ChoiceTest, ALongOperandIsReadOnceForFewRows) {
-  for (const auto& [rows, n, k, transposed, expected] : {std::tuple{1, 4096, 4096, true, "1x16 few"},
-                                                         {1, 2048, 2048, true, "cublas"},
-                                                         {1, 1928, 21888, true, "cublas"},
-                                                         {4, 14336, 4096, true, "4x16 few"},
-                                                         {8, 8192, 8192, true, "8x16 few"},
-                                                         {16, 4096, 14336, true, "16x16 few"},
-                                                         {2, 19075, 7534, true, "cublas"},
-                                                         {1, 4096, 4096, false, "cublas"},
-                                                         {4, 4096, 14336, false, "128x32 flat"},
-                                                         {4, 32000, 2048, false, "cublas"}}) {
-    const GemmBatch product{problem_of(rows, n, k, false, transposed)};
-    std::string without;
-    const Choice choice =
-        choose_for(product, SGEMM_ACCURACY_COMPONENTWISE,
-                   algorithms_for(product, SGEMM_ACCURACY_COMPONENTWISE, MULTIPROCESSORS, MULTIPROCESSORS, without),
-                   MULTIPROCESSORS, ANY_WORKSPACE, without);
-    EXPECT_EQ(choice.algorithm ? choice.algorithm->configuration : "cublas", expected) << rows << 'x' << n << 'x' << k;
+  struct Row {
+    int rows, n, k;
+    bool transposed;
+    std::string expected;
+  };
+  for (const auto& [rows, n, k, transposed, expected] : std::vector<Row>{{1, 4096, 4096, true, "1x16 few"},
+                                                                         {1, 2048, 2048, true, "cublas"},
+                                                                         {1, 1928, 21888, true, "cublas"},
+                                                                         {4, 14336, 4096, true, "4x16 few"},
+                                                                         {8, 8192, 8192, true, "8x16 few"},
+                                                                         {16, 4096, 14336, true, "16x16 few"},
+                                                                         {2, 19075, 7534, true, "cublas"},
+                                                                         {1, 4096, 4096, false, "cublas"},
+                                                                         {4, 4096, 14336, false, "128x32 flat"},
+                                                                         {4, 32000, 2048, false, "cublas"}}) {
+    const std::optional<Algorithm> chosen =
+        chosen_for({problem_of(rows, n, k, false, transposed)}, SGEMM_ACCURACY_COMPONENTWISE);
+    EXPECT_EQ(chosen ? chosen->configuration : "cublas", expected) << rows << 'x' << n << 'x' << k;
   }
 }
 

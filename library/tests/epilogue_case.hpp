@@ -52,9 +52,9 @@ inline double gelu_derivative_of(double x) {
 /// auxiliary matrix are known, and all others hold OUTSIDE.
 class EpilogueOperands {
  public:
-  EpilogueOperands(const GemmCase& product, const EpilogueKind& of)
+  EpilogueOperands(const GemmCase& product, const EpilogueKind& of, const Change& change = change_nothing)
       : kind(of),
-        gemm(product),
+        gemm(product, change),
         other_d(product, product.m, product.n, OUTSIDE),
         bias(static_cast<std::size_t>(of.bias_of == SGEMM_BIAS_OF_ROWS ? product.m : product.n), 0.0F),
         argument(product, product.m, product.n, OUTSIDE),
@@ -165,6 +165,7 @@ class ExpectedEpilogue {
   /// Checks all that the device has. The host has it then.
   void check(EpilogueOperands& operands) const {
     SCOPED_TRACE(operands.describe());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     operands.d().memory().download();
     operands.argument.memory().download();
     operands.mask.download();
@@ -229,7 +230,6 @@ inline void expect_right(sgemm_handle_t handle, const GemmCase& product, const E
   EpilogueOperands operands(product, kind);
   const ExpectedEpilogue expected(operands, most_rows);
   ASSERT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << operands.describe();
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check(operands);
 }
 

@@ -206,11 +206,17 @@ class StoredMatrix {
   Mirrored<float*> addresses_;
 };
 
-/// The operands of a case, uniform on (-1, 1), with NaN wherever nothing may be read. Who changes them on the host
-/// uploads them before a call.
+class GemmOperands;
+
+/// Changes operands on the host.
+using Change = std::function<void(GemmOperands&)>;
+inline void change_nothing(GemmOperands&) {}
+
+/// The operands of a case, uniform on (-1, 1) but for what `change` leaves of them, with NaN wherever nothing may be
+/// read. Who changes them later on the host uploads them before a call.
 class GemmOperands {
  public:
-  explicit GemmOperands(const GemmCase& product)
+  explicit GemmOperands(const GemmCase& product, const Change& change = change_nothing)
       : of(product),
         a(operand(product, product.transa, product.m, product.k)),
         b(operand(product, product.transb, product.k, product.n)),
@@ -228,6 +234,7 @@ class GemmOperands {
     fill(c, product.beta != 0.0F);
     scalars.host() = {product.alpha, product.beta};
     scalars.upload();
+    change(*this);
     upload();
   }
 
@@ -359,8 +366,10 @@ class Expected {
     }
   }
 
-  /// Checks the device's elements, and that nothing else of C's memory has changed. The host has the elements then.
+  /// Checks the device's elements, and that nothing else of C's memory has changed, when all work is done. The host
+  /// has the elements then.
   void check(GemmOperands& operands) const {
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << operands.of.describe();
     const std::vector<float>& after = operands.c.memory().download();
     int wrong = 0;
     for (const Element& expected : elements_) {
@@ -377,12 +386,12 @@ class Expected {
   /// Makes a call, which has to succeed, and checks the same.
   void check_call(sgemm_handle_t handle, GemmOperands& operands, const sgemm_product_t& call) const {
     ASSERT_EQ(operands.call(handle, call), SGEMM_STATUS_SUCCESS) << operands.of.describe();
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     check(operands);
   }
 
-  /// Checks that all of the device's memory of C is as it was, bit for bit.
+  /// Checks that all of the device's memory of C is as it was, bit for bit, when all work is done.
   void check_unchanged(GemmOperands& operands) const {
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << operands.of.describe();
     EXPECT_TRUE(same_bits(operands.c.memory().download(), before_)) << operands.of.describe();
   }
 
@@ -432,16 +441,10 @@ class Expected {
   double largest_product_ = 0.0;  // of numbers of op(A) and op(B) anywhere, or 0 if it does not count
 };
 
-/// Changes operands on the host.
-using Change = std::function<void(GemmOperands&)>;
-inline void change_nothing(GemmOperands&) {}
-
 /// Runs a case through the C interface and checks it, on operands as `change` leaves them.
 inline void expect_right(sgemm_handle_t handle, const GemmCase& product, const Change& change = change_nothing,
                          std::int64_t most_rows = 64) {
-  GemmOperands operands(product);
-  change(operands);
-  operands.upload();
+  GemmOperands operands(product, change);
   const Expected expected(operands, most_rows);
   expected.check_call(handle, operands, operands.product());
 }

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace sgemm::test {
@@ -45,9 +46,9 @@ void expect_unchanged(sgemm_handle_t handle, const GemmCase& product, sgemm_stat
   expected.check_unchanged(operands);
 }
 
-class HandleTest : public testing::Test {
+class FreshHostTest : public testing::Test {
  protected:
-  HandleTest() {
+  FreshHostTest() {
     blas_calls() = {};
     pool_state() = {};
     capture_state() = {};
@@ -55,10 +56,14 @@ class HandleTest : public testing::Test {
   }
 };
 
+class HandleTest : public FreshHostTest {
+ protected:
+  const Handle handle;
+};
+
 using LengthyHandleTest = HandleTest;
 
 TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
-  const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_STREQ(plan_of(handle, product).kernel, "12_fp16x3") << plan_of(handle, product).reason;
   expect_right(handle, product);
@@ -69,7 +74,6 @@ TEST_F(LengthyHandleTest, ALargeProductTakesMemoryFromThePool) {
 
 /// CUDA would wait for all streams where a kernel of cuBLAS is the first of its kind.
 TEST_F(LengthyHandleTest, WhereThePoolIsFullChapter09GetsTheCall) {
-  const Handle handle;
   pool_state().full = true;
   expect_right(handle, chapter_12_product());
   expect_right(handle, chapter_12_product().with(&GemmCase::k, 100));  // it is not predicted to be faster than cuBLAS
@@ -77,7 +81,6 @@ TEST_F(LengthyHandleTest, WhereThePoolIsFullChapter09GetsTheCall) {
 }
 
 TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
-  const Handle handle;
   const GemmCase product = chapter_12_product();
   ASSERT_EQ(sgemm_set_memory_limit(handle, plan_of(handle, product).workspace_bytes), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(handle, product).kernel, "12_fp16x3");
@@ -89,7 +92,6 @@ TEST_F(LengthyHandleTest, ALimitToTheMemoryIsThatOfAPlan) {
 }
 
 TEST_F(LengthyHandleTest, AWorkspaceIsUsedAndNothingIsAllocated) {
-  const Handle handle;
   const GemmCase product = chapter_12_product();
   const std::size_t bytes = plan_of(handle, product).workspace_bytes;
   Mirrored<float> memory(bytes / sizeof(float) + 1, NAN_FLOAT);
@@ -117,7 +119,6 @@ GemmCase product_by_cublas_of_zero_on_the_gpu() {
 }
 
 TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
-  const Handle handle;
   const GemmCase product = product_by_cublas_of_zero_on_the_gpu();
   const sgemm_plan_t plan = plan_of(handle, product);
   EXPECT_STREQ(plan.kernel, "cublas");
@@ -147,7 +148,6 @@ TEST_F(HandleTest, AnAlphaOfZeroOnTheGpuTakesACopyOfC) {
 }
 
 TEST_F(HandleTest, WithoutRoomForTheCopyChapter09GetsTheCall) {
-  const Handle handle;
   pool_state().full = true;
   expect_right(handle, product_by_cublas_of_zero_on_the_gpu());
   EXPECT_EQ(blas_calls().products, 0);
@@ -155,7 +155,6 @@ TEST_F(HandleTest, WithoutRoomForTheCopyChapter09GetsTheCall) {
 
 /// As under the drop-in, where cuBLAS is the program's own.
 TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
-  const Handle handle;
   blas_calls().refuses = true;
   expect_unchanged(handle, {5, 6, 7}, SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(blas_calls().products, 1);
@@ -166,7 +165,6 @@ TEST_F(HandleTest, WhatCublasRefusesIsTheStatusOfTheCall) {
 
 /// A caller with cuBLAS of its own goes there itself.
 TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
-  const Handle handle;
   EXPECT_EQ(setting(sgemm_get_fallback, handle), SGEMM_FALLBACK_CUBLAS);
   ASSERT_EQ(sgemm_set_fallback(handle, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(setting(sgemm_get_fallback, handle), SGEMM_FALLBACK_NONE);
@@ -177,7 +175,6 @@ TEST_F(HandleTest, WithoutAFallbackNothingIsEnqueued) {
 /// A handle of cuBLAS takes 64 MiB, and making one would break a capture.
 TEST_F(HandleTest, CublasHasAHandleFromItsFirstCallOrPlanOn) {
   const Handle planned;
-  const Handle handle;
   ASSERT_EQ(sgemm_set_fallback(planned, SGEMM_FALLBACK_NONE), SGEMM_STATUS_SUCCESS);
   EXPECT_STREQ(plan_of(planned, {5, 6, 7}).kernel, "cublas");
   EXPECT_EQ(blas_calls().handles, 0);
@@ -196,7 +193,6 @@ TEST_F(HandleTest, CublasHasAHandleFromItsFirstCallOrPlanOn) {
 }
 
 TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
-  const Handle handle;
   int unused = 0;
   const auto stream = reinterpret_cast<sgemm_stream_t>(&unused);
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
@@ -209,7 +205,6 @@ TEST_F(HandleTest, StreamsAndMultiprocessorsReachCublas) {
 }
 
 TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
-  const Handle handle;
   const GemmCase product = GemmCase{2048, 2048, 2048}.with(SGEMM_ACCURACY_FP32);
   EXPECT_STREQ(plan_of(handle, product).configuration, "128x256") << plan_of(handle, product).reason;
   const double predicted_us = plan_of(handle, product).predicted_us;
@@ -219,7 +214,6 @@ TEST_F(HandleTest, FewerMultiprocessorsChangeThePlan) {
 }
 
 TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
-  const Handle handle;
   const GemmCase product = GemmCase{2048, 2048, 127}.with(SGEMM_ACCURACY_FP32);
   EXPECT_STREQ(plan_of(handle, product).reason, "chapter 09 takes no sums of fewer than 128 products");
 
@@ -242,7 +236,6 @@ TEST_F(HandleTest, CublasGetsWhatNoChapterTakes) {
 TEST_F(HandleTest, PlansOfTheLongestSumsTellTheirTime) {
   constexpr std::int64_t SIZE = 2000;
   constexpr std::int64_t LONGEST = std::numeric_limits<int>::max();
-  const Handle handle;
   for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
     ASSERT_EQ(sgemm_set_accuracy(handle, accuracy), SGEMM_STATUS_SUCCESS);
     EXPECT_GT(planned(handle, product_of(SIZE, SIZE, LONGEST)).predicted_us, 2.0 * SIZE * SIZE * LONGEST / 400e6);
@@ -250,7 +243,6 @@ TEST_F(HandleTest, PlansOfTheLongestSumsTellTheirTime) {
 }
 
 TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
-  const Handle handle;
   expect_right(handle, GemmCase{20, 30, 10}.batched(5));
   EXPECT_EQ(blas_calls().products, 1);
   EXPECT_EQ(blas_calls().batch_count, 5);
@@ -258,30 +250,29 @@ TEST_F(HandleTest, BatchesGoToCublasInOneCall) {
 
 /// The second call knows of the first, because the executor has computed it by then. cuBLAS refuses, which spares time.
 TEST_F(LengthyHandleTest, OperandsThatAreSlowTakeADetourUntilThatPasses) {
-  const Handle handle;
   GemmOperands operands(chapter_12_product());
   const float finite = operands.op_a(0, 5, 7);
   operands.op_a(0, 5, 7) = INF;
   operands.upload();
   blas_calls().refuses = true;
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-  for (int call = 1; call <= Detour::SHORTEST; ++call) {
-    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED);
-    EXPECT_EQ(blas_calls().products, call);
-  }
+  const auto expect = [&](int calls, sgemm_status_t status, const char* what) {
+    const int products = blas_calls().products;
+    for (int call = 1; call <= calls; ++call) {
+      EXPECT_EQ(operands.call(handle), status) << what;
+      EXPECT_EQ(blas_calls().products - products, status == SGEMM_STATUS_SUCCESS ? 0 : call);
+    }
+  };
+  expect(1, SGEMM_STATUS_SUCCESS, "nothing is known of the operands");
+  expect(Detour::SHORTEST, SGEMM_STATUS_NOT_SUPPORTED, "the first detour");
   operands.op_a(0, 5, 7) = finite;
   operands.upload();
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS) << "the trial";
-  for (int call = 1; call <= Detour::SHORTEST; ++call) {
-    EXPECT_EQ(operands.call(handle), SGEMM_STATUS_NOT_SUPPORTED) << "nothing is known of the trial yet";
-  }
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS);
+  expect(1, SGEMM_STATUS_SUCCESS, "the trial");
+  expect(Detour::SHORTEST, SGEMM_STATUS_NOT_SUPPORTED, "nothing is known of the trial yet");
+  expect(2, SGEMM_STATUS_SUCCESS, "the trial went well");
 }
 
 /// Bits may not depend on the memory that is free.
 TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
-  const Handle handle;
   ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
   pool_state().full = true;
   for (const GemmCase& product : {chapter_12_product(), product_by_cublas_of_zero_on_the_gpu()}) {
@@ -297,7 +288,6 @@ TEST_F(LengthyHandleTest, ARepeatableHandleWithoutRoomComputesNothing) {
 
 /// Not even C is copied to D.
 TEST_F(HandleTest, WithoutRoomAnotherDStaysAsItIs) {
-  const Handle handle;
   ASSERT_EQ(sgemm_set_repeatable(handle, 1), SGEMM_STATUS_SUCCESS);
   pool_state().full = true;
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_REPRODUCIBLE}) {
@@ -311,11 +301,9 @@ TEST_F(HandleTest, WithoutRoomAnotherDStaysAsItIs) {
 
 TEST_F(HandleTest, ALimitToTheMemoryIsASettingOfTheHandle) {
   setenv("SGEMM_MEMORY", "512M", 1);
-  const Handle handle;
+  EXPECT_EQ(setting(sgemm_get_memory_limit, Handle()), std::size_t{512} << 20U);
   unsetenv("SGEMM_MEMORY");
-  const Handle unlimited;
-  EXPECT_EQ(setting(sgemm_get_memory_limit, unlimited), std::numeric_limits<std::size_t>::max());
-  EXPECT_EQ(setting(sgemm_get_memory_limit, handle), std::size_t{512} << 20U);
+  EXPECT_EQ(setting(sgemm_get_memory_limit, Handle()), std::numeric_limits<std::size_t>::max());
 }
 
 TEST_F(HandleTest, AWrongSgemmRepeatableIsNamed) {
@@ -329,7 +317,7 @@ TEST_F(HandleTest, AWrongSgemmRepeatableIsNamed) {
 }
 
 /// cudaDeviceReset() has destroyed what the handle has of CUDA's, so it is not freed.
-TEST_F(HandleTest, AfterAResetOfTheDeviceAHandleIsRefusedAndANewOneWorks) {
+TEST_F(FreshHostTest, AfterAResetOfTheDeviceAHandleIsRefusedAndANewOneWorks) {
   static sgemm_handle_t handle = nullptr;  // which LeakSanitizer finds
   ASSERT_EQ(sgemm_create(&handle), SGEMM_STATUS_SUCCESS);
   GemmOperands operands({5, 6, 7});
@@ -347,9 +335,7 @@ TEST_F(LengthyHandleTest, SgemmRepeatableOrNoCublasAllowsNoDetours) {
   setenv("SGEMM_REPEATABLE", "1", 1);
   const Handle repeats;
   unsetenv("SGEMM_REPEATABLE");
-  GemmOperands operands(chapter_12_product());
-  operands.op_a(0, 5, 7) = INF;
-  operands.upload();
+  GemmOperands operands(chapter_12_product(), [](GemmOperands& all) { all.op_a(0, 5, 7) = INF; });
   for (int call = 0; call < 2; ++call) {
     EXPECT_EQ(operands.call(repeats), SGEMM_STATUS_SUCCESS);
   }
@@ -365,7 +351,7 @@ TEST_F(LengthyHandleTest, SgemmRepeatableOrNoCublasAllowsNoDetours) {
 }
 
 /// cuBLAS allocates where it makes a handle, which CUDA forbids while any thread captures.
-TEST_F(HandleTest, AHandleMayBeMadeAndFreedWhileAnotherThreadCaptures) {
+TEST_F(FreshHostTest, AHandleMayBeMadeAndFreedWhileAnotherThreadCaptures) {
   capture_state().elsewhere = true;
   sgemm_handle_t handle = nullptr;
   EXPECT_EQ(sgemm_create(&handle), SGEMM_STATUS_SUCCESS);
@@ -377,7 +363,7 @@ TEST_F(HandleTest, AHandleMayBeMadeAndFreedWhileAnotherThreadCaptures) {
 }
 
 /// An error that the program has not looked at yet is its own.
-TEST_F(HandleTest, ErrorsOfTheProgramStay) {
+TEST_F(FreshHostTest, ErrorsOfTheProgramStay) {
   ASSERT_NE(cudaSetDevice(5), cudaSuccess);
   const Handle handle;
   expect_right(handle, {5, 6, 7});
@@ -385,7 +371,6 @@ TEST_F(HandleTest, ErrorsOfTheProgramStay) {
 }
 
 TEST_F(HandleTest, AForkedChildIsRefused) {
-  const Handle handle;
   GemmOperands operands({5, 6, 7});
   const pid_t child = fork();
   if (child == 0) {
@@ -476,18 +461,18 @@ struct Call {
 /// That a context which knows one of two calls chooses for the other as one that knows nothing.
 void expect_choices_apart(const Call& one, const Call& other, sgemm_accuracy_t accuracy) {
   host_board() = {};
-  std::string expected[2];
-  for (const bool other_first : {false, true}) {
+  const auto last_of = [&](const std::vector<Call>& calls) {
     sgemm_context context;
     context.accuracy = accuracy;
-    const Call& first = other_first ? other : one;
-    const Call& second = other_first ? one : other;
-    expected[other_first ? 1 : 0] = chosen(context, first.batch, first.epilogue);
-    sgemm_context fresh;
-    fresh.accuracy = accuracy;
-    EXPECT_EQ(chosen(context, second.batch, second.epilogue), chosen(fresh, second.batch, second.epilogue));
-  }
-  ASSERT_NE(expected[0], expected[1]) << "the choices do not differ";
+    std::string last;
+    for (const Call& call : calls) {
+      last = chosen(context, call.batch, call.epilogue);
+    }
+    return last;
+  };
+  ASSERT_NE(last_of({one}), last_of({other})) << "the choices do not differ";
+  EXPECT_EQ(last_of({one, other}), last_of({other}));
+  EXPECT_EQ(last_of({other, one}), last_of({one}));
 }
 
 /// A bias that is a C needs a beta in the workspace, if that is on the GPU.
@@ -530,27 +515,18 @@ TEST(ContextTest, ChoicesDependOnTheBytesOfAPass) {
   expect_choices_apart({batch, &in_place}, {batch, &to_another}, SGEMM_ACCURACY_COMPONENTWISE);
 }
 
-std::vector<std::string> kernels_for(const GemmBatch& batch, sgemm_accuracy_t accuracy) {
-  constexpr int ALL = 132;  // multiprocessors
-  std::string without;
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : algorithms_for(batch, accuracy, ALL, ALL, without)) {
-    names.push_back(algorithm.kernel);
-  }
-  return names;
-}
-
-bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 TEST(ContextTest, KernelsBeginWhereTheyWereMeasured) {
-  EXPECT_TRUE(kernels_for(aligned_product(192, 192, 191), SGEMM_ACCURACY_COMPONENTWISE).empty());
-  EXPECT_FALSE(kernels_for(aligned_product(192, 192, 192), SGEMM_ACCURACY_COMPONENTWISE).empty());
-  EXPECT_FALSE(has(kernels_for(aligned_product(2048, 2048, 127), SGEMM_ACCURACY_FP32), "09_every_shape"));
-  EXPECT_TRUE(has(kernels_for(aligned_product(2048, 2048, 128), SGEMM_ACCURACY_FP32), "09_every_shape"));
-  EXPECT_FALSE(has(kernels_for(aligned_product(2048, 2048, 1023), SGEMM_ACCURACY_ROWWISE), "15_reproducible"));
-  EXPECT_TRUE(has(kernels_for(aligned_product(2048, 2048, 1024), SGEMM_ACCURACY_ROWWISE), "15_reproducible"));
+  for (const auto& [size, k, accuracy, kernel] : {std::tuple{192, 192, SGEMM_ACCURACY_COMPONENTWISE, ""},  // any
+                                                  {2048, 128, SGEMM_ACCURACY_FP32, "09_every_shape"},
+                                                  {2048, 1024, SGEMM_ACCURACY_ROWWISE, "15_reproducible"}}) {
+    for (const int less : {0, 1}) {
+      std::string without;
+      const std::vector<Algorithm> all =
+          algorithms_for(aligned_product(size, size, k - less), accuracy, MULTIPROCESSORS, MULTIPROCESSORS, without);
+      const auto is_it = [&, name = std::string(kernel)](const Algorithm& one) { return one.kernel.starts_with(name); };
+      EXPECT_EQ(std::any_of(all.begin(), all.end(), is_it), less == 0) << kernel << ", " << k - less;
+    }
+  }
 }
 
 // ---- Which calls of a shape go to cuBLAS because the operands of the last ones were slow ----

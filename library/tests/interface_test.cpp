@@ -16,8 +16,20 @@
 namespace sgemm::test {
 namespace {
 
-TEST(InterfaceTest, AllLayoutsScalarsAndPaddings) {
+class InterfaceTest : public testing::Test {
+ protected:
   const Handle handle;
+};
+using EpilogueInterfaceTest = InterfaceTest;
+
+class WgmmaInterfaceTest : public WgmmaTest {
+ protected:
+  const Handle handle;
+};
+using PlanTest = WgmmaInterfaceTest;
+using PackedInterfaceTest = WgmmaInterfaceTest;
+
+TEST_F(InterfaceTest, AllLayoutsScalarsAndPaddings) {
   for (const auto& [order, transa, transb, mode] : combinations(ORDERS, OPS, OPS, POINTER_MODES)) {
     for (const auto& [alpha, beta] : {std::pair{1.0F, 0.0F}, {-2.5F, 0.5F}, {0.0F, 1.5F}, {0.0F, 0.0F}}) {
       for (const std::int64_t padding : {0, 5}) {
@@ -28,8 +40,7 @@ TEST(InterfaceTest, AllLayoutsScalarsAndPaddings) {
   }
 }
 
-TEST(InterfaceTest, EveryAccuracyOnSmallSizes) {
-  const Handle handle;
+TEST_F(InterfaceTest, EveryAccuracyOnSmallSizes) {
   for (const sgemm_accuracy_t accuracy : ACCURACIES) {
     for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {1, 300, 17}, {255, 1, 3}, {64, 65, 300}, {127, 128, 129}}) {
       expect_right(handle, GemmCase{m, n, k}.with(accuracy).scaled(1.0F, 1.0F));
@@ -37,16 +48,14 @@ TEST(InterfaceTest, EveryAccuracyOnSmallSizes) {
   }
 }
 
-TEST(InterfaceTest, EmptySumsScaleC) {
-  const Handle handle;
+TEST_F(InterfaceTest, EmptySumsScaleC) {
   for (const sgemm_order_t order : ORDERS) {
     expect_right(handle, {5, 6, 0, order, SGEMM_OP_N, SGEMM_OP_T, 1.0F, 0.0F});
     expect_right(handle, {5, 6, 0, order, SGEMM_OP_T, SGEMM_OP_N, 1.0F, -2.0F});
   }
 }
 
-TEST(InterfaceTest, BatchesByStridesAndByAddresses) {
-  const Handle handle;
+TEST_F(InterfaceTest, BatchesByStridesAndByAddresses) {
   for (const sgemm_order_t order : ORDERS) {
     const GemmCase product{9, 14, 20, order, SGEMM_OP_T, SGEMM_OP_N, 1.5F, 0.5F, 2};
     expect_right(handle, product.batched(4));
@@ -90,7 +99,7 @@ void expect_refused(GemmOperands& operands, const std::vector<Spoiler>& spoilers
   expected.check_call(handle, operands, unspoilt);  // so that it was the spoilers that were refused
 }
 
-TEST(InterfaceTest, BadArgumentsWriteNothing) {
+TEST_F(InterfaceTest, BadArgumentsWriteNothing) {
   const std::vector<Spoiler> spoilers{
       {"size", [](sgemm_product_t& call) { --call.size; }},
       {"order", [](sgemm_product_t& call) { call.order = static_cast<sgemm_order_t>(103); }},
@@ -130,7 +139,7 @@ TEST(InterfaceTest, BadArgumentsWriteNothing) {
   }
 }
 
-TEST(InterfaceTest, BadAddressesWriteNothing) {
+TEST_F(InterfaceTest, BadAddressesWriteNothing) {
   const std::vector<Spoiler> spoilers{
       {"a", [](sgemm_product_t& call) { call.a.addresses = nullptr; }},
       {"b", [](sgemm_product_t& call) { call.b.addresses = nullptr; }},
@@ -146,13 +155,11 @@ TEST(InterfaceTest, BadAddressesWriteNothing) {
   nothing.a.addresses = nothing.b.addresses = nullptr;
   nothing.addresses_of_d = nullptr;
   nothing.batch_count = 0;
-  const Handle handle;
   EXPECT_EQ(sgemm_run(handle, &nothing), SGEMM_STATUS_SUCCESS);
   expect_refused(operands, spoilers);
 }
 
-TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
-  const Handle handle;
+TEST_F(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   GemmOperands operands({5, 6, 7});
   sgemm_product_t call = operands.product();
   call.a.x = call.b.x = nullptr;
@@ -176,8 +183,7 @@ TEST(InterfaceTest, PointersThatAreNotUsedMayBeNull) {
   EXPECT_EQ(sgemm_run(handle, &call), SGEMM_STATUS_SUCCESS);
 }
 
-TEST(InterfaceTest, SettingsAreKeptAndChecked) {
-  const Handle handle;
+TEST_F(InterfaceTest, SettingsAreKeptAndChecked) {
   EXPECT_EQ(setting(sgemm_get_accuracy, handle), SGEMM_ACCURACY_COMPONENTWISE);
   EXPECT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_ROWWISE), SGEMM_STATUS_SUCCESS);
   EXPECT_EQ(setting(sgemm_get_accuracy, handle), SGEMM_ACCURACY_ROWWISE);
@@ -207,7 +213,7 @@ TEST(InterfaceTest, SettingsAreKeptAndChecked) {
   EXPECT_EQ(sgemm_create(nullptr), SGEMM_STATUS_INVALID_VALUE);
 }
 
-TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
+TEST_F(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
   sgemm_stream_t stream{};
   sgemm_accuracy_t accuracy{};
   sgemm_pointer_mode_t mode{};
@@ -234,7 +240,6 @@ TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
   for (const sgemm_status_t status : of_null) {
     EXPECT_EQ(status, SGEMM_STATUS_NOT_INITIALIZED) << &status - of_null;
   }
-  const Handle handle;
   EXPECT_EQ(sgemm_get_stream(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_get_accuracy(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_get_pointer_mode(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
@@ -242,14 +247,12 @@ TEST(InterfaceTest, NullHandlesAndNullResultsAreRefused) {
   EXPECT_EQ(sgemm_get_multiprocessors(handle, nullptr), SGEMM_STATUS_INVALID_VALUE);
 }
 
-TEST(InterfaceTest, StatusesHaveNamesAndSentences) {
+TEST_F(InterfaceTest, StatusesHaveNamesAndSentences) {
   EXPECT_STREQ(sgemm_status_name(SGEMM_STATUS_INVALID_VALUE), "SGEMM_STATUS_INVALID_VALUE");
   EXPECT_NE(std::string(sgemm_status_string(SGEMM_STATUS_ALLOC_FAILED)).find("room"), std::string::npos);
   EXPECT_STREQ(sgemm_status_name(static_cast<sgemm_status_t>(2)), "unknown");
   EXPECT_EQ(sgemm_version(), SGEMM_VERSION);
 }
-
-using PlanTest = WgmmaTest;
 
 sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t m,
                      std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
@@ -259,7 +262,6 @@ sgemm_plan_t plan_of(sgemm_handle_t handle, sgemm_accuracy_t accuracy, sgemm_op_
 
 /// On an H100 or H200; the executor stands for the latter. Where the choices of the two differ, BoardTest has them.
 TEST_F(PlanTest, PlansTellTheChapterAndWhy) {
-  const Handle handle;
   const auto kernel = [&](sgemm_accuracy_t accuracy, sgemm_op_t transa, std::int64_t size, std::int64_t batch = 1) {
     return std::string(plan_of(handle, accuracy, transa, size, size, size, batch).kernel);
   };
@@ -312,8 +314,7 @@ TEST_F(PlanTest, PlansTellTheChapterAndWhy) {
 
 // ---- Epilogues ----
 
-TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
-  const Handle handle;
+TEST_F(EpilogueInterfaceTest, AllKindsInAllLayouts) {
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_COMPONENTWISE, SGEMM_ACCURACY_REPRODUCIBLE}) {
     if (accuracy == SGEMM_ACCURACY_REPRODUCIBLE && !has_wgmma()) {
       continue;
@@ -327,8 +328,7 @@ TEST(EpilogueInterfaceTest, AllKindsInAllLayouts) {
   }
 }
 
-TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlockAndEmptySums) {
-  const Handle handle;
+TEST_F(EpilogueInterfaceTest, ColumnsThatFillNoBlockAndEmptySums) {
   for (const EpilogueKind& kind : EPILOGUES) {
     expect_right(handle, {9, 300, 5}, kind);
     expect_right(handle, {300, 9, 5, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F}, kind);
@@ -336,12 +336,11 @@ TEST(EpilogueInterfaceTest, ColumnsThatFillNoBlockAndEmptySums) {
   }
 }
 
-TEST(EpilogueInterfaceTest, WithoutAnEpilogueItIsTheProduct) {
-  const Handle handle;
+TEST_F(EpilogueInterfaceTest, WithoutAnEpilogueItIsTheProduct) {
   expect_right(handle, {33, 20, 7, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 2.0F}, EpilogueKind{});
 }
 
-TEST(EpilogueInterfaceTest, BadArgumentsWriteNothing) {
+TEST_F(EpilogueInterfaceTest, BadArgumentsWriteNothing) {
   EpilogueOperands operands({20, 30, 10, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_N, 1.0F, 1.0F},
                             {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_ROWS, true, true});
   const sgemm_epilogue_t good = operands.epilogue();
@@ -378,7 +377,6 @@ TEST(EpilogueInterfaceTest, BadArgumentsWriteNothing) {
   for (const auto& [name, epilogue] : epilogues) {
     spoilers.push_back({name, [of = &epilogue](sgemm_product_t& call) { call.epilogue = of; }});
   }
-  const Handle handle;
   expect_refused(handle, product, spoilers);
   EXPECT_EQ(operands.other_d.memory().download(), std::vector<float>(operands.other_d.memory().host().size(), OUTSIDE));
   sgemm_product_t without_c = product;
@@ -397,7 +395,6 @@ sgemm_plan_t plan_with(sgemm_handle_t handle, std::int64_t size, sgemm_op_t tran
 
 /// In the store an epilogue takes no time in the prediction, and a pass of its own does.
 TEST_F(PlanTest, PlansKnowWhatAnEpilogueTakes) {
-  const Handle handle;
   constexpr std::int64_t SIZE = 2048;
   const float bias = 0.0F;
   const sgemm_epilogue_t none{};
@@ -425,7 +422,6 @@ TEST_F(PlanTest, PlansKnowWhatAnEpilogueTakes) {
 
 /// A C that is another matrix has to be copied, and D itself has not, also in a plan of the very call that is run.
 TEST_F(PlanTest, PlansKnowWhetherCIsD) {
-  const Handle handle;
   ASSERT_EQ(sgemm_set_accuracy(handle, SGEMM_ACCURACY_REPRODUCIBLE), SGEMM_STATUS_SUCCESS);
   float c = 0.0F;
   float d = 0.0F;
@@ -449,11 +445,6 @@ TEST_F(PlanTest, PlansKnowWhetherCIsD) {
 
 // ---- Packed operands ----
 
-class PackedInterfaceTest : public WgmmaTest {
- protected:
-  const Handle handle_;
-};
-
 /// Small products are cuBLAS's, which reads the matrices themselves: they have to be right wherever packed operands
 /// say.
 TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
@@ -461,12 +452,12 @@ TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
     GemmOperands operands(GemmCase{13, 7, 29, order, transa, transb, -2.5F, 0.5F, 5}.with(mode));
     const Expected expected(operands);
     const std::vector<float> before = operands.c.memory().host();
-    const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
-    const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+    const PackedOperand a(handle, operands, SGEMM_SIDE_A);
+    const PackedOperand b(handle, operands, SGEMM_SIDE_B);
     for (const auto& [packs_a, packs_b] : combinations(BOTH, BOTH)) {
       operands.c.memory().host() = before;
       operands.c.memory().upload();
-      expected.check_call(handle_, operands, product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr));
+      expected.check_call(handle, operands, product_of(operands, packs_a ? &a : nullptr, packs_b ? &b : nullptr));
     }
   }
 }
@@ -475,7 +466,7 @@ TEST_F(PackedInterfaceTest, AllLayoutsSidesAndScalars) {
 TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
   GemmCase rows{12, 12, 20, SGEMM_ORDER_ROW_MAJOR, SGEMM_OP_N, SGEMM_OP_T};
   GemmOperands operands(rows);
-  const PackedOperand x(handle_, operands, SGEMM_SIDE_A);
+  const PackedOperand x(handle, operands, SGEMM_SIDE_A);
   GemmOperands square(rows);  // X X^T
   for (std::int64_t line = 0; line < 12; ++line) {
     for (std::int64_t k = 0; k < 20; ++k) {
@@ -487,15 +478,15 @@ TEST_F(PackedInterfaceTest, AnOperandFitsBothSides) {
   for (const sgemm_order_t order : ORDERS) {  // which is symmetric
     sgemm_product_t product = product_of(square, &x, &x);
     product.order = order;
-    expected.check_call(handle_, square, product);
+    expected.check_call(handle, square, product);
   }
 }
 
 TEST_F(PackedInterfaceTest, SizesAreThoseOfTheTerms) {
   const auto size_of = [&](sgemm_accuracy_t accuracy, std::int64_t lines, std::int64_t k) {
     std::size_t bytes = 0;
-    sgemm_set_accuracy(handle_, accuracy);
-    EXPECT_EQ(sgemm_packed_size(handle_, lines, k, &bytes), SGEMM_STATUS_SUCCESS);
+    sgemm_set_accuracy(handle, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle, lines, k, &bytes), SGEMM_STATUS_SUCCESS);
     return bytes;
   };
   constexpr std::size_t NUMBERS = std::size_t{1024} * 2048;
@@ -505,20 +496,20 @@ TEST_F(PackedInterfaceTest, SizesAreThoseOfTheTerms) {
   EXPECT_EQ(size_of(SGEMM_ACCURACY_ROWWISE, 1024, 2048), size_of(SGEMM_ACCURACY_NORMWISE, 1024, 2048));
   std::size_t bytes = 0;
   for (const sgemm_accuracy_t accuracy : {SGEMM_ACCURACY_FP32, SGEMM_ACCURACY_REPRODUCIBLE}) {
-    sgemm_set_accuracy(handle_, accuracy);
-    EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, &bytes), SGEMM_STATUS_NOT_SUPPORTED);
+    sgemm_set_accuracy(handle, accuracy);
+    EXPECT_EQ(sgemm_packed_size(handle, 10, 10, &bytes), SGEMM_STATUS_NOT_SUPPORTED);
   }
-  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
-  EXPECT_EQ(sgemm_packed_size(handle_, 0, 10, &bytes), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_packed_size(handle_, 10, -1, &bytes), SGEMM_STATUS_INVALID_VALUE);
-  EXPECT_EQ(sgemm_packed_size(handle_, 10, 10, nullptr), SGEMM_STATUS_INVALID_VALUE);
+  sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE);
+  EXPECT_EQ(sgemm_packed_size(handle, 0, 10, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle, 10, -1, &bytes), SGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(sgemm_packed_size(handle, 10, 10, nullptr), SGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(sgemm_packed_size(nullptr, 10, 10, &bytes), SGEMM_STATUS_NOT_INITIALIZED);
 }
 
 TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
-  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_COMPONENTWISE);
+  sgemm_set_accuracy(handle, SGEMM_ACCURACY_COMPONENTWISE);
   std::size_t size = 0;
-  ASSERT_EQ(sgemm_packed_size(handle_, 10, 20, &size), SGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(sgemm_packed_size(handle, 10, 20, &size), SGEMM_STATUS_SUCCESS);
   DeviceBuffer<char> memory(size);
   Mirrored<float> x(200, 1.0F);
   struct Arguments {
@@ -535,7 +526,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
     spoil(it);
     sgemm_packed_t packed = nullptr;
     const sgemm_status_t status =
-        sgemm_pack(handle_, it.order, it.side, it.op, it.lines, it.k, it.x, it.ld, it.memory, it.bytes, &packed);
+        sgemm_pack(handle, it.order, it.side, it.op, it.lines, it.k, it.x, it.ld, it.memory, it.bytes, &packed);
     EXPECT_EQ(packed != nullptr, status == SGEMM_STATUS_SUCCESS);
     if (packed != nullptr) {
       sgemm_packed_destroy(packed);
@@ -558,7 +549,7 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
   for (const auto& spoil : spoilers) {
     EXPECT_EQ(pack(spoil), SGEMM_STATUS_INVALID_VALUE) << &spoil - spoilers;
   }
-  sgemm_set_accuracy(handle_, SGEMM_ACCURACY_FP32);
+  sgemm_set_accuracy(handle, SGEMM_ACCURACY_FP32);
   EXPECT_EQ(pack([](Arguments&) {}), SGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(sgemm_packed_destroy(nullptr), SGEMM_STATUS_INVALID_VALUE);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -567,20 +558,19 @@ TEST_F(PackedInterfaceTest, BadArgumentsOfPackMakeNothing) {
 TEST_F(PackedInterfaceTest, WhatDoesNotFitIsRefused) {
   GemmOperands operands({13, 7, 29});
   const Expected expected(operands);
-  const PackedOperand a(handle_, operands, SGEMM_SIDE_A);
-  const PackedOperand b(handle_, operands, SGEMM_SIDE_B);
+  const PackedOperand a(handle, operands, SGEMM_SIDE_A);
+  const PackedOperand b(handle, operands, SGEMM_SIDE_B);
   const sgemm_product_t product = product_of(operands, &a, &b);
-  expect_refused(handle_, product,
+  expect_refused(handle, product,
                  {{"m", [](sgemm_product_t& call) { call.m = 12; }},
                   {"k", [](sgemm_product_t& call) { call.k = 28; }},
                   {"sides", [](sgemm_product_t& call) { std::swap(call.a, call.b); }},
                   {"batch", [](sgemm_product_t& call) { call.batch_count = 2; }},
                   {"addresses", [&](sgemm_product_t& call) { call.addresses_of_d = operands.c.addresses(); }}});
   for (const sgemm_accuracy_t other : {SGEMM_ACCURACY_NORMWISE, SGEMM_ACCURACY_FP32}) {
-    sgemm_set_accuracy(handle_, other);
-    EXPECT_EQ(sgemm_run(handle_, &product), SGEMM_STATUS_INVALID_VALUE) << other;
+    sgemm_set_accuracy(handle, other);
+    EXPECT_EQ(sgemm_run(handle, &product), SGEMM_STATUS_INVALID_VALUE) << other;
   }
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   expected.check_unchanged(operands);
 }
 

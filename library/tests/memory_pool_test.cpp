@@ -93,20 +93,18 @@ TEST_F(OneHandleTest, ThePoolKeepsAPartOfTheMemoryAlone) {
 /// As where PyTorch needs what the pool keeps.
 TEST_F(OneHandleTest, LessIsKeptWhereLittleIsFree) {
   EXPECT_TRUE(works(pool, 2 * GIB));
-  cuda.of_others = 77 * GIB;
-  wait_for_the_next_look();
-  EXPECT_TRUE(works(pool, MIB));
-  EXPECT_EQ(of_device().threshold, GIB / 4) << "a quarter of what is free";
+  const auto threshold_where_others_have = [&](std::size_t bytes) {
+    cuda.of_others = bytes;
+    wait_for_the_next_look();
+    works(pool, MIB);
+    return of_device().threshold;
+  };
+  EXPECT_EQ(threshold_where_others_have(77 * GIB), GIB / 4) << "a quarter of what is free";
   cuda.synchronize();
   EXPECT_LE(of_device().reserved(), GIB / 4);
-  cuda.of_others = cuda.total - of_device().reserved();
-  wait_for_the_next_look();
-  works(pool, MIB);
-  EXPECT_EQ(of_device().threshold, 64 * MIB) << "however little is free";
-  cuda.of_others = 0;
-  wait_for_the_next_look();
-  EXPECT_TRUE(works(pool, MIB));
-  EXPECT_EQ(of_device().threshold, 80 * GIB / 32);
+  const std::size_t all_others = cuda.total - of_device().reserved();
+  EXPECT_EQ(threshold_where_others_have(all_others), 64 * MIB) << "however little is free";
+  EXPECT_EQ(threshold_where_others_have(0), 80 * GIB / 32);
 }
 
 /// Trimming to a size leaves a piece that is larger than this size whole.

@@ -67,9 +67,7 @@ inline void put_numbers_of_every_kind(GemmOperands& operands) {
 /// All elements of C, and what lies between them, after `run(operands)`.
 inline void expect_bits_of_reference(GemmCase product, const Change& change, const Change& run) {
   product.accuracy = SGEMM_ACCURACY_REPRODUCIBLE;
-  GemmOperands operands(product);
-  change(operands);
-  operands.upload();
+  GemmOperands operands(product, change);
   const std::vector<float> all = reference_of(operands);
   run(operands);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << product.describe();

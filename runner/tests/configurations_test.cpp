@@ -26,7 +26,7 @@ TEST_P(CpuKernelTest, AgreesWithDoublePrecision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registered, CpuKernelTest, testing::ValuesIn(kernels_and_groups(Platform::cpu, FEW_PRODUCTS)),
-                         [](const auto& info) { return test_name(info.param); });
+                         NAMED);
 
 TEST(ExecutedConfigurations, FirstIsTheKernelsOwnChoiceAndOthersHaveNames) {
   const ReferenceCase expected({50, 40, 30});

@@ -22,12 +22,6 @@ Table table(std::size_t width, const Protocol& protocol = {}, Table::Content con
   return {protocol, content, width, std::string("06_coarse_2d:vectorized").size(), to_string(CUBE).size()};
 }
 
-/// A record that differs from another one.
-Record changed(Record record, const std::function<void(Record&)>& change) {
-  change(record);
-  return record;
-}
-
 Record throttled_for_half_of_the_time() {
   return changed(record_with_energy(), [](Record& record) {
     Trace trace = FakeBoard{}.watch(1.0);
@@ -53,8 +47,7 @@ std::vector<Record> compared_records() {
   }));
   records.push_back(
       changed(records.back(), [](Record& record) { record.stop(Outcome::incorrect, "3 of 4096 elements wrong"); }));
-  const Kernel kernel = fake_kernel(1, "naive");
-  records.emplace_back(Case{&kernel, CUBE, Distribution::huge});
+  records.push_back(record_of(fake_kernel(1, "naive"), CUBE, Distribution::huge));
   records.back().stop(Outcome::skipped, "too large");
   return records;
 }

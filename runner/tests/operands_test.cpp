@@ -32,6 +32,7 @@ double variance(const std::vector<float>& values) {
 bool same(const std::vector<float>& x, const std::vector<float>& y) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
 }
+bool same(const HostOperands& x, const HostOperands& y) { return same(x.a, y.a) && same(x.b, y.b) && same(x.c0, y.c0); }
 
 TEST(OperandsTest, HaveTheShapesOfTheProblem) {
   const HostOperands operands = make_operands(shape(3, 5, 7, 1.0F), Distribution::uniform, 1);
@@ -61,9 +62,7 @@ TEST(OperandsTest, TransposedOnesHaveTheSameValues) {
         expected.b[j * K + k] = plain.b[k * N + j];
       }
     }
-    EXPECT_TRUE(same(found.a, expected.a));
-    EXPECT_TRUE(same(found.b, expected.b));
-    EXPECT_TRUE(same(found.c0, plain.c0));
+    EXPECT_TRUE(same(found, expected));
   }
 }
 
@@ -79,10 +78,7 @@ TEST(OperandsTest, ProductsOfABatchHaveSuccessiveSeeds) {
     expected.b.insert(expected.b.end(), product.b.begin(), product.b.end());
     expected.c0.insert(expected.c0.end(), product.c0.begin(), product.c0.end());
   }
-  const HostOperands found = make_operands(batch, Distribution::uniform, 4);
-  EXPECT_TRUE(same(found.a, expected.a));
-  EXPECT_TRUE(same(found.b, expected.b));
-  EXPECT_TRUE(same(found.c0, expected.c0));
+  EXPECT_TRUE(same(make_operands(batch, Distribution::uniform, 4), expected));
 }
 
 TEST(OperandsTest, HaveTheRangeAndMomentsOfTheirDistribution) {

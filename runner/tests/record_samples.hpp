@@ -3,6 +3,7 @@
 #include "fakes.hpp"
 #include "record/record.hpp"
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -13,10 +14,19 @@ namespace sgemm {
 
 inline constexpr Size CUBE{1024, 1024, 1024};
 
+inline Record record_of(const Kernel& kernel, const Size& size = CUBE, std::optional<Distribution> data = {}) {
+  return Record({&kernel, size, data});
+}
+
+/// A record that differs from another one.
+inline Record changed(Record record, const std::function<void(Record&)>& change) {
+  change(record);
+  return record;
+}
+
 /// Of a GPU kernel whose result was right.
 inline Record record_with(Outcome outcome, std::optional<Distribution> data = {}) {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, data});
+  Record record = record_of(fake_kernel(6, "coarse_2d"), CUBE, data);
   record.outcome = outcome;
   record.verified = true;
   record.rel_err = 3.2e-7;
@@ -25,8 +35,7 @@ inline Record record_with(Outcome outcome, std::optional<Distribution> data = {}
 
 /// A GPU kernel that was measured beside cuBLAS: 100 us against 80 us.
 inline Record measured_record() {
-  const Kernel kernel = fake_kernel(6, "coarse_2d", "vectorized");
-  Record record({&kernel, CUBE, {}});
+  Record record = record_of(fake_kernel(6, "coarse_2d", "vectorized"));
   record.verified = true;
   record.rel_err = 3.2e-7;
   record.max_bound_ratio = 0.02;
@@ -138,8 +147,7 @@ inline Counts counts_of_launch() {
 }
 
 inline Record counted_record(const Counts& counts = counts_of_launch()) {
-  const Kernel kernel = fake_kernel(6, "coarse_2d");
-  Record record({&kernel, CUBE, {}});
+  Record record = record_of(fake_kernel(6, "coarse_2d"));
   record.outcome = Outcome::counted;
   record.counts = to_json(counts);
   return record;
@@ -171,26 +179,18 @@ inline Record profiled_record() {
 }
 
 inline Record stopped_record(Outcome outcome, const std::string& reason) {
-  const Kernel kernel = fake_kernel(1, "naive");
-  Record record({&kernel, CUBE, {}});
+  Record record = record_of(fake_kernel(1, "naive"));
   record.stop(outcome, reason);
   return record;
 }
 
 /// Of a kernel on the CPU, which has neither pairs nor resources.
 inline Record on_the_cpu(const Size& size) {
-  const Kernel kernel = fake_cpu_kernel("cpu_blas");
-  Record record({&kernel, size, {}});
+  Record record = record_of(fake_cpu_kernel("cpu_blas"), size);
   Timings timings;
   timings.kernel_us = {5000.0};
   record.measurement = measurement_of(timings, size);
   return record;
-}
-
-inline Record without_flops() {
-  Counts counts = counts_of_launch();
-  counts.launches.front().requests.flops.reset();
-  return counted_record(counts);
 }
 
 /// With numbers that JSON can not say.
@@ -210,15 +210,8 @@ inline Record with_unknown_energy() {
   return record;
 }
 
-inline Record sustained_without_cublas() {
-  Record record = sustained_record();
-  record.sustained = to_json(Sustained{1.0, {turn_of(100.0, {}), {}}, {}, {}}, flops(CUBE));
-  return record;
-}
-
-inline Record stopped(Record record) {
-  record.stop(Outcome::incorrect, "because");
-  return record;
+inline Record stopped(const Record& record) {
+  return changed(record, [](Record& of) { of.stop(Outcome::incorrect, "because"); });
 }
 
 /// Over two GPUs, the second of which was throttled.
@@ -234,6 +227,10 @@ inline std::vector<std::pair<std::string, Record>> sample_records() {
   of_file.file = KernelFile{"dir/my.cu", std::string(64, 'a'), "g++ -O2"};
   Record of_ranks = executed_record();
   of_ranks.spread = to_json(spread_over_two());
+  Record without_cublas = sustained_record();
+  without_cublas.sustained = to_json(Sustained{1.0, {turn_of(100.0, {}), {}}, {}, {}}, flops(CUBE));
+  Counts without_flops = counts_of_launch();
+  without_flops.launches.front().requests.flops.reset();
   return {{"on the CPU", on_the_cpu({512, 256, 64})},
           {"a batch", on_the_cpu({512, 256, 64, true, false, 96})},
           {"stopped", stopped_record(Outcome::failed, "out of order")},
@@ -242,13 +239,13 @@ inline std::vector<std::pair<std::string, Record>> sample_records() {
           {"compared, and wrong", stopped(compared_record())},
           {"counted, and wrong", stopped(counted_record())},
           {"counted", counted_record()},
-          {"counted without operations", without_flops()},
+          {"counted without operations", counted_record(without_flops)},
           {"two launches", record_of_two_counted_launches()},
           {"executed", executed_record()},
           {"of a file", of_file},
           {"on several GPUs", of_ranks},
           {"sustained", sustained_record()},
-          {"sustained without cuBLAS", sustained_without_cublas()},
+          {"sustained without cuBLAS", without_cublas},
           {"sustained, and wrong", stopped(sustained_record())},
           {"profiled", profiled_record()},
           {"three samples", of_three_samples()},

@@ -71,11 +71,11 @@ TEST(Record, TheRatioIsAMedianOfPairsAndNotARatioOfMedians) {
 TEST(Record, OneThrottledGpuOfSeveralIsNoted) {
   Record record = executed_record();
   Spread spread = spread_over_two();
-  record.spread = to_json(spread);
-  EXPECT_TRUE(record.throttled());
-  spread.telemetry.pop_back();
-  record.spread = to_json(spread);
-  EXPECT_FALSE(record.throttled());
+  for (const bool throttled : {true, false}) {
+    record.spread = to_json(spread);
+    EXPECT_EQ(record.throttled(), throttled);
+    spread.telemetry.pop_back();
+  }
 }
 
 TEST(Record, OfAnotherProcessIsWrittenAsItWasTold) {
@@ -121,12 +121,6 @@ TEST(Telemetry, PowerAtItsLimitThrottlesWithoutAReasonOfTheDriver) {
   EXPECT_EQ(reasons_at(600.0, 704.0, {"sw_power_cap"}), std::vector<std::string>{"sw_power_cap"}) << "once";
 }
 
-Record record_of(AccuracyClass accuracy, std::optional<Distribution> data) {
-  Kernel kernel = fake_kernel(1, "naive");
-  kernel.accuracy = accuracy;
-  return Record({&kernel, CUBE, data});
-}
-
 Verdict verdict_with(std::int64_t wrong) {
   Verdict verdict;
   verdict.compared = 4096;
@@ -152,8 +146,10 @@ TEST(Judge, RecordsErrorsAndRefusesThoseBeyondAPromisedBound) {
                                                  {fp16_split, Distribution::lognormal4, false},
                                                  {bf16_split, Distribution::lognormal4, true}}) {
     SCOPED_TRACE(fmt::format("{} {}", to_string(accuracy), data ? to_string(*data) : ""));
+    Kernel kernel = fake_kernel(1, "naive");
+    kernel.accuracy = accuracy;
     for (const std::int64_t wrong : {0, 3}) {
-      Record record = record_of(accuracy, data);
+      Record record = record_of(kernel, CUBE, data);
       const std::string end = end_of([&] { record.judge(verdict_with(wrong), "after timing: "); });
       EXPECT_EQ(end.find("incorrect: after timing: 3 of 4096 elements wrong") == 0, promised && wrong > 0) << end;
       EXPECT_EQ(end.empty(), !promised || wrong == 0);

@@ -147,19 +147,17 @@ TEST(Sampling, OrderIsRandomAndRepeatable) {
   EXPECT_NE(first, orders(2));
 }
 
-/// Asks to stop from the fifth question on.
-bool fifth_question() {
-  static int questions = 0;
-  return ++questions % 5 == 0;
-}
+int asked = 0;
 
 TEST(Sampling, EndsBeforeTheRoundAtWhichItIsToStop) {
+  asked = 0;
+  const StopToken fifth_question([] { return ++asked == 5; });
   std::size_t rounds = 0;
   const auto steady = [&](std::size_t round) {
     rounds = round + 1;
     return FakeRound{{100.0}};
   };
-  EXPECT_EQ(end_of([&] { sampled({1, true, 1.0, 1, StopToken(fifth_question)}, steady); }), "skipped: interrupted");
+  EXPECT_EQ(end_of([&] { sampled({1, true, 1.0, 1, fifth_question}, steady); }), "skipped: interrupted");
   EXPECT_EQ(rounds, 4U);
 }
 
@@ -262,19 +260,9 @@ TEST(Hold, IsNotLongerForEverAndCountsWhatWasLateAllTheSame) {
 /// The ranks are those of published tables of the binomial confidence interval for a median at 95 %. Of fewer than six
 /// samples the interval spans all.
 TEST(Statistics, IntervalHasTheRanksOfTheBinomialTables) {
-  for (const auto& [n, low] : {std::pair(1, 1),
-                               {2, 1},
-                               {3, 1},
-                               {4, 1},
-                               {5, 1},
-                               {6, 1},
-                               {8, 1},
-                               {9, 2},
-                               {12, 3},
-                               {20, 6},
-                               {30, 10},
-                               {50, 18},
-                               {100, 40}}) {
+  constexpr std::pair<int, int> LOW_OF[] = {{1, 1}, {2, 1},  {3, 1},  {4, 1},   {5, 1},   {6, 1},   {8, 1},
+                                            {9, 2}, {12, 3}, {20, 6}, {30, 10}, {50, 18}, {100, 40}};
+  for (const auto& [n, low] : LOW_OF) {
     const Summary summary = summarize(one_to(n), 0.95);
     EXPECT_DOUBLE_EQ(summary.ci.low, low) << n;
     EXPECT_DOUBLE_EQ(summary.ci.high, n + 1 - low) << n;
@@ -338,8 +326,6 @@ TEST(Turn, ALaunchLongerThanTheTurnIsDoneOnce) {
   EXPECT_NEAR(turn.seconds(), 3.0, 1e-9);
 }
 
-int asked = 0;
-
 TEST(Turn, ARequestToStopEndsItAndKeepsWhatItHas) {
   FakeQueue queue(100.0);
   asked = 0;
@@ -349,8 +335,7 @@ TEST(Turn, ARequestToStopEndsItAndKeepsWhatItHas) {
   EXPECT_GT(turn.launches(), 0);
   EXPECT_LT(turn.seconds(), 1.0);
   EXPECT_TRUE(queue.idle());
-  const StopToken at_once([] { return true; });
-  EXPECT_EQ(take_turn(queue, 1.0, nullptr, at_once, ignore).launches(), 0);
+  EXPECT_EQ(take_turn(queue, 1.0, nullptr, StopToken([] { return true; }), ignore).launches(), 0);
 }
 
 /// A turn of launches that took `us` each, two in each batch, on a board.

@@ -70,6 +70,14 @@ struct Fixture : ReferenceCase {
     return reference->check(c.data(), c.ld(), accuracy);
   }
 
+  /// Computes C anew, of a problem that is not the same.
+  void compute(void (*change)(Problem&)) {
+    c = host.c;
+    Problem other = host.problem(c);
+    change(other);
+    multiply(other, unchanged);
+  }
+
   Matrix c;
 };
 
@@ -416,20 +424,8 @@ TEST(VerifierTest, RejectsWhatKernelsDoWrong) {
       {[](Fixture& f) { f.c.at(39, 49) = NAN_FLOAT; }, 1, 1},
       {[](Fixture& f) { std::swap_ranges(&f.c.at(4, 0), &f.c.at(4, 50), &f.c.at(5, 0)); }, 90, 100},
       {[](Fixture& f) { f.c.fill(NAN_FLOAT); }, 2000, 2000},
-      {[](Fixture& f) {
-         Problem shortened = f.host.problem(f.c);
-         shortened.k -= 1;
-         f.c.assign(make_operands(shortened, Distribution::uniform, HostCase::SEED).c0);
-         multiply(shortened, unchanged);
-       },
-       1900, 2000},
-      {[](Fixture& f) {
-         Problem other = f.host.problem(f.c);
-         f.c.assign(make_operands(other, Distribution::uniform, HostCase::SEED).c0);
-         other.beta = 1.0F;
-         multiply(other, unchanged);
-       },
-       1900, 2000},
+      {[](Fixture& f) { f.compute([](Problem& p) { p.k -= 1; }); }, 1900, 2000},
+      {[](Fixture& f) { f.compute([](Problem& p) { p.beta = 1.0F; }); }, 1900, 2000},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows.data());
@@ -439,13 +435,9 @@ TEST(VerifierTest, RejectsWhatKernelsDoWrong) {
       const Verdict verdict = fixture.check();
       EXPECT_TRUE(!verdict.correct() || !(full || row.in_samples));
       EXPECT_TRUE(!full || (row.least <= verdict.wrong && verdict.wrong <= row.most)) << verdict.describe();
+      EXPECT_EQ(verdict.max_bound_ratio > 1.0, verdict.wrong > verdict.non_finite_wrong);
     }
   }
-  Fixture fixture({40, 50, 60});
-  std::swap(fixture.c.at(17, 20), fixture.c.at(17, 21));
-  EXPECT_EQ(fixture.check().first_wrong_row, 17);
-  EXPECT_EQ(fixture.check().first_wrong_col, 20);
-  EXPECT_GT(fixture.check().max_bound_ratio, 1.0);
 }
 
 TEST(VerifierTest, SamplesSeeEveryUnwrittenTile) {
@@ -494,12 +486,6 @@ TEST(LayoutTest, TransposedOperandsAndBatchesHaveReferences) {
         EXPECT_TRUE(!verdict.full || verdict.compared == batch * 40 * 50);
       }
     }
-  }
-}
-
-TEST(LayoutTest, RejectsAKernelThatIgnoresATransposition) {
-  for (const auto& [a, b] : TRANSPOSITIONS) {
-    EXPECT_EQ(PackedCase({48, 48, 48, 1.0F, 0.5F, a, b}).check(unchanged).correct(), !a && !b);
   }
 }
 

@@ -38,10 +38,8 @@ std::vector<KernelAndGroup> checked_kernels_and_groups(bool lengthy) {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(false)),
-                         [](const auto& info) { return test_name(info.param); });
-INSTANTIATE_TEST_SUITE_P(Lengthy, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(true)),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Registered, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(false)), NAMED);
+INSTANTIATE_TEST_SUITE_P(Lengthy, CheckedKernelTest, testing::ValuesIn(checked_kernels_and_groups(true)), NAMED);
 
 /// Two operand tiles of B for one of A, and more k-tiles than a ring has stages: a stage of A is read twice before it
 /// is filled again. Chapter 13 has one of each.

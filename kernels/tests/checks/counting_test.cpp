@@ -90,17 +90,9 @@ TEST_P(CountedKernelTest, SamplesTellTheWhole) {
   expect_whole(shape, sampled);
 }
 
-std::vector<const Kernel*> counted_kernels() {
-  std::vector<const Kernel*> counted;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.build(Target::for_checks)) {
-      counted.push_back(&kernel);
-    }
-  }
-  return counted;
-}
+bool is_counted(const Kernel& kernel) { return static_cast<bool>(kernel.build(Target::for_checks)); }
 
-INSTANTIATE_TEST_SUITE_P(Lengthy, CountedKernelTest, testing::ValuesIn(counted_kernels()),
+INSTANTIATE_TEST_SUITE_P(Lengthy, CountedKernelTest, testing::ValuesIn(kernels_where(is_counted)),
                          [](const auto& info) { return test_name(info.param->id()); });
 
 TEST(Counting, ElementsOfTheFirstWave) {

@@ -101,8 +101,7 @@ TEST_P(GpuKernelTest, AgreesWithDoublePrecision) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registered, GpuKernelTest,
-                         testing::ValuesIn(kernels_and_groups(Platform::gpu, most_products(), Shapes::all)),
-                         [](const auto& info) { return test_name(info.param); });
+                         testing::ValuesIn(kernels_and_groups(Platform::gpu, most_products(), Shapes::all)), NAMED);
 
 TEST(GpuKernels, AreAllThere) {
   for (const KnownKernel& known : KNOWN_KERNELS) {

@@ -19,22 +19,16 @@ namespace sgemm::test {
 namespace {
 
 std::vector<KernelAndGroup> groups() {
-  std::vector<KernelAndGroup> all;
-  for (const KernelAndGroup& each :
-       kernels_and_groups(Platform::gpu, std::numeric_limits<std::int64_t>::max(), Shapes::all)) {
-    if (each.kernel->is_reproducible()) {
-      all.push_back(each);
-    }
-  }
+  constexpr std::int64_t ANY = std::numeric_limits<std::int64_t>::max();
+  std::vector<KernelAndGroup> all = kernels_and_groups(Platform::gpu, ANY, Shapes::all);
+  std::erase_if(all, [](const KernelAndGroup& each) { return !each.kernel->is_reproducible(); });
   return all;
 }
 
 bool runs_here(const Kernel& kernel) { return has_to_run(kernel, query_device(0).device->compute_capability); }
 
 std::vector<const Kernel*> reproducible_kernels_here() {
-  std::vector<const Kernel*> all = reproducible_kernels();
-  std::erase_if(all, [](const Kernel* kernel) { return !runs_here(*kernel); });
-  return all;
+  return kernels_where([](const Kernel& kernel) { return kernel.is_reproducible() && runs_here(kernel); });
 }
 
 class GpuReproducibleTest : public testing::TestWithParam<KernelAndGroup> {
@@ -73,8 +67,7 @@ TEST_P(GpuReproducibleTest, HasTheBitsOfTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, GpuReproducibleTest, testing::ValuesIn(groups()),
-                         [](const auto& info) { return test_name(info.param); });
+INSTANTIATE_TEST_SUITE_P(Registered, GpuReproducibleTest, testing::ValuesIn(groups()), NAMED);
 
 /// Parts of a product, at any place in memory and in every configuration, have the bits of the whole one.
 TEST(GpuReproducibleBlocks, HaveTheBitsOfTheWholeProduct) {

@@ -33,9 +33,11 @@ def schema_errors(schema: str, document: object) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
 
 
-def ran(*words: str | Path, **options) -> subprocess.CompletedProcess[str]:
-    """A program that has ended, with any status, and what it printed."""
-    return subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=False, **options)
+def ran(*words: str | Path, status: int | None = None, **options) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with this status if one is given, and what it printed."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS, check=False, **options)
+    assert status in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 @contextlib.contextmanager
@@ -113,8 +115,7 @@ def run_nvcc_on_all(folder: Path, files: list[Path], headers: list[str], *option
         lines += [f"namespace of_{path.stem} {{", include, "}"] if path.suffix == ".cu" else [include]
         lines += [f"#undef {name}" for name in re.findall(r"^#define (\w+)", path.read_text("utf-8"), re.MULTILINE)]
     (folder / "all.cu").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    done = ran("nvcc", "-std=c++17", *options, folder / "all.cu", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("nvcc", "-std=c++17", *options, folder / "all.cu", cwd=folder, status=0)
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:

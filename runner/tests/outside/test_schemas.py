@@ -15,6 +15,7 @@ from runs import BUILD, ROOT, ran, schema_errors
 CPU_TESTS = BUILD / "runner.build" / "tests" / "cpu_tests"
 RESULTS = "runner/record/results.schema.json"
 VERDICTS = "runner/verdict/verdicts.schema.json"
+SCHEMAS = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "verdicts.json": VERDICTS}
 
 pytestmark = pytest.mark.skipif(not CPU_TESTS.exists(), reason=f"there is no {CPU_TESTS}")
 
@@ -29,9 +30,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 
 def test_files_agree_with_their_schemas(samples):
-    schemas = {"results_with_device.json": RESULTS, "results_without_device.json": RESULTS, "verdicts.json": VERDICTS}
-    assert samples.keys() == schemas.keys()
-    for name, schema in schemas.items():
+    assert samples.keys() == SCHEMAS.keys()
+    for name, schema in SCHEMAS.items():
         assert schema_errors(schema, samples[name]) == [], name
 
 
@@ -68,59 +68,53 @@ def of_two_launches(document: dict) -> dict:
     return next(r for r in document["benchmarks"] if "launches" in r.get("counts", {}))
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        (lambda document: of(document, "measured").pop("gflops"), "gflops"),
-        (record("executed", gflops=1.0), "benchmarks["),
-        (record("counted", gflops=1.0), "benchmarks["),
-        (record("compared", surprise=1), "surprise"),
-        (record("measured", ops="nn"), "ops"),
-        (record("measured", batch=1), "batch"),
-        (record("measured", name="sgemm/cpu_blas/1x2x3:ntn"), "name"),
-        (lambda document: of(document, "compared").pop("accuracy"), "accuracy"),
-        (record("profiled", accuracy_class="fp16"), "accuracy_class"),
-        (record("compared", data="ones"), "data"),
-        (lambda document: document["context"]["protocol"].update(l2="hot"), "l2"),
-        (lambda document: document["context"].pop("git_dirty"), "git_dirty"),
-        (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
-        (lambda document: document.pop("interrupted"), "interrupted"),
-        (lambda document: document["context"].update(schema_version=3), "schema_version"),
-        (record("sustained", outcome="measured"), "benchmarks["),
-        (lambda document: of(document, "sustained").pop("sustained"), "sustained"),
-        (lambda document: of(document, "sustained").update(with_energy(document)), "benchmarks["),
-        (lambda document: with_energy(document)["energy"].pop("cublas"), "energy"),
-        (lambda document: with_energy(document)["energy"]["kernel"].update(no_energy="why"), "energy"),
-        (lambda document: with_energy(document)["trace"]["samples"].pop("ms"), "ms"),
-        (lambda document: of(document, "counted")["counts"].pop("lines"), "lines"),
-        (lambda document: of_two_launches(document)["counts"].update(lines=[]), "counts"),
-        (lambda document: of_two_launches(document)["counts"]["launches"][1].pop("function"), "function"),
-        (lambda document: of_two_launches(document)["counts"]["launches"].pop(), "launches"),
-    ],
-)
-def test_wrong_results_are_found(samples, change, field):
-    document = json.loads(json.dumps(samples["results_without_device.json"]))
-    change(document)
-    errors = schema_errors(RESULTS, document)
-    assert any(field in error for error in errors), errors
+WRONG_RESULTS = [
+    (lambda document: of(document, "measured").pop("gflops"), "gflops"),
+    (record("executed", gflops=1.0), "benchmarks["),
+    (record("counted", gflops=1.0), "benchmarks["),
+    (record("compared", surprise=1), "surprise"),
+    (record("measured", ops="nn"), "ops"),
+    (record("measured", batch=1), "batch"),
+    (record("measured", name="sgemm/cpu_blas/1x2x3:ntn"), "name"),
+    (lambda document: of(document, "compared").pop("accuracy"), "accuracy"),
+    (record("profiled", accuracy_class="fp16"), "accuracy_class"),
+    (record("compared", data="ones"), "data"),
+    (lambda document: document["context"]["protocol"].update(l2="hot"), "l2"),
+    (lambda document: document["context"].pop("git_dirty"), "git_dirty"),
+    (lambda document: document["context"]["protocol"].pop("seed"), "seed"),
+    (lambda document: document.pop("interrupted"), "interrupted"),
+    (lambda document: document["context"].update(schema_version=3), "schema_version"),
+    (record("sustained", outcome="measured"), "benchmarks["),
+    (lambda document: of(document, "sustained").pop("sustained"), "sustained"),
+    (lambda document: of(document, "sustained").update(with_energy(document)), "benchmarks["),
+    (lambda document: with_energy(document)["energy"].pop("cublas"), "energy"),
+    (lambda document: with_energy(document)["energy"]["kernel"].update(no_energy="why"), "energy"),
+    (lambda document: with_energy(document)["trace"]["samples"].pop("ms"), "ms"),
+    (lambda document: of(document, "counted")["counts"].pop("lines"), "lines"),
+    (lambda document: of_two_launches(document)["counts"].update(lines=[]), "counts"),
+    (lambda document: of_two_launches(document)["counts"]["launches"][1].pop("function"), "function"),
+    (lambda document: of_two_launches(document)["counts"]["launches"].pop(), "launches"),
+]
+WRONG_VERDICTS = [
+    (lambda document: document["verdicts"][0].update(accepted=False), "verdict"),
+    (lambda document: document["verdicts"][0].update(speeds=[]), "speeds"),
+    (lambda document: document["verdicts"][1].update(accepted=True), "verdict"),
+    (lambda document: document["verdicts"][1].update(speeds=document["verdicts"][0]["speeds"]), "speeds"),
+    (lambda document: document["verdicts"][1].pop("reason"), "reason"),
+    (lambda document: document["verdicts"][0]["speeds"][0].pop("samples"), "samples"),
+    (lambda document: document["verdicts"][0]["cases"][0].update(trial="luck"), "luck"),
+    (lambda document: document["verdicts"][0]["trials"][0].pop("seconds"), "seconds"),
+    (lambda document: document.update(secret="x"), "secret"),
+]
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        (lambda document: document["verdicts"][0].update(accepted=False), "verdict"),
-        (lambda document: document["verdicts"][0].update(speeds=[]), "speeds"),
-        (lambda document: document["verdicts"][1].update(accepted=True), "verdict"),
-        (lambda document: document["verdicts"][1].update(speeds=document["verdicts"][0]["speeds"]), "speeds"),
-        (lambda document: document["verdicts"][1].pop("reason"), "reason"),
-        (lambda document: document["verdicts"][0]["speeds"][0].pop("samples"), "samples"),
-        (lambda document: document["verdicts"][0]["cases"][0].update(trial="luck"), "luck"),
-        (lambda document: document["verdicts"][0]["trials"][0].pop("seconds"), "seconds"),
-        (lambda document: document.update(secret="x"), "secret"),
-    ],
+    ("name", "change", "field"),
+    [("results_without_device.json", *row) for row in WRONG_RESULTS]
+    + [("verdicts.json", *row) for row in WRONG_VERDICTS],
 )
-def test_wrong_verdicts_are_found(samples, change, field):
-    document = json.loads(json.dumps(samples["verdicts.json"]))
+def test_what_is_wrong_in_a_file_is_found(samples, name, change, field):
+    document = json.loads(json.dumps(samples[name]))
     change(document)
-    errors = schema_errors(VERDICTS, document)
+    errors = schema_errors(SCHEMAS[name], document)
     assert any(field in error for error in errors), errors

@@ -36,8 +36,10 @@ def chromium() -> Iterator[object]:
 
 @pytest.fixture
 def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
-    """open_page(FILE, width="phone", dark=True) opens a file, or its address, and waits until it is loaded."""
-    contexts = []
+    """open_page(FILE, width="phone", dark=True) opens a file, or its address, and waits until it is loaded. A page has
+    no error until the test ends: none in the console, no exception, no request that failed, and none to another place
+    than the page's own."""
+    contexts, errors = [], []
     own = ("file:", "data:", "blob:", "about:")
 
     def open_(file: Path | str, *, width: str = "desktop", dark: bool = False) -> Opened:
@@ -52,8 +54,7 @@ def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
         context.set_default_timeout(HANGS)
         contexts.append(context)
         page = context.new_page()
-        opened = Opened(page)
-        note = opened.errors.append
+        note = errors.append
 
         def failed(request):
             # An icon that is on its way when the next page opens is cut off. A missing file is ERR_FILE_NOT_FOUND.
@@ -65,8 +66,9 @@ def open_page(chromium: object) -> Iterator[Callable[..., Opened]]:
         page.on("requestfailed", failed)
         page.on("request", lambda r: None if r.url.startswith(own) else note(f"from elsewhere: {r.url}"))
         page.goto(file.resolve().as_uri() if isinstance(file, Path) else file, wait_until="load")
-        return opened
+        return Opened(page)
 
     yield open_
     for context in contexts:
         context.close()
+    assert errors == []

@@ -1,6 +1,6 @@
 """A page that a browser has open, and what has to hold for every page of the suite."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 800)}  # width and height in CSS pixels
 
@@ -25,11 +25,9 @@ BROKEN = """() => {
 
 @dataclass
 class Opened:
-    """`page` is Playwright's. `errors` has a line for each error in the console, each exception, each request that
-    failed, and each request to another place than the page's own; it grows while the page is used."""
+    """`page` is Playwright's."""
 
     page: object
-    errors: list[str] = field(default_factory=list)
 
     def too_wide(self) -> list[str]:
         """The elements for which the page scrolls horizontally; empty where it does not scroll."""

@@ -68,26 +68,32 @@ def pixels(place) -> int:
     )
 
 
+@pytest.fixture
+def opened(sweeps, open_page) -> Opened:
+    """The report of the sweeps with its first chart."""
+    page = open_page(sweeps)
+    chart(page, "relative")
+    return page
+
+
 @pytest.mark.parametrize(("width", "dark"), [("phone", True), ("desktop", False)])
 def test_it_opens_and_draws_every_view(sweeps, open_page, width, dark):
     opened = open_page(sweeps, width=width, dark=dark)
     for view in VIEWS:
         assert pixels(chart(opened, view, "scatter")) > 1000
-    assert opened.errors == opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
+    assert opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
     assert opened.page.viewport_size["width"] == WIDTHS[width][0]
 
 
-def test_a_reader_sees_one_protocol_and_five_kernels_first(sweeps, open_page):
-    rows = rows_of(open_page(sweeps), "relative")
+def test_a_reader_sees_one_protocol_and_five_kernels_first(opened):
+    rows = rows_of(opened, "relative")
     assert {row["protocol"] for row in rows} == {0}
     assert {row["source"] for row in rows} == {"nvidia-h200/cold", "shapes", "shapes_tensor", "other_board/cold"}
     assert {row["name"] for row in rows} == {"01 naive", "05 coarse 1d", "10 tf32x3", "19 int8x5", "cuBLAS"}
 
 
-def test_filters_change_what_is_shown(sweeps, open_page):
-    opened = open_page(sweeps)
+def test_filters_change_what_is_shown(opened):
     page = opened.page
-    rows_of(opened, "relative")
 
     def shown(form: str = "over_size") -> list[dict]:
         settled(opened)
@@ -111,12 +117,9 @@ def test_filters_change_what_is_shown(sweeps, open_page):
     kernels.get_by_role("button", name="None").click()
     settled(opened)
     assert "leave no case" in page.locator("#relative").inner_text()
-    assert opened.errors == []
 
 
-def test_the_button_turns_light_into_dark(sweeps, open_page):
-    opened = open_page(sweeps)
-
+def test_the_button_turns_light_into_dark(opened):
     def seen() -> tuple[str, list[str]]:
         colors = "e => e.embedded.view.scale('color').range()"
         page = "() => getComputedStyle(document.body).backgroundColor"
@@ -128,20 +131,16 @@ def test_the_button_turns_light_into_dark(sweeps, open_page):
     dark = seen()
     assert light[0] != dark[0]
     assert light[1] != dark[1]
-    assert opened.axe_violations() == opened.errors == []
+    assert opened.axe_violations() == []
 
 
-def test_the_axis_can_be_enlarged_near_cublas(sweeps, open_page):
-    opened = open_page(sweeps)
-    chart(opened, "relative")
+def test_the_axis_can_be_enlarged_near_cublas(opened):
     opened.page.locator("#relative").get_by_label("Axis").select_option("90 to 120 %")
     settled(opened)
     assert chart(opened, "relative").evaluate("e => e.embedded.view.scale('y').domain()") == [90, 120]
 
 
-def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, open_page):
-    opened = open_page(sweeps)
-    chart(opened, "relative")
+def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(opened):
     opened.page.get_by_role("button", name="Default variants").click()
     opened.page.get_by_label("other_board/cold", exact=True).uncheck()  # its points lie on those of the first board
     settled(opened)
@@ -165,13 +164,12 @@ def test_pointing_at_a_point_tells_of_it_and_a_click_shows_its_samples(sweeps, o
     own = [row["us"] for row in drawn if row["name"] == "03 smem strip tiled"]
     assert own == pytest.approx(record["samples_us"], rel=1e-5)
     assert len(drawn) == len(own) + len(record["cublas_samples_us"])
-    assert opened.axe_violations() == opened.errors == []
+    assert opened.axe_violations() == []
     opened.page.keyboard.press("Escape")
     panel.wait_for(state="hidden")
 
 
-def test_the_table_behind_a_chart_can_be_copied_and_saved(sweeps, open_page):
-    opened = open_page(sweeps)
+def test_the_table_behind_a_chart_can_be_copied_and_saved(opened):
     rows = rows_of(opened, "absolute")
     figure = opened.page.locator("#absolute figure").first
     figure.locator("summary", has_text="Table").click()
@@ -192,8 +190,7 @@ def test_the_table_behind_a_chart_can_be_copied_and_saved(sweeps, open_page):
     assert speeds == sorted(speeds)
 
 
-def test_two_boards_are_compared_with_intervals(sweeps, open_page):
-    opened = open_page(sweeps)
+def test_two_boards_are_compared_with_intervals(opened):
     chart(opened, "comparison")
     opened.page.locator("#comparison select").select_option(label="nvidia-h200/cold → other_board/cold")
     settled(opened)
@@ -203,10 +200,9 @@ def test_two_boards_are_compared_with_intervals(sweeps, open_page):
 
 
 def test_energy_is_drawn_where_it_was_measured(write, open_page):
-    opened = open_page(write(SYNTHETIC / "energy.json"))
-    row = next(r for r in rows_of(opened, "energy") if r["kernel"] == "06_coarse_2d" and r["side"] == 4096)
+    rows = rows_of(open_page(write(SYNTHETIC / "energy.json")), "energy")
+    row = next(r for r in rows if r["kernel"] == "06_coarse_2d" and r["side"] == 4096)
     assert row["turn_throttled"] is True
-    assert opened.errors == []
 
 
 def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_page):
@@ -230,12 +226,10 @@ def test_sustained_speed_is_drawn_over_time_and_apart_from_bursts(write, open_pa
     assert [float(cell) for cell in cells[3:8]] == pytest.approx([speed, speed, speed, 50, 2 * speed], rel=1e-3)
     assert opened.page.get_by_label("Protocol").locator("option:checked").inner_text().endswith("sustained")
     assert "No case of this protocol" in opened.page.locator("#relative").inner_text()
-    assert opened.errors == opened.axe_violations() == opened.too_wide() == []
+    assert opened.axe_violations() == opened.too_wide() == []
 
 
-def test_where_no_record_has_energy_the_page_says_what_measures_it(sweeps, open_page):
-    opened = open_page(sweeps)
-    chart(opened, "relative")
+def test_where_no_record_has_energy_the_page_says_what_measures_it(opened):
     assert "the runner's --energy does that" in opened.page.locator("#energy .empty").inner_text()
 
 
@@ -248,7 +242,7 @@ def test_what_is_no_sweep_has_a_view(write, open_page):
     shown = rows_of(opened, "distribution", "scatter")
     assert len({row["name"] for row in shown}) == 5
     assert len(shown) == 50
-    assert opened.errors == opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
+    assert opened.too_wide() == opened.broken_links() == opened.axe_violations() == []
 
 
 def test_without_cases_there_are_no_filters_and_tables_have_the_window(write, open_page, tmp_path):
@@ -277,4 +271,4 @@ def test_names_with_odd_characters_are_only_text(open_page, tmp_path, write):
     opened.page.locator("#samples .chart[data-rows]").wait_for()
     assert "onerror" in opened.page.locator("#samples h2").inner_text()
     assert opened.page.locator("img, b").count() == 0
-    assert opened.errors == opened.too_wide() == []
+    assert opened.too_wide() == []

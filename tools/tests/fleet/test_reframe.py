@@ -146,7 +146,7 @@ def test_transposed_operands_and_batches_are_cases_of_their_own(reframe, tmp_pat
     """A reference that no speed reaches is one of transposed operands, and stands for nothing else. A chapter passes
     without the sizes that it does not support."""
     options = ["--device", "cpu", "--kernel", "cpu_blas", "--sizes", "64:nt", "--out", tmp_path / "reference.json"]
-    ran(BUILD / "runner", *options, check=True)
+    ran(BUILD / "runner", *options, status=0)
     context = json.loads((tmp_path / "reference.json").read_text(encoding="utf-8"))["context"]
     reference = tmp_path / "results" / folder_name(context) / "reference.json"
     reference.parent.mkdir(parents=True)

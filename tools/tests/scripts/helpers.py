@@ -21,11 +21,14 @@ Ended = subprocess.CompletedProcess[str]
 HANGS = 1800  # seconds: what takes longer does not end, however busy the cores are
 
 
-def ran(*command: object, folder: Path = ROOT, check: bool = False, **variables: object) -> Ended:
-    """A command that has ended, and what it said. The variables are added to those of the environment."""
+def ran(*command: object, folder: Path = ROOT, status: int | None = None, **variables: object) -> Ended:
+    """A command that has ended, with this status if one is given, and what it said. The variables are added to those
+    of the environment."""
     environment = os.environ | {name: str(value) for name, value in variables.items()}
-    how = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": HANGS, "check": check}
-    return subprocess.run([*map(str, command)], **how)
+    how = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": HANGS, "check": False}
+    done = subprocess.run([*map(str, command)], **how)
+    assert status in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 def fake(folder: Path, name: str, text: str, interpreter: str = "/bin/bash") -> None:
@@ -64,6 +67,12 @@ def refused(capsys: pytest.CaptureFixture, main: Callable[..., Any], *arguments:
         main(list(map(str, arguments)))
     assert exit_.value.code == 2
     return capsys.readouterr().err
+
+
+def said(capsys: pytest.CaptureFixture, main: Callable[..., Any], *arguments: object, status: int = 0) -> Any:
+    """What a command prints that ends with this status: `out` and `err`."""
+    assert main(list(map(str, arguments))) == status
+    return capsys.readouterr()
 
 
 def cases(document: dict, kernel: str | None = None, size: int | None = None) -> Iterator[dict]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import ROOT, SYNTHETIC, context, edit, every, keep, on, refused
+from helpers import ROOT, SYNTHETIC, context, edit, every, keep, on, refused, said
 from tools import compare
 from tools.plots import plot
 from tools.report import data, report
@@ -60,8 +60,7 @@ def test_charts_the_comparison_and_the_report_of_one_kernel_show_cublas_and_the_
     for draw in (plot.gflops_over_size, plot.ladder, lambda of: plot.chapter(of, 5)):
         rows = draw(source).panels[0]["data"]["values"]
         assert {"05 coarse 1d", "cuBLAS", "OpenBLAS (CPU)"} <= {row["name"] for row in rows}
-    assert compare.main([str(path), str(path)]) == 0
-    table = capsys.readouterr().out
+    table = said(capsys, compare.main, path, path).out
     assert all(f"| {name}/4096x4096x4096 |" in table for name in ("05_coarse_1d", "cublas", "cpu_blas"))
     shown = {case["name"] for case in data.gather([path]).cases}
     assert shown == {"05 coarse 1d", "cuBLAS", "OpenBLAS (CPU)"}
@@ -80,13 +79,11 @@ def test_cublas_beside_a_kernel_fails_no_gate_and_is_in_no_mean(edited, capsys):
     path = edited("cold.json", FIVE)
     slow = edit(path, every(lambda r: r.update(cublas_samples_us=[2 * t for t in r.get("cublas_samples_us", [])])))
     old = edit(COLD, FIVE, new=path.with_name("old.json"))
-    assert compare.main([str(old), str(slow), "--fail-below", "0.97"]) == 0
-    output = capsys.readouterr().out
+    output = said(capsys, compare.main, old, slow, "--fail-below", "0.97").out
     assert "| 0.500 |" in output
     assert "ratios: 1.000. Failing cases: 0." in output
     without = edit(old, every(lambda r: r.pop("cublas_samples_us", None), cublas_alone_us=None), new=path)
-    assert compare.main([str(old), str(without), "--fail-below", "0.97"]) == 0
-    assert "missing" not in capsys.readouterr().err
+    assert "missing" not in said(capsys, compare.main, old, without, "--fail-below", "0.97").err
 
 
 # What can not be used.
@@ -111,8 +108,7 @@ def test_a_case_without_numbers_is_left_out_and_named(edited, capsys, what):
     assert warning.startswith(f"warning: {path}: sgemm/01_naive/256x256x256 is left out, because {what}")
     assert one(rows, None, kernel="01_naive", side=256) is None
     assert one(rows, kernel="01_naive", side=512) is not None
-    assert compare.main([str(COLD), str(path)]) == 0
-    assert "01_naive/256x" not in capsys.readouterr().out
+    assert "01_naive/256x" not in said(capsys, compare.main, COLD, path).out
     assert data.gather([path]).cases
 
 

@@ -20,7 +20,7 @@ def test_runs_from_the_root_leave_no_results_of_the_repository(tmp_path):
         (tmp_path / name).touch()
     assert len(committed_results(root=tmp_path)) == 4, "an archive has what was committed"
     for command in (["init", "-q"], ["add", *names[:2]]):
-        ran("git", "-C", tmp_path, *command, check=True)
+        ran("git", "-C", tmp_path, *command, status=0)
     assert committed_results(root=tmp_path) == [tmp_path / name for name in names[:2]]
     assert committed_results("gpu/programs", root=tmp_path) == [tmp_path / names[1]]
 

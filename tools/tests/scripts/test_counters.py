@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import fake, refused
+from helpers import fake, refused, said
 from tools import ROOT, counters
 from tools.forms import COUNTER_ROWS
 
@@ -119,8 +119,7 @@ def test_the_longest_launch_stands_for_a_product(installed):
 
 
 def test_tables_have_a_column_for_each_launch(installed, capsys):
-    assert counters.main(["--build", str(installed), "05_coarse_1d"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = said(capsys, counters.main, "--build", installed, "05_coarse_1d").out.splitlines()
     assert lines[0].split() == ["05_coarse_1d", "prepare", "product"]
     assert lines[1].split() == ["time", "under", "the", "profiler", "3.000", "µs", "40.00", "µs"]
     assert "L2 hit rate" not in "\n".join(lines), "a row without values"

@@ -21,7 +21,7 @@ def linked_folders() -> list[str]:
 
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-    ran("git", "-C", folder, *identity, *words, check=True)
+    ran("git", "-C", folder, *identity, *words, status=0)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def copy(tmp_path_factory):
 def is_dirty(folder: Path) -> bool:
     script = ROOT / "runner" / "base" / "git_info.cmake"
     output = folder.parent / "git_info.hpp"
-    ran("cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", script, check=True)
+    ran("cmake", f"-DSOURCE_DIR={folder}", f"-DOUTPUT={output}", "-P", script, status=0)
     return "SGEMM_GIT_DIRTY true" in output.read_text(encoding="utf-8")
 
 

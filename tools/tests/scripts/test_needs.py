@@ -24,8 +24,7 @@ BARE = (sys.executable, "-S", "-E")  # has the standard library alone
     ],
 )
 def test_a_missing_package_is_named(script, package, option):
-    done = ran(*BARE, *script.split())
-    assert done.returncode == 2
+    done = ran(*BARE, *script.split(), status=2)
     assert done.stderr.startswith(f"{name_of(script)}: ")
     assert f"pip install {package}, apt install python3-{package}" in done.stderr
     assert f": $(scripts/python.sh{option}) {script}\n" in done.stderr

@@ -11,7 +11,7 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 
 import vl_convert
 
-from helpers import context, cpu_alone, every, executed, keep, on, refused, without, without_energy
+from helpers import context, cpu_alone, every, executed, keep, on, refused, said, without, without_energy
 from synthetic import SYNTHETIC
 from test_drawings import Box, text_box
 from tools import ROOT
@@ -91,8 +91,8 @@ def test_what_a_file_has_no_data_for_is_skipped_with_the_reason(tmp_path, capsys
         "loss_curves": "no losses of a training with cuBLAS",
         "scaling": "no product on several GPUs that one GPU had as well",
     }
-    assert main("--only", ",".join([*lacking, "ladder"]), COLD, "--out", tmp_path) == 0
-    skipped = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
+    output = said(capsys, plot.main, "--only", ",".join([*lacking, "ladder"]), COLD, "--out", tmp_path).out
+    skipped = [line for line in output.splitlines() if line.startswith("skipped")]
     assert skipped == [f"skipped {name}: {reason}" for name, reason in lacking.items()]
     assert unwritten == ["ladder.svg"]
 
@@ -106,8 +106,8 @@ def test_without_gpu_kernels_the_cpu_is_drawn(edited, capsys):
     path = edited("cold.json", cpu_alone)
     assert main(path) == 0
     assert charts_in(path.parent) == ["gflops_over_size.svg"]
-    assert main(edited("cold.json", keep(lambda record: record["outcome"] == "skipped"))) == 1
-    assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
+    nothing = edited("cold.json", keep(lambda record: record["outcome"] == "skipped"))
+    assert "skipped gflops_over_size: no measured kernel" in said(capsys, plot.main, nothing, status=1).out
 
 
 @pytest.mark.parametrize("mode", ["check", "count"])
@@ -115,8 +115,7 @@ def test_what_was_executed_without_being_timed_keeps_no_chart_from_its_neighbour
     """The quick start without a GPU draws from both."""
     shutil.copy(COLD, synthetic / "executed.json")
     untimed, timed = edited("executed.json", partial(executed, mode=mode)), edited("cold.json", cpu_alone)
-    assert main(untimed) == 1
-    assert "skipped gflops_over_size: no measured kernel" in capsys.readouterr().out
+    assert "skipped gflops_over_size: no measured kernel" in said(capsys, plot.main, untimed, status=1).out
     assert main(untimed, timed) == 0
     assert charts_in(timed.parent) == ["gflops_over_size.svg"]
 
@@ -219,8 +218,8 @@ def test_charts_are_chosen_by_name(tmp_path, capsys, unwritten):
 
 def test_where_nvml_tells_no_energy_nothing_is_drawn(edited, capsys, unwritten):
     untold = without_energy("NVML counts no energy of this GPU, or not for this user")
-    assert main("--only", "energy_over_size", edited("energy.json", every(untold)), COLD) == 1
-    assert "skipped energy_over_size: NVML told no energy" in capsys.readouterr().out
+    asked = ("--only", "energy_over_size", edited("energy.json", every(untold)), COLD)
+    assert "skipped energy_over_size: NVML told no energy" in said(capsys, plot.main, *asked, status=1).out
 
 
 def test_sustained_speeds_and_energies_give_no_points_to_other_charts(tmp_path, unwritten):

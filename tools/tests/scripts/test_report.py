@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which PyPI alone has")
 
-from helpers import SYNTHETIC, case, committed_results, context, device, ended, on, protocol, refused, without_energy
+from helpers import case, committed_results, context, device, ended, on, protocol, refused, said, without_energy
+from synthetic import SYNTHETIC
 from tools import turns
 from tools.compare import main as compare_main
 from tools.plots import looks, specs
@@ -109,8 +110,8 @@ def test_two_files_of_one_protocol_are_compared_as_compare_does(capsys, edited, 
     (pair,) = written(tmp_path, COLD, new)["pairs"]
     shown = next(c for c in pair["cases"] if c["problem"] == "4096" and c["name"].startswith("06 "))
     assert shown["ratio"] == pytest.approx(0.5)
-    assert compare_main([str(COLD), str(new)]) == 0
-    line = next(line for line in capsys.readouterr().out.splitlines() if "06_coarse_2d/4096x4096x4096 " in line)
+    lines = said(capsys, compare_main, COLD, new).out.splitlines()
+    line = next(line for line in lines if "06_coarse_2d/4096x4096x4096 " in line)
     assert f"{shown['ratio_low']:.3f} to {shown['ratio_high']:.3f}" in line
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import ROOT, Ended, cpu_alone, edit, executed, fake, ran, stand_ins
+from helpers import ROOT, Ended, cpu_alone, edit, executed, fake, ran, said, stand_ins
 from tools import check_results
 
 SCRIPTS = ROOT / "scripts"
@@ -24,8 +24,7 @@ def test_python_sh_prints_an_interpreter_that_has_what_is_needed():
         ((), "numpy, pandas, vl_convert"),
         (("--dev",), "matplotlib, pandas, cogapp, jsonschema, pytest, ruff"),
     ):
-        done = ran(SCRIPTS / "python.sh", *options, PATH=here)
-        assert done.returncode == 0, done.stderr
+        done = ran(SCRIPTS / "python.sh", *options, PATH=here, status=0)
         interpreter = done.stdout.strip()
         assert done.stdout == f"{interpreter}\n"
         assert ran(interpreter, "-c", f"import {modules}").returncode == 0
@@ -46,8 +45,8 @@ def minimal_path(tmp_path: Path, *programs: str, **fakes: str) -> str:
     return str(folder)
 
 
-def lib(command: str, path: str) -> Ended:
-    return ran("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", PATH=path)
+def lib(command: str, path: str, status: int | None = 0) -> Ended:
+    return ran("bash", "-euo", "pipefail", "-c", f". {SCRIPTS}/lib.sh; {command}", PATH=path, status=status)
 
 
 def apt(log: Path) -> dict[str, str]:
@@ -58,7 +57,6 @@ def apt(log: Path) -> dict[str, str]:
 
 def test_without_apt_packages_are_listed(tmp_path):
     done = lib("install_packages cmake libfmt-dev", minimal_path(tmp_path))
-    assert done.returncode == 0
     assert "no apt" in done.stderr
     assert "cmake libfmt-dev" in done.stderr
 
@@ -66,9 +64,9 @@ def test_without_apt_packages_are_listed(tmp_path):
 def test_apt_is_asked_only_for_what_is_missing(tmp_path):
     log = tmp_path / "apt.log"
     path = minimal_path(tmp_path, **apt(log))
-    assert lib("install_packages cmake", path).returncode == 0
+    lib("install_packages cmake", path)
     assert not log.exists()
-    assert lib("install_packages cmake libfmt-dev", path).returncode == 0
+    lib("install_packages cmake libfmt-dev", path)
     update, install = log.read_text(encoding="utf-8").splitlines()
     assert update.startswith("update")
     assert install.endswith(" libfmt-dev")
@@ -76,8 +74,7 @@ def test_apt_is_asked_only_for_what_is_missing(tmp_path):
 
 
 def test_without_root_and_sudo_the_command_is_named(tmp_path):
-    done = lib("install_packages ninja", minimal_path(tmp_path, **apt(tmp_path / "log") | {"id": "echo 1000"}))
-    assert done.returncode == 1
+    done = lib("install_packages ninja", minimal_path(tmp_path, **apt(tmp_path / "log") | {"id": "echo 1000"}), 1)
     assert "as root: apt-get install ninja" in done.stderr
 
 
@@ -97,7 +94,7 @@ def test_where_pypi_can_not_be_reached_the_systems_packages_are_taken(tmp_path):
 @pytest.mark.skipif(os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="nvcc is where it is always found")
 def test_without_nvcc_the_way_to_it_is_named(tmp_path):
     path = minimal_path(tmp_path)
-    assert lib("find_nvcc", path).returncode == 1
+    lib("find_nvcc", path, 1)
     assert "cuda-keyring" in lib("explain_nvcc", path).stderr
 
 
@@ -106,7 +103,7 @@ def test_without_nvcc_the_way_to_it_is_named(tmp_path):
 )
 def test_the_architecture_of_the_gpu_here(tmp_path, capability, expected):
     path = minimal_path(tmp_path, **{"nvidia_smi": f"echo {capability}"} if capability else {})
-    assert lib("native_architecture", path).stdout == expected
+    assert lib("native_architecture", path, None).stdout == expected
 
 
 FAKE_SANITIZER = """
@@ -121,19 +118,19 @@ case "$*" in *racecheck*) exit {status} ;; esac
 """
 
 
-def sanitize(tmp_path: Path, **facts) -> tuple[Ended, str]:
-    """Runs sanitize.sh with a stand-in for compute-sanitizer; returns what happened and how that was called."""
+def sanitize(tmp_path: Path, ends: int, **facts) -> tuple[Ended, str]:
+    """Runs sanitize.sh, which ends so, with a stand-in for compute-sanitizer; returns what it said and how that was
+    called."""
     build, log = tmp_path / "build", tmp_path / "calls"
     (build / "tests").mkdir(parents=True)
     fake(build / "tests", "gpu_tests", "")
     text = FAKE_SANITIZER.format(**{"hazards": 0, "tests": 12, "status": 0, "log": log, **facts})
-    done = ran(SCRIPTS / "sanitize.sh", build, PATH=stand_ins(tmp_path / "bin", compute_sanitizer=text))
+    done = ran(SCRIPTS / "sanitize.sh", build, PATH=stand_ins(tmp_path / "bin", compute_sanitizer=text), status=ends)
     return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
 def test_sanitize_looks_at_the_kernels_of_every_chapter(tmp_path):
-    done, calls = sanitize(tmp_path)
-    assert done.returncode == 0, done.stdout
+    done, calls = sanitize(tmp_path, 0)
     tools = ["memcheck", "racecheck", "initcheck"]
     assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [f"{tool}: clean" for tool in tools]
     assert [call.split()[:3] for call in calls.splitlines()] == [["1", "--tool", tool] for tool in tools]
@@ -154,8 +151,7 @@ def test_sanitize_looks_at_the_kernels_of_every_chapter(tmp_path):
     ],
 )
 def test_sanitize_tells_what_went_wrong(tmp_path, facts, words):
-    done, _ = sanitize(tmp_path, **facts)
-    assert done.returncode == 1
+    done, _ = sanitize(tmp_path, 1, **facts)
     assert f"\n{words}" in done.stdout
     assert (tmp_path / "build" / "logs" / "racecheck.log").exists()
 
@@ -176,10 +172,10 @@ def build(tmp_path: Path) -> Path:
     return tmp_path / "build"
 
 
-def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = (), smi: str = "echo NVIDIA H200") -> Ended:
+def measure_device(tmp_path: Path, *options: str, by: tuple[str, ...] = (), smi="echo NVIDIA H200", **how) -> Ended:
     folders = ("--build", tmp_path / "build", "--out", tmp_path / "out")
     path = stand_ins(tmp_path / "bin", nvidia_smi=smi)
-    return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path)
+    return ran(*by, SCRIPTS / "measure_device.sh", *folders, *options, PATH=path, **how)
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
@@ -221,27 +217,23 @@ def test_every_step_of_measure_device_is_known(tmp_path):
 
 def test_measuring_goes_on_where_it_stopped(tmp_path, build):
     out = tmp_path / "out"
-    nothing = measure_device(tmp_path, "--resume", "--steps", "cold,warm")
-    assert nothing.returncode == 1
+    nothing = measure_device(tmp_path, "--resume", "--steps", "cold,warm", status=1)
     assert "no earlier call left anything" in nothing.stderr
     fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status='$([ "$2" != warm.json ]; echo $?)'))
-    done = measure_device(tmp_path, "--steps", "cold,warm,shapes")
-    assert done.returncode == 1
+    done = measure_device(tmp_path, "--steps", "cold,warm,shapes", status=1)
     assert "Failed: warm" in done.stderr
     assert (out / "cold.json").read_text(encoding="utf-8") == "cold.json\n", "a path without a folder"
     assert (out / "progress").read_text(encoding="utf-8") == "commit aaa\ndone cold\ndone shapes\n"
 
     fake(build, "runner", FAKE_RUNNER.format(commit="bbb", status=0))
-    refused = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
-    assert refused.returncode == 1
+    refused = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes", status=1)
     assert "the results so far are of commit aaa, the build is of commit bbb" in refused.stderr
     fake(build, "runner", FAKE_RUNNER.format(commit="aaa with changes", status=0))
     assert "files differ from the commit" in measure_device(tmp_path, "--resume", "--steps", "warm").stderr
 
     fake(build, "runner", FAKE_RUNNER.format(commit="aaa", status=0))
     (out / "cold.json").write_text("kept", encoding="utf-8")
-    done = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes")
-    assert done.returncode == 0, done.stderr
+    done = measure_device(tmp_path, "--resume", "--steps", "cold,warm,shapes", status=0)
     assert "== cold is done" in done.stderr
     assert (out / "cold.json").read_text(encoding="utf-8") == "kept"
     assert (out / "warm.json").exists()
@@ -318,8 +310,8 @@ def suite(folder: Path, runner: str, nvidia_smi: str) -> Path:
     return folder
 
 
-def quick_start(root: Path) -> Ended:
-    return ran(root / "scripts" / "quickstart.sh", PATH=stand_ins(root / "bin"))
+def quick_start(root: Path, status: int) -> Ended:
+    return ran(root / "scripts" / "quickstart.sh", PATH=stand_ins(root / "bin"), status=status)
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU, which the quick start would measure")
@@ -329,20 +321,17 @@ def test_the_quick_start_without_a_gpu_ends_with_charts_and_a_report(synthetic, 
     checked, timed = edited("executed.json", executed), edited("cold.json", cpu_alone)
     choose = f'case " $* " in *" --check "*) file={checked} ;; *) file={timed} ;; esac'
     root = suite(tmp_path / "suite", f'{choose}\ncp "$file" "${{@: -1}}"', "exit 1")
-    done = quick_start(root)
-    assert done.returncode == 0, done.stderr
+    done = quick_start(root, status=0)
     (folder,) = (root / "build" / "measurements").iterdir()
     assert {path.name for path in folder.iterdir()} == {"executed.json", "results.json", "charts", "report.html"}
     assert f"Report:  {folder / 'report.html'}" in done.stderr
     assert f"Charts:  {folder / 'charts'}" in done.stderr
     timed.write_text("{}")  # which is left out, and nothing of the others has times
-    untimed = quick_start(root)
-    assert untimed.returncode == 0, untimed.stderr
+    untimed = quick_start(root, status=0)
     assert "Charts:  none, as nothing was measured on square matrices" in untimed.stderr
     assert "Report:  /" in untimed.stderr
     checked.write_text("{}")
-    broken = quick_start(root)
-    assert broken.returncode == 2, broken.stderr
+    broken = quick_start(root, status=2)
     assert "Charts:  none, for the reason above" in broken.stderr
     assert "Report:  /" in broken.stderr
 
@@ -360,14 +349,12 @@ def test_the_quick_start_leaves_a_folder_that_is_accepted(tmp_path, capsys):
     package.mkdir(parents=True)
     calibrate = f"import shutil, sys\nshutil.copy({str(H100 / 'calibration.txt')!r}, sys.argv[-1])"
     (package / "__main__.py").write_text(calibrate, encoding="utf-8")
-    done = quick_start(root)
-    assert done.returncode == 0, done.stderr
+    done = quick_start(root, status=0)
     (folder,) = (root / "build" / "measurements").glob("*/*")
     assert f"scripts/check_results.py build/{folder.relative_to(root / 'build')}" in done.stderr
     assert folder.name == H100.name
     assert {"cold.json", "calibration.txt", "charts"} <= {path.name for path in folder.iterdir()}
-    assert check_results.main([str(folder)]) == 0
-    assert capsys.readouterr().out == f"{folder}: every rule is kept\n"
+    assert said(capsys, check_results.main, folder).out == f"{folder}: every rule is kept\n"
     edit(folder / "cold.json", lambda document: document["context"]["device"].update(multiprocessors=1))
     assert check_results.main([str(folder)]) == 1, "its peaks follow from the multiprocessors"
 

@@ -76,7 +76,7 @@ CHAPTERS = sorted((ROOT / "kernels").glob("*.cu"))
 
 def what_a_reader_meets(chapter: Path) -> list[Path]:
     """The file and all headers of the project that a GPU's compiler reads for it."""
-    rule = ran("c++", "-x", "c++", "-MM", "-MG", "-D__CUDACC__", "-I", ROOT / "kernels", chapter, check=True).stdout
+    rule = ran("c++", "-x", "c++", "-MM", "-MG", "-D__CUDACC__", "-I", ROOT / "kernels", chapter, status=0).stdout
     paths = (Path(word) for word in rule.replace("\\\n", " ").split()[1:])
     return [path for path in paths if path.is_absolute() and path.exists()]
 

@@ -35,6 +35,7 @@ def build(tmp_path, monkeypatch):
     """A build of a.cu and t.cu by nvcc, b.cpp, which another build has, and c.cpp, some with headers."""
     monkeypatch.setattr(testing, "ROOT", tmp_path)
     monkeypatch.setattr(testing, "RECORD", tmp_path / "record.json")
+    monkeypatch.setattr(testing, "toolchain", lambda: "13.0")
     texts = {"a.cu": '#include "x/deep.cuh"\n', "x/deep.cuh": '#include "deeper.cuh"\n', "x/deeper.cuh": ""}
     texts |= {"x/tests/t.cu": "", "b.cpp": "", "c.cpp": "#include <c.hpp>\n", "include/c.hpp": ""}
     for name, text in texts.items():
@@ -76,7 +77,6 @@ def on_record(root, **more):
 )
 def test_a_change_reaches_what_includes_it(build, monkeypatch, changed, reached):
     monkeypatch.setattr(testing, "files_changed", lambda _: changed)
-    monkeypatch.setattr(testing, "toolchain", lambda: "13.0")
     on_record(build)
     assert testing.objects_reached(build / "build", build / "beside") == reached
 
@@ -112,7 +112,6 @@ def test_a_program_that_a_change_does_not_reach_is_not_built(build, monkeypatch,
     monkeypatch.setattr(testing, "ctests", lambda _: programs | {"page": Path("/usr/bin/cmake"), "simt_tests": build})
     monkeypatch.setattr(testing, "inputs_of", lambda _, target: {f"{target[6]}.cpp.o", "libgtest.a"})
     monkeypatch.setattr(testing, "files_changed", lambda _: changed)
-    monkeypatch.setattr(testing, "toolchain", lambda: "13.0")
     on_record(build)
     assert testing.programs_unreached(build / "build") == unreached
     names = [f"{Path(program).name}_{shard}" for program in unreached for shard in range(2)]
@@ -231,7 +230,7 @@ def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
         assert process.wait(60) == 128 + number
         groups = [int(path.read_text(encoding="utf-8")) for path in begun]
     for _ in range(500):
-        listed = ran("ps", "-eo", "sid,stat,args", check=True).stdout
+        listed = ran("ps", "-eo", "sid,stat,args", status=0).stdout
         alive = [line for line in listed.splitlines() if re.match(rf" *{process.pid} +[^Z]", line)]
         if not alive:
             break
@@ -239,22 +238,21 @@ def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
     assert not alive, (alive, groups)
 
 
-def steps(script: str) -> Ended:
-    return ran("bash", "-euc", f"{STEPS}; {script}")
+def steps(script: str, status: int = 0) -> Ended:
+    return ran("bash", "-euc", f"{STEPS}; {script}", status=status)
 
 
 def test_steps_are_counted_and_a_failed_one_fails_the_run():
-    done = steps("start beside false; step one echo words; skip three 'it is missing'; finish beside; report_steps")
-    assert done.returncode == 1
+    done = steps("start beside false; step one echo words; skip three 'it is missing'; finish beside; report_steps", 1)
     assert "words\n" in done.stderr
     assert "FAILED: beside\n1 passed, 1 failed, 1 skipped\n" in done.stderr
-    assert steps("step one true; report_steps").returncode == 0
+    steps("step one true; report_steps")
 
 
 def test_steps_that_have_passed_are_not_taken_again(tmp_path):
     script = f'steps_done={tmp_path}; step one sh -c "echo x >>{tmp_path}.log"; step two false; report_steps'
-    assert steps(script).returncode == 1
-    again = steps(script)
+    steps(script, 1)
+    again = steps(script, 1)
     assert "== one\nIt has passed before." in again.stderr
     assert Path(f"{tmp_path}.log").read_text(encoding="utf-8") == "x\n"
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
@@ -262,7 +260,7 @@ def test_steps_that_have_passed_are_not_taken_again(tmp_path):
 
 
 def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
-    ran("git", "init", "-q", tmp_path, check=True)
+    ran("git", "init", "-q", tmp_path, status=0)
     (tmp_path / "tests" / "mutants").mkdir(parents=True)
     for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", "?? tests/new.cpp\n")):
         (tmp_path / "tests" / name).write_text("", encoding="utf-8")
@@ -271,21 +269,18 @@ def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
 
 def test_of_steps_those_are_taken_that_are_wanted():
     done = steps("steps_wanted=(un x); step one false; step run true; skip two 'it is missing'; report_steps")
-    assert done.returncode == 0
     assert done.stderr.startswith("\n== run\n")
     assert done.stderr.endswith("\n1 passed, 0 failed, 0 skipped\n")
 
 
 @pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "kitchen"], ["simt", "--all"]])
 def test_a_wrong_room_or_step_is_told_in_a_line(words):
-    done = ran(ROOT / "scripts" / "test.sh", *words)
-    assert done.returncode == 2
+    done = ran(ROOT / "scripts" / "test.sh", *words, status=2)
     assert done.stderr.count("\n") == 1
 
 
 def test_without_room_for_temporary_files_a_run_says_so(tmp_path):
-    done = ran(ROOT / "scripts" / "test.sh", TMPDIR=tmp_path / "nothing")
-    assert done.returncode == 1
+    done = ran(ROOT / "scripts" / "test.sh", TMPDIR=tmp_path / "nothing", status=1)
     assert "There is no room for temporary files" in done.stderr
 
 

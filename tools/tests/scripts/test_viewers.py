@@ -62,8 +62,7 @@ def test_what_can_not_be_used_is_refused_in_one_line(tmp_path, arguments, said, 
     (tmp_path / "text").touch(0o755)
     (tmp_path / "taken" / "tiles.html").mkdir(parents=True)
     fake(tmp_path, "runner", runner)
-    done = viewers(*arguments, folder=tmp_path)
-    assert done.returncode == 2, done.stderr
+    done = viewers(*arguments, folder=tmp_path, status=2)
     (line,) = done.stderr.splitlines()
     assert said in line
 
@@ -72,8 +71,7 @@ def test_chapters_and_steps_of_the_worklog_have_a_page_for_each_launch(tmp_path)
     """The runner lies in the folder that the script is started in."""
     results = '{"benchmarks": [{"counts": {"launches": [{}, {}]}}]}'
     fake(tmp_path, "runner", writing(LISTED, results))
-    done = viewers("pages", "--runner", "runner", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = viewers("pages", "--runner", "runner", folder=tmp_path, status=0)
     kernels = ["01_naive", *(f"step_{number}" for number in range(1, 9))]
     pages = [f"warp_{kernel}{launch}" for kernel in kernels for launch in ("", "_launch_0")]
     assert done.stdout.splitlines() == [f"pages/{page}.html" for page in [*pages, "tiles"]]
