@@ -267,7 +267,8 @@ Choice sgemm_context::choose(const GemmBatch& batch, const GemmEpilogue* epilogu
     }
   }
   Choice choice = choose_for(batch, accuracy, std::move(algorithms), multiprocessors, workspace_limit(), without);
-  if (epilogue != nullptr && choice.algorithm && epilogue->changes_elements() && !choice.algorithm->has_epilogues()) {
+  const double of_pass = epilogue == nullptr ? 0.0 : epilogue_pass_bytes(*epilogue);
+  if (of_pass > 0.0 && choice.algorithm && !choice.algorithm->has_epilogues()) {
     choice.reason += "; a pass for the epilogue";
   }
   return choice;

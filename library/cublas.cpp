@@ -5,7 +5,6 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>

@@ -17,7 +17,6 @@
 #include "gemm_scalars.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/shared_memory.cuh"
-#include "split_algorithms.cuh"
 #include "stacked_batch.cuh"
 
 #include <cuda_runtime.h>

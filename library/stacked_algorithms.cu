@@ -15,7 +15,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,8 +23,8 @@ namespace sgemm {
 namespace SGEMM_TARGET::split_product {
 namespace {
 
-/// The store of a tile takes so many cycles less than the chapter's prediction says, because the
-/// next operand tiles are copied meanwhile: docs/lab/libsgemm.md.
+/// The store of a tile takes so many cycles less than the chapter's prediction says, because the next operand tiles are
+/// copied meanwhile: docs/lab/libsgemm.md.
 constexpr double STORE_HIDDEN = 1250;
 
 /// The product that an operand tile belongs to, each of which has so many. Leaves the tile's number in its product.

@@ -115,10 +115,11 @@ std::string slug(const std::string& text) {
   return result;
 }
 
-/// A folder, a device or a pipe. glibc 2.28 has no stat() for programs to be linked to.
+/// A folder, which may not be there yet ("new/"), a device or a pipe. glibc 2.28 has no stat() for programs to be
+/// linked to.
 bool is_no_file(const std::string& path) {
   struct statx found {};
-  return statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &found) == 0 && !S_ISREG(found.stx_mode);
+  return path.ends_with('/') || (statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &found) == 0 && !S_ISREG(found.stx_mode));
 }
 
 void make_folders(const std::string& path) {
@@ -137,10 +138,10 @@ void require(bool done, const std::string& temporary) {
 
 /// Writes a file that may take the place of another one, and returns its path: other processes may be writing as well.
 std::string write_beside(const std::string& path, const std::string& text) {
-  make_folders(path);
-  if (is_no_file(path)) {  // also "new/", whose folder is there now
+  if (is_no_file(path)) {
     throw CalibrationError("it can not be written: it is no file");
   }
+  make_folders(path);
   std::string temporary = path + ".XXXXXX";
   const int file = mkstemp(temporary.data());
   require(file >= 0, temporary);

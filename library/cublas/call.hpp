@@ -36,8 +36,11 @@ struct Call {
   /// What a plan for it depends on, besides the device.
   auto question() const {
     const sgemm_product_t& p = product;
+    const auto aligned = [](const sgemm_operand_t& of) {
+      return of.stride % 4 == 0 && reinterpret_cast<uintptr_t>(of.x) % (4 * sizeof(float)) == 0;
+    };
     return std::tuple(multiprocessors, pointer_mode, accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.a.ld, p.b.ld, p.ldd,
-                      p.a.stride % 4, p.b.stride % 4, p.batch_count, p.addresses_of_d != nullptr, p.c != nullptr,
+                      aligned(p.a), aligned(p.b), p.batch_count, p.addresses_of_d != nullptr, p.c != nullptr,
                       p.epilogue != nullptr, epilogue.activation, epilogue.bias != nullptr, epilogue.aux != nullptr);
   }
   bool refused() const { return *refusal != '\0'; }

@@ -86,8 +86,7 @@ struct PredictedPlan : Plan {
   double strayed_bytes = 0.0;
 };
 
-/// The fastest of `with(blocks)`, where each block has a share of the tiles, of which there are at least as many
-/// blocks.
+/// The fastest of `with(blocks)`: each block has a share of all `k_tiles`, and there are as many as tiles or more.
 template <class With>
 PredictedPlan fastest_shares(int tiles, std::int64_t k_tiles, int multiprocessors, const With& with) {
   PredictedPlan best = with(tiles);

@@ -67,8 +67,7 @@ sgemm_status_t take(int32_t device, sgemm_stream_t stream, Worker& worker) {
 
 ffi::Error error_of(const std::string& text) { return ffi::Error(ffi::ErrorCode::kInternal, "libsgemm: " + text); }
 
-size_t workspace_bytes(Worker& worker, const sgemm_product_t& product, sgemm_accuracy_t accuracy) {
-  const sgemm_product_t& p = product;
+size_t workspace_bytes(Worker& worker, const sgemm_product_t& p, sgemm_accuracy_t accuracy) {
   const Shape shape{accuracy, p.a.op, p.b.op, p.m, p.n, p.k, p.batch_count, p.a.stride, p.b.stride};
   const auto known = worker.workspace_bytes.find(shape);
   if (known != worker.workspace_bytes.end()) {
@@ -76,7 +75,7 @@ size_t workspace_bytes(Worker& worker, const sgemm_product_t& product, sgemm_acc
   }
   sgemm_plan_t plan{};
   library().set_workspace(worker.handle, nullptr, 0);
-  library().plan(worker.handle, &product, &plan);
+  library().plan(worker.handle, &p, &plan);
   return worker.workspace_bytes[shape] = plan.workspace_bytes;
 }
 

@@ -279,6 +279,7 @@ TEST_F(CalibrationTest, AFolderThatCanNotBeWrittenIsNamed) {
   EXPECT_THROW(write_whole(path, text_), CalibrationError);
   EXPECT_THROW(require_writable(path), CalibrationError);
   EXPECT_THROW(require_writable((folder_ / "new/").string()), CalibrationError) << "before a minute of measuring";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new")) << "what is refused leaves nothing";
   setenv("XDG_CACHE_HOME", "/dev/null", 1);
   EXPECT_FALSE(found().calibration);
 }

@@ -441,6 +441,12 @@ TEST_F(PlanTest, PlansKnowWhetherCIsD) {
     EXPECT_GT(us(&c, &d), us(nullptr, nullptr) + 5);
     EXPECT_EQ(us(&c, nullptr), us(&c, &d));
   }
+  const float bias = 0.0F;
+  epilogue = {};
+  epilogue.bias = &bias;
+  product.c = product.d = &d;
+  EXPECT_NE(std::string(planned(handle, product).reason).find("a pass for the epilogue"), std::string::npos)
+      << "as where C is another matrix, whose copy takes as long";
 }
 
 // ---- Packed operands ----

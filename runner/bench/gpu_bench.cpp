@@ -169,18 +169,21 @@ class GpuSession {
     return build.prepare(configuration);
   }
 
-  /// Launches with a C as a kernel finds it, and waits.
-  void run_once(const Prepared& kernel, OperandSet& operands) {
+  /// Launches as in a sample, the last time with a C as a kernel finds it, and waits.
+  void run(const Prepared& kernel, OperandSet& operands, int launches = 1) {
     DeviceProblem& problem = on_device(operands).problem;
-    problem.restore(1, stream());
-    kernel(problem.operands(), stream());
+    for (int launch = 0; launch < launches - 1; ++launch) {
+      kernel(problem.operands(launch), stream());
+    }
+    problem.restore(launches, stream());
+    kernel(problem.operands(launches - 1), stream());
     CUDA_CHECK(cudaStreamSynchronize(stream()));
   }
 
-  /// Runs the kernel and verifies it, where results are verified.
+  /// Runs the kernel once, which loads its code, and verifies it where results are verified.
   void run_verified(const Prepared& kernel, const GpuCase& item) {
+    run(kernel, item.operands);
     if (protocol_.verify) {
-      run_once(kernel, item.operands);
       verify(item, 0, "");
     }
   }
@@ -368,7 +371,7 @@ void verify_renewed(GpuSession& gpu, const GpuCase& item, const Contender& conte
   std::unique_ptr<Reference>& reference = gpu.on_device(item.operands).reference;
   wear_out(gpu, item, contender.kernel);
   witness.renew(1);
-  gpu.run_once(contender.kernel, item.operands);
+  gpu.run(contender.kernel, item.operands);
   reference.reset();
   gpu.verify(item, 0, "after timing: ");
   witness.require_right(contender.owner, contender.standard);  // A and B are still the judge's
@@ -409,9 +412,9 @@ void measure(GpuSession& gpu, const GpuCase& item) {
     record.rel_err = std::max(record.rel_err.value_or(0.0), of_samples);
   } else if (gpu.protocol().verify) {
     const int launches = timings.launches_per_sample;
-    if (timings.last != 0 || gpu.protocol().l2 == L2State::warm) {  // C is cuBLAS's, or may be: warm samples keep it
-      gpu.on_device(operands).problem.restore(launches, gpu.stream());
-      round({0}, launches);
+    // C is cuBLAS's, or may be that or an earlier launch's: samples with a warm L2 keep it.
+    if (timings.last != 0 || gpu.protocol().l2 == L2State::warm) {
+      gpu.run(prepared, operands, launches);
     }
     gpu.verify(item, launches - 1, "after timing: ");
   }
@@ -433,7 +436,7 @@ void measure(GpuSession& gpu, const GpuCase& item) {
 /// One launch, of which the errors are recorded.
 void compare_errors(GpuSession& gpu, const GpuCase& item) {
   const Prepared prepared = gpu.prepare(item);
-  gpu.run_once(prepared, item.operands);
+  gpu.run(prepared, item.operands);
   gpu.verify(item, 0, "");
   item.record.outcome = Outcome::compared;
 }
@@ -441,10 +444,7 @@ void compare_errors(GpuSession& gpu, const GpuCase& item) {
 /// One launch between cudaProfilerStart() and cudaProfilerStop().
 void launch_profiled(GpuSession& gpu, const GpuCase& item) {
   const Prepared prepared = gpu.prepare(item);
-  gpu.run_once(prepared, item.operands);  // what a first launch loads is not profiled
-  if (gpu.protocol().verify) {
-    gpu.verify(item, 0, "");
-  }
+  gpu.run_verified(prepared, item);  // what a first launch loads is not profiled
 
   DeviceProblem& problem = gpu.on_device(item.operands).problem;
   problem.restore(1, gpu.stream());
@@ -555,7 +555,7 @@ class CudaBench final : public GpuBench {
       OnDevice& state = gpu_.on_device(operands);
       if (!state.cublas_rel_err) {
         const Reference& expected = gpu_.reference(operands, observer);
-        gpu_.run_once(gpu_.cublas_of(operands), operands);
+        gpu_.run(gpu_.cublas_of(operands), operands);
         const Problem problem = state.problem.operands();
         state.cublas_rel_err = expected.check(problem.c, problem.ldc, AccuracyClass::fp32).rel_err();
       }

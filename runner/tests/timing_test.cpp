@@ -238,10 +238,11 @@ TEST(Hold, IsLongerFromTheFirstRoundOnInWhichTheHostWasLate) {
   EXPECT_EQ(hold.late_rounds(), 0);
 }
 
-TEST(Hold, CountsForShortSamplesAlone) {
-  const Hold hold;
-  EXPECT_TRUE(hold.counts(1, 499.0 * hold.us(1)));
-  EXPECT_FALSE(hold.counts(1, 501.0 * hold.us(1)));
+TEST(Hold, ALateHostCountsUnlessTheSampleIsFarLonger) {
+  EXPECT_TRUE(Hold::counts(10.0, 4900.0));
+  EXPECT_FALSE(Hold::counts(10.0, 5100.0));
+  EXPECT_TRUE(Hold::counts(9e5, 1e6)) << "such as one that waits for the GPU";
+  EXPECT_FALSE(Hold::counts(0.0, 1.0)) << "it was in time";
 }
 
 TEST(Hold, IsNotLongerForEverAndCountsWhatWasLateAllTheSame) {

@@ -65,12 +65,13 @@ bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DevicePr
       flush_->enqueue(stream_);
     }
     enqueue_hold(launches);
+    const double before = steady_seconds();
     CUDA_CHECK(cudaEventRecord(pair.start.get(), stream_));
     for (int launch = 0; launch < launches; ++launch) {
       kernel(problem.operands(launch), stream_);
     }
     CUDA_CHECK(cudaEventRecord(pair.stop.get(), stream_));
-    pair.late = cudaEventQuery(pair.start.get()) == cudaSuccess;
+    pair.late_us = cudaEventQuery(pair.start.get()) == cudaSuccess ? (steady_seconds() - before) * 1e6 : 0.0;
     cudaGetLastError();  // that it was not ready is no error
     if (care.look) {
       CUDA_CHECK(cudaEventSynchronize(pair.stop.get()));  // before it, the signs of the look are not on the GPU
@@ -80,7 +81,7 @@ bool EventTimer::enqueue_round(const std::vector<Prepared>& contenders, DevicePr
   CUDA_CHECK(cudaStreamSynchronize(stream_));
   return std::ranges::any_of(order, [&](int index) {
     const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
-    return pair.late && hold_.counts(launches, microseconds(pair.start, pair.stop));
+    return Hold::counts(pair.late_us, microseconds(pair.start, pair.stop));
   });
 }
 

@@ -30,8 +30,8 @@ struct SampleCare {
 ///
 /// The flush comes after the restore, so that C is cold as well. The hold keeps the GPU busy until the host has
 /// enqueued the rest, so that the events enclose the launches' own time alone. Where the GPU was there before the host,
-/// and the sample is short, the round is taken again with a longer hold. The host waits once per round, and with care
-/// once per sample.
+/// and that counts, the round is taken again with a longer hold. The host waits once per round, and with care once per
+/// sample.
 class EventTimer {
  public:
   /// `flush` is null for a warm L2. It and the stream outlive the timer.
@@ -52,7 +52,7 @@ class EventTimer {
   struct EventPair {
     Event start = make_event();
     Event stop = make_event();
-    bool late = false;  ///< the host: the GPU was at `start` before all of the sample was enqueued
+    double late_us = 0.0;  ///< the host's time for the launches if the GPU was at `start` before all were enqueued
   };
 
   void enqueue_hold(int launches);

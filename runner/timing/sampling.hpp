@@ -38,15 +38,14 @@ using Round = std::function<std::vector<double>(const std::vector<int>& order, i
 /// costs a little time and no accuracy.
 class Hold {
  public:
-  /// Forgets how late the host was. With a kernel's first launches its code is loaded, which takes longer than any
-  /// other.
+  /// Forgets how late the host was. With a kernel's first launches its code is loaded, which takes longest.
   void begin_case() { factor_ = 1; }
   double us(int launches) const { return factor_ * (HOLD_US + PER_LAUNCH_US * launches); }
   /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds for the rest
   /// of the case, while the host was. A call that waits for the GPU is late with any, so there is an end to that.
   void outlast(const std::function<bool()>& enqueue);
-  /// Whether a sample of `sample_us` is too short for a host that is late by as much as the first hold lasts.
-  bool counts(int launches, double sample_us) const { return us(launches) / factor_ > LATE_SHARE * sample_us; }
+  /// Whether a sample of `sample_us` is too short for a host that took so long to enqueue it: the GPU may have waited.
+  static bool counts(double late_us, double sample_us) { return late_us > LATE_SHARE * sample_us; }
   /// Rounds in which the host was late at last: their times have its own in them.
   int late_rounds() const { return late_rounds_; }
 

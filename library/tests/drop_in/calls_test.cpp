@@ -443,12 +443,12 @@ TEST_F(CallsTest, AProgramSaysWhetherProductsAreRepeatable) {
 }
 
 /// Which operands are aligned decides on kernels, and must not be what it was in another call.
-TEST_F(CallsTest, ThePlanOfABatchIsOneForTheAlignmentOfItsOperands) {
-  for (const int stride : {16, 20, 17, 16, 17}) {
-    cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data(), kLd, stride, b_.data(),
-                              k_, 16, &beta_, c_.data(), kLd, 0, 1);
+TEST_F(CallsTest, ThePlanIsOneForTheAlignmentOfOperands) {
+  for (const auto& [offset, stride] : {std::pair{0, 16}, {0, 20}, {1, 16}, {0, 17}, {0, 16}, {1, 16}}) {
+    cublasSgemmStridedBatched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, k_, &alpha_, a_.data() + offset, kLd, 16,
+                              b_.data(), k_, stride, &beta_, c_.data(), kLd, 0, 1);
   }
-  EXPECT_EQ(fake_sgemm()->plans, 2);
+  EXPECT_EQ(fake_sgemm()->plans, 3);
 }
 
 TEST_F(CallsTest, ThePlanIsOneForTheSettingsTheLeadingDimensionsAndTheAccuracy) {
