@@ -727,7 +727,7 @@ simt::Function Code::unfolded(simt::Function function) const {
 
 simt::Function Code::with_plain_types(simt::Function function) const {
   static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *<>]*);|)"
-                                R"(\btypedef\s+(?:std::)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
+                                R"(\btypedef\s+(?:std::)?(\w(?:[\w *<>]*[ *>])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
     const std::string name = at->str(1) + at->str(4);

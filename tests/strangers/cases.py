@@ -1929,6 +1929,11 @@ int main() {
         .replace(".stride", ".width"),
         "MatMul(Of<float>{K, M, A}, Of<float>{N, K, B}, (Of<float>*)&(const Of<float>&)Of<float>{N, M, C});",
     ),
+    "a_matrix_of_a_template_by_typedef": right(
+        MATRICES.replace("typedef struct {", "template <class T> struct Of {")
+        .replace("int stride; float* elements; } Matrix;", "T* elements; };\ntypedef Of<float> Matrix;")
+        .replace(".stride", ".width"),
+    ),
     "a_matrix_with_members_of_some_bits": refused(
         MATRICES.replace("height;", "height : 16;"),
         "no launch line can make its Matrix, of whose bases, functions or members not all are understood.",
