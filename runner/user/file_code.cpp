@@ -253,7 +253,7 @@ void Code::find_launches() {
   // Beside a kernel, what calls a library is what the kernel is compared with.
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
   for (const simt::Function& function : functions_) {
-    if (launches_itself(body_of(function), libraries) && !computes(function)) {
+    if (launches_itself(body_of(function), libraries)) {
       launching_.insert(base_name(function.name));
     }
   }
@@ -265,9 +265,8 @@ void Code::find_launches() {
   for (std::size_t known = 0; known != launching_.size();) {
     known = launching_.size();
     for (const simt::Function& function : functions_) {
-      if (!function.is_kernel && !computes(function) &&
-          std::ranges::any_of(all_matches(body_of(function), WORD),
-                              [&](const auto& word) { return launching_.contains(word); })) {
+      if (!function.is_kernel && std::ranges::any_of(all_matches(body_of(function), WORD),
+                                                     [&](const auto& word) { return launching_.contains(word); })) {
         launching_.insert(base_name(function.name));
       }
     }
@@ -291,20 +290,16 @@ std::set<std::string> Code::computed_by(const simt::Function& function) const {
       std::regex_search(body, LAMBDA)) {
     return sums;
   }
-  std::size_t known = 0;
-  do {  // what is assigned from a sum is one
-    known = sums.size();
-    for (std::sregex_iterator at(body.begin(), body.end(), ASSIGNMENT), end; at != end; ++at) {
-      const std::string& value = at->str(3);
-      const Words words = all_matches(value, WORD);
-      const bool adds =
-          at->length(2) > 0 || ((value.starts_with(at->str(1)) || has(value, "fma")) && contains(words, at->str(1)));
-      if ((adds && std::regex_search(value, PRODUCT)) ||
-          std::ranges::any_of(words, [&](const std::string& word) { return sums.contains(word); })) {
-        sums.insert(at->str(1));
-      }
+  for (std::sregex_iterator at(body.begin(), body.end(), ASSIGNMENT), end; at != end; ++at) {
+    const std::string& value = at->str(3);
+    const Words words = all_matches(value, WORD);
+    const bool adds =
+        at->length(2) > 0 || ((value.starts_with(at->str(1)) || has(value, "fma")) && contains(words, at->str(1)));
+    if ((adds && std::regex_search(value, PRODUCT)) ||  // or what is made of a sum
+        std::ranges::any_of(words, [&](const std::string& word) { return sums.contains(word); })) {
+      sums.insert(at->str(1));
     }
-  } while (sums.size() != known);
+  }
   return sums;
 }
 
@@ -326,7 +321,9 @@ void Code::find_products_of_the_host() {
   }
 }
 
-bool Code::computes(const simt::Function& function) const { return computing_.contains(function.begin); }
+bool Code::computes(const simt::Function& function) const {
+  return computing_.contains(function.begin) && launching_.contains(base_name(function.name));
+}
 
 bool Code::launches(const simt::Function& function) const {
   return launching_.contains(base_name(function.name)) && !computes(function);

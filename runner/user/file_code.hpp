@@ -45,8 +45,8 @@ class Code {
   /// Whether it launches a kernel, or calls what does, and leaves the product to it.
   bool launches(const simt::Function& function) const;
 
-  /// Whether a host function leaves in an array that it takes what it, or a reference that it calls, computes: all of
-  /// the product or a part, whether it launches a kernel or not.
+  /// Whether it does so, but leaves in an array that it takes what it, or a reference that it calls, computes: all of
+  /// the product or a part.
   bool computes(const simt::Function& function) const;
 
   /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.

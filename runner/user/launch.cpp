@@ -231,9 +231,13 @@ using Parameters = std::vector<simt::Parameter>;
 std::string why_not_callable(const simt::Source& source, const Code& code, const std::string& path,
                              const std::string& chosen) {
   const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
-  const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
-    return chosen.empty() && !callable_functions(source, code, function.name).empty();
-  });
+  const simt::Function* idle = nullptr;
+  for (const simt::Function& function : source.functions) {
+    if (chosen.empty() && (idle == nullptr || code.computes(function)) &&
+        !callable_functions(source, code, function.name).empty()) {
+      idle = &function;
+    }
+  }
   std::string type;    // of arrays that are no float*
   std::string closed;  // a class
   bool reads_sizes = false;
@@ -255,7 +259,7 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
     most = std::max(most, arrays);
   }
   const std::string passed_over =
-      idle != source.functions.end()
+      idle != nullptr
           ? fmt::format("; its function {} {}", idle->name,
                         code.computes(*idle)
                             ? fmt::format("computes the product on the host, all or a part: {}:{} runs it all the same",

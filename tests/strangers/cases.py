@@ -1003,11 +1003,11 @@ CASES = {
     # ---- The right function ----
     "a_reference_beside_the_kernel": refused(
         CPU_REFERENCE + naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K"),
-        "cpuSgemm computes the product on the host",
+        "cpuSgemm launches nothing of it",
         "--launch 'mm<<<",
         "(A, B, C, M, N, K)",
     ),
-    "a_reference_alone": refused(CPU_REFERENCE, "cpuSgemm computes the product on the host", "no kernel in it"),
+    "a_reference_alone": refused(CPU_REFERENCE, "cpuSgemm launches nothing of it", "no kernel in it"),
     "a_reference_that_warms_up": refused(
         "__global__ void warm() {}\n"
         + CPU_REFERENCE.replace("float sum", "warm<<<1, 1>>>(); float sum", 1)
@@ -1042,7 +1042,7 @@ CASES = {
         .replace("c[m * N + n]", "*(c + m * N + n)")
         .replace("cpuSgemm", "plain")
         + BY_BLAS.replace("  cudaDeviceSynchronize();", "  plain((float*)A, (float*)B, C, M, N, K);"),
-        "its function plain computes the product on the host, all or a part: file.cu:plain runs it all the same",
+        "its function multiply computes the product on the host, all or a part: file.cu:multiply runs it all the same",
     ),
     "rows_that_are_left_for_the_host": right(
         BY_BLAS.replace("  cudaDeviceSynchronize();", "  if (M < 4)" + CPU_REFERENCE[CPU_REFERENCE.index("{") :])
@@ -1081,7 +1081,7 @@ CASES = {
     "comments_in_prose": right("// launch: one block for each tile\n" + BY_BLAS),
     "comments_launch_nothing": refused(
         "/* mm<<<1, 1>>>(a) */" + CPU_REFERENCE.replace("float sum", "// f<<<g, b>>>(x)\nfloat sum"),
-        "cpuSgemm computes the product on the host",
+        "cpuSgemm launches nothing of it",
     ),
     "a_library_beside_the_kernel": refused(
         naive("float* a, float* b, float* c, int M, int N, int K", "M", "N", "K")
