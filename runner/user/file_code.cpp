@@ -312,7 +312,7 @@ void Code::find_products_of_the_host() {
       }
       computing_.insert(function.begin);
       for (const Call& call : calls_of(function)) {  // as a helper
-        if (call.arguments.size() == function.parameters.size() &&
+        if (call.configuration.empty() && call.arguments.size() == function.parameters.size() &&
             contains(names_of(*call.caller), call.arguments[i])) {
           computing_.insert(call.caller->begin);
         }
