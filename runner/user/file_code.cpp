@@ -215,6 +215,7 @@ Code::Code(const simt::Source& source)
   const Words at_file_scope = all_matches(outside_, std::regex(R"(\b(\w+)\s*=[^=])"));
   constants_.insert(at_file_scope.begin(), at_file_scope.end());
   read_classes();
+  find_products_of_the_host();
   find_launches();
 }
 
@@ -253,7 +254,7 @@ void Code::find_launches() {
   const bool libraries = std::ranges::none_of(functions_, &simt::Function::is_kernel);
   for (const simt::Function& function : functions_) {
     if (launches_itself(body_of(function), libraries)) {
-      (computes_on_host(function) ? computing_ : launching_).insert(base_name(function.name));
+      launching_.insert(base_name(function.name));
     }
   }
   if (launches_itself(outside_, libraries)) {  // members of a class: any class may be the one
@@ -264,9 +265,8 @@ void Code::find_launches() {
   for (std::size_t known = 0; known != launching_.size();) {
     known = launching_.size();
     for (const simt::Function& function : functions_) {
-      if (!function.is_kernel && !computes(function) &&
-          std::ranges::any_of(all_matches(body_of(function), WORD),
-                              [&](const auto& word) { return launching_.contains(word); })) {
+      if (!function.is_kernel && std::ranges::any_of(all_matches(body_of(function), WORD),
+                                                     [&](const auto& word) { return launching_.contains(word); })) {
         launching_.insert(base_name(function.name));
       }
     }
@@ -278,19 +278,56 @@ bool Code::returns_tensor(const simt::Function& function) const {
   return std::regex_search(body_of(function), RESULT);
 }
 
-bool Code::computes_on_host(const simt::Function& function) const {
-  static const std::regex PRODUCT(R"(\]\s*\)*\s*\*\s*[\w\s()<>:]*\[)");  // of elements
-  static const std::regex LAMBDA(R"(\]\s*(?:__\w+__\s*)*\()");           // which a kernel may run
+std::set<std::string> Code::computed_by(const simt::Function& function) const {
+  static const std::regex ASSIGNMENT(
+      R"((\w+)\s*(?:\[[^;={}]*\]|[^;={}()[\]]*\))?\s*(?:([-+])\s*)?=(?!=)\s*(?=([^;=]*)))");
+  static const std::regex PRODUCT(  // of elements
+      R"(\]\s*\)*\s*\*\s*[\w\s()<>:]*\[|\*\s*\w+(?:\+\+)?\s*\)*\s*\*\s*\(*\s*\*|\bfma\w*\s*\()");
+  static const std::regex LAMBDA(R"(\]\s*(?:__\w+__\s*)*\()");  // which a kernel may run
   const std::string body = body_of(function);
-  return !function.is_kernel && std::regex_search(body, PRODUCT) && !std::regex_search(body, LAMBDA) &&
-         std::ranges::any_of(names_of(function), [&](const std::string& name) {
-           return std::regex_search(body, std::regex(fmt::format(R"(\b{}\s*\[[^;=]*\]\s*[-+]?=(?!=))", name)));
-         });
+  std::set<std::string> sums;
+  if (function.is_kernel || function.is_device || !std::regex_search(body, PRODUCT) ||
+      std::regex_search(body, LAMBDA)) {
+    return sums;
+  }
+  for (std::sregex_iterator at(body.begin(), body.end(), ASSIGNMENT), end; at != end; ++at) {
+    const std::string& value = at->str(3);
+    const Words words = all_matches(value, WORD);
+    const bool adds =
+        at->length(2) > 0 || ((value.starts_with(at->str(1)) || has(value, "fma")) && contains(words, at->str(1)));
+    if ((adds && std::regex_search(value, PRODUCT)) ||  // or what is made of a sum
+        std::ranges::any_of(words, [&](const std::string& word) { return sums.contains(word); })) {
+      sums.insert(at->str(1));
+    }
+  }
+  return sums;
 }
 
-bool Code::computes(const simt::Function& function) const { return computing_.contains(base_name(function.name)); }
+void Code::find_products_of_the_host() {
+  for (const simt::Function& function : functions_) {
+    const std::set<std::string> sums = computed_by(function);
+    for (std::size_t i = 0; !sums.empty() && i < function.parameters.size(); ++i) {
+      if (!is_pointer(function.parameters[i]) || !sums.contains(function.parameters[i].name)) {
+        continue;
+      }
+      computing_.insert(function.begin);
+      for (const Call& call : calls_of(function)) {  // as a helper
+        if (call.configuration.empty() && call.arguments.size() == function.parameters.size() &&
+            contains(names_of(*call.caller), call.arguments[i])) {
+          computing_.insert(call.caller->begin);
+        }
+      }
+    }
+  }
+}
 
-bool Code::launches(const simt::Function& function) const { return launching_.contains(base_name(function.name)); }
+bool Code::computes(const simt::Function& function) const {
+  return computing_.contains(function.begin) && launching_.contains(base_name(function.name));
+}
+
+bool Code::launches(const simt::Function& function) const {
+  return launching_.contains(base_name(function.name)) && !computes(function);
+}
 
 std::string Code::why_no_product() const {
   static const std::regex ELSEWHERE(
@@ -687,7 +724,7 @@ simt::Function Code::unfolded(simt::Function function) const {
 
 simt::Function Code::with_plain_types(simt::Function function) const {
   static const std::regex ALIAS(R"(\busing\s+(\w+)\s*=\s*(?:std::)?(\w[\w *<>]*);|)"
-                                R"(\btypedef\s+(?:std::)?(\w(?:[\w *]*[ *])??)\s*(\w+)\s*;)");
+                                R"(\btypedef\s+(?:std::)?(\w(?:[\w *<>]*[ *>])??)\s*(\w+)\s*;)");
   std::map<std::string, std::string> types;
   for (std::sregex_iterator at(short_text_.begin(), short_text_.end(), ALIAS), end; at != end; ++at) {
     const std::string name = at->str(1) + at->str(4);

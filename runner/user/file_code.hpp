@@ -45,7 +45,8 @@ class Code {
   /// Whether it launches a kernel, or calls what does, and leaves the product to it.
   bool launches(const simt::Function& function) const;
 
-  /// Whether it launches a kernel and computes the product by itself: a reference that warms up or checks.
+  /// Whether it does so, but leaves in an array that it takes what it, or a reference that it calls, computes: all of
+  /// the product or a part.
   bool computes(const simt::Function& function) const;
 
   /// Why no kernel is a matrix product: all go over arrays side by side. Or empty, where any might be part of one.
@@ -95,7 +96,9 @@ class Code {
   std::map<std::string, Class>::const_iterator class_of(const simt::Parameter& parameter) const;
   void read_classes();
   void find_launches();
-  bool computes_on_host(const simt::Function& function) const;
+  void find_products_of_the_host();
+  /// What a host function computes by itself as a sum of products of elements: variables, and arrays by their names.
+  std::set<std::string> computed_by(const simt::Function& function) const;
   /// Whether a kernel combines elements of its arrays with those at the same place alone.
   bool reads_in_place(const simt::Function& kernel) const;
   simt::Function with_plain_types(simt::Function function) const;
@@ -120,7 +123,7 @@ class Code {
   std::map<std::string, Class> classes_;        ///< by their names
   std::map<std::string, std::string> numbers_;  ///< that variables outside of functions are
   std::set<std::string> launching_;             ///< functions, macros and classes
-  std::set<std::string> computing_;             ///< functions that launch and compute the product by themselves
+  std::set<std::size_t> computing_;             ///< where functions begin that compute the product on the host
   std::set<std::string> constants_;             ///< and other variables outside of functions
 };
 

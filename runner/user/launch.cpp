@@ -228,11 +228,16 @@ PlacedText statement_of(std::string text, const std::string& file, int line) {
 using Parameters = std::vector<simt::Parameter>;
 
 /// Why there is no function to call.
-std::string why_not_callable(const simt::Source& source, const Code& code, const std::string& chosen) {
+std::string why_not_callable(const simt::Source& source, const Code& code, const std::string& path,
+                             const std::string& chosen) {
   const auto kernels = std::ranges::count_if(source.functions, &simt::Function::is_kernel);
-  const auto idle = std::ranges::find_if(source.functions, [&](const simt::Function& function) {
-    return chosen.empty() && !callable_functions(source, code, function.name).empty();
-  });
+  const simt::Function* idle = nullptr;
+  for (const simt::Function& function : source.functions) {
+    if (chosen.empty() && (idle == nullptr || code.computes(function)) &&
+        !callable_functions(source, code, function.name).empty()) {
+      idle = &function;
+    }
+  }
   std::string type;    // of arrays that are no float*
   std::string closed;  // a class
   bool reads_sizes = false;
@@ -254,9 +259,12 @@ std::string why_not_callable(const simt::Source& source, const Code& code, const
     most = std::max(most, arrays);
   }
   const std::string passed_over =
-      idle != source.functions.end()
+      idle != nullptr
           ? fmt::format("; its function {} {}", idle->name,
-                        code.computes(*idle) ? "computes the product on the host" : "launches nothing of it")
+                        code.computes(*idle)
+                            ? fmt::format("computes the product on the host, all or a part: {}:{} runs it all the same",
+                                          path, idle->name)
+                            : "launches nothing of it")
       : reads_sizes ? "; it reads its sizes in the device's memory: a host function may copy them there and launch it"
       : !closed.empty()
           ? fmt::format("; no launch line can make its {}. A host function of float* may make one and launch it",
@@ -342,7 +350,7 @@ UserLaunch launch_and_requirement(const simt::Source& source, const Code& code, 
   }
   if (callable.empty()) {
     const bool whole = std::ranges::count(source.code, '{') == std::ranges::count(source.code, '}');
-    refuse(whole ? why_not_callable(source, code, chosen) : "its braces do not match");
+    refuse(whole ? why_not_callable(source, code, path, chosen) : "its braces do not match");
   }
   const Callable& chosen_one = callable.front();
   const Readings& readings = chosen_one.readings;

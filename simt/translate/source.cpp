@@ -237,6 +237,7 @@ struct Item {
   Tokens tokens;
   std::string_view name;             ///< of a function or a class; or empty
   std::optional<Function> function;  ///< that is defined or declared
+  bool is_variable = false;
 };
 
 std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = {}) {
@@ -283,6 +284,7 @@ std::vector<Item> items_of(Tokens tokens, std::vector<std::string> namespaces = 
       } else if (!head.empty()) {
         item.function = head[0].text == "typedef" ? std::nullopt : function_of(head, namespaces, all_namespaces);
         item.name = item.function || (opens && next != ";") ? "" : declared_by(head);
+        item.is_variable = !item.name.empty() && head[0].text != "typedef" && head[0].text != "template";
         if (item.function && next != "{" && next != ",") {  // or else it initialises a member
           const std::string& name = item.function->name;    // who uses a class uses what is defined outside of it
           const std::string user = item.function->is_method ? name.substr(0, name.rfind("::")) : name;
@@ -425,8 +427,16 @@ std::vector<Token> reached(std::vector<Token> tokens) {
   };
   const std::vector<Item> items = items_of(code);
   const Token* rest = code.data();  // what belongs to no item
+  std::set<std::string_view> declared;
   for (const Item& item : items) {
-    if (!item.name.empty()) {
+    declared.insert(item.is_variable ? "" : item.name);
+  }
+  for (const Item& item : items) {
+    // A variable that a function or a constructor of the file makes may set others.
+    const bool does_more = item.is_variable && std::ranges::any_of(item.tokens, [&](const Token& token) {
+                             return is_word(token) && declared.contains(token.text);
+                           });
+    if (!item.name.empty() && !does_more) {
       unreached.emplace(item.name, item.tokens);
       add_words({rest, item.tokens.data()});
       rest = item.tokens.data() + item.tokens.size();

@@ -1035,6 +1035,38 @@ CASES = {
         "its function cpuSgemm computes the product on the host",
         "--launch 'mm<<<",
     ),
+    "a_reference_that_is_called_or_goes_by_addresses": refused(
+        CPU_REFERENCE.replace(
+            "sum += a[m * K + k] * b[k * N + n]", "sum = fmaf(*(a + m * K + k), *(b + k * N + n), sum)"
+        )
+        .replace("c[m * N + n]", "*(c + m * N + n)")
+        .replace("cpuSgemm", "plain")
+        + BY_BLAS.replace("  cudaDeviceSynchronize();", "  plain((float*)A, (float*)B, C, M, N, K);"),
+        "its function multiply computes the product on the host, all or a part: file.cu:multiply runs it all the same",
+    ),
+    "rows_that_are_left_for_the_host": right(
+        BY_BLAS.replace("  cudaDeviceSynchronize();", "  if (M < 4)" + CPU_REFERENCE[CPU_REFERENCE.index("{") :])
+        .replace("a[m", "A[m")
+        .replace("b[k", "B[k")
+        .replace("c[m", "C[m"),
+        kernel="file.cu:multiply",
+    ),
+    "a_host_function_that_clears_scales_and_checks": right(
+        "#include <stdlib.h>\n"
+        + BY_BLAS.replace(
+            "  dim3", "  const float one[] = {1};\n  for (int i = 0; i < M * N; ++i) C[i] = 0;\n  dim3"
+        ).replace(
+            "  cudaDeviceSynchronize();",
+            "  cudaDeviceSynchronize();\n  for (int i = 0; i < M * N; ++i) C[i] = one[0] * C[i];\n"
+            "  for (int r = 0; r < M; ++r) {\n    float s = -C[r * N];\n"
+            "    for (int k = 0; k < K; ++k) s += A[r * K + k] * B[k * N];\n    if (s * s > 1e-6f) abort();\n  }",
+        )
+    ),
+    "variables_that_set_others": right(
+        "static int rows = 0, columns = 0;\nint set() { return rows = 16; }\nstatic int done = set();\n"
+        "struct Columns { Columns() { columns = 16; } };\nstatic Columns all;\n"
+        + BY_BLAS.replace("block(16, 16)", "block(columns, rows)")
+    ),
     "a_launch_in_a_macro": right(
         "#define START(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)\n"
         + BY_BLAS.replace("mm<<<grid, block>>>(", "START(mm, grid, block, ")
@@ -1896,6 +1928,11 @@ int main() {
         .replace("int stride; float* elements; } Matrix;", "T* elements; };\nusing Matrix = Of<float>;")
         .replace(".stride", ".width"),
         "MatMul(Of<float>{K, M, A}, Of<float>{N, K, B}, (Of<float>*)&(const Of<float>&)Of<float>{N, M, C});",
+    ),
+    "a_matrix_of_a_template_by_typedef": right(
+        MATRICES.replace("typedef struct {", "template <class T> struct Of {")
+        .replace("int stride; float* elements; } Matrix;", "T* elements; };\ntypedef Of<float> Matrix;")
+        .replace(".stride", ".width"),
     ),
     "a_matrix_with_members_of_some_bits": refused(
         MATRICES.replace("height;", "height : 16;"),
