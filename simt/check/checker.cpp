@@ -288,8 +288,11 @@ Complaint BlockChecker::copy_arrives(ThreadNumber thread, const Copy& copy, bool
 }
 
 Complaint BlockChecker::bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& phase, Site /*site*/) {
-  if (Complaint wrong = access_global(thread, {static_cast<const std::byte*>(copy.source), copy.bytes, false, true})) {
-    return wrong;
+  if (copy.source != nullptr) {
+    if (Complaint wrong =
+            access_global(thread, {static_cast<const std::byte*>(copy.source), copy.source_bytes, false, true})) {
+      return wrong;
+    }
   }
   // The copy's arrival tells other threads about the copy alone, and not about anything else that the thread did.
   MbarrierClocks& clocks = mbarriers_.at(phase.address);

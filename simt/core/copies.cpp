@@ -1,5 +1,8 @@
 #include "core/copies.hpp"
 
+#include "core/shared_memory.hpp"
+
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <sstream>
@@ -54,6 +57,31 @@ void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site
                  site);
   std::memcpy(copy.destination, copy.source, copy.bytes);
   mbarriers_.receive(mbarrier, copy.bytes, site);
+}
+
+void Copies::box(const TensorMap& map, const TensorMap::Coordinates& at, unsigned destination, unsigned address,
+                 Site site) {
+  constexpr unsigned PIECE = 16;
+  const unsigned row_bytes = map.row_bytes();
+  Mbarrier& mbarrier = mbarriers_.at(address, site);
+  for (unsigned number = 0; number < map.rows(); ++number) {
+    const TensorMap::Row row = map.row(number, at);
+    const unsigned begin = destination + row.offset;
+    // Pieces of a row change places within the row.
+    const Copy copy{in_shared_memory(begin), row.inside, row_bytes, row.bytes};
+    context_.check("a tensor copy ",
+                   context_.watcher->bulk_copy(context_.current(), copy, {address, mbarrier.phase}, site), site);
+    for (unsigned piece = 0; piece < row_bytes; piece += PIECE) {
+      std::byte* const to = in_shared_memory(map.swizzled(begin + piece));
+      const unsigned from = std::max(piece, row.before);
+      const unsigned end = std::min(piece + PIECE, row.before + row.bytes);
+      std::memset(to, 0, PIECE);
+      if (from < end) {
+        std::memcpy(to + (from - piece), row.inside + (from - row.before), end - from);
+      }
+    }
+  }
+  mbarriers_.receive(mbarrier, map.rows() * row_bytes, site);
 }
 
 }  // namespace simt

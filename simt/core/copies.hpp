@@ -2,6 +2,7 @@
 
 #include "core/block_context.hpp"
 #include "core/mbarriers.hpp"
+#include "core/tensor_maps.hpp"
 #include "core/watcher.hpp"
 
 #include <cstddef>
@@ -68,7 +69,7 @@ class CopyQueue {
   std::size_t open_ = 0;             ///< copies behind these
 };
 
-/// Copies from global to shared memory: cp.async and cp.async.bulk.
+/// Copies from global to shared memory: cp.async, cp.async.bulk and cp.async.bulk.tensor.
 class Copies {
  public:
   Copies(BlockContext& context, Mbarriers& mbarriers)
@@ -85,6 +86,8 @@ class Copies {
   void announce_at_mbarrier(unsigned address, Site site);
   /// Done when it is started.
   void bulk(const Copy& copy, unsigned destination, unsigned mbarrier, Site site);
+  /// The same of a box, with zeros for what lies outside of the array. All bytes of the box arrive.
+  void box(const TensorMap& map, const TensorMap::Coordinates& at, unsigned destination, unsigned mbarrier, Site site);
 
  private:
   CopyQueue& queue() { return queues_[context_.current()]; }

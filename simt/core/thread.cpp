@@ -163,6 +163,67 @@ void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigne
   InExecutor()->copies().bulk({in_shared_memory(destination), source, bytes}, destination, mbarrier, site);
 }
 
+namespace {
+
+/// What a kernel's access before `code` does beside the instruction.
+void access_of_kernel(const void* address, unsigned bytes, bool write, const void* code) {
+  Block& block = *Block::on_this_thread();
+  if (block.watched() && !block.scheduler().on_stack(address)) {
+    block.access({static_cast<const std::byte*>(address), bytes, write, false}, code);
+  }
+}
+
+TensorMap map_of(const TensorBox& box, const void* code, Site site) {
+  access_of_kernel(box.map, sizeof(TensorMap), false, code);
+  const InExecutor in_executor;
+  TensorMap map;
+  std::memcpy(&map, box.map, sizeof map);
+  constexpr unsigned ALIGNMENT = 64;
+  if (map.mark != TensorMap::MARK || reinterpret_cast<std::uintptr_t>(box.map) % ALIGNMENT != 0) {
+    in_executor->fail("a tensor copy takes a tensor map of cuTensorMapEncodeTiled() that is aligned to 64 bytes", site);
+  }
+  if (map.dimensions != box.dimensions) {
+    in_executor->fail("a tensor copy of " + std::to_string(box.dimensions) + " coordinates takes a tensor map of " +
+                          std::to_string(map.dimensions) + " dimensions",
+                      site);
+  }
+  return map;
+}
+
+void check_shared_address_of_box(unsigned address, Site site) {
+  constexpr unsigned ALIGNMENT = 128;
+  if (address % ALIGNMENT != 0) {
+    InExecutor()->fail("a tensor copy takes shared addresses that are multiples of 128, not " + std::to_string(address),
+                       site);
+  }
+}
+
+}  // namespace
+
+void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, Site site) {
+  const TensorMap map = map_of(box, __builtin_return_address(0), site);
+  check_shared_address_of_box(destination, site);
+  InExecutor()->copies().box(map, box.at, destination, mbarrier, site);
+}
+
+void tensor_store(const TensorBox& box, unsigned source, Site site) {
+  const void* const code = __builtin_return_address(0);
+  const TensorMap map = map_of(box, code, site);
+  check_shared_address_of_box(source, site);
+  const auto element = static_cast<unsigned>(map.strides[0]);
+  for (unsigned number = 0; number < map.rows(); ++number) {
+    const TensorMap::Row row = map.row(number, box.at);
+    for (unsigned byte = 0; byte < row.bytes; byte += element) {
+      const std::byte* const from = in_shared_memory(map.swizzled(source + row.offset + row.before + byte));
+      access_of_kernel(from, element, false, code);
+      access_of_kernel(row.inside + byte, element, true, code);
+      std::memcpy(row.inside + byte, from, element);
+    }
+  }
+}
+
+void tensor_prefetch(const TensorBox& box, Site site) { map_of(box, __builtin_return_address(0), site); }
+
 void mbarrier_init(unsigned address, unsigned arrivals, Site site) {
   InExecutor()->mbarriers().init(address, arrivals, site);
 }

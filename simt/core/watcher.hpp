@@ -30,6 +30,7 @@ struct Copy {
   std::byte* destination;
   const void* source;  ///< null for zeros
   unsigned bytes;
+  unsigned source_bytes = bytes;  ///< that are read, of a row of which a part lies outside of its tensor map's array
 };
 
 /// A phase of an mbarrier: the current one, or one that a thread waits for.

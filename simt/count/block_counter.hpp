@@ -103,7 +103,9 @@ class BlockCounter final : public Watcher {
   }
   Complaint bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& /*phase*/, Site site) override {
     use_variable(reinterpret_cast<std::uintptr_t>(copy.destination));
-    log(thread, site_of_copy(site, copy.bytes, true), copy.source);
+    if (copy.source != nullptr) {
+      log(thread, site_of_copy(site, copy.source_bytes, true), copy.source);
+    }
     return {};
   }
 

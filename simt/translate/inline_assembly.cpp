@@ -81,12 +81,12 @@ std::string_view without_percent(std::string_view name) {
 /// In C++, <0> is what the first "a,b" was, <?a> whether there is an "a", and T the first type. $1 is operand 1; $T1,
 /// $U1, $u1, $l1 and $h1 as a T, as the second type, and with 32, 64 and 16 unsigned bits, $f1 as a float, $i1 as a
 /// signed number, $W1 as a T without its sign, $n1 as a number, $s1 a shared address, $g1 and $p1 the pointer to a
-/// generic one, or to one in the space that the name says, $t1 as it is written. $[u1] are the registers of operand 1
-/// as numbers of 32 bits, $[2u1] two of them, $[nu1] as many as .v4 or .x4 in the name says, and $#1 says how many
-/// there are. "@T" sets operand 0, as does "@" with the type of what follows; "|" sets it and, behind a bar, a
-/// predicate; "*u,4" its four registers to the elements of an array, and "*u,n" as many as the name says. <strong>
-/// stands behind the names of accesses that may be strong ones. "..." allows more operands. Where operands do not fit,
-/// the rows below are tried.
+/// generic one, or to one in the space that the name says, $m1 a box of a tensor map, $t1 as it is written. $[u1] are
+/// the registers of operand 1 as numbers of 32 bits, $[2u1] two of them, $[nu1] as many as .v4 or .x4 in the name says,
+/// and $#1 says how many there are. "@T" sets operand 0, as does "@" with the type of what follows; "|" sets it and,
+/// behind a bar, a predicate; "*u,4" its four registers to the elements of an array, and "*u,n" as many as the name
+/// says. <strong> stands behind the names of accesses that may be strong ones. "..." allows more operands. Where
+/// operands do not fit, the rows below are tried.
 constexpr std::string_view FORMS = R"(
 mov.A => @T ptx::packed<T>($[2r1])
 mov.A => ptx::unpack<T>($1, $[2r0])
@@ -180,6 +180,10 @@ cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L* => simt::bu
 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L* => simt::bulk_copy($s0, $g1, $n2, $s3, site)
 # Complete when they have started.
 cp.async.bulk.global.shared::cta.bulk_group.L* => ptx::bulk_copy_to_global($g0, $s1, $n2, site)
+cp.async.bulk.tensor.1d,2d,3d,4d,5d.shared::cluster,shared::cta.global.(tile).mbarrier::complete_tx::bytes.L* =>
+  simt::tensor_load($s0, $m1, $s2, site)
+cp.async.bulk.tensor.1d,2d,3d,4d,5d.global.shared::cta.(tile).bulk_group.L* => simt::tensor_store($m0, $s1, site)
+cp.async.bulk.prefetch.tensor.1d,2d,3d,4d,5d.L2.global.(tile).L* => simt::tensor_prefetch($m0, site)
 cp.async.bulk.commit_group =>
 cp.async.bulk.wait_group.(read) => ...
 cp.async.bulk.prefetch.L2.global.L* => ...
@@ -411,6 +415,7 @@ class PtxInstruction {
            : how == 's' ? shared(index)
            : how == 'g' ? "simt::ptx::generic_pointer(" + address(index) + ")"
            : how == 'p' ? pointer(index)
+           : how == 'm' ? box(index)
            : how == 't' ? argument(index)
            : how == '#' ? std::to_string(registers(index).size())
                         : as(type_of(how), value(index));
@@ -500,8 +505,8 @@ class PtxInstruction {
   }
 
   /// "{a, b}" as the registers; one alone without brackets.
-  std::vector<std::string> registers(std::size_t index) const {
-    std::string_view text = argument(index);
+  std::vector<std::string> registers(std::size_t index) const { return registers(argument(index)); }
+  std::vector<std::string> registers(std::string_view text) const {
     if (text.starts_with('{') && text.ends_with('}')) {
       text = text.substr(1, text.size() - 2);
     }
@@ -531,13 +536,36 @@ class PtxInstruction {
     return text + " }";
   }
 
-  /// Of "[register+4]", without the brackets.
-  std::string address(std::size_t index) const {
+  /// What stands between an operand's brackets.
+  std::string inside_of(std::size_t index) const {
     const std::string& text = argument(index);
     if (!text.starts_with('[') || !text.ends_with(']')) {
       throw Unknown{};
     }
-    const std::string inside = trimmed(std::string_view(text).substr(1, text.size() - 2));
+    return trimmed(std::string_view(text).substr(1, text.size() - 2));
+  }
+
+  /// Of "[map, {x, y}]", with as many coordinates as the name says.
+  std::string box(std::size_t index) const {
+    const std::vector<std::string> parts = operands_of(inside_of(index));
+    if (parts.size() != 2) {
+      throw Unknown{};
+    }
+    const std::vector<std::string> at = registers(parts[1]);
+    if (!has(std::to_string(at.size()) + "d")) {
+      throw Unknown{};
+    }
+    std::string coordinates;
+    for (const std::string& each : at) {
+      coordinates += as("std::int32_t", each) + ", ";
+    }
+    return "simt::TensorBox{simt::ptx::generic_pointer(" + expression(parts[0]) + "), {" + coordinates + "}, " +
+           std::to_string(at.size()) + "}";
+  }
+
+  /// Of "[register+4]", without the brackets.
+  std::string address(std::size_t index) const {
+    const std::string inside = inside_of(index);
     const std::size_t sign = inside.find_first_of("+-", 1);
     if (sign == inside.npos) {
       return expression(inside);

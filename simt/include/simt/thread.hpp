@@ -166,6 +166,20 @@ void wait_for_copies(unsigned pending);
 void bulk_copy(unsigned destination, const void* source, unsigned bytes, unsigned mbarrier,
                Site site = Site::current());
 
+/// Where a box lies in the array of a tensor map (CUtensorMap): its first element, the fastest coordinate first.
+struct TensorBox {
+  const void* map;
+  std::array<std::int32_t, 5> at;
+  unsigned dimensions;
+};
+/// cp.async.bulk.tensor to shared memory, at a multiple of 128. All bytes of the box count for the mbarrier's phase;
+/// those outside of the array are zeros.
+void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, Site site = Site::current());
+/// The same from shared memory, complete at once. Elements outside of the array are left out.
+void tensor_store(const TensorBox& box, unsigned source, Site site = Site::current());
+/// Fails where there is no such box.
+void tensor_prefetch(const TensorBox& box, Site site = Site::current());
+
 // ---- Mbarriers, at shared addresses that are multiples of 8 ----
 
 /// mbarrier.init: makes an mbarrier. A phase ends when `arrivals` arrivals and all expected bytes have come. The next

@@ -253,3 +253,14 @@ template <class T>
 cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T& symbol) {
   return simt::give(bytes, sizeof symbol);
 }
+
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 };
+constexpr unsigned long long cudaEnableDefault = 0;
+/// Finds cuTensorMapEncodeTiled() alone.
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
+                                             unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* found = nullptr);
+inline cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                           cudaDriverEntryPointQueryResult* found = nullptr) {
+  return cudaGetDriverEntryPointByVersion(symbol, function, 0, flags, found);
+}
