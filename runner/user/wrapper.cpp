@@ -258,6 +258,31 @@ constexpr std::string_view TENSOR_MAP_WORD = R"(
   };
 )";
 
+/// The executor has a driver of its own.
+constexpr std::string_view TENSOR_MAP_ON_EXECUTOR = R"(
+  [[maybe_unused]] const auto tensor_map = [](const auto* address, long long rows, long long columns, long long ld,
+                                              unsigned box_rows, unsigned box_columns, unsigned swizzle_bytes = 0) {
+    constexpr unsigned long long bytes = sizeof(*address);
+    constexpr auto type = bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                          : bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                                       : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    const auto swizzle = swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                         : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                         : swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                               : CU_TENSOR_MAP_SWIZZLE_NONE;
+    const cuuint64_t extents[] = {cuuint64_t(columns), cuuint64_t(rows)}, strides[] = {ld * bytes};
+    const cuuint32_t box[] = {box_columns, box_rows}, steps[] = {1, 1};
+    CUtensorMap map;
+    if (cuTensorMapEncodeTiled(&map, type, 2, const_cast<void*>(static_cast<const void*>(address)), extents, strides,
+                               box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS) {
+      throw simt::Error("the driver takes no tensor map of " + std::to_string(rows) + " x " + std::to_string(columns) +
+                        " numbers in boxes of " + std::to_string(box_rows) + " x " + std::to_string(box_columns));
+    }
+    return map;
+  };
+)";
+
 /// The same for a launch on the executor. `sgemm_config` is that of the next launch.
 constexpr std::string_view EXECUTOR_WORDS = R"(
     cudaLaunchAttribute sgemm_attributes[2];
@@ -317,11 +342,7 @@ std::string configured(const simt::LaunchParts& launch, const std::string& said)
 
 /// What the file says of its launch, statement by statement, with what each launch needs before it.
 std::string statements_of(const UserFile& file, Target target) {
-  if (target != Target::for_gpu && names_tensor_map(file.launch.statement.text)) {
-    throw UsageError(
-        fmt::format("{}: tensor_map() in a launch line is for GPUs: the executor has no tensor maps", file.path));
-  }
-  std::string text;
+  std::string text(names_tensor_map(file.launch.statement.text) ? TENSOR_MAP_ON_EXECUTOR : "");
   std::string said;  // of the next launch
   PlacedText part = file.launch.statement;
   for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {

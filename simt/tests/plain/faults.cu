@@ -308,6 +308,52 @@ __global__ void odd_rows() {
   nvcuda::wmma::load_matrix_sync(fragment, tile, 17);
 }
 
+// A box of 4 x 16 of the input, which goes to the array behind it as well, with one fault.
+#include <cuda/barrier>
+enum class OfBox { few_bytes, address, no_wait, dimensions, no_map, stored_input, stored_beyond };
+template <OfBox FAULT>
+__global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
+  namespace cde = cuda::device::experimental;
+  __shared__ alignas(128) float box[128];
+  __shared__ cuda::barrier<cuda::thread_scope_block> full;
+  if (threadIdx.x == 0) {
+    init(&full, 1);
+    float* const there = box + (FAULT == OfBox::address ? 4 : 0);
+    if (FAULT == OfBox::dimensions) {
+      cde::cp_async_bulk_tensor_3d_global_to_shared(there, &from, 0, 0, 0, full);
+    } else {
+      cde::cp_async_bulk_tensor_2d_global_to_shared(there, &from, 0, 0, full);
+    }
+    auto token = cuda::device::barrier_arrive_tx(full, 1, FAULT == OfBox::few_bytes ? 128 : 256);
+    if (FAULT != OfBox::no_wait) full.wait(token);
+    cde::cp_async_bulk_tensor_2d_shared_to_global(FAULT == OfBox::stored_input ? &from : &to, 0, FAULT == OfBox::stored_beyond ? 2 : 0, box);
+  }
+}
+CUresult encode_box(CUtensorMap* map, const float* array, unsigned rows, CUtensorMapFloatOOBfill fill = {}) {
+  const cuuint64_t extents[] = {16, rows}, strides[] = {64};
+  const cuuint32_t box[] = {16, 4}, steps[] = {1, 1};
+  return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void*)array, extents, strides, box, steps,
+                                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B,
+                                CU_TENSOR_MAP_L2_PROMOTION_NONE, fill);
+}
+template <OfBox FAULT>
+void wrong_box(const float* in, float* out) {
+  CUtensorMap from{}, to;
+  if (FAULT != OfBox::no_map) encode_box(&from, in, 4);
+  encode_box(&to, out, FAULT == OfBox::stored_beyond ? 8 : 4);
+  wrong_box_kernel<FAULT><<<1, 32>>>(from, to);
+}
+void filled_with_nan(const float* in, float*) {
+  CUtensorMap map;
+  encode_box(&map, in, 4, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+}
+REFUSED(box_to_cluster,
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [0], "
+        "[0, {0, 0}], [0], 3;")
+REFUSED(sum_of_boxes, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [0, {0, 0}], [0];")
+REFUSED(box_of_images, "cp.async.bulk.prefetch.tensor.4d.L2.global.im2col [0, {0, 0, 0, 0}], {0, 0};")
+REFUSED(too_few_coordinates, "cp.async.bulk.prefetch.tensor.3d.L2.global [0, {0, 0}];")
+
 #include "../plain_features.hpp"
 
 template <auto KERNEL, int BLOCKS = 1, int THREADS = 64, int DYNAMIC_SMEM = 0>
@@ -385,6 +431,18 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {launch_by_kernel, {"launches by kernels ("}},
       {launched<static_variable, 1, 1>, {"static variables of kernels ("}},
       {launched<odd_rows, 1, 32>, {"wmma takes matrices whose rows are a multiple of 16 bytes apart"}},
+      {wrong_box<OfBox::few_bytes>, {"expects"}},
+      {wrong_box<OfBox::address>, {"a tensor copy takes shared addresses that are multiples of 128, not "}},
+      {wrong_box<OfBox::no_wait>, {"of shared box, which a bulk copy wrote, and no wait for its mbarrier lies in"}},
+      {wrong_box<OfBox::dimensions>, {"a tensor copy of 3 coordinates takes a tensor map of 2 dimensions"}},
+      {wrong_box<OfBox::no_map>, {"a tensor copy takes a tensor map of cuTensorMapEncodeTiled() that is aligned"}},
+      {wrong_box<OfBox::stored_input>, {"writes 4 bytes at element 0 of IN, which is an input"}},
+      {wrong_box<OfBox::stored_beyond>, {"writes 4 bytes at element 64 of OUT, which has 64 elements: outside"}},
+      {filled_with_nan, {"the executor does not model tensor maps that fill with NaN"}},
+      {launched<box_to_cluster, 1, 1>, {"the instruction cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrie"}},
+      {launched<sum_of_boxes, 1, 1>, {"the instruction cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.b"}},
+      {launched<box_of_images, 1, 1>, {"the instruction cp.async.bulk.prefetch.tensor.4d.L2.global.im2col ("}},
+      {launched<too_few_coordinates, 1, 1>, {"the instruction cp.async.bulk.prefetch.tensor.3d.L2.global ("}},
       {cublas, {"cuBLAS, of which the host calls cublasCreate()"}},
   };
   return {faults, sizeof faults / sizeof faults[0]};
