@@ -263,21 +263,19 @@ constexpr std::string_view TENSOR_MAP_ON_EXECUTOR = R"(
   [[maybe_unused]] const auto tensor_map = [](const auto* address, long long rows, long long columns, long long ld,
                                               unsigned box_rows, unsigned box_columns, unsigned swizzle_bytes = 0) {
     constexpr unsigned long long bytes = sizeof(*address);
-    constexpr auto type = bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
-                          : bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
-                                       : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    const auto swizzle = swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                         : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                         : swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
-                                               : CU_TENSOR_MAP_SWIZZLE_NONE;
+    constexpr auto type = static_cast<CUtensorMapDataType>(std::bit_width(bytes / 2));  // UINT8, UINT16 or UINT32
+    const auto swizzle = static_cast<CUtensorMapSwizzle>(std::bit_width(swizzle_bytes / 32));
+    const bool known = swizzle_bytes <= 128 && swizzle_bytes == (16U << swizzle & ~16U);
     const cuuint64_t extents[] = {cuuint64_t(columns), cuuint64_t(rows)}, strides[] = {ld * bytes};
     const cuuint32_t box[] = {box_columns, box_rows}, steps[] = {1, 1};
     CUtensorMap map;
-    if (cuTensorMapEncodeTiled(&map, type, 2, const_cast<void*>(static_cast<const void*>(address)), extents, strides,
+    if (!known ||
+        cuTensorMapEncodeTiled(&map, type, 2, const_cast<void*>(static_cast<const void*>(address)), extents, strides,
                                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS) {
       throw simt::Error("the driver takes no tensor map of " + std::to_string(rows) + " x " + std::to_string(columns) +
-                        " numbers in boxes of " + std::to_string(box_rows) + " x " + std::to_string(box_columns));
+                        " numbers in boxes of " + std::to_string(box_rows) + " x " + std::to_string(box_columns) +
+                        " with a swizzle of " + std::to_string(swizzle_bytes) + " bytes");
     }
     return map;
   };

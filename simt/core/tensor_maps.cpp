@@ -35,22 +35,8 @@ TensorMap::Row TensorMap::row(unsigned number, const Coordinates& at) const {
 
 namespace {
 
-unsigned bytes_of(CUtensorMapDataType type) {
-  switch (type) {
-    case CU_TENSOR_MAP_DATA_TYPE_UINT8:
-      return 1;
-    case CU_TENSOR_MAP_DATA_TYPE_UINT16:
-    case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
-    case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16:
-      return 2;
-    case CU_TENSOR_MAP_DATA_TYPE_UINT64:
-    case CU_TENSOR_MAP_DATA_TYPE_INT64:
-    case CU_TENSOR_MAP_DATA_TYPE_FLOAT64:
-      return 8;
-    default:
-      return 4;
-  }
-}
+/// Of an element of each CUtensorMapDataType.
+constexpr std::array BYTES{1U, 2U, 4U, 4U, 8U, 8U, 2U, 4U, 8U, 2U, 4U, 4U, 4U};
 
 bool is_multiple(std::uint64_t number) {
   constexpr std::uint64_t UNIT = 16;
@@ -72,8 +58,10 @@ bool is_valid(const TensorMap& map) {
          (map.swizzle_bytes == 0 || map.row_bytes() <= map.swizzle_bytes);
 }
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw NotSupported("the executor does not model tensor maps " + what);
+void refuse_if(bool refused, const std::string& what) {
+  if (refused) {
+    throw NotSupported("the executor does not model tensor maps " + what);
+  }
 }
 
 }  // namespace
@@ -89,23 +77,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* result, CUtensorMapDataType type, c
       rank > TensorMap::MOST_DIMENSIONS) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (type > CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ) {
-    simt::refuse("of packed numbers of 4 or 6 bits");
-  }
-  if (swizzle > CU_TENSOR_MAP_SWIZZLE_128B) {
-    simt::refuse("that swizzle in other pieces than 16 bytes");
-  }
-  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) {
-    simt::refuse("of interleaved layouts");
-  }
-  if (fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) {
-    simt::refuse("that fill with NaN");
-  }
+  simt::refuse_if(type >= simt::BYTES.size(), "of packed numbers of 4 or 6 bits");
+  simt::refuse_if(swizzle > CU_TENSOR_MAP_SWIZZLE_128B, "that swizzle in other pieces than 16 bytes");
+  simt::refuse_if(interleave != CU_TENSOR_MAP_INTERLEAVE_NONE, "of interleaved layouts");
+  simt::refuse_if(fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, "that fill with NaN");
   TensorMap map;
   map.address = static_cast<std::byte*>(address);
   map.dimensions = static_cast<std::uint16_t>(rank);
   map.swizzle_bytes = static_cast<std::uint16_t>(swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? 0 : 16U << swizzle);
-  map.strides[0] = simt::bytes_of(type);
+  map.strides[0] = simt::BYTES[type];
   for (unsigned i = 0; i < rank; ++i) {
     map.extents[i] = extents[i];
     map.strides[i] = i == 0 ? map.strides[0] : strides[i - 1];
@@ -118,12 +98,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* result, CUtensorMapDataType type, c
   if (!simt::is_valid(map)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (std::any_of(steps + 1, steps + rank, [](unsigned step) { return step != 1; })) {
-    simt::refuse("with element strides other than 1");
-  }
-  if (map.row_bytes() < map.swizzle_bytes) {
-    simt::refuse("whose boxes have rows shorter than their swizzle");
-  }
+  simt::refuse_if(std::any_of(steps + 1, steps + rank, [](unsigned step) { return step != 1; }),
+                  "with element strides other than 1");
+  simt::refuse_if(map.row_bytes() < map.swizzle_bytes, "whose boxes have rows shorter than their swizzle");
   static_assert(sizeof map <= sizeof *result);
   *result = {};
   std::memcpy(result, &map, sizeof map);

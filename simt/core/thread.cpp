@@ -173,7 +173,8 @@ void access_of_kernel(const void* address, unsigned bytes, bool write, const voi
   }
 }
 
-TensorMap map_of(const TensorBox& box, const void* code, Site site) {
+/// For a copy from or to a shared address.
+TensorMap map_of(const TensorBox& box, unsigned address, const void* code, Site site) {
   access_of_kernel(box.map, sizeof(TensorMap), false, code);
   const InExecutor in_executor;
   TensorMap map;
@@ -187,29 +188,24 @@ TensorMap map_of(const TensorBox& box, const void* code, Site site) {
                           std::to_string(map.dimensions) + " dimensions",
                       site);
   }
-  return map;
-}
-
-void check_shared_address_of_box(unsigned address, Site site) {
-  constexpr unsigned ALIGNMENT = 128;
-  if (address % ALIGNMENT != 0) {
-    InExecutor()->fail("a tensor copy takes shared addresses that are multiples of 128, not " + std::to_string(address),
-                       site);
+  constexpr unsigned ALIGNMENT_OF_BOX = 128;
+  if (address % ALIGNMENT_OF_BOX != 0) {
+    in_executor->fail("a tensor copy takes shared addresses that are multiples of 128, not " + std::to_string(address),
+                      site);
   }
+  return map;
 }
 
 }  // namespace
 
 void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, Site site) {
-  const TensorMap map = map_of(box, __builtin_return_address(0), site);
-  check_shared_address_of_box(destination, site);
+  const TensorMap map = map_of(box, destination, __builtin_return_address(0), site);
   InExecutor()->copies().box(map, box.at, destination, mbarrier, site);
 }
 
 void tensor_store(const TensorBox& box, unsigned source, Site site) {
   const void* const code = __builtin_return_address(0);
-  const TensorMap map = map_of(box, code, site);
-  check_shared_address_of_box(source, site);
+  const TensorMap map = map_of(box, source, code, site);
   const auto element = static_cast<unsigned>(map.strides[0]);
   for (unsigned number = 0; number < map.rows(); ++number) {
     const TensorMap::Row row = map.row(number, box.at);
@@ -222,7 +218,7 @@ void tensor_store(const TensorBox& box, unsigned source, Site site) {
   }
 }
 
-void tensor_prefetch(const TensorBox& box, Site site) { map_of(box, __builtin_return_address(0), site); }
+void tensor_prefetch(const TensorBox& box, Site site) { map_of(box, 0, __builtin_return_address(0), site); }
 
 void mbarrier_init(unsigned address, unsigned arrivals, Site site) {
   InExecutor()->mbarriers().init(address, arrivals, site);

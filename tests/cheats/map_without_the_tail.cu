@@ -2,7 +2,7 @@
 // family: shape
 // source: own
 // verdict: incorrect
-// caught with: gpu
+// caught with: cpu
 // requires: K % 4 == 0 && K >= 32
 // launch: sgemm<<<dim3(ceil_div(N, 32), ceil_div(M, 32)), 1024>>>(
 //             tensor_map(A, M, K / 32 * 32, K, 32, 32), M, N, K, alpha, B, beta, C)

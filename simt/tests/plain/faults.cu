@@ -326,7 +326,8 @@ __global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const
     }
     auto token = cuda::device::barrier_arrive_tx(full, 1, FAULT == OfBox::few_bytes ? 128 : 256);
     if (FAULT != OfBox::no_wait) full.wait(token);
-    cde::cp_async_bulk_tensor_2d_shared_to_global(FAULT == OfBox::stored_input ? &from : &to, 0, FAULT == OfBox::stored_beyond ? 2 : 0, box);
+    cde::cp_async_bulk_tensor_2d_shared_to_global(FAULT == OfBox::stored_input ? &from : &to, 0,
+                                                  FAULT == OfBox::stored_beyond ? 2 : 0, box);
   }
 }
 CUresult encode_box(CUtensorMap* map, const float* array, unsigned rows, CUtensorMapFloatOOBfill fill = {}) {
