@@ -35,8 +35,9 @@ class FirstReads final : public Watcher {
     }
     return {};
   }
-  Complaint bulk_copy(ThreadNumber thread, const Copy& copy, const Phase& /*phase*/, Site site) override {
-    return copy_starts(thread, copy, site);
+  Complaint bulk_copy(ThreadNumber /*thread*/, const Copy& copy, const Phase& /*phase*/, Site /*site*/) override {
+    read(copy.source);
+    return {};
   }
 
   const std::array<std::int64_t, MAX_ARRAYS>& found() const { return found_; }
