@@ -3,6 +3,7 @@
 #include "core/shared_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <sstream>
@@ -62,6 +63,7 @@ void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site
 void Copies::box(const TensorMap& map, const TensorMap::Coordinates& at, unsigned destination, unsigned address,
                  Site site) {
   constexpr unsigned PIECE = 16;
+  constexpr std::size_t LONGEST_ROW = 256 * sizeof(double);
   const unsigned row_bytes = map.row_bytes();
   Mbarrier& mbarrier = mbarriers_.at(address, site);
   for (unsigned number = 0; number < map.rows(); ++number) {
@@ -71,14 +73,10 @@ void Copies::box(const TensorMap& map, const TensorMap::Coordinates& at, unsigne
     const Copy copy{in_shared_memory(begin), row.inside, row_bytes, row.bytes};
     context_.check("a tensor copy ",
                    context_.watcher->bulk_copy(context_.current(), copy, {address, mbarrier.phase}, site), site);
+    std::array<std::byte, LONGEST_ROW> bytes{};
+    std::copy_n(row.inside, row.bytes, bytes.data() + row.before);
     for (unsigned piece = 0; piece < row_bytes; piece += PIECE) {
-      std::byte* const to = in_shared_memory(map.swizzled(begin + piece));
-      const unsigned from = std::max(piece, row.before);
-      const unsigned end = std::min(piece + PIECE, row.before + row.bytes);
-      std::memset(to, 0, PIECE);
-      if (from < end) {
-        std::memcpy(to + (from - piece), row.inside + (from - row.before), end - from);
-      }
+      std::memcpy(in_shared_memory(map.swizzled(begin + piece)), bytes.data() + piece, PIECE);
     }
   }
   mbarriers_.receive(mbarrier, map.rows() * row_bytes, site);

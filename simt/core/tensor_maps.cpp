@@ -116,11 +116,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t, 
   return known ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* found) {
-  const CUresult error = cuGetProcAddress(symbol, function, 0, 0);
-  if (found != nullptr) {
-    *found = error == CUDA_SUCCESS ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-  }
-  return static_cast<cudaError_t>(error);
+  return static_cast<cudaError_t>(cuGetProcAddress(symbol, function, 0, flags, found));
 }

@@ -59,7 +59,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
 using PFN_cuTensorMapEncodeTiled = decltype(&cuTensorMapEncodeTiled);
 using PFN_cuTensorMapEncodeTiled_v12000 = PFN_cuTensorMapEncodeTiled;
 
-enum CUdriverProcAddressQueryResult { CU_GET_PROC_ADDRESS_SUCCESS, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
+using CUdriverProcAddressQueryResult = cudaDriverEntryPointQueryResult;
+constexpr auto CU_GET_PROC_ADDRESS_SUCCESS = cudaDriverEntryPointSuccess;
+constexpr auto CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = cudaDriverEntryPointSymbolNotFound;
 /// Finds cuTensorMapEncodeTiled() alone.
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags,
                           CUdriverProcAddressQueryResult* found = nullptr);
