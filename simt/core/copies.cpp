@@ -60,6 +60,23 @@ void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site
   mbarriers_.receive(mbarrier, copy.bytes, site);
 }
 
+namespace {
+
+/// To the nearest even, as github.com/triton-lang/triton/pull/11751 has found that loads do. NaN and infinity stay.
+void round_to_tf32(std::byte* floats, unsigned bytes) {
+  constexpr std::uint32_t EXPONENT = 0x7F800000, LOST_BITS = 13, LOST = (1U << LOST_BITS) - 1;
+  for (std::byte* const end = floats + bytes; floats < end; floats += sizeof(float)) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, floats, sizeof bits);
+    if ((bits & EXPONENT) != EXPONENT) {
+      bits = (bits + LOST / 2 + (bits >> LOST_BITS & 1U)) & ~LOST;
+      std::memcpy(floats, &bits, sizeof bits);
+    }
+  }
+}
+
+}  // namespace
+
 void Copies::box(const TensorMap& map, const TensorMap::Coordinates& at, unsigned destination, unsigned address,
                  Site site) {
   constexpr unsigned PIECE = 16;
@@ -75,6 +92,9 @@ void Copies::box(const TensorMap& map, const TensorMap::Coordinates& at, unsigne
                    context_.watcher->bulk_copy(context_.current(), copy, {address, mbarrier.phase}, site), site);
     std::array<std::byte, LONGEST_ROW> bytes{};
     std::copy_n(row.inside, row.bytes, bytes.data() + row.before);
+    if (map.rounds) {
+      round_to_tf32(bytes.data() + row.before, row.bytes);
+    }
     for (unsigned piece = 0; piece < row_bytes; piece += PIECE) {
       std::memcpy(in_shared_memory(map.swizzled(begin + piece)), bytes.data() + piece, PIECE);
     }

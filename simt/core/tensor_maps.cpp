@@ -86,6 +86,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* result, CUtensorMapDataType type, c
   map.dimensions = static_cast<std::uint16_t>(rank);
   map.swizzle_bytes = static_cast<std::uint16_t>(swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? 0 : 16U << swizzle);
   map.strides[0] = simt::BYTES[type];
+  map.rounds = type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
   for (unsigned i = 0; i < rank; ++i) {
     map.extents[i] = extents[i];
     map.strides[i] = i == 0 ? map.strides[0] : strides[i - 1];

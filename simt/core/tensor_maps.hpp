@@ -21,6 +21,7 @@ struct TensorMap {
   std::array<std::uint16_t, MOST_DIMENSIONS> box{};
   std::uint16_t dimensions = 0;
   std::uint16_t swizzle_bytes = 0;
+  bool rounds = false;  ///< what is loaded, to TF32
 
   /// A row of a box. What lies outside of the array is not in global memory.
   struct Row {

@@ -206,6 +206,9 @@ void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, 
 void tensor_store(const TensorBox& box, unsigned source, Site site) {
   const void* const code = __builtin_return_address(0);
   const TensorMap map = map_of(box, source, code, site);
+  if (map.rounds) {
+    throw NotSupported("the executor does not model stores by tensor maps of TF32");
+  }
   const auto element = static_cast<unsigned>(map.strides[0]);
   for (unsigned number = 0; number < map.rows(); ++number) {
     const TensorMap::Row row = map.row(number, box.at);

@@ -309,8 +309,20 @@ __global__ void odd_rows() {
 }
 
 // A box of 4 x 16 of the input, which goes to the array behind it as well, with one fault.
+#include <cuda.h>
 #include <cuda/barrier>
-enum class OfBox { few_bytes, address, no_wait, dimensions, no_map, stored_input, stored_beyond };
+enum class OfBox {
+  few_bytes,
+  address,
+  no_wait,
+  dimensions,
+  no_map,
+  stored_input,
+  stored_beyond,
+  freed,
+  beyond,
+  rounded
+};
 template <OfBox FAULT>
 __global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
   namespace cde = cuda::device::experimental;
@@ -318,7 +330,7 @@ __global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const
   __shared__ cuda::barrier<cuda::thread_scope_block> full;
   if (threadIdx.x == 0) {
     init(&full, 1);
-    float* const there = box + (FAULT == OfBox::address ? 4 : 0);
+    float* const there = box + (FAULT == OfBox::address ? 4 : FAULT == OfBox::beyond ? 96 : 0);
     if (FAULT == OfBox::dimensions) {
       cde::cp_async_bulk_tensor_3d_global_to_shared(there, &from, 0, 0, 0, full);
     } else {
@@ -330,18 +342,25 @@ __global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const
                                                   FAULT == OfBox::stored_beyond ? 2 : 0, box);
   }
 }
-CUresult encode_box(CUtensorMap* map, const float* array, unsigned rows, CUtensorMapFloatOOBfill fill = {}) {
+CUresult encode_box(CUtensorMap* map, const float* array, unsigned rows, CUtensorMapFloatOOBfill fill = {},
+                    CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32) {
   const cuuint64_t extents[] = {16, rows}, strides[] = {64};
   const cuuint32_t box[] = {16, 4}, steps[] = {1, 1};
-  return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void*)array, extents, strides, box, steps,
-                                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B,
-                                CU_TENSOR_MAP_L2_PROMOTION_NONE, fill);
+  return cuTensorMapEncodeTiled(map, type, 2, (void*)array, extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE, fill);
 }
 template <OfBox FAULT>
 void wrong_box(const float* in, float* out) {
   CUtensorMap from{}, to;
   if (FAULT != OfBox::no_map) encode_box(&from, in, 4);
-  encode_box(&to, out, FAULT == OfBox::stored_beyond ? 8 : 4);
+  encode_box(&to, out, FAULT == OfBox::stored_beyond ? 8 : 4, {},
+             FAULT == OfBox::rounded ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+  if (FAULT == OfBox::freed) {
+    float* gone;
+    cudaMalloc(&gone, 256);
+    encode_box(&from, gone, 4);
+    cudaFree(gone);
+  }
   wrong_box_kernel<FAULT><<<1, 32>>>(from, to);
 }
 void filled_with_nan(const float* in, float*) {
@@ -439,6 +458,9 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {wrong_box<OfBox::no_map>, {"a tensor copy takes a tensor map of cuTensorMapEncodeTiled() that is aligned"}},
       {wrong_box<OfBox::stored_input>, {"writes 4 bytes at element 0 of IN, which is an input"}},
       {wrong_box<OfBox::stored_beyond>, {"writes 4 bytes at element 64 of OUT, which has 64 elements: outside"}},
+      {wrong_box<OfBox::freed>, {"a tensor copy reads 64 bytes at ", "outside of all arrays"}},
+      {wrong_box<OfBox::beyond>, {"a tensor copy writes 64 bytes at ", "outside"}},
+      {wrong_box<OfBox::rounded>, {"the executor does not model stores by tensor maps of TF32"}},
       {filled_with_nan, {"the executor does not model tensor maps that fill with NaN"}},
       {launched<box_to_cluster, 1, 1>, {"the instruction cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrie"}},
       {launched<sum_of_boxes, 1, 1>, {"the instruction cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.b"}},

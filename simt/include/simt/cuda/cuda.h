@@ -23,9 +23,10 @@ inline CUresult cuGetErrorString(CUresult error, const char** text) {
   return CUDA_SUCCESS;
 }
 
-struct alignas(64) CUtensorMap {
+struct alignas(64) CUtensorMap_st {
   cuuint64_t opaque[16];
 };
+using CUtensorMap = CUtensorMap_st;
 // clang-format off
 enum CUtensorMapDataType {
   CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16, CU_TENSOR_MAP_DATA_TYPE_UINT32,
@@ -56,8 +57,6 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 const cuuint64_t* extents, const cuuint64_t* strides, const cuuint32_t* box,
                                 const cuuint32_t* steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
-using PFN_cuTensorMapEncodeTiled = decltype(&cuTensorMapEncodeTiled);
-using PFN_cuTensorMapEncodeTiled_v12000 = PFN_cuTensorMapEncodeTiled;
 
 using CUdriverProcAddressQueryResult = cudaDriverEntryPointQueryResult;
 constexpr auto CU_GET_PROC_ADDRESS_SUCCESS = cudaDriverEntryPointSuccess;

@@ -254,7 +254,11 @@ cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T& symbol) {
   return simt::give(bytes, sizeof symbol);
 }
 
-enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess = 0, cudaDriverEntryPointSymbolNotFound = 1 };
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess,
+  cudaDriverEntryPointSymbolNotFound,
+  cudaDriverEntryPointVersionNotSufficent
+};
 constexpr unsigned long long cudaEnableDefault = 0;
 /// Finds cuTensorMapEncodeTiled() alone.
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,

@@ -64,6 +64,71 @@ __global__ void planes(const __grid_constant__ CUtensorMap from, const __grid_co
   }
 }
 
+__constant__ CUtensorMap constant_map;
+
+/// 256 bytes as an array of RANK dimensions, of which all but the first have 2 places, in boxes of 16 bytes and of 2
+/// places. Two boxes arrive in each of two phases. Adds 1 to `bad` for each byte that is wrong.
+template <int RANK>
+__global__ void box_of_rank(const CUtensorMap* map, const unsigned char* in, int element, int first, int at, int* bad) {
+  namespace cde = cuda::device::experimental;
+  constexpr int ROW = 512 >> RANK, BYTES = 8 << RANK;
+  __shared__ alignas(128) unsigned char boxes[2][256];
+  __shared__ cuda::barrier<cuda::thread_scope_block> full;
+  init(&full, 1);
+  map = map != nullptr ? map : &constant_map;
+  for (int phase = 0; phase < 2; ++phase) {
+    for (unsigned char* box : {boxes[0], boxes[1]}) {
+      if constexpr (RANK == 1) cde::cp_async_bulk_tensor_1d_global_to_shared(box, map, first, full);
+      if constexpr (RANK == 2) cde::cp_async_bulk_tensor_2d_global_to_shared(box, map, first, at, full);
+      if constexpr (RANK == 4) cde::cp_async_bulk_tensor_4d_global_to_shared(box, map, first, at, at, at, full);
+      if constexpr (RANK == 5) cde::cp_async_bulk_tensor_5d_global_to_shared(box, map, first, at, at, at, at, full);
+    }
+    full.wait(cuda::device::barrier_arrive_tx(full, 1, 2 * BYTES));
+  }
+  for (int i = 0; i < 2 * BYTES; ++i) {
+    long long from = (long long)first * element + i % 16;
+    int rest = i % BYTES / 16, stride = ROW;
+    bool inside = from >= 0 && from < ROW;
+    for (int d = 1; d < RANK; ++d, stride *= 2, rest /= 2) {
+      inside = inside && (at + rest % 2 == 0 || at + rest % 2 == 1);
+      from += (at + rest % 2) * stride;
+    }
+    *bad += boxes[i / BYTES][i % BYTES] != (inside ? in[from] : 0);
+  }
+}
+
+template <int RANK>
+void boxes_of_rank(const float* in, CUtensorMap* global_map, int* bad) {
+  constexpr cuuint64_t ROW = 512 >> RANK;
+  for (auto [type, element] : {std::pair{CU_TENSOR_MAP_DATA_TYPE_UINT8, 1},
+                               {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2},
+                               {CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8}}) {
+    const cuuint64_t extents[] = {ROW / element, 2, 2, 2, 2}, strides[] = {ROW, 2 * ROW, 4 * ROW, 8 * ROW};
+    const cuuint32_t box[] = {16u / element, 2, 2, 2, 2}, steps[] = {1, 1, 1, 1, 1};
+    CUtensorMap map;
+    *bad += cuTensorMapEncodeTiled(&map, type, RANK, (void*)in, extents, strides, box, steps,
+                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    cudaMemcpyToSymbol(constant_map, &map, sizeof map);
+    cudaMemcpy(global_map, &map, sizeof map, cudaMemcpyHostToDevice);
+    for (int first : {-1, 0, 1, int(ROW) / element - 1, int(ROW) / element, -2147483647 - 1, 2147483647}) {
+      for (int at : {-2, -1, 0, 1, 2}) {
+        box_of_rank<RANK><<<1, 1>>>(at == 0 ? nullptr : global_map, (const unsigned char*)in, element, first, at, bad);
+      }
+    }
+  }
+}
+
+/// Loads round to TF32, ties to even.
+__global__ void rounded_box(const __grid_constant__ CUtensorMap map, int* bad) {
+  __shared__ alignas(128) unsigned box[4];
+  __shared__ cuda::barrier<cuda::thread_scope_block> full;
+  init(&full, 1);
+  cuda::device::experimental::cp_async_bulk_tensor_1d_global_to_shared(box, &map, 0, full);
+  full.wait(cuda::device::barrier_arrive_tx(full, 1, sizeof box));
+  *bad += box[0] != 0x3F800000 || box[1] != 0x3F804000 || box[2] != 0xC0000000 || box[3] != 0x7F800001;
+}
+
 CUtensorMap tensor_map_of(const float* array, int rank, cuuint64_t width, cuuint64_t rows, cuuint32_t box_width,
                           cuuint32_t box_rows, CUtensorMapSwizzle swizzle) {
   static PFN_cuTensorMapEncodeTiled encode = nullptr;
@@ -80,8 +145,16 @@ CUtensorMap tensor_map_of(const float* array, int rank, cuuint64_t width, cuuint
 
 void ptx_tensor_maps(const float* in, float* out) {
   int* bad;
+  unsigned* numbers;
+  CUtensorMap* global_map;
+  cudaMalloc(&global_map, sizeof *global_map);
+  cudaMallocManaged(&numbers, 16);
   cudaMallocManaged(&bad, sizeof(int));
   *bad = 0;
+  boxes_of_rank<1>(in, global_map, bad);
+  boxes_of_rank<2>(in, global_map, bad);
+  boxes_of_rank<4>(in, global_map, bad);
+  boxes_of_rank<5>(in, global_map, bad);
   for (int swizzle : {0, 32, 64, 128}) {
     const int width = swizzle == 0 ? 12 : swizzle / 4;
     const CUtensorMap map = tensor_map_of(in, 2, 16, 4, width, 8,
@@ -101,6 +174,13 @@ void ptx_tensor_maps(const float* in, float* out) {
   cuuint64_t extents[2] = {16, 4}, strides[1] = {60};
   cuuint32_t box[2] = {16, 4}, steps[2] = {1, 1};
   CUtensorMap map;
+  numbers[0] = 0x3F801000, numbers[1] = 0x3F803000, numbers[2] = 0xBFFFF000, numbers[3] = 0x7F800001;
+  extents[0] = box[0] = 4;
+  *bad += cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 1, numbers, extents, nullptr, box, steps,
+                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  rounded_box<<<1, 1>>>(map, bad);
+  extents[0] = 16;
   for (int wrong = 0; wrong < 6; ++wrong) {  // one rule after the other is kept
     strides[0] = wrong == 0 ? 60 : 64;
     box[1] = wrong == 1 ? 257 : 4;
@@ -114,6 +194,8 @@ void ptx_tensor_maps(const float* in, float* out) {
   }
   out[0] = *bad;
   cudaFree(bad);
+  cudaFree(numbers);
+  cudaFree(global_map);
 }
 
 float ptx_tensor_maps_expected(const float* in, int i) {
