@@ -97,6 +97,13 @@ __global__ void box_of_rank(const CUtensorMap* map, const unsigned char* in, int
   }
 }
 
+/// As programs get it that do not link the driver.
+PFN_cuTensorMapEncodeTiled_v12000 encoder() {
+  void* function = nullptr;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, nullptr);
+  return (PFN_cuTensorMapEncodeTiled_v12000)function;
+}
+
 template <int RANK>
 void boxes_of_rank(const float* in, CUtensorMap* global_map, int* bad) {
   constexpr cuuint64_t ROW = 512 >> RANK;
@@ -106,9 +113,8 @@ void boxes_of_rank(const float* in, CUtensorMap* global_map, int* bad) {
     const cuuint64_t extents[] = {ROW / element, 2, 2, 2, 2}, strides[] = {ROW, 2 * ROW, 4 * ROW, 8 * ROW};
     const cuuint32_t box[] = {16u / element, 2, 2, 2, 2}, steps[] = {1, 1, 1, 1, 1};
     CUtensorMap map;
-    *bad += cuTensorMapEncodeTiled(&map, type, RANK, (void*)in, extents, strides, box, steps,
-                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    *bad += encoder()(&map, type, RANK, (void*)in, extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                      CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     cudaMemcpyToSymbol(constant_map, &map, sizeof map);
     cudaMemcpy(global_map, &map, sizeof map, cudaMemcpyHostToDevice);
     for (int first : {-1, 0, 1, int(ROW) / element - 1, int(ROW) / element, -2147483647 - 1, 2147483647}) {
@@ -131,14 +137,12 @@ __global__ void rounded_box(const __grid_constant__ CUtensorMap map, int* bad) {
 
 CUtensorMap tensor_map_of(const float* array, int rank, cuuint64_t width, cuuint64_t rows, cuuint32_t box_width,
                           cuuint32_t box_rows, CUtensorMapSwizzle swizzle) {
-  static PFN_cuTensorMapEncodeTiled encode = nullptr;
-  cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", (void**)&encode, cudaEnableDefault);
   CUtensorMap map;
   const cuuint64_t extents[3] = {width, rows, 2}, strides[2] = {width * 4, width * rows * 4};
   const cuuint32_t box[3] = {box_width, box_rows, 1}, steps[3] = {1, 1, 1};
-  const CUresult error = encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank, (void*)array, extents, strides, box, steps,
-                                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult error = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, rank, (void*)array, extents, strides, box,
+                                   steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   assert(error == CUDA_SUCCESS);
   return map;
 }
@@ -176,20 +180,19 @@ void ptx_tensor_maps(const float* in, float* out) {
   CUtensorMap map;
   numbers[0] = 0x3F801000, numbers[1] = 0x3F803000, numbers[2] = 0xBFFFF000, numbers[3] = 0x7F800001;
   extents[0] = box[0] = 4;
-  *bad += cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 1, numbers, extents, nullptr, box, steps,
-                                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                 CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  *bad += encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 1, numbers, extents, nullptr, box, steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   rounded_box<<<1, 1>>>(map, bad);
   extents[0] = 16;
   for (int wrong = 0; wrong < 6; ++wrong) {  // one rule after the other is kept
     strides[0] = wrong == 0 ? 60 : 64;
     box[1] = wrong == 1 ? 257 : 4;
     box[0] = wrong == 2 ? 7 : wrong == 3 ? 64 : 16;
-    const bool refused = cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, wrong == 5 ? 6 : 2,
-                                                (char*)in + (wrong == 4 ? 8 : 0), extents, strides, box, steps,
-                                                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B,
-                                                CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_ERROR_INVALID_VALUE;
+    const bool refused =
+        encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, wrong == 5 ? 6 : 2, (char*)in + (wrong == 4 ? 8 : 0), extents,
+                  strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_64B,
+                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_ERROR_INVALID_VALUE;
     *bad += !refused;
   }
   out[0] = *bad;
