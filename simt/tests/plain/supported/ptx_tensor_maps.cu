@@ -51,7 +51,9 @@ __global__ void planes(const __grid_constant__ CUtensorMap from, const __grid_co
   __syncthreads();
   if (threadIdx.x == 0) {
     cde::cp_async_bulk_tensor_3d_global_to_shared(box, &from, 1, 1, 1, full);
-    full.wait(cuda::device::barrier_arrive_tx(full, 1, sizeof box));
+    cuda::barrier<cuda::thread_scope_block>::arrival_token token;
+    token = cuda::device::barrier_arrive_tx(full, 1, sizeof box);
+    full.wait(std::move(token));
     cde::fence_proxy_async_shared_cta();
     // Rows 2 and 3, and two columns outside.
     cde::cp_async_bulk_tensor_3d_shared_to_global(&to, -2, 2, 0, box);
