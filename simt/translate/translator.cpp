@@ -334,8 +334,16 @@ class Translator {
         }
       }
     }
-    before_[callee] += "simt::launch_kernel([=]([[maybe_unused]] auto&... simt_arguments) { ";
-    texts_[at] = "(simt_arguments...); }, simt::Configuration(";
+    const std::string_view parameters = "]([[maybe_unused]] auto&... simt_arguments) { ";
+    const std::string_view call = "(simt_arguments...); }, simt::Configuration(";
+    const bool member = is_any(at - 2, {".", "->"});
+    if (is(at - 1, ">") || (!member && launchable_.contains(std::string(tokens_[at - 1].text)))) {
+      before_[callee].append("simt::launch_kernel([=").append(parameters);
+      texts_[at] = call;
+    } else {  // a pointer, which the host reads
+      before_[callee] += "simt::launch_kernel([simt_kernel = ";
+      texts_[at].assign(parameters).append("simt_kernel").append(call);
+    }
     texts_[end].assign(1, ')');
     texts_[end + 1].clear();
     texts_[end + 2].clear();

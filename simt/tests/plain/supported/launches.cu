@@ -17,6 +17,14 @@ __global__ void deduced(const T* in, T* out, const float* nothing) {
   out[48 + threadIdx.x] = nothing == nullptr ? in[48 + threadIdx.x] : T(0);
 }
 
+// Pointers to kernels where no launch copies them: the host reads them.
+void (*deduced_of_floats)(const float*, float*, const float*) = deduced<float>;
+struct Kernels {
+  void (*kernels[2])(const float*, float*, double);
+  void launch(int number, const float* in, float* out) const { kernels[number]<<<1, 8>>>(in, out, 2); }
+};
+static Kernels of_kernels{{launches_of::shifted<0>, launches_of::shifted<8, false>}};
+
 void launches(const float* in, float* out) {
   const dim3 grid(1);
   cudaStream_t stream = nullptr;
@@ -28,8 +36,10 @@ void launches(const float* in, float* out) {
          16>>>(in, out, 2.0f);
   if (out != nullptr) kernel << <1, 32 >> 1, 0 >> > (in, out, 2);
   // clang-format on
-  launches_of::shifted<8, false><<<1, 8>>>(in, out, 2);
+  of_kernels.kernels[1]<<<1, 8>>>(in, out, 2);
+  (&of_kernels)->launch(0, in, out);
   LAUNCH(deduced, in, out, static_cast<const float*>(NULL));
+  (*deduced_of_floats)<<<1, 16>>>(in, out, nullptr);
 }
 
 float launches_expected(const float* in, int i) {
