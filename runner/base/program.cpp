@@ -104,9 +104,10 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
   return result;
 }
 
-TemporaryFolder::TemporaryFolder() {
+TemporaryFolder::TemporaryFolder(const std::filesystem::path& parent) {
   std::error_code error;
-  std::string folder = (std::filesystem::temp_directory_path(error) / "sgemm-XXXXXX").string();
+  std::string folder =
+      ((parent.empty() ? std::filesystem::temp_directory_path(error) : parent) / "sgemm-XXXXXX").string();
   if (error || mkdtemp(folder.data()) == nullptr) {
     throw UsageError(fmt::format("can not make a folder for temporary files: {} ($TMPDIR names where)",
                                  error ? error.message() : std::strerror(errno)));

@@ -39,8 +39,8 @@ ProgramResult run_program(const std::vector<std::string>& words, const ProgramLi
 /// A folder of its own for the files of other programs, which goes when this does.
 class TemporaryFolder {
  public:
-  /// Throws UsageError where it can not be made.
-  TemporaryFolder();
+  /// In `parent`, or where $TMPDIR says. Throws UsageError where it can not be made.
+  explicit TemporaryFolder(const std::filesystem::path& parent = {});
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

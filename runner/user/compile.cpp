@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string_view>
@@ -79,17 +78,6 @@ fs::path cache_folder() {
                   SGEMM_USER_KERNELS_FOLDER, users.string()));
 }
 
-/// The files of one compilation, in the cache's folder.
-struct Files {
-  fs::path source;      ///< for a GPU, or else the folder of its translation
-  fs::path unfinished;  ///< the library, until it is whole
-  fs::path library;
-  fs::path recipe;  ///< all that the library was made of
-
-  /// Those that are not to stay.
-  std::vector<fs::path> passing() const { return {source, unfinished}; }
-};
-
 /// The begin of a file's name, of signs that every tool takes.
 std::string simple_name(const fs::path& path) {
   constexpr std::size_t LONGEST = 64;
@@ -97,14 +85,6 @@ std::string simple_name(const fs::path& path) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '_');
   return name;
-}
-
-Files files_in(const fs::path& folder, const UserFile& file, Target target, const std::string& recipe) {
-  const std::string name =
-      fmt::format("{}-{}-{:016x}", simple_name(file.path), word_for(target), std::hash<std::string>()(recipe));
-  const std::string own = fmt::format("{}.{}", name, getpid());
-  return {folder / (own + (target == Target::for_gpu ? ".cu" : ".d")), folder / (own + ".so"), folder / (name + ".so"),
-          folder / (name + ".recipe")};
 }
 
 /// The file's name and when it was changed, by which another version of a program differs.
@@ -208,16 +188,14 @@ std::string most_of_compilers() {
                      sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024) / 2);
 }
 
-/// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. Throws CaseStopped where the run is
-/// interrupted.
-ProgramResult run_to_end(const Words& words, std::vector<fs::path> left_behind) {
-  const TemporaryFolder own;  // for what a compiler that is ended would leave
+/// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. `own` is for what it makes, and goes where
+/// it is ended. Throws CaseStopped where the run is interrupted.
+ProgramResult run_to_end(const Words& words, const TemporaryFolder& own) {
   const fs::path& folder = own.path();
-  left_behind.push_back(folder);
   return run_program(words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"},
                              StopToken(interrupted),
                              LONGEST_COMPILATION,
-                             std::move(left_behind),
+                             {folder},
                              most_of_compilers()});
 }
 
@@ -249,10 +227,11 @@ fs::path precompiled_headers(const fs::path& compiler, Target target) {
   const fs::path finished = (folder / header) += ".gch";
   if (!fs::exists(finished)) {
     fs::create_directories(finished.parent_path());
-    const fs::path unfinished = folder / fmt::format("{}.gch", getpid());
+    const TemporaryFolder own(cache_folder());
+    const fs::path unfinished = own.path() / "unfinished.gch";
     append(words, simt::header_flags());
     append(words, {"-x", "c++-header", "-o", unfinished.string(), (simt::include_folder() / header).string()});
-    if (run_to_end(words, {unfinished}).status == 0) {  // or else the compiler reads the headers themselves
+    if (run_to_end(words, own).status == 0) {  // or else the compiler reads the headers themselves
       fs::rename(unfinished, finished);
     }
     remove_old_headers(folder);
@@ -303,20 +282,19 @@ Words executor_words(const Flags& flags, Target target) {
   return words;
 }
 
-simt::RunProgram runs_to_end(const std::vector<fs::path>& left_behind) {
-  return [left_behind](const Words& program) {
-    ProgramResult result = run_to_end(program, left_behind);
+simt::RunProgram runs_to_end(const TemporaryFolder& own) {
+  return [&own](const Words& program) {
+    ProgramResult result = run_to_end(program, own);
     return simt::ProgramEnd{result.status, std::move(result.output)};
   };
 }
 
 /// Throws UsageError with the compiler's messages.
 void compile_for_executor(const Flags& flags, const UserFile& file, const std::string& wrapper, Target target,
-                          const Files& files) {
+                          const TemporaryFolder& own, const fs::path& library) {
   const Words words = executor_words(flags, target);
   try {
-    simt::compile_file(file.path, words, flags.definitions, files.source, wrapper, files.unfinished,
-                       runs_to_end(files.passing()));
+    simt::compile_file(file.path, words, flags.definitions, own.path(), wrapper, library, runs_to_end(own));
   } catch (const simt::CompilerError& error) {
     throw does_not_compile(words.front(), file.path, target, error.what());
   } catch (const simt::TranslationError& error) {
@@ -334,9 +312,8 @@ simt::Source read_code(const std::string& path, const std::string& text, Target 
     Words words = executor_words(flags, executor);
     append(words, flags.definitions);
     const TemporaryFolder own;
-    const fs::path& folder = own.path();
     try {
-      return simt::read_file(path, words, folder, runs_to_end({folder}));
+      return simt::read_file(path, words, own.path(), runs_to_end(own));
     } catch (const simt::CompilerError& error) {
       throw does_not_compile(words.front(), path, executor, error.what());
     }
@@ -364,36 +341,35 @@ CompiledFile compile(const UserFile& file, Target target, const CompileOptions& 
       fmt::format("{}\n{}\n{}\n{}{}", quoted(anywhere.all()), state_of(words.front()),
                   target == Target::for_gpu ? "" : state_of("/proc/self/exe") + state_of_files(simt::include_folder()),
                   state_of_text(file, options), wrapper);
-  const Files files = files_in(cache_folder(), file, target, recipe);
-  CompiledFile compiled{files.library, quoted(anywhere.words)};
+  const std::string name =
+      fmt::format("{}-{}-{:016x}", simple_name(file.path), word_for(target), std::hash<std::string>()(recipe));
+  const fs::path library = cache_folder() / (name + ".so");
+  const fs::path recipe_of_library = cache_folder() / (name + ".recipe");
+  CompiledFile compiled{library, quoted(anywhere.words)};
   std::error_code error;
-  if (fs::exists(files.library, error) && content_of(files.recipe) == recipe) {
+  if (fs::exists(library, error) && content_of(recipe_of_library) == recipe) {
     return compiled;
   }
-  const auto remove_unfinished = [&files](const void*) {
-    for (const fs::path& path : files.passing()) {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-  };
-  const std::unique_ptr<const Files, decltype(remove_unfinished)> cleaner(&files, remove_unfinished);
+  const TemporaryFolder own(cache_folder());
+  const fs::path unfinished = own.path() / "unfinished.so";
   if (target == Target::for_gpu) {
-    write_atomically(files.source, line_directive({"", file.path, 1}) + without_main(file) + wrapper);
+    const fs::path source = own.path() / (name + ".cu");
+    write_atomically(source, line_directive({"", file.path, 1}) + without_main(file) + wrapper);
     if (!device_code) {
       append(words, {"-shared", "-Xlinker=-z,lazy"});
       for (const std::string_view function : LAUNCHING_FUNCTIONS) {
         words.push_back(fmt::format("-Xlinker=--wrap={}", function));
       }
     }
-    append(words, {"-o", files.unfinished.string(), files.source.string()});
-    if (const ProgramResult result = run_to_end(words, files.passing()); result.status != 0) {
+    append(words, {"-o", unfinished.string(), source.string()});
+    if (const ProgramResult result = run_to_end(words, own); result.status != 0) {
       throw does_not_compile(words.front(), file.path, target, result.output);
     }
   } else {
-    compile_for_executor(flags, file, wrapper, target, files);
+    compile_for_executor(flags, file, wrapper, target, own, unfinished);
   }
-  fs::rename(files.unfinished, files.library);
-  write_atomically(files.recipe, recipe);
+  fs::rename(unfinished, library);
+  write_atomically(recipe_of_library, recipe);
   return compiled;
 }
 

@@ -478,10 +478,12 @@ def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypat
     """The compiler is one that never ends, nor does what it starts in a session of its own."""
     (tmp_path / "my.cu").write_text(RIGHT, encoding="utf-8")
     (tmp_path / "temporary").mkdir()
+    (tmp_path / "cache").mkdir()
     compiler = tmp_path / "compiler"
     write_compiler(compiler, 'touch "$TMPDIR/left"\nsetsid sleep 600 &\necho $$ $! >"$0.began"\nexec sleep 600')
     monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("SGEMM_COMPILED_FILES", str(tmp_path / "cache"))
     began = tmp_path / "compiler.began"
     with started(RUNNER, "--kernel", "my.cu", "--device", "cpu", "--sizes", "20", cwd=tmp_path) as process:
         wait_until(lambda: began.exists() and began.read_text(encoding="utf-8").endswith("\n"), process)
@@ -490,7 +492,7 @@ def test_a_compiler_ends_with_the_runner_and_leaves_no_files(tmp_path, monkeypat
     killed = number == signal.SIGKILL
     assert (process.returncode, stderr) == ((-number, "") if killed else (130, "runner: interrupted\n"))
     assert [name for name in began.read_text(encoding="utf-8").split() if is_running(name)] == []
-    assert list((RUNNER.parent / "user-kernels").glob(f"*.{process.pid}.*")) == []
+    assert list((tmp_path / "cache").glob("sgemm-*")) == []
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
