@@ -2,12 +2,13 @@
 
 #include "core/code_runs.hpp"
 #include "core/shared_memory.hpp"
-#include "count/l1_model.hpp"
 #include "count/warp_recorder.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <list>
 #include <tuple>
+#include <unordered_map>
 
 namespace simt {
 namespace {
@@ -34,6 +35,41 @@ WarpAccess relative(std::uint32_t active, unsigned bytes, const std::array<std::
   for_lanes(active, [&](unsigned lane) { access.address[lane] = addresses[lane] - begin; });
   return access;
 }
+
+/// An L1 cache in lines whose sectors are filled one by one. The least recently used line is evicted first. Any line
+/// may lie at any place, so blocks that are moved elsewhere have the same hits.
+class L1Model {
+ public:
+  explicit L1Model(std::size_t bytes) : most_lines_(std::max<std::size_t>(bytes / LINE, 1)) {}
+
+  /// Returns the sectors of `mask` that are missing, and adds them.
+  std::uint8_t read(std::uint64_t number, std::uint8_t mask) {
+    const auto [known, is_new] = places_.try_emplace(number, lines_.end());
+    if (is_new) {
+      known->second = lines_.insert(lines_.begin(), {number, 0});
+    } else {
+      lines_.splice(lines_.begin(), lines_, known->second);
+    }
+    if (lines_.size() > most_lines_) {
+      places_.erase(lines_.back().number);
+      lines_.pop_back();
+    }
+    Line& line = lines_.front();
+    const auto missing = static_cast<std::uint8_t>(mask & ~line.sectors);
+    line.sectors |= mask;
+    return missing;
+  }
+
+ private:
+  struct Line {
+    std::uint64_t number;
+    std::uint8_t sectors;
+  };
+
+  std::size_t most_lines_;
+  std::list<Line> lines_;  ///< the most recently used one first
+  std::unordered_map<std::uint64_t, std::list<Line>::iterator> places_;
+};
 
 }  // namespace
 
