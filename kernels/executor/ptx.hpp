@@ -137,16 +137,16 @@ void wgmma_wait_group(T (&d)[SIZE], simt::Site site = simt::Site::current()) {
 template <class Format>
 void wgmma_m64n128k16(float (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                       simt::Site site = simt::Site::current()) {
-  constexpr auto FORMAT = std::is_same_v<Format, Bf16> ? simt::HalfFormat::bf16 : simt::HalfFormat::fp16;
-  simt::wgmma(FORMAT, d, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  constexpr auto FORMAT = std::is_same_v<Format, Bf16> ? simt::MmaFormat::bf16 : simt::MmaFormat::fp16;
+  simt::wgmma(FORMAT, d, 128, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 inline void wgmma_m64n128k32(int (&d)[64], std::uint64_t a, std::uint64_t b, bool accumulate,
                              simt::Site site = simt::Site::current()) {
-  simt::wgmma(d, 128, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  simt::wgmma(simt::MmaFormat::s8, d, 128, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 inline void wgmma_m64n96k32(int (&d)[48], std::uint64_t a, std::uint64_t b, bool accumulate,
                             simt::Site site = simt::Site::current()) {
-  simt::wgmma(d, 96, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
+  simt::wgmma(simt::MmaFormat::s8, d, 96, static_cast<unsigned>(a), static_cast<unsigned>(b), accumulate, site);
 }
 
 inline void griddepcontrol_launch_dependents() {}

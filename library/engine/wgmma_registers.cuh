@@ -23,7 +23,7 @@ namespace sgemm::SGEMM_TARGET {
 template <int RESULTS>
 void wgmma_m64k16_bf16(float (&d)[RESULTS], const unsigned (&a)[4], std::uint64_t b, bool accumulate,
                        simt::Site site = simt::Site::current()) {
-  simt::wgmma(simt::HalfFormat::bf16, d, 2 * RESULTS, a, static_cast<unsigned>(b), accumulate, site);
+  simt::wgmma(simt::MmaFormat::bf16, d, 2 * RESULTS, a, static_cast<unsigned>(b), accumulate, site);
 }
 
 #else

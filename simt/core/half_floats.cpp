@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 namespace simt {
 namespace {
@@ -117,10 +118,23 @@ float odd_sum(float sum, float x, float y, float z) {
   return std::nextafterf(sum, rest > 0 ? HUGE_VALF : -HUGE_VALF);
 }
 
-void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers) {
-  std::ranges::transform(halves, numbers.begin(), [&](std::uint16_t bits) {
-    return format == HalfFormat::fp16 ? from_fp16(bits) : from_bf16(bits);
-  });
+void read_numbers(MmaFormat format, const void* from, std::size_t bytes, float* to) {
+  const auto read = [&](auto element, const auto& number_of) {
+    for (std::size_t at = 0; at < bytes; at += sizeof element) {
+      std::memcpy(&element, static_cast<const std::byte*>(from) + at, sizeof element);
+      *to++ = number_of(element);
+    }
+  };
+  switch (format) {
+    case MmaFormat::tf32:
+      return read(std::uint32_t{}, [](std::uint32_t bits) { return std::bit_cast<float>(bits & ~0U << 13U); });
+    case MmaFormat::fp16:
+      return read(std::uint16_t{}, from_fp16);
+    case MmaFormat::bf16:
+      return read(std::uint16_t{}, from_bf16);
+    case MmaFormat::s8:
+      return read(std::int8_t{}, [](std::int8_t integer) { return static_cast<float>(integer); });
+  }
 }
 
 }  // namespace simt

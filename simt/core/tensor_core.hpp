@@ -10,42 +10,33 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <variant>
 
 namespace simt {
 
-constexpr unsigned MMA_ROWS = 16;
-constexpr unsigned MMA_COLUMNS = 8;
-constexpr unsigned INTEGER_MMA_K = 32;
-
-/// The numbers in a lane's registers of A and B, of TF32 one in each register and of other formats two.
+/// The numbers in a lane's registers of A and B, as many in each as 4 bytes hold.
 struct MmaNumbers {
   MmaNumbers() = default;
-  /// The 13 mantissa bits that TF32 lacks are ignored.
   MmaNumbers(MmaFormat format, const MmaRegisters& registers);
 
-  std::array<double, 8> a{};
-  std::array<double, 4> b{};
+  std::array<float, 16> a{};
+  std::array<float, 8> b{};
 };
 
 /// mma.sync.m16n8kK: what lane `lane` holds of A * B + C, 16 x 8. Products are exact. Their sum with C is exact except
 /// for the last bits of a double, and is then rounded towards 0. Hardware cuts off the terms instead, some bits further
-/// down, and GPUs differ in this.
-std::array<float, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaNumbers, WARP>& numbers,
-                                        unsigned lane, const std::array<float, 4>& c);
-
-/// mma.sync.m16n8k32 with signed integers of 8 bits likewise. Everything is exact, and a sum beyond 32 bits wraps
-/// around.
-std::array<std::int32_t, 4> multiply_registers(const std::array<MmaRegisters, WARP>& operands, unsigned lane,
-                                               const std::array<std::int32_t, 4>& c);
+/// down, and GPUs differ in this. Sums of integers are exact, and wrap around beyond 32 bits.
+template <class T>
+std::array<T, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaNumbers, WARP>& numbers,
+                                    unsigned lane, const std::array<T, 4>& c);
 
 /// simt::warp_product() for one lane: where each lane's elements of A and B lie, and its own of C.
 void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
                         const std::array<const void*, WARP>& b, unsigned lane, float* c);
 
 constexpr unsigned WARPGROUP = 128;
-constexpr unsigned WGMMA_COLUMNS = 128;   ///< at most
-constexpr unsigned WGMMA_K = 16;          ///< with operands of 16 bits
-constexpr unsigned WGMMA_INTEGER_K = 32;  ///< with integers of 8 bits
+constexpr unsigned WGMMA_COLUMNS = 128;  ///< at most
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
 /// The bytes of each row of A and each column of B in a tile in shared memory. A product takes 32 bytes of each.
 /// Rows and columns follow one another with 128-byte swizzling (PTX ISA, "Strides" and "Swizzling modes").
@@ -53,6 +44,7 @@ constexpr unsigned WGMMA_ROW_BYTES = 128;
 constexpr unsigned WGMMA_ALIGNMENT = 8 * WGMMA_ROW_BYTES;
 constexpr unsigned WGMMA_PIECE = 16;  ///< bytes that swizzling leaves together, half of a product's in a row
 constexpr unsigned WGMMA_PIECES_OF_ROW = 2;
+constexpr unsigned wgmma_k(MmaFormat format) { return WGMMA_PIECES_OF_ROW * WGMMA_PIECE / bytes_of(format); }
 /// The shared address of a piece, counted from the row whose first k would lie at `operand` without swizzling.
 constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
   const unsigned address =
@@ -64,14 +56,13 @@ constexpr unsigned address_of_piece(unsigned operand, unsigned piece) {
 template <class T>
 using WgmmaRows = std::array<std::array<T, WGMMA_COLUMNS>, WGMMA_ROWS_OF_WARP>;
 
-/// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of all columns; `shared` is the
-/// memory at shared address 0. Products and sums are like those of multiply_registers().
-void multiply_half(HalfFormat format, unsigned a, unsigned b, const std::byte* shared, WgmmaRows<float>& d);
-/// The same for the first columns of B alone, and with the warp's rows in registers, as mma.sync.m16n8k16 has them.
-void multiply_half(HalfFormat format, const std::array<MmaRegisters, WARP>& a, unsigned b, unsigned columns,
-                   const std::byte* shared, WgmmaRows<float>& d);
-/// Integers of 8 bits in shared memory. Everything is exact, and a sum beyond 32 bits wraps around.
-void multiply_integers(unsigned a, unsigned b, unsigned columns, const std::byte* shared, WgmmaRows<std::int32_t>& d);
+using WgmmaSums = std::variant<WgmmaRows<float>, WgmmaRows<std::int32_t>>;
+
+/// Adds A * B to `d`, with `a` the shared address of the warp's rows and `b` that of the columns; `shared` is the
+/// memory at shared address 0. Without `a` the rows lie in `registers`, as mma.sync.m16n8k16 has them. Products and
+/// sums are like those of multiply_registers().
+void multiply_tiles(MmaFormat format, std::optional<unsigned> a, const std::array<MmaNumbers, WARP>& registers,
+                    unsigned b, unsigned columns, const std::byte* shared, WgmmaSums& d);
 
 /// The elements that a lane has of a product's D.
 constexpr unsigned elements_of_part(unsigned columns) { return WGMMA_ROWS_OF_WARP * columns / WARP; }

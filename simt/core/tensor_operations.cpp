@@ -54,39 +54,31 @@ void TensorOperations::check_whole_warp(Site site) const {
   }
 }
 
-void TensorOperations::tell_of_product(unsigned m, unsigned n, unsigned k) const {
-  context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * m * n * k / WARP);
+void TensorOperations::tell_of_product(const MmaExtents& extents) const {
+  context_.watcher->tensor_product(context_.current(), std::uint64_t{2} * extents.m * extents.n * extents.k / WARP);
 }
 
-template <class Operands, class Multiply>
-auto TensorOperations::with_all_lanes(const MmaExtents& extents, std::array<Operands, WARP>& of_warp,
-                                      const Operands& own, Site site, const Multiply& multiply) {
+template <class T>
+std::array<T, 4> TensorOperations::mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                                       const std::array<T, 4>& c, Site site) {
   check_whole_warp(site);
-  tell_of_product(extents.m, extents.n, extents.k);
-  of_warp[lane()] = own;
+  tell_of_product(extents);
+  auto& numbers = warp().numbers;
+  numbers[lane()] = {format, operands};
   warp_barriers_.sync(ALL_LANES, site);
-  const auto d = multiply();
+  const std::array<T, 4> d = multiply_registers(format, extents.k, numbers, lane(), c);
   warp_barriers_.sync(ALL_LANES, site);
   return d;
 }
-
-std::array<float, 4> TensorOperations::mma(MmaFormat format, unsigned k, const MmaRegisters& operands,
-                                           const std::array<float, 4>& c, Site site) {
-  auto& numbers = warp().numbers;
-  return with_all_lanes({MMA_ROWS, MMA_COLUMNS, k}, numbers, {format, operands}, site,
-                        [&] { return multiply_registers(format, k, numbers, lane(), c); });
-}
-
-std::array<std::int32_t, 4> TensorOperations::mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c,
-                                                  Site site, const MmaExtents& extents) {
-  auto& registers = warp().registers;
-  return with_all_lanes(extents, registers, operands, site, [&] { return multiply_registers(registers, lane(), c); });
-}
+template std::array<float, 4> TensorOperations::mma(MmaFormat, const MmaExtents&, const MmaRegisters&,
+                                                    const std::array<float, 4>&, Site);
+template std::array<std::int32_t, 4> TensorOperations::mma(MmaFormat, const MmaExtents&, const MmaRegisters&,
+                                                           const std::array<std::int32_t, 4>&, Site);
 
 void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
                                     Site site) {
   check_whole_warp(site);
-  tell_of_product(extents.m, extents.n, extents.k);
+  tell_of_product(extents);
   const auto pointers = [&](const void* mine) {
     std::array<const void*, WARP> all{};
     const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
@@ -99,21 +91,7 @@ void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents,
   warp_barriers_.sync(ALL_LANES, site);
 }
 
-void TensorOperations::wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  start({false, format, WGMMA_COLUMNS, a, b, accumulate}, &d, WGMMA_K, site);
-}
-
-void TensorOperations::wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b,
-                             bool accumulate, Site site) {
-  std::ranges::copy(a, warp().registers[lane()].a.begin());
-  start({false, format, columns, {}, b, accumulate}, d, WGMMA_K, site);
-}
-
-void TensorOperations::wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {
-  start({true, {}, columns, a, b, accumulate}, d, WGMMA_INTEGER_K, site);
-}
-
-void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
+void TensorOperations::wgmma(Given given, const unsigned* registers, void* part, Site site) {
   if (context_.current() / WARPGROUP * WARPGROUP + WARPGROUP > context_.scheduler.threads()) {
     context_.fail("wgmma takes whole warpgroups of 128 threads", site);
   }
@@ -127,7 +105,12 @@ void TensorOperations::start(Given given, void* part, unsigned k, Site site) {
     }
   }
   Warp& own = warp();
-  tell_of_product(WGMMA_ROWS_OF_WARP, given.columns, k);
+  tell_of_product({WGMMA_ROWS_OF_WARP, given.columns, wgmma_k(given.format)});
+  if (registers != nullptr) {
+    MmaRegisters operands;
+    std::copy_n(registers, operands.a.size(), operands.a.begin());
+    own.numbers[lane()] = {given.format, operands};
+  }
   given.group = committed_[context_.current()] + 1;
   own.given[lane()] = given;
   own.parts[lane()] = part;
@@ -141,9 +124,10 @@ void TensorOperations::multiply(Warp& warp, Site site) {
   if (std::ranges::count(warp.given, given) != WARP) {
     context_.fail("the lanes of a warp take different operands or groups for one wgmma", site);
   }
-  const unsigned rows_of_warp = context_.current() % WARPGROUP / WARP * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
-  if (given.a) {
-    read(*given.a + rows_of_warp, WGMMA_ROWS_OF_WARP, given.group, site);
+  std::optional<unsigned> rows = given.a;
+  if (rows) {
+    *rows += context_.current() % WARPGROUP / WARP * WGMMA_ROWS_OF_WARP * WGMMA_ROW_BYTES;
+    read(*rows, WGMMA_ROWS_OF_WARP, given.group, site);
   }
   read(given.b, given.columns, given.group, site);
   for (const std::uint64_t part : {std::uint64_t{given.a.value_or(~0U)}, std::uint64_t{given.b},
@@ -156,14 +140,7 @@ void TensorOperations::multiply(Warp& warp, Site site) {
   if (!given.accumulate) {
     std::visit([](auto& rows) { rows = {}; }, sum.rows);
   }
-  const std::byte* const shared = in_shared_memory(0);
-  if (auto* const integers = std::get_if<WgmmaRows<std::int32_t>>(&sum.rows)) {
-    multiply_integers(*given.a + rows_of_warp, given.b, given.columns, shared, *integers);
-  } else if (auto& rows = std::get<WgmmaRows<float>>(sum.rows); given.a) {
-    multiply_half(given.format, *given.a + rows_of_warp, given.b, shared, rows);
-  } else {
-    multiply_half(given.format, warp.registers, given.b, given.columns, shared, rows);
-  }
+  multiply_tiles(given.format, rows, warp.numbers, given.b, given.columns, in_shared_memory(0), sum.rows);
 }
 
 void TensorOperations::read(unsigned operand, unsigned rows, std::uint32_t group, Site site) const {
@@ -187,7 +164,7 @@ TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
   sum.lanes = ALL_LANES;
   sum.parts = warp.parts;
   sum.columns = warp.given.front().columns;
-  if (warp.given.front().integers) {
+  if (warp.given.front().format == MmaFormat::s8) {
     sum.rows.emplace<WgmmaRows<std::int32_t>>();
   } else {
     sum.rows.emplace<WgmmaRows<float>>();

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <variant>
 #include <vector>
 
 namespace simt {
@@ -21,14 +20,23 @@ class TensorOperations {
   void begin();
   /// The block has ended. Fails if not all warps of a warpgroup did the same.
   void end() const;
-  std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
-                           Site site);
-  std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
-                                  const MmaExtents& extents);
+  /// A lane's arguments of a wgmma.
+  struct Given {
+    MmaFormat format = MmaFormat::fp16;
+    unsigned columns = 0;
+    std::optional<unsigned> a;  ///< shared address; without it A lies in registers
+    unsigned b = 0;
+    bool accumulate = false;
+    std::uint32_t group = 0;  ///< which wgmma() tells
+    bool operator==(const Given&) const = default;
+  };
+
+  template <class T>
+  std::array<T, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                       const std::array<T, 4>& c, Site site);
   void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
-  void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site);
-  void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site);
-  void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site);
+  /// By the current thread, whose registers of D are `part`, and of A `registers`, or null.
+  void wgmma(Given given, const unsigned* registers, void* part, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }
   void wgmma_wait(unsigned pending, void* part, Site site);
 
@@ -39,43 +47,23 @@ class TensorOperations {
     std::uint32_t group = 0;          ///< of the last wgmma, counted from 1
     std::array<void*, WARP> parts{};  ///< of each lane, its elements of D
     unsigned columns = 0;
-    std::variant<WgmmaRows<float>, WgmmaRows<std::int32_t>> rows;
-  };
-
-  /// A lane's arguments of a wgmma.
-  struct Given {
-    bool integers = false;
-    HalfFormat format = HalfFormat::fp16;  ///< of what are no integers
-    unsigned columns = 0;
-    std::optional<unsigned> a;  ///< shared address; without it A lies in registers
-    unsigned b = 0;
-    bool accumulate = false;
-    std::uint32_t group = 0;
-    bool operator==(const Given&) const = default;
+    WgmmaSums rows;
   };
 
   struct Warp {
     std::array<MmaNumbers, WARP> numbers;
-    std::array<MmaRegisters, WARP> registers{};
     std::array<Given, WARP> given{};
     std::array<void*, WARP> parts{};
     std::vector<Sum> sums;
     std::uint64_t all_given = 0;  ///< a hash of the arguments that all warps of a warpgroup have to agree in
   };
 
-  /// Gives the current thread's operands of a product to its warp, and returns what `multiply` makes of
-  /// those of all lanes.
-  template <class Operands, class Multiply>
-  auto with_all_lanes(const MmaExtents& extents, std::array<Operands, WARP>& of_warp, const Operands& own, Site site,
-                      const Multiply& multiply);
   /// Fails where the current thread's warp lacks lanes.
   void check_whole_warp(Site site) const;
   Warp& warp() { return warps_[context_.current() / WARP]; }
   unsigned lane() const { return context_.current() % WARP; }
-  /// Tells the watcher of an m x n x k product of the current thread's warp, to which each of its lanes comes.
-  void tell_of_product(unsigned m, unsigned n, unsigned k) const;
-  /// wgmma() by the current thread, whose registers of D are `part`; `given` lacks the group.
-  void start(Given given, void* part, unsigned k, Site site);
+  /// Tells the watcher of a product of the current thread's warp, to which each of its lanes comes.
+  void tell_of_product(const MmaExtents& extents) const;
   /// Computes a product. All lanes of the warp have given their arguments.
   void multiply(Warp& warp, Site site);
   /// Tells the watcher what a product reads: `rows` rows (or columns) from the shared address `operand` on.

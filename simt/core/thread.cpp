@@ -107,28 +107,24 @@ unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; 
 
 std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
                          Site site) {
-  return InExecutor()->tensor_operations().mma(format, k, operands, c, site);
+  return InExecutor()->tensor_operations().mma(format, {16, 8, k}, operands, c, site);
 }
 
 std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
                                 const MmaExtents& extents) {
-  return InExecutor()->tensor_operations().mma(operands, c, site, extents);
+  return InExecutor()->tensor_operations().mma(MmaFormat::s8, extents, operands, c, site);
 }
 
 void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {
   InExecutor()->tensor_operations().warp_product(format, extents, a, b, c, site);
 }
 
-void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site) {
-  InExecutor()->tensor_operations().wgmma(format, d, a, b, accumulate, site);
+void wgmma(MmaFormat format, void* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma({format, columns, a, b, accumulate}, nullptr, d, site);
 }
 
-void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site) {
-  InExecutor()->tensor_operations().wgmma(format, d, columns, a, b, accumulate, site);
-}
-
-void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {
-  InExecutor()->tensor_operations().wgmma(d, columns, a, b, accumulate, site);
+void wgmma(MmaFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate, Site site) {
+  InExecutor()->tensor_operations().wgmma({format, columns, {}, b, accumulate}, a, d, site);
 }
 
 void wgmma_fence(Site) {}

@@ -126,27 +126,27 @@ __device__ void for_elements(T* d, unsigned columns, const Body& body) {
 /// The place of byte `offset` of a tile after swizzling.
 constexpr unsigned swizzled(unsigned offset) { return offset ^ (offset >> 3U & 0x70U); }
 
-unsigned pack(HalfFormat format, const float* low, const float* high) {
-  const auto bits = [&](float x) { return format == HalfFormat::fp16 ? to_fp16(x) : to_bf16(x); };
+unsigned pack(MmaFormat format, const float* low, const float* high) {
+  const auto bits = [&](float x) { return format == MmaFormat::fp16 ? to_fp16(x) : to_bf16(x); };
   return bits(*low) | static_cast<unsigned>(bits(*high)) << 16U;
 }
 
 /// Stores `tile_k` of k of rows of A, or of columns of B, where wgmma wants them.
-void put(HalfFormat format, unsigned char* tile, unsigned row, unsigned tile_k, const float* first, unsigned stride) {
+void put(MmaFormat format, unsigned char* tile, unsigned row, unsigned tile_k, const float* first, unsigned stride) {
   for (unsigned k = 0; k < tile_k; k += 2) {
     const unsigned pair = pack(format, first + k * stride, first + (k + 1) * stride);
     std::memcpy(tile + swizzled(row * ROW_BYTES + k * 2), &pair, sizeof pair);
   }
 }
 
-void put(HalfFormat, unsigned char* tile, unsigned row, unsigned tile_k, const signed char* first, unsigned stride) {
+void put(MmaFormat, unsigned char* tile, unsigned row, unsigned tile_k, const signed char* first, unsigned stride) {
   for (unsigned k = 0; k < tile_k; ++k) {
     tile[swizzled(row * ROW_BYTES + k)] = static_cast<unsigned char>(first[k * stride]);
   }
 }
 
 template <class Number, class Sum>
-__global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const Number* a, const Number* b, Sum* d) {
+__global__ void product_kernel(Wgmma how, Form form, MmaFormat format, const Number* a, const Number* b, Sum* d) {
   constexpr bool INTEGERS = std::is_integral_v<Number>;
   constexpr unsigned K = INTEGERS ? INTEGER_K : test::K;
   auto* const a_tile = reinterpret_cast<unsigned char*>(dynamic_smem()) + ALIGNMENT;
@@ -171,7 +171,7 @@ __global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const Nu
     const bool adds = how.adds || step > 0;
     const unsigned b_slice = b_operand + step * 32;
     if constexpr (INTEGERS) {
-      wgmma(sum, form.columns, a_operand + step * 32, b_slice, adds);
+      wgmma(MmaFormat::s8, sum, form.columns, a_operand + step * 32, b_slice, adds);
     } else if (form.in_registers) {
       const unsigned lane = threadIdx.x % LANES;
       WgmmaA fragment;
@@ -182,7 +182,7 @@ __global__ void product_kernel(Wgmma how, Form form, HalfFormat format, const Nu
       }
       wgmma(format, sum, form.columns, fragment, b_slice, adds);
     } else {
-      wgmma(format, sum, a_operand + step * 32, b_slice, adds);
+      wgmma(format, sum, form.columns, a_operand + step * 32, b_slice, adds);
     }
     if (many_groups || step == (how.uncommitted ? 2 : 3)) {
       wgmma_commit();
@@ -271,7 +271,8 @@ __device__ void consume(const BulkRing& how, WgmmaD& d, unsigned char* memory, c
     }
     wgmma_fence();
     for (unsigned k = 0; k < TILE_K; k += STEP) {
-      wgmma(HalfFormat::fp16, d, a.tile(step + how.a_ahead) + k * 2, b.tile(step + how.b_ahead) + k * 2, true);
+      wgmma(MmaFormat::fp16, d, MOST_COLUMNS, a.tile(step + how.a_ahead) + k * 2, b.tile(step + how.b_ahead) + k * 2,
+            true);
     }
     wgmma_commit();
     if (threadIdx.x == 0 && step == 0 && how.stores_at != NOWHERE) {
@@ -365,8 +366,8 @@ __global__ void named_kernel(NamedArrival how, const float* in, float* out) {
 
 constexpr float INF = std::numeric_limits<float>::infinity();
 
-float as_read(HalfFormat format, float x) {
-  return format == HalfFormat::fp16 ? from_fp16(to_fp16(x)) : from_bf16(to_bf16(x));
+float as_read(MmaFormat format, float x) {
+  return format == MmaFormat::fp16 ? from_fp16(to_fp16(x)) : from_bf16(to_bf16(x));
 }
 
 std::vector<float> random_matrix(std::size_t elements, unsigned seed) {
@@ -423,7 +424,7 @@ TEST(TensorCoreTest, TakesWholeWarps) { EXPECT_THROW(Tf32Product().run(LANES / 2
 
 /// A product, and what is expected of it.
 struct Product {
-  HalfFormat format;
+  MmaFormat format;
   Form form;
   std::size_t elements = std::size_t{ROWS} * form.columns;  ///< of D
   std::vector<float> a = random_matrix(std::size_t{ROWS} * K, 1);
@@ -457,7 +458,7 @@ void expect_near(float got, double expected) { EXPECT_NEAR(got, expected, 24 * 0
 
 TEST(WgmmaTest, AddsProducts) {
   for (const Form form : FORMS) {
-    for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+    for (const MmaFormat format : {MmaFormat::fp16, MmaFormat::bf16}) {
       SCOPED_TRACE(testing::Message() << form.columns << ' ' << static_cast<int>(format));
       const Product product{format, form};
       for (const Wgmma& how : {Wgmma{}, {.adds = false}, {.group_per_step = true}, {.stores_at = 0}}) {
@@ -472,7 +473,7 @@ TEST(WgmmaTest, AddsProducts) {
 
 TEST(WgmmaTest, CutsOffEachSum) {
   for (const Form form : FORMS) {
-    Product product{HalfFormat::bf16, form};
+    Product product{MmaFormat::bf16, form};
     std::fill(product.b.begin() + STEP * form.columns, product.b.end(), 0.0F);  // one step, then nothing is added
     const std::vector<float> d = product.run();
     for (std::size_t place = 0; place < product.elements; ++place) {
@@ -483,7 +484,7 @@ TEST(WgmmaTest, CutsOffEachSum) {
 
 TEST(WgmmaTest, PassesOnInfAndNan) {
   for (const Form form : FORMS) {
-    Product product{HalfFormat::fp16, form};
+    Product product{MmaFormat::fp16, form};
     product.a[0] = 1e6F;  // Inf in FP16
     product.b[0] = 1.0F;
     product.b[1] = 0.0F;
@@ -496,7 +497,7 @@ TEST(WgmmaTest, PassesOnInfAndNan) {
 
 TEST(WgmmaTest, SeveralSums) {
   for (const Form form : FORMS) {
-    const Product product{HalfFormat::fp16, form};
+    const Product product{MmaFormat::fp16, form};
     const std::vector<float> both = product.run({.two_sums = true});
     const std::vector<float> older = product.run({.two_sums = true, .pending = 1, .other_pending = 1});
     for (std::size_t place = 0; place < product.elements; ++place) {
@@ -511,7 +512,7 @@ TEST(WgmmaTest, SeveralSums) {
 
 TEST(WgmmaTest, SumsAreThereOnceTheyHaveBeenWaitedFor) {
   for (const Form form : FORMS) {
-    const Product product{HalfFormat::fp16, form};
+    const Product product{MmaFormat::fp16, form};
     for (const Wgmma& how : {Wgmma{.pending = NOWHERE},
                              {.group_per_step = true, .pending = 1},
                              {.uncommitted = true},
@@ -542,7 +543,7 @@ struct IntegerProduct {
   std::vector<int> run(const Wgmma& how) const {
     std::vector<int> d = c;
     launch(product_kernel<signed char, int>, 1, WARPGROUP, A_BYTES + B_BYTES + 4 * ALIGNMENT, how, FORMS[0],
-           HalfFormat::fp16, a.data(), b.data(), d.data());
+           MmaFormat::fp16, a.data(), b.data(), d.data());
     return d;
   }
 };
@@ -574,7 +575,7 @@ void expect_errors(const Wgmma& how, const Parts& parts) {
   for (const Form form : FORMS) {
     if (how.a == 0 || !form.in_registers) {
       SCOPED_TRACE(form.columns);
-      const Product product{HalfFormat::fp16, form};
+      const Product product{MmaFormat::fp16, form};
       expect_parts(message_of([&] { product.run(how); }), parts);
       expect_near(product.run()[5], product.c[5] + product.sum(5));
     }
@@ -628,10 +629,10 @@ struct RingCase {
     for (unsigned k = 0; k < K; k += TILE_K) {
       unsigned char* const tile = tiles.front().bytes + k / TILE_K * RING_TILE_BYTES;
       for (unsigned row = 0; row < ROWS; ++row) {
-        put(HalfFormat::fp16, tile, row, TILE_K, &a[row * K + k], 1);
+        put(MmaFormat::fp16, tile, row, TILE_K, &a[row * K + k], 1);
       }
       for (unsigned column = 0; column < MOST_COLUMNS; ++column) {
-        put(HalfFormat::fp16, tile + RING_A_BYTES, column, TILE_K, &b[k * MOST_COLUMNS + column], MOST_COLUMNS);
+        put(MmaFormat::fp16, tile + RING_A_BYTES, column, TILE_K, &b[k * MOST_COLUMNS + column], MOST_COLUMNS);
       }
     }
   }
@@ -644,8 +645,8 @@ struct RingCase {
     for (std::size_t place = 0; place < ELEMENTS; ++place) {
       double sum = 0.5;
       for (std::size_t k = 0; k < K; ++k) {
-        sum += static_cast<double>(as_read(HalfFormat::fp16, a[place / MOST_COLUMNS * K + k])) *
-               as_read(HalfFormat::fp16, b[k * MOST_COLUMNS + place % MOST_COLUMNS]);
+        sum += static_cast<double>(as_read(MmaFormat::fp16, a[place / MOST_COLUMNS * K + k])) *
+               as_read(MmaFormat::fp16, b[k * MOST_COLUMNS + place % MOST_COLUMNS]);
       }
       expect_near(d[place], sum);
     }
@@ -715,7 +716,7 @@ std::vector<GlobalArray> arrays_of(const RingCase& ring, std::vector<float>& d) 
 }
 
 std::string complaint(const Wgmma& how, Form form) {
-  const Product product{HalfFormat::fp16, form};
+  const Product product{MmaFormat::fp16, form};
   std::vector<float> d = product.c;
   return complaint_about(arrays_of(product, d), [&] { product.run(how, d); });
 }
@@ -816,7 +817,7 @@ TEST(CountedWgmma, BulkCopiesAreOneRequestEach) {
 
 TEST(CountedWgmma, OperationsGoByTheColumns) {
   for (const Form form : FORMS) {
-    const Product product{HalfFormat::fp16, form};
+    const Product product{MmaFormat::fp16, form};
     std::vector<float> d = product.c;
     const LaunchCounts counts = counts_of(arrays_of(product, d), [&] { product.run({}, d); });
     EXPECT_EQ(counts.tensor_flops, form.columns * ROWS * K * 2);

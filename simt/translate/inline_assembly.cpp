@@ -601,7 +601,7 @@ class PtxInstruction {
       plain += (i == 0 ? "" : " && ") + value(4 + i) + " == " + flags[i];
     }
     return "simt::ptx::require_plain(" + plain + "); " +
-           *filled_in("*f ptx::wgmma(simt::HalfFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
+           *filled_in("*f ptx::wgmma(simt::MmaFormat::" + std::string(parts_[6] == "f16" ? "fp16" : "bf16") +
                       ", std::array<float, $#0>{$[f0]}, " +
                       (a_in_registers ? "ptx::WgmmaPart{{$[u1]}}" : "ptx::wgmma_rows($l1)") + ", $l2, $3, site)...");
   }

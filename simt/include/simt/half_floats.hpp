@@ -3,8 +3,8 @@
 // Numbers as tensor cores take them: FP16 and BF16 of 16 bits, numbers of 8 bits, and TF32. Not inline: instrumented
 // code would count what they compute.
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace simt {
 
@@ -22,7 +22,13 @@ float from_bf16(std::uint16_t bits);
 std::uint8_t to_fp8(float x, unsigned mantissa_bits);
 /// Exact.
 float from_fp8(std::uint8_t bits, unsigned mantissa_bits);
-/// Each of `halves`. `numbers` has room for as many.
-void from_halves(HalfFormat format, std::span<const std::uint16_t> halves, std::span<float> numbers);
+
+/// Of factors of tensor cores; s8 are signed integers of 8 bits.
+enum class MmaFormat : std::uint8_t { tf32, fp16, bf16, s8 };
+constexpr unsigned bytes_of(MmaFormat format) {
+  return format == MmaFormat::tf32 ? 4 : format == MmaFormat::s8 ? 1 : 2;
+}
+/// The numbers that so many bytes hold. The 13 mantissa bits that TF32 lacks are ignored.
+void read_numbers(MmaFormat format, const void* from, std::size_t bytes, float* to);
 
 }  // namespace simt

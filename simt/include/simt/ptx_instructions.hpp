@@ -442,7 +442,7 @@ struct WgmmaPart {
 
 /// The product, for which nobody has to wait.
 template <std::size_t COUNT>
-std::array<float, COUNT> wgmma(HalfFormat format, std::array<float, COUNT> d, const WgmmaPart& a, std::uint64_t b,
+std::array<float, COUNT> wgmma(MmaFormat format, std::array<float, COUNT> d, const WgmmaPart& a, std::uint64_t b,
                                bool accumulate, Site site) {
   constexpr unsigned AT_A_TIME = sizeof(WgmmaD) / sizeof(float);
   const unsigned columns = wgmma_tile(b);

@@ -75,8 +75,6 @@ std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site 
 
 // ---- Tensor cores ----
 
-enum class MmaFormat : std::uint8_t { tf32, fp16, bf16 };
-
 /// A lane's registers of A and B for mma.sync.m16n8kK, of which small K leave the last ones empty. A register holds
 /// one TF32 number, two of 16 bits or four integers of 8.
 struct MmaRegisters {
@@ -110,16 +108,14 @@ using WgmmaD = float[64];
 using WgmmaA = unsigned[4];
 
 /// wgmma.mma_async: D = A * B, or D += A * B where `accumulate` says so, by the lanes of a warp together. `a` and `b`
-/// are shared addresses of tiles in K-major order with 128-byte swizzling. The product is started and not waited for:
-/// until a wait for `d` all its bits are set, which makes it NaN.
-void wgmma(HalfFormat format, WgmmaD& d, unsigned a, unsigned b, bool accumulate, Site site = Site::current());
-/// The same with A in registers, whose numbers are those of the time when the product is started, and with the first
-/// `columns` of B, a multiple of 8 up to 128. `d` are the thread's `columns` / 2 elements.
-void wgmma(HalfFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate,
+/// are shared addresses of tiles in K-major order with 128-byte swizzling, of which the first `columns` of B count, a
+/// multiple of 8 up to 128. `d` are the thread's `columns` / 2 floats, or integers of 32 bits for s8, whose sums wrap
+/// around. The product is started and not waited for: until a wait for `d` all its bits are set, which makes it NaN.
+void wgmma(MmaFormat format, void* d, unsigned columns, unsigned a, unsigned b, bool accumulate,
            Site site = Site::current());
-/// wgmma.mma_async.m64nNk32.s32.s8.s8: the same for signed integers of 8 bits, with both operands in shared memory.
-/// Sums beyond 32 bits wrap around. Until a wait for `d` it holds -1.
-void wgmma(int* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site = Site::current());
+/// The same with A in registers, for FP16 and BF16: the numbers are those of the time when the product is started.
+void wgmma(MmaFormat format, float* d, unsigned columns, const WgmmaA& a, unsigned b, bool accumulate,
+           Site site = Site::current());
 /// wgmma.fence: does nothing, because registers are handed over when a product starts.
 void wgmma_fence(Site site = Site::current());
 /// wgmma.commit_group: the products since the last commit are a group.
