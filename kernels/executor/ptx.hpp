@@ -101,18 +101,20 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const float (&a)[4], const float (&b
                              simt::Site site = simt::Site::current()) {
   const auto bits = __float_as_uint;
   const simt::MmaRegisters factors{{bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3])}, {bits(b[0]), bits(b[1])}};
-  std::ranges::copy(simt::mma(simt::MmaFormat::tf32, 8, factors, {c[0], c[1], c[2], c[3]}, site), d);
+  std::ranges::copy(simt::mma(simt::MmaFormat::tf32, {16, 8, 8}, factors, std::array{c[0], c[1], c[2], c[3]}, site), d);
 }
 
 inline void mma_m16n8k16_fp16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const float (&c)[4],
                               simt::Site site = simt::Site::current()) {
   const simt::MmaRegisters factors{{a[0], a[1], a[2], a[3]}, {b0, b1}};
-  std::ranges::copy(simt::mma(simt::MmaFormat::fp16, 16, factors, {c[0], c[1], c[2], c[3]}, site), d);
+  std::ranges::copy(simt::mma(simt::MmaFormat::fp16, {16, 8, 16}, factors, std::array{c[0], c[1], c[2], c[3]}, site),
+                    d);
 }
 
 inline void mma_m16n8k32_s8(int* d, const unsigned (&a)[4], unsigned b0, unsigned b1,
                             simt::Site site = simt::Site::current()) {
-  std::ranges::copy(simt::mma({{a[0], a[1], a[2], a[3]}, {b0, b1}}, {d[0], d[1], d[2], d[3]}, site), d);
+  const simt::MmaRegisters factors{{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  std::ranges::copy(simt::mma(simt::MmaFormat::s8, {16, 8, 32}, factors, std::array{d[0], d[1], d[2], d[3]}, site), d);
 }
 
 struct Bf16;

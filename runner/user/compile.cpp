@@ -188,8 +188,8 @@ std::string most_of_compilers() {
                      sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024) / 2);
 }
 
-/// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. `own` is for what it makes, and goes where
-/// it is ended. Throws CaseStopped where the run is interrupted.
+/// Runs a compiler to its end, which comes after LONGEST_COMPILATION at last. `own` is for what it makes, and goes
+/// where it is ended. Throws CaseStopped where the run is interrupted.
 ProgramResult run_to_end(const Words& words, const TemporaryFolder& own) {
   const fs::path& folder = own.path();
   return run_program(words, {{"TMPDIR=" + folder.string(), "LANGUAGE=en"},

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <optional>
 #include <regex>
 #include <system_error>
 #include <utility>
@@ -21,16 +20,6 @@ namespace sgemm {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<std::string> text_of(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || access(path.c_str(), R_OK) != 0) {
-    return std::nullopt;  // to open a pipe would wait for who writes to it
-  }
-  std::string text = content_of(path);
-  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";  // compilers take it at a file's begin alone
-  return text.starts_with(BYTE_ORDER_MARK) ? text.substr(BYTE_ORDER_MARK.size()) : text;
-}
 
 /// Of the file and then of the others, one after the other.
 std::string sha256_of(const std::string& path, const std::vector<fs::path>& files) {
@@ -52,28 +41,30 @@ std::string source_text(const std::string& path) {
     throw UsageError(fmt::format("there is no file {0}; {1} --new-kernel {0} writes one to start from", path,
                                  program_invocation_name));
   }
-  const std::optional<std::string> text = text_of(path);
-  if (!text) {
+  if (!fs::is_regular_file(path, error) || access(path.c_str(), R_OK) != 0) {  // a pipe would wait for who writes
     throw UsageError(fmt::format("can not read {}: it is no regular file, or not readable", path));
   }
-  if (simt::trimmed(*text).empty()) {
+  std::string text = content_of(path);
+  constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";  // compilers take it at a file's begin alone
+  text.erase(0, text.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
+  if (simt::trimmed(text).empty()) {
     throw UsageError(fmt::format("{} is empty: a kernel is expected in it", path));
   }
   static const std::regex PYTHON(R"(\s*(?:#!?[^\n]*python[^\n]*\n\s*)?(?:import \w+|from [\w.]+ import |\"\"\"))");
-  const std::size_t fence = ("\n" + *text).find("\n```");
-  const bool has_cuda = has(*text, "__global__") || has(*text, "cuda");
+  const std::size_t fence = ("\n" + text).find("\n```");
+  const bool has_cuda = has(text, "__global__") || has(text, "cuda");
   const std::array<std::pair<bool, const char*>, 6> others{{
-      {text->starts_with("%%") || text->starts_with("!"),
+      {text.starts_with("%%") || text.starts_with("!"),
        "begins with a notebook's line: it is none of CUDA, and has to go"},
-      {text->starts_with("\xFF\xFE") || text->starts_with("\xFE\xFF"), "is in UTF-16, and has to be saved as UTF-8"},
-      {std::regex_search(*text, PYTHON, std::regex_constants::match_continuous),
+      {text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"), "is in UTF-16, and has to be saved as UTF-8"},
+      {std::regex_search(text, PYTHON, std::regex_constants::match_continuous),
        "is written in Python: the text of its kernel has to be in a file of its own"},
-      {fence < std::min(text->find("/*"), text->find("R\"")),
+      {fence < std::min(text.find("/*"), text.find("R\"")),
        "is Markdown: its kernel, between the lines of ```, has to be in a file of its own"},
-      {!has_cuda && (has(*text, "__kernel ") || has(*text, "__global ")),
+      {!has_cuda && (has(text, "__kernel ") || has(text, "__global ")),
        "is written in OpenCL C: what runs here has CUDA's words"},
-      {(has(*text, "include <hip/hip_runtime") || has(*text, "include \"hip/hip_runtime")) &&
-           !has(*text, "cuda_runtime") && !has(*text, "cudaM"),
+      {(has(text, "include <hip/hip_runtime") || has(text, "include \"hip/hip_runtime")) &&
+           !has(text, "cuda_runtime") && !has(text, "cudaM"),
        "is written for HIP: what runs here has CUDA's names"},
   }};
   for (const auto& [is_other, what] : others) {
@@ -81,7 +72,7 @@ std::string source_text(const std::string& path) {
       throw UsageError(fmt::format("{} {}", path, what));
     }
   }
-  return *text;
+  return text;
 }
 
 }  // namespace

@@ -338,14 +338,22 @@ std::string configured(const simt::LaunchParts& launch, const std::string& said)
       launch.arguments.substr(1));
 }
 
+/// The statements of the file's launch, each with the line that places it for a compiler.
+std::vector<std::pair<std::string, std::string>> placed_statements(const UserFile& file) {
+  std::vector<std::pair<std::string, std::string>> statements;
+  PlacedText part = file.launch.statement;
+  for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
+    statements.emplace_back(statement, line_directive(part));
+    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
+  }
+  return statements;
+}
+
 /// What the file says of its launch, statement by statement, with what each launch needs before it.
 std::string statements_of(const UserFile& file, Target target) {
   std::string text(names_tensor_map(file.launch.statement.text) ? TENSOR_MAP_ON_EXECUTOR : "");
   std::string said;  // of the next launch
-  PlacedText part = file.launch.statement;
-  for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
-    part.text = statement;
-    const std::string line = line_directive(part);
+  for (const auto& [statement, line] : placed_statements(file)) {
     if (const std::optional<simt::LaunchParts> launch = simt::parts_of_launch(statement)) {
       text +=
           fmt::format("{}{}{}{}", line, target == Target::for_gpu ? "" : check_of(*launch), line, consent_of(*launch));
@@ -355,7 +363,6 @@ std::string statements_of(const UserFile& file, Target target) {
     } else {
       (is_for_next(file, statement) ? said : text) += fmt::format("{}  {}\n", line, statement);
     }
-    part.line += static_cast<int>(std::ranges::count(statement, '\n'));
   }
   return text;
 }
@@ -371,11 +378,8 @@ class PlanKernels {
   explicit PlanKernels(const UserFile& file)
       : maps_(names_tensor_map(file.launch.statement.text)), ceil_div_(ceil_div_for(file.source)) {
     text_ = fmt::format("{}{}{}", begin_of_wrapper(), PLANS, maps_ ? TENSOR_MAPS : "");
-    PlacedText part = file.launch.statement;
-    for (const std::string& statement : simt::split_statements(file.launch.statement.text)) {
-      part.text = statement;
-      add(file, statement, line_directive(part));
-      part.line += static_cast<int>(std::ranges::count(statement, '\n'));
+    for (const auto& [statement, line] : placed_statements(file)) {
+      add(file, statement, line);
     }
   }
 

@@ -5,6 +5,9 @@
 
 #include "translate/preprocess.hpp"
 
+#include <getopt.h>
+
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
@@ -29,31 +32,25 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-void translate(const Words& words) {
-  Words names;
+void translate(int argc, char** argv) {
   std::vector<fs::path> include_folders;
   Words definitions;
   std::string depfile;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!word.starts_with('-')) {
-      names.push_back(word);
-      continue;
-    }
-    if (i + 1 == words.size()) {
-      throw UsageError(word + " takes a value");
-    }
-    const std::string& value = words[++i];
-    if (word == "-I") {
-      include_folders.emplace_back(value);
-    } else if (word == "-D") {
-      definitions.push_back("-D" + value);
-    } else if (word == "--depfile") {
-      depfile = value;
+  const std::array options{option{"depfile", required_argument, nullptr, 'd'}, option{}};
+  opterr = 0;
+  for (int found = 0; (found = getopt_long(argc, argv, ":I:D:", options.data(), nullptr)) != -1;) {
+    if (found == 'I') {
+      include_folders.emplace_back(optarg);
+    } else if (found == 'D') {
+      definitions.push_back(std::string("-D") + optarg);
+    } else if (found == 'd') {
+      depfile = optarg;
     } else {
-      throw UsageError("no such option: " + word);
+      const std::string word = argv[optind - 1];
+      throw UsageError(found == ':' ? word + " takes a value" : "no such option: " + word);
     }
   }
+  const Words names(argv + optind, argv + argc);
   if (names.size() != 2) {
     throw UsageError("takes a source and a folder");
   }
@@ -82,8 +79,7 @@ void translate(const Words& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Words words(argv + 1, argv + argc);
-  const std::string_view first = words.empty() ? "" : std::string_view(words.front());
+  const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--version") {
     std::cout << "simt " SIMT_VERSION "\n";
     return 0;
@@ -94,9 +90,9 @@ int main(int argc, char** argv) {
   }
   try {
     if (first != "translate") {
-      throw UsageError(words.empty() ? "takes a command" : "there is no command " + words.front());
+      throw UsageError(first.empty() ? "takes a command" : "there is no command " + first);
     }
-    translate(Words(words.begin() + 1, words.end()));
+    translate(argc - 1, argv + 1);
     return 0;
   } catch (const UsageError& error) {
     std::cerr << "simt: " << error.what() << "\n\n" << USAGE;

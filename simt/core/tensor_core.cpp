@@ -111,25 +111,6 @@ template std::array<float, 4> multiply_registers(MmaFormat, unsigned, const std:
 template std::array<std::int32_t, 4> multiply_registers(MmaFormat, unsigned, const std::array<MmaNumbers, WARP>&,
                                                         unsigned, const std::array<std::int32_t, 4>&);
 
-void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
-                        const std::array<const void*, WARP>& b, unsigned lane, float* c) {
-  const auto element = [&](const std::array<const void*, WARP>& of, unsigned number) -> double {
-    float element = 0;
-    const auto* const elements = static_cast<const std::byte*>(of[number % WARP]);
-    read_numbers(format, elements + number / WARP * bytes_of(format), bytes_of(format), &element);
-    return element;
-  };
-  for (unsigned number = lane; number < extents.m * extents.n; number += WARP) {
-    const unsigned row = number / extents.n;
-    const unsigned column = number % extents.n;
-    double sum = c[number / WARP];
-    for (unsigned k = 0; k < extents.k; ++k) {
-      sum += element(a, row * extents.k + k) * element(b, k * extents.n + column);
-    }
-    c[number / WARP] = rounded_towards_zero(sum);
-  }
-}
-
 void multiply_tiles(MmaFormat format, std::optional<unsigned> a, const std::array<MmaNumbers, WARP>& registers,
                     unsigned b, unsigned columns, const std::byte* shared, WgmmaSums& d) {
   Operand<WGMMA_ROWS_OF_WARP> rows;

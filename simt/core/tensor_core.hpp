@@ -31,10 +31,6 @@ template <class T>
 std::array<T, 4> multiply_registers(MmaFormat format, unsigned k, const std::array<MmaNumbers, WARP>& numbers,
                                     unsigned lane, const std::array<T, 4>& c);
 
-/// simt::warp_product() for one lane: where each lane's elements of A and B lie, and its own of C.
-void multiply_fragments(MmaFormat format, const MmaExtents& extents, const std::array<const void*, WARP>& a,
-                        const std::array<const void*, WARP>& b, unsigned lane, float* c);
-
 constexpr unsigned WARPGROUP = 128;
 constexpr unsigned WGMMA_COLUMNS = 128;  ///< at most
 constexpr unsigned WGMMA_ROWS_OF_WARP = 16;
@@ -66,29 +62,12 @@ void multiply_tiles(MmaFormat format, std::optional<unsigned> a, const std::arra
 
 /// The elements that a lane has of a product's D.
 constexpr unsigned elements_of_part(unsigned columns) { return WGMMA_ROWS_OF_WARP * columns / WARP; }
-/// Calls `body` with the row and the first of two columns that a lane has in elements i and i + 1 of its part of D.
-template <class Body>
-void for_pairs(unsigned columns, unsigned lane, const Body& body) {
-  for (unsigned i = 0; i < elements_of_part(columns); i += 2) {
-    body(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2, i);
+/// Calls `body` with each element of a lane's part of D, and where the rows have it.
+template <class T, class Body>
+void for_elements(WgmmaRows<T>& rows, unsigned columns, unsigned lane, void* part, const Body& body) {
+  for (unsigned i = 0; i < elements_of_part(columns); ++i) {
+    body(static_cast<T*>(part)[i], rows[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2]);
   }
-}
-/// Copies what a lane holds of D from there or to it.
-template <class T>
-void put_part(WgmmaRows<T>& rows, unsigned columns, unsigned lane, const void* from) {
-  const auto* const part = static_cast<const T*>(from);
-  for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
-    rows[row][col] = part[i];
-    rows[row][col + 1] = part[i + 1];
-  });
-}
-template <class T>
-void take_part(const WgmmaRows<T>& rows, unsigned columns, unsigned lane, void* to) {
-  auto* const part = static_cast<T*>(to);
-  for_pairs(columns, lane, [&](unsigned row, unsigned col, unsigned i) {
-    part[i] = rows[row][col];
-    part[i + 1] = rows[row][col + 1];
-  });
 }
 
 }  // namespace simt

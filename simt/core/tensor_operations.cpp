@@ -75,22 +75,6 @@ template std::array<float, 4> TensorOperations::mma(MmaFormat, const MmaExtents&
 template std::array<std::int32_t, 4> TensorOperations::mma(MmaFormat, const MmaExtents&, const MmaRegisters&,
                                                            const std::array<std::int32_t, 4>&, Site);
 
-void TensorOperations::warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
-                                    Site site) {
-  check_whole_warp(site);
-  tell_of_product(extents);
-  const auto pointers = [&](const void* mine) {
-    std::array<const void*, WARP> all{};
-    const auto given = warp_barriers_.gather(ALL_LANES, reinterpret_cast<std::uintptr_t>(mine), site);
-    std::ranges::transform(given, all.begin(), [](std::uint64_t bits) { return std::bit_cast<const void*>(bits); });
-    return all;
-  };
-  const std::array<const void*, WARP> all_of_a = pointers(a);
-  const std::array<const void*, WARP> all_of_b = pointers(b);
-  multiply_fragments(format, extents, all_of_a, all_of_b, lane(), c);
-  warp_barriers_.sync(ALL_LANES, site);
-}
-
 void TensorOperations::wgmma(Given given, const unsigned* registers, void* part, Site site) {
   if (context_.current() / WARPGROUP * WARPGROUP + WARPGROUP > context_.scheduler.threads()) {
     context_.fail("wgmma takes whole warpgroups of 128 threads", site);
@@ -170,7 +154,8 @@ TensorOperations::Sum& TensorOperations::sum_of(Warp& warp, Site site) const {
     sum.rows.emplace<WgmmaRows<float>>();
   }
   for (unsigned lane = 0; lane < WARP; ++lane) {
-    std::visit([&](auto& rows) { put_part(rows, sum.columns, lane, sum.parts[lane]); }, sum.rows);
+    const auto take_over = [](auto& own, auto& of_rows) { of_rows = own; };
+    std::visit([&](auto& rows) { for_elements(rows, sum.columns, lane, sum.parts[lane], take_over); }, sum.rows);
     std::memcpy(sum.parts[lane], UNTOUCHED.data(), bytes_of_part(sum.columns));
   }
   return sum;
@@ -184,7 +169,8 @@ void TensorOperations::wgmma_wait(unsigned pending, void* part, Site site) {
       if (std::memcmp(part, UNTOUCHED.data(), bytes_of_part(sum.columns)) != 0) {
         context_.fail("the kernel writes to registers of a wgmma that it has not waited for", site);
       }
-      std::visit([&](const auto& rows) { take_part(rows, sum.columns, lane(), part); }, sum.rows);
+      const auto hand_over = [](auto& own, auto& of_rows) { own = of_rows; };
+      std::visit([&](auto& rows) { for_elements(rows, sum.columns, lane(), part, hand_over); }, sum.rows);
       sum.lanes &= ~(1U << lane());
     }
   }

@@ -34,7 +34,6 @@ class TensorOperations {
   template <class T>
   std::array<T, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
                        const std::array<T, 4>& c, Site site);
-  void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site);
   /// By the current thread, whose registers of D are `part`, and of A `registers`, or null.
   void wgmma(Given given, const unsigned* registers, void* part, Site site);
   void wgmma_commit() { ++committed_[context_.current()]; }

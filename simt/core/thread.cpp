@@ -105,18 +105,14 @@ unsigned block_barrier_count(bool predicate, Site site) {
 
 unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
 
-std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
-                         Site site) {
-  return InExecutor()->tensor_operations().mma(format, {16, 8, k}, operands, c, site);
+std::array<float, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                         const std::array<float, 4>& c, Site site) {
+  return InExecutor()->tensor_operations().mma(format, extents, operands, c, site);
 }
 
-std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
-                                const MmaExtents& extents) {
-  return InExecutor()->tensor_operations().mma(MmaFormat::s8, extents, operands, c, site);
-}
-
-void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c, Site site) {
-  InExecutor()->tensor_operations().warp_product(format, extents, a, b, c, site);
+std::array<std::int32_t, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                                const std::array<std::int32_t, 4>& c, Site site) {
+  return InExecutor()->tensor_operations().mma(format, extents, operands, c, site);
 }
 
 void wgmma(MmaFormat format, void* d, unsigned columns, unsigned a, unsigned b, bool accumulate, Site site) {

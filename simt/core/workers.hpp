@@ -22,13 +22,6 @@ using MakeWatcher = std::function<std::shared_ptr<Watcher>(Block&)>;
 void run_watched_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const MakeWatcher& make,
                         const std::function<void(Watcher&, std::uint64_t position)>& done);
 
-/// run_watched_blocks() by a kind of watcher.
-template <class Kind, class Make, class Done>
-void run_blocks(const Launch& launch, const std::vector<std::uint64_t>* numbers, const Make& make, const Done& done) {
-  run_watched_blocks(launch, numbers, make,
-                     [&](Watcher& watcher, std::uint64_t position) { done(static_cast<Kind&>(watcher), position); });
-}
-
 /// The position of a block in its grid. Blocks are numbered cluster by cluster, and in each of them with x fastest.
 Index3 position_of_block(std::uint64_t number, const Launch& launch);
 

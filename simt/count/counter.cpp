@@ -302,9 +302,11 @@ class LaunchCounter {
  private:
   std::vector<BlockCounts> execute(const std::vector<std::uint64_t>& numbers) {
     std::vector<BlockCounts> result(numbers.size());
-    run_blocks<BlockCounter>(
+    run_watched_blocks(
         launch_, &numbers, [&](Block&) { return std::make_unique<BlockCounter>(context_); },
-        [&](BlockCounter& counter, std::uint64_t position) { result[position] = counter.take(); });
+        [&](Watcher& counter, std::uint64_t position) {
+          result[position] = static_cast<BlockCounter&>(counter).take();
+        });
     counts_.blocks_executed += numbers.size();
     flops_.keep_computing(result);
     return result;
@@ -363,10 +365,10 @@ class LaunchCounter {
       return std::nullopt;
     }
     std::vector<Shift> found(counts_.blocks);
-    run_blocks<FirstReads>(
+    run_watched_blocks(
         launch_, nullptr,
         [&](Block& block) { return std::make_unique<FirstReads>(context_, inputs, [&block] { block.stop(); }); },
-        [&](const FirstReads& reads, std::uint64_t number) { found[number] = reads.found(); });
+        [&](Watcher& reads, std::uint64_t number) { found[number] = static_cast<FirstReads&>(reads).found(); });
 
     std::vector<Place> places(counts_.blocks);
     for (std::uint64_t number = 0; number < counts_.blocks; ++number) {

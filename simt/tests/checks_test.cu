@@ -34,9 +34,6 @@ const std::vector<WrongAccess> WRONG_ACCESSES{
     {"write_global_before_begin",
      [](const float*, float* out) { out[static_cast<int>(threadIdx.x) - 5] = 1.0F; },
      {"thread (0,0,0)", "writes 4 bytes", "outside of all"}},
-    {"write_input",
-     [](const float* in, float*) { const_cast<float*>(in)[threadIdx.x] = 1.0F; },
-     {"writes 4 bytes", "element 0 of IN, which is an input"}},
     {"write_shared_beyond_end",
      [](const float*, float* out) {
        __shared__ float values[THREADS - 1];

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace simt::test {
@@ -29,14 +30,6 @@ simt::GpuModel tiny_gpu(unsigned sms = 1, unsigned lines = WAYS, unsigned partit
 
 void read_line(BlockTraffic& traffic, std::uint32_t line) { traffic.push_back({4 * line, LINE, 0, false}); }
 
-BlockTraffic reads(const std::vector<std::uint32_t>& lines) {
-  BlockTraffic traffic;
-  for (const std::uint32_t line : lines) {
-    read_line(traffic, line);
-  }
-  return traffic;
-}
-
 /// Lines 0 to count - 1, so many times.
 BlockTraffic repeated_reads(std::uint32_t count, unsigned times) {
   BlockTraffic traffic;
@@ -57,48 +50,44 @@ L2Traffic replay_block(const BlockTraffic& traffic, const simt::GpuModel& gpu = 
   return replay_blocks({{&traffic, {}}}, gpu);
 }
 
-TEST(L2Model, KeepsWhatFits) {
-  const L2Traffic result = replay_block(repeated_reads(WAYS, 3));
-  EXPECT_EQ(result.read_sectors, 3 * WAYS * 4);
-  EXPECT_EQ(result.read_hits, 2 * WAYS * 4);
-  EXPECT_EQ(result.dram_read_bytes, WAYS * LINE_BYTES);
-}
-
-TEST(L2Model, OneLineTooManyInTurnsLeavesNoHits) {
-  const L2Traffic result = replay_block(repeated_reads(WAYS + 1, 3));
-  EXPECT_EQ(result.read_hits, 0);
-  EXPECT_EQ(result.dram_read_bytes, LINE_BYTES * 3 * (WAYS + 1));
-}
-
-TEST(L2Model, TheLeastRecentlyUsedLineMakesRoom) {
-  BlockTraffic traffic = repeated_reads(WAYS, 1);
-  read_line(traffic, 0);     // a hit, after which line 1 is the oldest
-  read_line(traffic, WAYS);  // takes its place
-  read_line(traffic, 0);     // a hit
-  read_line(traffic, 1);
-  EXPECT_EQ(replay_block(traffic).read_hits, 2 * 4);
-}
-
-TEST(L2Model, HoldsAQuarterOfItsSizeWithoutConflicts) {
-  const L2Traffic result = replay_block(repeated_reads(1024, 2), tiny_gpu(1, 4096));
-  EXPECT_EQ(result.dram_read_bytes, 1024 * LINE_BYTES);
-}
-
-TEST(L2Model, LinesAPowerOfTwoApartDoNotMeetInOneSet) {
-  std::vector<std::uint32_t> lines;
-  for (std::uint32_t pass = 0; pass < 2; ++pass) {
-    for (std::uint32_t row = 0; row < 128; ++row) {
-      lines.push_back(row * 128);
-    }
+/// The same lines, a power of two apart, twice.
+BlockTraffic rows_of_a_matrix() {
+  BlockTraffic traffic;
+  for (std::uint32_t i = 0; i < 2 * 128; ++i) {
+    read_line(traffic, i % 128 * 128);
   }
-  EXPECT_EQ(replay_block(reads(lines), tiny_gpu(1, 4096)).dram_read_bytes, 128 * LINE_BYTES);
+  return traffic;
 }
 
-TEST(L2Model, FetchesSectorsAlone) {
-  const L2Traffic result = replay_block({{0, 0b0001, 0, false}, {0, 0b0011, 0, false}, {2, 0b0001, 0, false}});
-  EXPECT_EQ(result.read_sectors, 4);
-  EXPECT_EQ(result.read_hits, 1);
-  EXPECT_EQ(result.dram_read_bytes, 3 * 32);
+TEST(L2Model, OneBlock) {
+  BlockTraffic in_turns = repeated_reads(WAYS, 1);
+  for (const std::uint32_t line : {0U, WAYS, 0U, 1U}) {  // line 0 is a hit, and 1 the oldest, whose place WAYS takes
+    read_line(in_turns, line);
+  }
+  struct Case {
+    std::string name;
+    BlockTraffic traffic;
+    std::uint64_t hits;  ///< sectors
+    std::uint64_t read_from_dram;
+    unsigned lines = WAYS;
+  };
+  for (const auto& [name, traffic, hits, read_from_dram, lines] : std::vector<Case>{
+           {"nothing", {}, 0, 0},
+           {"what fits is kept", repeated_reads(WAYS, 3), 2 * WAYS * 4, WAYS * LINE_BYTES},
+           {"one line too many in turns", repeated_reads(WAYS + 1, 3), 0, 3 * (WAYS + 1) * LINE_BYTES},
+           {"the least recently used line makes room", in_turns, 2 * 4, (WAYS + 2) * LINE_BYTES},
+           {"a quarter has no conflicts", repeated_reads(1024, 2), 1024 * 4, 1024 * LINE_BYTES, 4096},
+           {"a power of two apart", rows_of_a_matrix(), 128 * 4, 128 * LINE_BYTES, 4096},
+           {"sectors alone", {{0, 0b0001, 0, false}, {0, 0b0011, 0, false}, {2, 0b0001, 0, false}}, 1, 3 * 32},
+           {"arrays", {{0, LINE, 0, false}, {0, LINE, 1, false}, {0, LINE, 2, false}}, 0, 3 * LINE_BYTES},
+           {"what was written", {{0, 0b0001, 2, true}, {0, 0b0011, 2, false}}, 1, 32}}) {
+    SCOPED_TRACE(name);
+    const L2Traffic result = replay_block(traffic, tiny_gpu(1, lines));
+    EXPECT_EQ(result.read_hits, hits);
+    EXPECT_EQ(result.dram_read_bytes, read_from_dram);
+    EXPECT_EQ(result.dram_read_bytes, 32 * (result.read_sectors - result.read_hits));
+  }
+  EXPECT_EQ(replay_blocks({}, tiny_gpu()).dram_read_bytes, 0) << "no block";
 }
 
 TEST(L2Model, FindsLinesAfterTheShift) {
@@ -116,11 +105,6 @@ TEST(L2Model, FindsLinesAfterTheShift) {
   EXPECT_LT(hits(0), WAYS * 4);  // one line more than fits
 }
 
-TEST(L2Model, ArraysLieApart) {
-  const L2Traffic result = replay_block({{0, LINE, 0, false}, {0, LINE, 1, false}, {0, LINE, 2, false}});
-  EXPECT_EQ(result.dram_read_bytes, 3 * LINE_BYTES);
-}
-
 TEST(L2Model, WritesNeedNoFetchAndReachDramWhenTheirLineMakesRoom) {
   BlockTraffic traffic{{0, 0b0110, 2, true}};
   EXPECT_EQ(replay_block(traffic).dram_written_bytes, 0);
@@ -134,10 +118,6 @@ TEST(L2Model, WritesNeedNoFetchAndReachDramWhenTheirLineMakesRoom) {
     read_line(traffic, line);
   }
   EXPECT_EQ(replay_block(traffic).dram_written_bytes, 2 * 32) << "written back twice";
-}
-
-TEST(L2Model, ReadsFindWhatWasWritten) {
-  EXPECT_EQ(replay_block({{0, 0b0001, 2, true}, {0, 0b0011, 2, false}}).dram_read_bytes, 32);
 }
 
 TEST(L2Model, PartitionsCopyWhatBothRead) {
@@ -200,11 +180,6 @@ TEST(L2Model, LaunchesFindWhatEarlierOnesHaveLeft) {
   EXPECT_EQ(traffic[1].read_hits, 4U * WAYS);
   EXPECT_EQ(traffic[1].dram_read_bytes, LINE_BYTES);
   EXPECT_EQ(traffic[1].dram_written_bytes, LINE_BYTES);
-}
-
-TEST(L2Model, NothingToReplay) {
-  EXPECT_EQ(replay_blocks({}, tiny_gpu()).dram_read_bytes, 0);
-  EXPECT_EQ(replay_block({}).read_sectors, 0);
 }
 
 }  // namespace

@@ -218,7 +218,8 @@ __global__ void tf32_kernel(const float* a, const float* b, const float* c, floa
   const MmaRegisters operands{
       {at(a, row, column), at(a, row + 8, column), at(a, row, column + 4), at(a, row + 8, column + 4)},
       {at(b, column, row), at(b, column + 4, row)}};
-  const std::array part = mma(MmaFormat::tf32, 8, operands, {c[place(0)], c[place(1)], c[place(2)], c[place(3)]});
+  const std::array sums{c[place(0)], c[place(1)], c[place(2)], c[place(3)]};
+  const std::array part = mma(MmaFormat::tf32, {16, 8, 8}, operands, sums);
   for (unsigned i = 0; i < 4; ++i) {
     d[place(i)] = part[i];
   }

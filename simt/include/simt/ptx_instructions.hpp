@@ -302,29 +302,29 @@ unsigned source_bytes(Operand operand, unsigned bytes) {
 
 // ---- Matrices ----
 
-// Parts of names: the k of a product, and how many matrices there are.
-constexpr unsigned m16n8k4 = 4, m16n8k8 = 8, m16n8k16 = 16;
+// Parts of names: the extents of a product, and how many matrices there are.
+constexpr MmaExtents m16n8k4{16, 8, 4}, m16n8k8{16, 8, 8}, m16n8k16{16, 8, 16};
 constexpr unsigned x1 = 1, x2 = 2, x4 = 4;
 
 using Floats = std::array<float, 4>;
 using PackedHalves = std::array<std::uint32_t, 2>;  ///< FP16, the lower columns in the lower halves
 using Integers = std::array<std::int32_t, 4>;
 
-inline Floats mma(MmaFormat format, unsigned k, const std::array<std::uint32_t, 4>& a,
+inline Floats mma(MmaFormat format, const MmaExtents& extents, const std::array<std::uint32_t, 4>& a,
                   const std::array<std::uint32_t, 2>& b, const Floats& c, Site site) {
-  return simt::mma(format, k, {a, b}, c, site);
+  return simt::mma(format, extents, {a, b}, c, site);
 }
-inline PackedHalves mma(MmaFormat format, unsigned k, const std::array<std::uint32_t, 4>& a,
+inline PackedHalves mma(MmaFormat format, const MmaExtents& extents, const std::array<std::uint32_t, 4>& a,
                         const std::array<std::uint32_t, 2>& b, const PackedHalves& c, Site site) {
   const auto half = [&](unsigned i) { return from_fp16(static_cast<std::uint16_t>(c[i / 2] >> 16U * (i % 2))); };
-  const Floats d = simt::mma(format, k, {a, b}, {half(0), half(1), half(2), half(3)}, site);
+  const Floats d = simt::mma(format, extents, {a, b}, Floats{half(0), half(1), half(2), half(3)}, site);
   return {packed_f16x2(d[1], d[0]), packed_f16x2(d[3], d[2])};
 }
 
 /// Of m8n8k16 as well, whose registers are the first ones of each operand.
 inline Integers mma(const MmaExtents& extents, const std::array<std::uint32_t, 4>& a,
                     const std::array<std::uint32_t, 2>& b, const Integers& c, bool saturates, Site site) {
-  Integers d = simt::mma({a, b}, saturates ? Integers{} : c, site, extents);
+  Integers d = simt::mma(MmaFormat::s8, extents, {a, b}, saturates ? Integers{} : c, site);
   for (unsigned i = 0; saturates && i < d.size(); ++i) {
     const bool below = d[i] < 0;
     if (__builtin_add_overflow(d[i], c[i], &d[i])) {

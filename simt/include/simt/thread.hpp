@@ -82,25 +82,19 @@ struct MmaRegisters {
   std::array<std::uint32_t, 2> b{};
 };
 
-/// mma.sync.m16n8kK, `k` being 4 or 8 for TF32 and 8 or 16 for the others: this lane's part of A * B + C. Waits for all
-/// lanes of the warp to give theirs.
-std::array<float, 4> mma(MmaFormat format, unsigned k, const MmaRegisters& operands, const std::array<float, 4>& c,
-                         Site site = Site::current());
 struct MmaExtents {
   unsigned m;
   unsigned n;
   unsigned k;
 };
 
-/// mma.sync.m16n8k32 with signed integers of 8 bits. The result is exact, and a sum beyond 32 bits wraps around.
-/// Smaller `extents` leave registers empty.
-std::array<std::int32_t, 4> mma(const MmaRegisters& operands, const std::array<std::int32_t, 4>& c, Site site,
-                                const MmaExtents& extents = {16, 8, 32});
-
-/// Adds A * B to C, all of which a warp holds together: element i of a lane is number 32 i + lane of its matrix, row by
-/// row. `a` and `b` are floats for TF32 and of 16 bits otherwise.
-void warp_product(MmaFormat format, const MmaExtents& extents, const void* a, const void* b, float* c,
-                  Site site = Site::current());
+/// mma.sync: this lane's part of A * B + C, 16 x 8, with a k of 4 or 8 for TF32 and of 8 or 16 for FP16 and BF16. Waits
+/// for all lanes of the warp to give theirs. Of a smaller m the registers of the other rows are empty.
+std::array<float, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                         const std::array<float, 4>& c, Site site = Site::current());
+/// The same for s8 with a k of 16 or 32. The result is exact, and a sum beyond 32 bits wraps around.
+std::array<std::int32_t, 4> mma(MmaFormat format, const MmaExtents& extents, const MmaRegisters& operands,
+                                const std::array<std::int32_t, 4>& c, Site site = Site::current());
 
 /// A thread's part of D (64 x 128) in wgmma.m64n128k16.
 using WgmmaD = float[64];

@@ -1,8 +1,8 @@
 #pragma once
 
-// Stands in for CUDA's header of the same name: matrices that a warp holds together and multiplies. Which element a
-// lane holds is left open by CUDA, and differs here from what GPUs do; code that relies on it is wrong there as well. A
-// product's sums are as those of mma.sync (simt/MODEL.md).
+// Stands in for CUDA's header of the same name: matrices that a warp holds together and multiplies, by mma.sync. Which
+// element a lane holds is left open by CUDA, and may differ here from what GPUs do; code that relies on it is wrong
+// there as well.
 
 #include <simt/thread.hpp>
 
@@ -10,7 +10,9 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -60,12 +62,23 @@ struct fragment {
 
   storage_element_type x[num_elements];
 
-  /// Where element i of a lane, number 32 i + lane of the rows, lies in a matrix.
+  /// Where element i of a lane lies in a matrix: as in the registers of mma.sync.m16n8, of which one has the first 16
+  /// rows and 8 columns and the next the 16 rows below, or the first 8 columns further on.
   static unsigned place(int i, unsigned stride, bool in_rows) {
-    const unsigned number = i * 32 + simt::lane();
-    const unsigned row = number / COLUMNS;
-    const unsigned column = number % COLUMNS;
-    return in_rows ? row * stride + column : column * stride + row;
+    constexpr int PAIR = TF32 ? 1 : 2;  // neighbours in a register
+    constexpr int TILE_ROWS = ROWS < 16 || IS_B ? ROWS : 16;
+    constexpr int TILE_COLUMNS = IS_A ? K : 8;
+    constexpr int ELEMENTS = TILE_ROWS * TILE_COLUMNS / 32;
+    const int tile = i / ELEMENTS;
+    const int number = i % ELEMENTS / PAIR;  // of the register
+    const int group = static_cast<int>(simt::lane()) / 4;
+    const int in_group = static_cast<int>(simt::lane()) % 4 * PAIR + i % PAIR;
+    constexpr int DOWN = IS_B ? 1 : TILE_ROWS / 8;  // registers below one another
+    const int along = in_group + number / DOWN * 4 * PAIR;
+    const int across = group + number % DOWN * 8;
+    const int row = (IS_B ? along : across) + tile % (ROWS / TILE_ROWS) * TILE_ROWS;
+    const int column = (IS_B ? across : along) + tile / (ROWS / TILE_ROWS) * TILE_COLUMNS;
+    return static_cast<unsigned>(in_rows ? row * stride + column : column * stride + row);
   }
 };
 
@@ -125,13 +138,22 @@ void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, 
   constexpr Format FORMAT = std::is_same_v<T, precision::tf32> ? Format::tf32
                             : std::is_same_v<T, half>          ? Format::fp16
                                                                : Format::bf16;
-  std::array<float, M * N / 32> sums;
-  for (int i = 0; i < c.num_elements; ++i) {
-    sums[i] = static_cast<float>(c.x[i]);
-  }
-  simt::warp_product(FORMAT, {M, N, K}, a.x, b.x, sums.data(), site);
-  for (int i = 0; i < d.num_elements; ++i) {
-    d.x[i] = static_cast<D>(sums[i]);
+  constexpr unsigned ROWS = M < 16 ? M : 16;  // of a product by mma.sync
+  constexpr unsigned DOWN = M / ROWS;
+  constexpr unsigned SUMS = ROWS / 4;
+  const auto of_a = std::bit_cast<std::array<std::uint32_t, sizeof a.x / 4>>(a.x);
+  const auto of_b = std::bit_cast<std::array<std::uint32_t, sizeof b.x / 4>>(b.x);
+  for (unsigned tile = 0; tile < DOWN * N / 8; ++tile) {
+    simt::MmaRegisters factors{{}, {of_b[tile / DOWN * 2], of_b[tile / DOWN * 2 + 1]}};
+    for (unsigned i = 0; i < SUMS; ++i) {  // with 8 rows, every second register is empty
+      factors.a[i * 4 / SUMS] = of_a[tile % DOWN * SUMS + i];
+    }
+    std::array<float, 4> sums{};
+    std::copy_n(&c.x[tile * SUMS], SUMS, sums.begin());
+    sums = simt::mma(FORMAT, {ROWS, 8, K}, factors, sums, site);
+    for (unsigned i = 0; i < SUMS; ++i) {
+      d.x[tile * SUMS + i] = static_cast<D>(sums[i]);
+    }
   }
 }
 
