@@ -6,10 +6,17 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <sstream>
 #include <string>
 
 namespace simt {
+
+void Copies::begin_thread() {
+  queue().copies.clear();
+  queue().groups.clear();
+  queue().open = 0;
+}
 
 void Copies::start(const Copy& copy, Site site) {
   if (reinterpret_cast<std::uintptr_t>(copy.destination) % copy.bytes != 0 ||
@@ -17,32 +24,49 @@ void Copies::start(const Copy& copy, Site site) {
     context_.fail("an asynchronous copy of " + std::to_string(copy.bytes) + " bytes is not aligned to them", site);
   }
   context_.check("an asynchronous copy ", context_.watcher->copy_starts(context_.current(), copy, site), site);
-  queue().start(copy);
+  queue().copies.push_back(copy);
+  ++queue().open;
 }
 
 void Copies::wait(unsigned pending) {
-  queue().wait(pending, [this](const Copy& copy) { check_arrival(copy, false); });
+  std::vector<std::size_t>& groups = queue().groups;
+  if (groups.size() > pending) {
+    const auto end = groups.end() - static_cast<std::ptrdiff_t>(pending);
+    const std::size_t count = std::accumulate(groups.begin(), end, std::size_t{0});
+    groups.erase(groups.begin(), end);
+    arrive(count, false);
+  }
   if (pending == 0) {
     context_.watcher->copies_awaited(context_.current());
   }
 }
 
-void Copies::check_arrival(const Copy& copy, bool at_mbarrier) const {
-  if (const Complaint complaint = context_.watcher->copy_arrives(context_.current(), copy, at_mbarrier)) {
-    throw Error(context_.place_of(context_.current()) + ": an asynchronous copy that arrives " + *complaint);
-  }
+void Copies::arrive(std::size_t count, bool at_mbarrier) {
+  std::vector<Copy>& copies = queue().copies;
+  const auto end = copies.begin() + static_cast<std::ptrdiff_t>(count);
+  std::for_each(copies.begin(), end, [&](const Copy& copy) {
+    if (copy.source != nullptr) {
+      std::memcpy(copy.destination, copy.source, copy.bytes);
+    } else {
+      std::memset(copy.destination, 0, copy.bytes);
+    }
+    if (const Complaint complaint = context_.watcher->copy_arrives(context_.current(), copy, at_mbarrier)) {
+      throw Error(context_.place_of(context_.current()) + ": an asynchronous copy that arrives " + *complaint);
+    }
+  });
+  copies.erase(copies.begin(), end);
 }
 
-void Copies::arrive_at_mbarrier(unsigned address, Site site) {
+void Copies::arrive_at_mbarrier(unsigned address, bool counts, Site site) {
   Mbarrier& mbarrier = mbarriers_.at(address, site);
-  queue().arrive_all([this](const Copy& copy) { check_arrival(copy, true); });
-  mbarriers_.arrive(mbarrier, true, site);
-}
-
-void Copies::announce_at_mbarrier(unsigned address, Site site) {
-  mbarriers_.at(address, site);
-  queue().arrive_all([this](const Copy& copy) { check_arrival(copy, true); });
-  context_.watcher->mbarrier_arrive(context_.current(), address, true);
+  arrive(queue().copies.size(), true);
+  queue().groups.assign(queue().groups.size(), 0);
+  queue().open = 0;
+  if (counts) {
+    mbarriers_.arrive(mbarrier, true, site);
+  } else {
+    context_.watcher->mbarrier_arrive(context_.current(), address, true);
+  }
 }
 
 void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site site) {

@@ -170,30 +170,28 @@ std::vector<std::vector<SourcePlace>> source_places(std::span<const void* const>
   static std::mutex mutex;
   static std::map<std::string, std::map<std::uintptr_t, Places>> known;
   const std::lock_guard lock(mutex);
-  std::vector<Program> programs;
-  std::vector<std::pair<const Program*, std::vector<std::uintptr_t>>> missing;
+  std::map<std::string, std::pair<Program, std::vector<std::uintptr_t>>> missing;  // by file
+  std::vector<const Places*> found;
   for (const void* const code : codes) {
-    programs.push_back(Program::of(code));
-  }
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    const Program& program = programs[i];
-    if (!known[program.path].try_emplace(program.in_file(codes[i])).second) {
-      continue;
+    const Program program = Program::of(code);
+    const auto [entry, is_new] = known[program.path].try_emplace(program.in_file(code));
+    found.push_back(&entry->second);
+    if (is_new) {
+      auto& [of_file, addresses] = missing[program.path];
+      of_file = program;
+      addresses.push_back(entry->first);
     }
-    const auto same = std::find_if(missing.begin(), missing.end(),
-                                   [&](const auto& other) { return other.first->path == program.path; });
-    auto& of_program = same != missing.end() ? *same : missing.emplace_back(&program, std::vector<std::uintptr_t>());
-    of_program.second.push_back(program.in_file(codes[i]));
   }
-  for (const auto& [program, addresses] : missing) {
-    const std::vector<Places> found = look_up(*program, addresses);
+  for (const auto& [path, asked] : missing) {
+    const auto& [program, addresses] = asked;
+    std::vector<Places> places = look_up(program, addresses);
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-      known[program->path][addresses[i]] = found[i];
+      known[path][addresses[i]] = std::move(places[i]);
     }
   }
   std::vector<Places> places;
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    places.push_back(known[programs[i].path][programs[i].in_file(codes[i])]);
+  for (const Places* const each : found) {
+    places.push_back(*each);
   }
   return places;
 }

@@ -222,11 +222,11 @@ void mbarrier_init(unsigned address, unsigned arrivals, Site site) {
 void mbarrier_arrive(unsigned address, Site site) { InExecutor()->mbarriers().arrive(address, site); }
 
 void mbarrier_arrive_after_copies(unsigned address, Site site) {
-  InExecutor()->copies().arrive_at_mbarrier(address, site);
+  InExecutor()->copies().arrive_at_mbarrier(address, true, site);
 }
 
 void mbarrier_announce_copies(unsigned address, Site site) {
-  InExecutor()->copies().announce_at_mbarrier(address, site);
+  InExecutor()->copies().arrive_at_mbarrier(address, false, site);
 }
 
 unsigned mbarrier_parity(unsigned address, Site site) {

@@ -224,7 +224,7 @@ class Sum {
     std::map<std::tuple<std::string, unsigned, std::optional<AccessKind>, std::string>, LineCounts> lines;
     const auto line_at = [&](const SourcePlace& place, std::optional<AccessKind> kind,
                              const std::string& array) -> LineCounts& {
-      const std::string file = without_folder(place.file);
+      const std::string file = place.file.substr(place.file.rfind('/') + 1);
       LineCounts& line = lines[{file, place.line, kind, array}];
       line.file = file;
       line.line = place.line;

@@ -58,6 +58,4 @@ std::string name_of(Memory memory, std::span<const CountedArray> arrays) {
 
 std::string name_of_kernel(std::span<const void* const> first_code) { return without_scopes(first_kernel(first_code)); }
 
-std::string without_folder(const std::string& file) { return file.substr(file.rfind('/') + 1); }
-
 }  // namespace simt

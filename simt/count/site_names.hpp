@@ -25,7 +25,4 @@ std::string name_of(Memory memory, std::span<const CountedArray> arrays);
 /// Empty where the program has no debug information.
 std::string name_of_kernel(std::span<const void* const> first_code);
 
-/// "kernel.cu" of "/path/kernel.cu".
-std::string without_folder(const std::string& file);
-
 }  // namespace simt
