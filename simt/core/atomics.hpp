@@ -3,6 +3,7 @@
 #include "simt/thread.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -17,32 +18,20 @@ constexpr unsigned size_of(AtomicType type) {
 
 template <class T>
 T changed(AtomicOperation operation, T old, T operand, T expected) {
-  switch (operation) {
-    case AtomicOperation::add:
-      return static_cast<T>(old + operand);
-    case AtomicOperation::min:
-      return std::min(old, operand);
-    case AtomicOperation::max:
-      return std::max(old, operand);
-    case AtomicOperation::exchange:
-      return operand;
-    case AtomicOperation::compare_and_swap:
-      return old == expected ? operand : old;
-    case AtomicOperation::inc:
-      return old >= operand ? T{0} : static_cast<T>(old + 1);
-    case AtomicOperation::dec:
-      return old == T{0} || old > operand ? operand : static_cast<T>(old - 1);
-    case AtomicOperation::and_:
-    case AtomicOperation::or_:
-    case AtomicOperation::xor_:
-      break;
-  }
+  using enum AtomicOperation;
   if constexpr (std::is_integral_v<T>) {
-    return operation == AtomicOperation::and_  ? old & operand
-           : operation == AtomicOperation::or_ ? old | operand
-                                               : old ^ operand;
+    if (operation == and_ || operation == or_ || operation == xor_) {
+      return operation == and_ ? old & operand : operation == or_ ? old | operand : old ^ operand;
+    }
   }
-  return old;
+  return operation == add                ? static_cast<T>(old + operand)
+         : operation == min              ? std::min(old, operand)
+         : operation == max              ? std::max(old, operand)
+         : operation == exchange         ? operand
+         : operation == compare_and_swap ? (old == expected ? operand : old)
+         : operation == inc              ? (old >= operand ? T{0} : static_cast<T>(old + 1))
+         : operation == dec              ? (old == T{0} || old > operand ? operand : static_cast<T>(old - 1))
+                                         : old;
 }
 
 template <class T>
@@ -60,21 +49,9 @@ std::uint64_t change(AtomicOperation operation, void* address, std::uint64_t ope
 /// simt::atomic(), unwatched. Other OS threads may do the same to the variable.
 inline std::uint64_t change_atomically(AtomicOperation operation, AtomicType type, void* address, std::uint64_t operand,
                                        std::uint64_t expected) {
-  switch (type) {
-    case AtomicType::i32:
-      return change<std::int32_t>(operation, address, operand, expected);
-    case AtomicType::u32:
-      return change<std::uint32_t>(operation, address, operand, expected);
-    case AtomicType::i64:
-      return change<std::int64_t>(operation, address, operand, expected);
-    case AtomicType::u64:
-      return change<std::uint64_t>(operation, address, operand, expected);
-    case AtomicType::f32:
-      return change<float>(operation, address, operand, expected);
-    case AtomicType::f64:
-      return change<double>(operation, address, operand, expected);
-  }
-  return 0;
+  constexpr std::array CHANGES{change<std::int32_t>,  change<std::uint32_t>, change<std::int64_t>,
+                               change<std::uint64_t>, change<float>,         change<double>};  // as AtomicType has them
+  return CHANGES.at(static_cast<std::size_t>(type))(operation, address, operand, expected);
 }
 
 }  // namespace simt

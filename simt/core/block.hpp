@@ -151,20 +151,30 @@ class Block {
 };
 
 /// Lasts while a thread of a kernel is in the executor's code. `polls`: perhaps to look again for what others write.
+/// Does nothing where the host is.
 class InExecutor {
  public:
-  explicit InExecutor(bool polls = false) {
-    Block* const block = Block::on_this_thread();
-    block->set_in_kernel(false);
-    if (!polls) {
-      block->end_polling();
+  explicit InExecutor(bool polls = false) : block_(Block::on_this_thread()) {
+    if (block_ != nullptr) {
+      block_->set_in_kernel(false);
+    }
+    if (block_ != nullptr && !polls) {
+      block_->end_polling();
     }
   }
-  ~InExecutor() { Block::on_this_thread()->set_in_kernel(true); }
+  ~InExecutor() {
+    if (block_ != nullptr) {
+      block_->set_in_kernel(true);
+    }
+  }
   InExecutor(const InExecutor&) = delete;
   InExecutor& operator=(const InExecutor&) = delete;
 
-  Block* operator->() const { return Block::on_this_thread(); }
+  explicit operator bool() const { return block_ != nullptr; }
+  Block* operator->() const { return block_; }
+
+ private:
+  Block* const block_;
 };
 
 }  // namespace simt

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <optional>
 
 namespace simt {
 
@@ -31,15 +30,11 @@ void sleep(Site site) {
   in_executor->poll(site);
 }
 
-Polling::~Polling() {
-  if (Block::on_this_thread() != nullptr) {  // and not the host
-    InExecutor()->end_polling();
-  }
-}
+Polling::~Polling() { const InExecutor ends_polling; }
 
 void look_again(Site site) {
-  if (Block::on_this_thread() != nullptr) {
-    InExecutor(true)->poll(site);
+  if (const InExecutor in_executor(true); in_executor) {
+    in_executor->poll(site);
   }
 }
 
@@ -293,9 +288,7 @@ bool is_shared(const void* pointer) {
 }
 
 long long nanoseconds() {
-  if (Block::on_this_thread() != nullptr) {
-    const InExecutor in_executor;  // a loop may end by the clock
-  }
+  const InExecutor in_executor;  // a loop may end by the clock
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
@@ -305,14 +298,11 @@ void fail(const char* what, Site site) {
 }
 
 void assertion_failed(const char* condition, const char* file, unsigned line, const char* function) {
-  std::optional<InExecutor> in_executor;
-  if (Block::on_this_thread() != nullptr) {  // and not the host
-    in_executor.emplace();
-  }
+  const InExecutor in_executor;
   const std::string what = std::string(file) + ':' + std::to_string(line) + " in " + function +
                            ": the assertion does not hold: " + condition;
   if (in_executor) {
-    (*in_executor)->fail(what);
+    in_executor->fail(what);
   }
   throw Error(what);
 }
@@ -335,10 +325,7 @@ void fail_about_launch_bounds(std::size_t most_threads, Site site) {
 }
 
 void not_supported(const char* what) {
-  std::optional<InExecutor> in_executor;
-  if (Block::on_this_thread() != nullptr) {  // and not the host
-    in_executor.emplace();
-  }
+  const InExecutor in_executor;
   throw NotSupported(std::string("the executor does not model ") + what);
 }
 

@@ -10,7 +10,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -149,7 +148,9 @@ void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, 
       factors.a[i * 4 / SUMS] = of_a[tile % DOWN * SUMS + i];
     }
     std::array<float, 4> sums{};
-    std::copy_n(&c.x[tile * SUMS], SUMS, sums.begin());
+    for (unsigned i = 0; i < SUMS; ++i) {
+      sums[i] = static_cast<float>(c.x[tile * SUMS + i]);
+    }
     sums = simt::mma(FORMAT, {ROWS, 8, K}, factors, sums, site);
     for (unsigned i = 0; i < SUMS; ++i) {
       d.x[tile * SUMS + i] = static_cast<D>(sums[i]);
