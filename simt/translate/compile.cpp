@@ -66,15 +66,15 @@ std::string compiler() {
 
 Translation translate_file(const fs::path& file, const std::vector<std::string>& compiler, const fs::path& folder,
                            const std::string& more, const RunProgram& run) {
-  Preprocessed preprocessed = preprocess(file, compiler, folder, more, run);
-  return {translate_tokens(reached(tokens_of(preprocessed.text, is_foreign)), file.string()),
-          std::move(preprocessed.files), std::move(preprocessed.missing)};
+  Translation translation = preprocess(file, compiler, folder, more, run);
+  translation.text = translate_tokens(reached(tokens_of(translation.text, is_foreign)), file.string());
+  return translation;
 }
 
 Source read_file(const fs::path& file, std::vector<std::string> compiler, const fs::path& folder,
                  const RunProgram& run) {
   compiler.emplace_back("-C");
-  Preprocessed preprocessed = preprocess(file, compiler, folder, "", run);
+  Translation preprocessed = preprocess(file, compiler, folder, "", run);
   Source source = read_source(preprocessed.text);
   source.files = std::move(preprocessed.files);
   source.missing = std::move(preprocessed.missing);

@@ -26,10 +26,7 @@ namespace fs = std::filesystem;
 std::string content_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || fs::is_directory(path)) {
-    const std::errc error = !fs::exists(path) ? std::errc::no_such_file_or_directory
-                            : file            ? std::errc::is_a_directory
-                                              : std::errc::permission_denied;
-    throw fs::filesystem_error("cannot read", path, std::make_error_code(error));
+    throw fs::filesystem_error("cannot read", path, std::error_code(file ? EISDIR : errno, std::generic_category()));
   }
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -150,8 +147,8 @@ bool is_foreign(std::string_view file) {
   return file.starts_with('<') || file.starts_with(headers);
 }
 
-Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& compiler, const fs::path& folder,
-                        const std::string& more, const RunProgram& run) {
+Translation preprocess(const fs::path& file, const std::vector<std::string>& compiler, const fs::path& folder,
+                       const std::string& more, const RunProgram& run) {
   constexpr std::string_view BYTE_ORDER_MARK = "\xEF\xBB\xBF";
   std::string source = content_of(file);
   source.erase(0, source.starts_with(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.size() : 0);
@@ -168,7 +165,7 @@ Preprocessed preprocess(const fs::path& file, const std::vector<std::string>& co
   words.insert(words.begin() + 1, "-I" + stand_ins.string());
   words.insert(words.end(), {"-E", "-fpch-preprocess", "-w", "-fdiagnostics-plain-output", "-x", "c++", "-o",
                              output.string(), unit.string()});
-  Preprocessed result;
+  Translation result;
   while (true) {
     const ProgramEnd end = run(words);
     result.text = end.status == 0 ? content_of(output) : "";

@@ -11,17 +11,11 @@
 
 namespace simt {
 
-struct Preprocessed {
-  std::string text;
-  std::vector<std::filesystem::path> files;  ///< that are translated: the source, and then what it includes
-  std::vector<std::string> missing;          ///< "file:line: helper_cuda.h", for which an empty file stands in
-};
-
-/// What the preprocessor makes of the file, behind <simt/plain_kernels.hpp>, and of `more` behind it. CUDA's own words
-/// stay what they are. `compiler` is its words, with definitions and folders. Files are written to `folder`. Throws
-/// CompilerError with the preprocessor's messages.
-Preprocessed preprocess(const std::filesystem::path& file, const std::vector<std::string>& compiler,
-                        const std::filesystem::path& folder, const std::string& more, const RunProgram& run);
+/// What the preprocessor makes of the file and is to be translated, behind <simt/plain_kernels.hpp>, and of `more`
+/// behind it. CUDA's own words stay what they are. `compiler` is its words, with definitions and folders. Files are
+/// written to `folder`. Throws CompilerError with the preprocessor's messages.
+Translation preprocess(const std::filesystem::path& file, const std::vector<std::string>& compiler,
+                       const std::filesystem::path& folder, const std::string& more, const RunProgram& run);
 
 /// Makes the file's folder as well. Throws std::filesystem::filesystem_error.
 void write_file(const std::filesystem::path& path, std::string_view text);
