@@ -483,19 +483,6 @@ TEST(WgmmaTest, CutsOffEachSum) {
   }
 }
 
-TEST(WgmmaTest, PassesOnInfAndNan) {
-  for (const Form form : FORMS) {
-    Product product{MmaFormat::fp16, form};
-    product.a[0] = 1e6F;  // Inf in FP16
-    product.b[0] = 1.0F;
-    product.b[1] = 0.0F;
-    const std::vector<float> d = product.run();
-    EXPECT_EQ(d[0], INF);
-    EXPECT_TRUE(std::isnan(d[1]));
-    EXPECT_TRUE(std::isfinite(d[form.columns]));
-  }
-}
-
 TEST(WgmmaTest, SeveralSums) {
   for (const Form form : FORMS) {
     const Product product{MmaFormat::fp16, form};
@@ -564,11 +551,6 @@ TEST(WgmmaTest, SumsOfIntegersAreExactAndWrapAround) {
     }
   }
   EXPECT_GT(wrapped, 0);
-}
-
-TEST(WgmmaTest, SumsOfIntegersAreThereOnceTheyHaveBeenWaitedFor) {
-  const std::vector<int> d = IntegerProduct().run({.pending = NOWHERE});
-  EXPECT_EQ(std::count(d.begin(), d.end(), -1), ELEMENTS);
 }
 
 /// In each form, or in that with A in shared memory alone.

@@ -82,6 +82,7 @@ TEST(WarpAccess, PairsHalveWideLoads) {
   EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 4 * 2 + lane % 2; })), 2) << "lanes two apart";
   EXPECT_EQ(loads(access_of(8, [](unsigned lane) { return lane / 2; })), 1);
   EXPECT_EQ(loads(strided(16, 0)), 2);
+  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 2 % 4; })), 2) << "quarters share them";
   // Not where other lanes are paired, or all but one, or for stores.
   EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 8 * 4 + lane % 4; })), 4) << "lanes four apart";
   EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane % 16; })), 4);
@@ -91,13 +92,6 @@ TEST(WarpAccess, PairsHalveWideLoads) {
   EXPECT_EQ(loads(access_of(
                 16, [](unsigned lane) { return lane / 2; }, 0x55555555)),
             2);
-}
-
-TEST(WarpAccess, FragmentsOfRegisterTiles) {
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 16; })), 2) << "thread tiles, A";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane % 16; })), 4) << "thread tiles, B";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 2 % 4; })), 2) << "warp tiles, A";
-  EXPECT_EQ(loads(access_of(16, [](unsigned lane) { return lane / 8 * 2 + lane % 2; })), 2) << "warp tiles, B";
 }
 
 TEST(WarpAccess, ConflictsAreWhatExceedsTheIdeal) {
