@@ -93,10 +93,7 @@ std::array<float, 4> load_four_in_cluster(unsigned address, unsigned rank, Site 
   return four;
 }
 
-unsigned block_barrier_count(bool predicate, Site site) {
-  const InExecutor in_executor;
-  return in_executor->count_at_barrier(predicate, site);
-}
+unsigned block_barrier_count(bool predicate, Site site) { return InExecutor()->count_at_barrier(predicate, site); }
 
 unsigned lane() { return Block::on_this_thread()->scheduler().current() % WARP; }
 

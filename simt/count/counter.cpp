@@ -427,27 +427,25 @@ class LaunchCounter {
     }
     // One of each class, then some others: of the largest classes, spread over the launch, and the last.
     std::vector<std::uint64_t> representatives;
-    std::vector<std::uint64_t> checks{counts_.blocks - 1};
+    std::set<std::uint64_t> checks{counts_.blocks - 1};
     std::mt19937_64 random(counts_.blocks);
     const auto any = [&](std::uint64_t begin, std::uint64_t end) { return begin + random() % (end - begin); };
     for (const auto& [edge, members] : classes) {
       representatives.push_back(members.front());
       if (members.size() > 1 && classes.size() <= limits_.blocks_to_check) {
-        checks.push_back(members[any(1, members.size())]);
+        checks.insert(members[any(1, members.size())]);
       }
     }
     for (std::uint64_t part = 0; part < limits_.blocks_to_check; ++part) {
-      checks.push_back(any(counts_.blocks * part / limits_.blocks_to_check,
-                           std::max(counts_.blocks * (part + 1) / limits_.blocks_to_check,
-                                    counts_.blocks * part / limits_.blocks_to_check + 1)));
+      const std::uint64_t begin = counts_.blocks * part / limits_.blocks_to_check;
+      checks.insert(any(begin, std::max(counts_.blocks * (part + 1) / limits_.blocks_to_check, begin + 1)));
     }
     if (context_.recorder != nullptr) {
-      checks.push_back(context_.recorder->warp().block);
+      checks.insert(context_.recorder->warp().block);
     }
-    const std::set<std::uint64_t> known(representatives.begin(), representatives.end());
-    std::sort(checks.begin(), checks.end());
-    checks.erase(std::unique(checks.begin(), checks.end()), checks.end());
-    std::erase_if(checks, [&](std::uint64_t number) { return known.contains(number); });
+    for (const std::uint64_t number : representatives) {
+      checks.erase(number);
+    }
 
     std::vector<std::uint64_t> chosen = representatives;
     std::erase(chosen, 0U);

@@ -264,8 +264,4 @@ std::vector<L2Traffic> replay(std::span<const PlacedLaunch> launches, Turns turn
   return traffic;
 }
 
-L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu) {
-  return replay(std::span(&launch, 1), turns, gpu).front();
-}
-
 }  // namespace simt

@@ -84,8 +84,8 @@ inline void expect_same(const LaunchCounts& counts, const LaunchCounts& whole) {
   gpu.sms = 3;
   gpu.l2_bytes = std::uint64_t{64} * 1024;
   const auto replayed = [&](const LaunchCounts& launch) {
-    const simt::L2Traffic l2 =
-        simt::replay({launch.placed, {0, 1U << 20U, 1U << 21U, 1U << 22U}, 2}, simt::Turns::in_turn, gpu);
+    const simt::PlacedLaunch placed{launch.placed, {0, 1U << 20U, 1U << 21U, 1U << 22U}, 2};
+    const simt::L2Traffic l2 = simt::replay({&placed, 1}, simt::Turns::in_turn, gpu).front();
     return std::vector<std::uint64_t>{l2.read_sectors, l2.read_hits, l2.written_sectors, l2.dram_read_bytes,
                                       l2.dram_written_bytes};
   };

@@ -43,7 +43,8 @@ BlockTraffic repeated_reads(std::uint32_t count, unsigned times) {
 
 L2Traffic replay_blocks(const std::vector<PlacedBlock>& blocks, const simt::GpuModel& gpu, unsigned blocks_per_sm = 1,
                         Turns turns = Turns::in_step) {
-  return simt::replay({blocks, {0, 1U << 20U, 1U << 21U}, blocks_per_sm}, turns, gpu);
+  const simt::PlacedLaunch launch{blocks, {0, 1U << 20U, 1U << 21U}, blocks_per_sm};
+  return simt::replay({&launch, 1}, turns, gpu).front();
 }
 
 L2Traffic replay_block(const BlockTraffic& traffic, const simt::GpuModel& gpu = tiny_gpu()) {

@@ -62,7 +62,5 @@ struct L2Traffic {
 /// left. Returns the traffic of each launch; DRAM gets what an earlier launch has written in the one that evicts it.
 /// Arrays have the same places in all launches.
 std::vector<L2Traffic> replay(std::span<const PlacedLaunch> launches, Turns turns, const GpuModel& gpu);
-/// The same of a single launch.
-L2Traffic replay(const PlacedLaunch& launch, Turns turns, const GpuModel& gpu);
 
 }  // namespace simt
