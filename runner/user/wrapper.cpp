@@ -34,11 +34,10 @@ constexpr std::string_view FACTORS_AND_MEMORY = R"(
 constexpr std::string_view CEIL_DIV_LOCAL =
     "  [[maybe_unused]] const auto ceil_div = [](auto x, auto y) { return (x + y - 1) / y; };\n";
 
-/// Nothing where the file has a function of that name.
-std::string_view ceil_div_for(const simt::Source& source) {
-  return std::ranges::find(source.functions, "ceil_div", &simt::Function::name) != source.functions.end()
-             ? ""
-             : CEIL_DIV_LOCAL;
+/// All of these, with extents of this type. A function of the file comes before the ceil_div here.
+std::string locals_of(std::string_view type, const simt::Source& source) {
+  const bool has_own = std::ranges::find(source.functions, "ceil_div", &simt::Function::name) != source.functions.end();
+  return fmt::format(EXTENTS, type).append(FACTORS_AND_MEMORY).append(has_own ? "" : CEIL_DIV_LOCAL);
 }
 
 /// The launch on the problem's stream, where it names none itself.
@@ -376,7 +375,7 @@ std::string value_of(const std::optional<PlacedText>& placed, std::string_view w
 class PlanKernels {
  public:
   explicit PlanKernels(const UserFile& file)
-      : maps_(names_tensor_map(file.launch.statement.text)), ceil_div_(ceil_div_for(file.source)) {
+      : maps_(names_tensor_map(file.launch.statement.text)), source_(file.source) {
     text_ = fmt::format("{}{}{}", begin_of_wrapper(), PLANS, maps_ ? TENSOR_MAPS : "");
     for (const auto& [statement, line] : placed_statements(file)) {
       add(file, statement, line);
@@ -401,8 +400,7 @@ class PlanKernels {
   static constexpr std::string_view PROBLEM = "  const sgemm_user_problem* const sgemm_problem = &sgemm_given;";
 
   std::string locals(std::string_view type) const {
-    return fmt::format(EXTENTS, type) + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div_) +
-           "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
+    return locals_of(type, source_) + "  [[maybe_unused]] const cudaStream_t stream = nullptr;\n";
   }
 
   void add(const UserFile& file, const std::string& statement, const std::string& line) {
@@ -445,7 +443,7 @@ class PlanKernels {
   }
 
   const bool maps_;
-  const std::string_view ceil_div_;
+  const simt::Source& source_;
   std::string text_;
   std::string before_;  ///< statements that launch nothing
   std::string said_;    ///< of the next launch
@@ -485,15 +483,13 @@ std::string wrapper_of(const UserFile& file, Target target) {
   std::string text = begin_of_wrapper();
   text += target == Target::for_gpu ? RESOURCES : "";
   text += file.launch.statement.text.find("made_of<") == std::string::npos ? "" : MADE_OF;
-  const std::string_view ceil_div = ceil_div_for(all);
-  const std::string locals = fmt::format(EXTENTS, "int") + std::string(FACTORS_AND_MEMORY) + std::string(ceil_div);
+  const std::string locals = locals_of("int", all);
   constexpr std::string_view EXPORT = "extern \"C\" __attribute__((visibility(\"default\")))";
   text += fmt::format("{} int {}(const sgemm_user_problem* sgemm_problem) {{{}  return !!{}}}\n", EXPORT,
                       REQUIREMENT_SYMBOL, locals, value_of(file.launch.requirement, "1"));
   // The bytes of a matrix may be more than an int holds.
-  text +=
-      fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}{}  return{}}}\n", EXPORT,
-                  WORKSPACE_SYMBOL, fmt::format(EXTENTS, "long long"), ceil_div, value_of(file.launch.workspace, "0"));
+  text += fmt::format("{} long long {}(const sgemm_user_problem* sgemm_problem) {{{}  return{}}}\n", EXPORT,
+                      WORKSPACE_SYMBOL, locals_of("long long", all), value_of(file.launch.workspace, "0"));
   text += fmt::format(
       "{} int {}(const sgemm_user_problem* sgemm_problem, void* sgemm_stream, const char** sgemm_error_text) {{{}"
       "  [[maybe_unused]] const cudaStream_t stream = static_cast<cudaStream_t>(sgemm_stream);\n"
