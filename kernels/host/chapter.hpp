@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +36,6 @@ struct Configuration {
   /// Enqueues one product and returns without waiting for it. A CPU kernel ignores the stream and returns when done.
   /// Throws on a launch error.
   std::function<void(const Problem&, void* workspace, cudaStream_t)> launch;
-  /// How many bytes of the workspace, the first ones, really have to be 0 before the first launch. By default all.
-  std::size_t zeroed_bytes = std::numeric_limits<std::size_t>::max();
   /// The kernel's own prediction of its time, in cycles of a multiprocessor's clock; 0 if it makes none.
   double predicted_cycles = 0.0;
 };

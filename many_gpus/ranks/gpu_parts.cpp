@@ -34,19 +34,16 @@ class GpuRankDevice final : public RankDevice {
   void bind() override { CUDA_CHECK(cudaSetDevice(index_)); }
 
   std::shared_ptr<float> allocate(std::int64_t floats) override {
-    const std::size_t needed = bytes(std::max<std::int64_t>(floats, 1));
-    std::size_t free = 0;
-    std::size_t total = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    if (needed > free) {
+    floats = std::max<std::int64_t>(floats, 1);
+    const std::size_t needed = bytes(floats);
+    if (const std::size_t free = free_device_bytes(); needed > free) {
       constexpr double GIB = 1024.0 * 1024.0 * 1024.0;
       throw CaseStopped(Outcome::skipped,
                         fmt::format("needs {:.1f} GiB more memory on GPU {}, {:.1f} GiB are free",
                                     static_cast<double>(needed) / GIB, index_, static_cast<double>(free) / GIB));
     }
-    void* memory = nullptr;
-    CUDA_CHECK(cudaMalloc(&memory, needed));
-    return {static_cast<float*>(memory), [](float* pointer) { cudaFree(pointer); }};
+    const auto memory = std::make_shared<DeviceBuffer<float>>(static_cast<std::size_t>(floats));
+    return {memory, memory->data()};
   }
 
   void upload(float* to, const std::vector<float>& from) override {
@@ -71,9 +68,7 @@ class GpuRankDevice final : public RankDevice {
   void get_ready(bool cold_l2) override {
     if (cold_l2) {
       if (!flush_) {
-        int l2_bytes = 0;
-        CUDA_CHECK(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, index_));
-        flush_ = std::make_unique<L2Flush>(static_cast<std::size_t>(l2_bytes));
+        flush_ = std::make_unique<L2Flush>();
       }
       flush_->enqueue(stream());
     }

@@ -5,7 +5,6 @@
 
 #include <cblas.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,15 +16,12 @@ namespace {
 constexpr double LARGEST = 4096;  // M = N = K
 
 void multiply_one(const Problem& p) {
-  const auto leading = [](std::int64_t distance) {
-    return static_cast<blasint>(std::max<std::int64_t>(distance, 1));  // 0 is refused, even for empty matrices
-  };
   // BLAS must not read A and B if alpha is 0. OpenBLAS's kernels for small matrices read them.
   const std::int64_t depth = p.alpha == 0.0F ? 0 : p.k;
   const auto op = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
   cblas_sgemm(CblasRowMajor, op(p.transposed_a), op(p.transposed_b), static_cast<blasint>(p.m),
-              static_cast<blasint>(p.n), static_cast<blasint>(depth), p.alpha, p.a, leading(p.lda), p.b, leading(p.ldb),
-              p.beta, p.c, leading(p.ldc));
+              static_cast<blasint>(p.n), static_cast<blasint>(depth), p.alpha, p.a, leading<blasint>(p.lda), p.b,
+              leading<blasint>(p.ldb), p.beta, p.c, leading<blasint>(p.ldc));
 }
 
 /// A batch is a loop of calls: the versions of OpenBLAS in use have no batched one.

@@ -9,14 +9,10 @@
 
 #include <cublas_v2.h>
 
-#include <algorithm>
 #include <vector>
 
 namespace sgemm {
 namespace {
-
-/// Matrices without elements may have row distances of 0, which cuBLAS refuses.
-int leading(std::int64_t distance) { return static_cast<int>(std::max<std::int64_t>(distance, 1)); }
 
 void sgemm(cublasHandle_t handle, const Problem& p) {
   const cublasOperation_t op_a = cublas_op(p.transposed_a);
@@ -25,13 +21,13 @@ void sgemm(cublasHandle_t handle, const Problem& p) {
   const int n = static_cast<int>(p.n);
   const int k = static_cast<int>(p.k);
   if (p.batch == 1) {
-    cublas_check(cublasSgemm(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading(p.ldb), p.a, leading(p.lda), &p.beta,
-                             p.c, leading(p.ldc)),
+    cublas_check(cublasSgemm(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), p.a, leading<int>(p.lda), &p.beta,
+                             p.c, leading<int>(p.ldc)),
                  "cublasSgemm");
     return;
   }
-  cublas_check(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading(p.ldb), stride_b(p), p.a,
-                                         leading(p.lda), stride_a(p), &p.beta, p.c, leading(p.ldc), stride_c(p),
+  cublas_check(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), stride_b(p), p.a,
+                                         leading<int>(p.lda), stride_a(p), &p.beta, p.c, leading<int>(p.ldc), stride_c(p),
                                          static_cast<int>(p.batch)),
                "cublasSgemmStridedBatched");
 }
@@ -39,8 +35,8 @@ void sgemm(cublasHandle_t handle, const Problem& p) {
 void tf32_gemm(cublasHandle_t handle, const Problem& p) {
   cublas_check(
       cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
-                   static_cast<int>(p.k), &p.alpha, p.b, CUDA_R_32F, leading(p.ldb), p.a, CUDA_R_32F, leading(p.lda),
-                   &p.beta, p.c, CUDA_R_32F, leading(p.ldc), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+                   static_cast<int>(p.k), &p.alpha, p.b, CUDA_R_32F, leading<int>(p.ldb), p.a, CUDA_R_32F, leading<int>(p.lda),
+                   &p.beta, p.c, CUDA_R_32F, leading<int>(p.ldc), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
       "cublasGemmEx");
 }
 

@@ -104,8 +104,7 @@ class Matmul {
 /// Times algorithms one sample at a time.
 class Trial {
  public:
-  Trial(const Matmul& matmul, const Problem& problem)
-      : matmul_(matmul), problem_(problem), flush_(current_l2_bytes()) {}
+  Trial(const Matmul& matmul, const Problem& problem) : matmul_(matmul), problem_(problem) {}
 
   /// Median microseconds, or nothing for an algorithm that is refused or slower than `best_us` from the start.
   std::optional<double> time(const cublasLtMatmulAlgo_t& algorithm, double best_us) {
@@ -124,14 +123,6 @@ class Trial {
   }
 
  private:
-  static std::size_t current_l2_bytes() {
-    int device = 0;
-    int bytes = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-    return static_cast<std::size_t>(bytes);
-  }
-
   double sample(const cublasLtMatmulAlgo_t& algorithm) {
     flush_.enqueue(stream_.get());
     CUDA_CHECK(cudaEventRecord(start_.get(), stream_.get()));

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -24,9 +23,6 @@ void check(sgemm_status_t status, const char* call) {
         fmt::format("{} ({}) from {}", sgemm_status_name(status), sgemm_status_string(status), call));
   }
 }
-
-/// Matrices without elements may have row distances of 0, which the library refuses.
-std::int64_t leading(std::int64_t distance) { return std::max<std::int64_t>(distance, 1); }
 
 sgemm_op_t op(bool transposed) { return transposed ? SGEMM_OP_T : SGEMM_OP_N; }
 

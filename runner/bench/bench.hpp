@@ -27,10 +27,6 @@ class Bench {
 
   /// Throws CaseStopped where the kernel can not run here, or not on operands of that shape; no operands are made yet.
   virtual void require(const Kernel& kernel, OperandSet& operands) = 0;
-  /// The reason why the kernel does not take these operands, or nothing.
-  virtual std::optional<std::string> unsupported(const Kernel& kernel, OperandSet& operands) {
-    return kernel.unsupported ? kernel.unsupported(operands.problem()) : std::nullopt;
-  }
   /// Runs a kernel for which require() has returned. Throws CaseStopped if the run does not end as it should, and
   /// std::bad_alloc.
   virtual void run(const Kernel& kernel, OperandSet& operands, const Observer& observer, Record& record) = 0;

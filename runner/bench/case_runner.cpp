@@ -104,7 +104,7 @@ void CaseRunner::fill(Record& record, const Case& item, const Observer& observer
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);
-  if (const std::optional<std::string> reason = bench.unsupported(*item.kernel, operands)) {
+  if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
     throw CaseStopped(Outcome::not_supported, *reason);
   }
   bench.run(*item.kernel, operands, observer, record);

@@ -98,7 +98,7 @@ class GpuSession {
         protocol_(protocol),
         stop_(stop),
         stream_(make_stream()),
-        flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>(device.l2_bytes) : nullptr),
+        flush_(protocol.l2 == L2State::cold ? std::make_unique<L2Flush>() : nullptr),
         event_timer_(device, flush_.get(), stream_.get()),
         end_to_end_timer_(flush_.get(), stream_.get()),
         telemetry_(Telemetry::open(device.pci_bus_id)),

@@ -82,14 +82,6 @@ void store_switches(const CLI::App& app, const std::vector<FlagGroup>& groups) {
 /// "--flag" of "--flag=value".
 std::string without_value(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
-/// Flags of version 0.3.0 that are gone, and what does the same.
-constexpr std::pair<const char*, const char*> REMOVED_FLAGS[] = {
-    {"--tune", "a configuration is named with its kernel: --kernel 9:64x128"},
-    {"--tuning", "a configuration is named with its kernel: --kernel 9:64x128"},
-    {"--no-tuning", "nothing is tuned"},
-    {"--calibrate", "python -m sgemm calibrate does the same"},
-};
-
 /// Throws UsageError for what CLI11 does not know.
 void refuse_unknown(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining();
@@ -103,11 +95,6 @@ void refuse_unknown(const CLI::App& app) {
                             : fmt::format("unexpected argument '{}' (--help shows the flags)", argument));
   }
   const std::string name = without_value(argument);
-  for (const auto& [removed, replacement] : REMOVED_FLAGS) {
-    if (name == removed) {
-      throw UsageError(fmt::format("{} is gone: {}", name, replacement));
-    }
-  }
   Candidate best{name.size() / 2, ""};  // a flag that differs in more than half of its letters is no suggestion
   for (const CLI::Option* const option : app.get_options()) {
     const std::size_t distance = word_distance(name, option->get_name());

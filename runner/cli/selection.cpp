@@ -37,14 +37,6 @@ constexpr std::string_view NEEDS_CUDA =
     "needs a build with CUDA: run CMake in a new folder, with the CUDA Toolkit's nvcc on PATH and "
     "SGEMM_WITH_CUDA at its default of ON";
 
-/// What the last version had, and what a reader of an old command takes instead.
-constexpr std::pair<std::string_view, std::string_view> REMOVED[] = {
-    {"cublasxt", "cublas on one GPU is faster"},
-    {"cublasmp", "chapter 14 multiplies on several GPUs"},
-    {"15:mma", "chapter 17 has the same integers on GPUs since Ampere"},
-    {"15_reproducible:mma", "chapter 17 has the same integers on GPUs since Ampere"},
-};
-
 /// A decimal number without a sign, or nothing. Numbers beyond an int become the largest one.
 std::optional<int> parse_number(std::string_view text) {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
@@ -196,11 +188,6 @@ void select(std::string_view text, const std::vector<Kernel>& available, std::ve
   } else if (text == "baselines") {
     mark([](const Kernel& kernel) { return kernel.number <= 0 && of_one_gpu(kernel); });
   } else {
-    for (const auto& [removed, instead] : REMOVED) {
-      if (text == removed) {
-        throw UsageError(fmt::format("kernel '{}' is gone: {}", text, instead));
-      }
-    }
     const Term term = parse_term(text);
     if (std::ranges::none_of(available, [&](const Kernel& kernel) { return term.names(kernel); })) {
       reject_kernel(term, available);

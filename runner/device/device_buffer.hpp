@@ -82,16 +82,24 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Evicts everything from the L2 cache by writing a buffer of flush_bytes().
+/// Evicts everything from the L2 cache of the current device by writing a buffer of flush_bytes().
 class L2Flush {
  public:
-  /// `l2_bytes` is the size of the current device's cache. Throws where the buffer has no room.
-  explicit L2Flush(std::size_t l2_bytes) : buffer_(flush_bytes(l2_bytes, free_device_bytes())) {}
+  /// Throws where the buffer has no room.
+  L2Flush() : buffer_(flush_bytes(l2_bytes(), free_device_bytes())) {}
 
   void enqueue(cudaStream_t stream) { CUDA_CHECK(cudaMemsetAsync(buffer_.data(), 0, buffer_.size(), stream)); }
   std::size_t bytes() const { return buffer_.size(); }
 
  private:
+  static std::size_t l2_bytes() {
+    int device = 0;
+    int bytes = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
+    return static_cast<std::size_t>(bytes);
+  }
+
   DeviceBuffer<unsigned char> buffer_;
 };
 

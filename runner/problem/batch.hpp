@@ -16,6 +16,12 @@ inline std::int64_t stride_a(const Problem& p) { return (p.transposed_a ? p.k : 
 inline std::int64_t stride_b(const Problem& p) { return (p.transposed_b ? p.n : p.k) * p.ldb; }
 inline std::int64_t stride_c(const Problem& p) { return p.m * p.ldc; }
 
+/// A distance as libraries take it: they refuse 0, which rows of matrices without elements may have.
+template <class Integer = std::int64_t>
+Integer leading(std::int64_t distance) {
+  return static_cast<Integer>(std::max<std::int64_t>(distance, 1));
+}
+
 /// One product of a batch, counted from 0. Pointers that are null stay so.
 inline Problem product_of(const Problem& batch, std::int64_t index) {
   Problem product = batch;

@@ -22,8 +22,7 @@ auto stopwatch(const std::function<double()>& now) {
 }
 
 /// Draws the order of every other round; the one after it has the reverse. Who comes second may take longer, and where
-/// chance put one contender first in nearly all rounds, that would look like its speed. It shuffles by hand, because
-/// std::shuffle gives different results in different standard libraries.
+/// chance put one contender first in nearly all rounds, that would look like its speed.
 class RandomOrder {
  public:
   RandomOrder(int contenders, std::uint64_t seed) : random_(seed), order_(static_cast<std::size_t>(contenders)) {
@@ -31,12 +30,8 @@ class RandomOrder {
   }
 
   const std::vector<int>& next() {
-    if (reversed_ = !reversed_; reversed_) {
+    if (reversed_ = !reversed_; reversed_ || random_() % 2 == 0) {
       std::ranges::reverse(order_);
-      return order_;
-    }
-    for (std::size_t last = order_.size(); last-- > 1;) {
-      std::swap(order_[last], order_[last - ((random_() >> 32U) * (last + 1) >> 32U)]);
     }
     return order_;
   }
