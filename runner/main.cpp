@@ -163,8 +163,8 @@ void hide_secret(const std::vector<char*>& words, Options& options) {
   }
 }
 
-/// `world` are the processes of `launch`; both are null for a process that was started by itself.
-ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
+/// `make_team` has the processes of `launch` for ranks; both are null for a process that was started by itself.
+ExitStatus start(int argc, char** argv, const Launch* launch, const TeamMaker& make_team) {
   ParseResult parsed = parse_options(argc, argv, version_line());
   hide_secret({argv, argv + argc}, parsed.options);
   if (printed(parsed)) {
@@ -205,8 +205,8 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
     return ALL_WELL;
   }
   Run run = run_of(options, device, plan,
-                   ranks_bench_maker({options.ranks, world, seconds_per_case(options, on_gpu, true, 0)}));
-  run.ranks_are_processes = world != nullptr;
+                   ranks_bench_maker({options.ranks, make_team, seconds_per_case(options, on_gpu, true, 0)}));
+  run.ranks_are_processes = launch != nullptr;
   if (is_case_process()) {
     serve_cases(run);
     return ALL_WELL;
@@ -219,11 +219,10 @@ ExitStatus start(int argc, char** argv, const Launch* launch, MpiWorld* world) {
 
 int main(int argc, char** argv) try {
   const std::optional<sgemm::Launch> launch = sgemm::find_launch();
-  const auto start = [&](sgemm::MpiWorld* world) {
-    return sgemm::start(argc, argv, launch ? &*launch : nullptr, world);
+  const auto start = [&](const sgemm::TeamMaker& make_team) {
+    return sgemm::start(argc, argv, launch ? &*launch : nullptr, make_team);
   };
-  const int status =
-      launch ? sgemm::run_in_world(*launch, [&](sgemm::MpiWorld& world) { return start(&world); }) : start(nullptr);
+  const int status = launch ? sgemm::run_in_world(*launch, start) : start(nullptr);
   if (!std::cout.flush()) {
     throw sgemm::UsageError("can not write to standard output");
   }

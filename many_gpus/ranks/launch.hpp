@@ -3,13 +3,11 @@
 // Ranks that are processes, on one machine or several. MPI starts them, gives them orders, and on the CPU carries the
 // pieces; between GPUs NCCL does.
 
-#include "base/interrupt.hpp"
 #include "cli/options.hpp"
 #include "cli/selection.hpp"
 #include "ranks/team.hpp"
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,22 +25,12 @@ struct Launch {
 /// Nothing for a process that was started by itself, or as the only one.
 std::optional<Launch> find_launch();
 
-/// All processes of a launch, as process 0 sees them. It leads: it alone has a command line to follow, prints, and
-/// writes results. It is a rank as well.
-class MpiWorld {
- public:
-  virtual ~MpiWorld() = default;
-
-  /// Ranks on the executor, or each on a GPU of its machine; processes of one machine have different GPUs. Throws
-  /// CaseStopped: not supported where a rank lacks what it needs, or GPUs are not of one model, and failed where a rank
-  /// takes more than `seconds`. There is one team at a time, and the world outlives it.
-  virtual std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) = 0;
-};
-
 /// What one of the processes of a launch does: process 0 does the work of the leader and gives all its status, the
-/// others obey until then. Initialises MPI; all processes call this first. Where they do not fit together, or where
-/// this build has no MPI, process 0 throws UsageError, and there is nothing to do for the others but to end.
-int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead);
+/// others obey until then. Process 0 alone has a command line to follow, prints, and writes results. It is a rank as
+/// well, and makes teams of all processes, one at a time, while it leads. Initialises MPI; all processes call this
+/// first. Where they do not fit together, or where this build has no MPI, process 0 throws UsageError, and there is
+/// nothing to do for the others but to end.
+int run_in_world(const Launch& launch, const std::function<int(const TeamMaker&)>& lead);
 
 /// Throws UsageError where the command line asks for other than products on several GPUs with the processes of `launch`
 /// as their ranks. `terms` and `selected` are what --kernel names.

@@ -84,7 +84,7 @@ Device gpu_of(int local_rank) {
   return *query.device;
 }
 
-class World final : public MpiWorld {
+class World {
  public:
   /// `orders` and `pieces` are for the one and for the other alone.
   World(MPI_Comm orders, MPI_Comm pieces, std::vector<Process> processes, int rank)
@@ -99,7 +99,6 @@ class World final : public MpiWorld {
                        [&](const Process& x) { return x.host == process(0).host; });
   }
 
-  std::unique_ptr<Team> make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) override;
   /// All processes but 0: obeys until leave() on process 0, and returns the status given there.
   int follow();
   /// Process 0: lets all processes end with `status`. Where a rank takes no orders any more, this ends all processes at
@@ -355,10 +354,6 @@ class MpiTeam final : public Team {
   std::vector<Answer> answers_;  // a member, as late answers are still written to it
 };
 
-std::unique_ptr<Team> World::make_team(bool on_gpus, std::optional<double> seconds, StopToken stop) {
-  return std::make_unique<MpiTeam>(*this, on_gpus, seconds, stop);
-}
-
 #ifdef OPEN_MPI
 constexpr bool NEEDS_PMI_OF_SRUN = true;  // without it, MPI_Init() ends each process with advice on how to build MPI
 #else
@@ -423,7 +418,7 @@ std::unique_ptr<World> join(const Launch& launch) {
 
 }  // namespace
 
-int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead) {
+int run_in_world(const Launch& launch, const std::function<int(const TeamMaker&)>& lead) {
   const std::unique_ptr<World> world = join(launch);
   if (!world) {
     return BAD_USAGE;
@@ -433,7 +428,9 @@ int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>& lead
   }
   const int status = [&] {
     try {
-      return lead(*world);
+      return lead([&](bool on_gpus, std::optional<double> seconds, StopToken stop) {
+        return std::make_unique<MpiTeam>(*world, on_gpus, seconds, stop);
+      });
     } catch (...) {
       return status_of_error();
     }

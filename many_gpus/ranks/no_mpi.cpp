@@ -8,7 +8,7 @@
 
 namespace sgemm {
 
-int run_in_world(const Launch& launch, const std::function<int(MpiWorld&)>&) {
+int run_in_world(const Launch& launch, const std::function<int(const TeamMaker&)>&) {
   if (launch.rank > 0) {
     return BAD_USAGE;
   }

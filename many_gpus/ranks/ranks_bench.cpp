@@ -3,7 +3,6 @@
 #include "base/outcome.hpp"
 #include "base/statistics.hpp"
 #include "judge/limits.hpp"
-#include "ranks/launch.hpp"
 #include "ranks/thread_team.hpp"
 #include "record/record.hpp"
 
@@ -71,8 +70,8 @@ RanksBench::RanksBench(const Protocol& protocol, const RankSettings& settings, c
 
 Team& RanksBench::team() {
   if (!team_) {
-    if (settings_.world != nullptr) {
-      team_ = settings_.world->make_team(device_.has_value(), settings_.seconds, stop_);
+    if (settings_.make_team) {
+      team_ = settings_.make_team(device_.has_value(), settings_.seconds, stop_);
     } else if (device_) {
       team_ = make_gpu_team(settings_.options, stop_);
     } else {

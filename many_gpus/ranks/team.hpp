@@ -9,8 +9,10 @@
 #include "schedule/grid.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,11 @@ class Team {
   /// Addresses on the PCI bus of the GPUs on this machine, by rank.
   virtual std::vector<std::string> gpu_addresses() const = 0;
 };
+
+/// Makes a team of ranks on the executor, or each on a GPU of its machine; ranks of one machine have different GPUs.
+/// Throws CaseStopped: not supported where a rank lacks what it needs, or GPUs are not of one model, and failed where a
+/// rank takes more than `seconds`.
+using TeamMaker = std::function<std::unique_ptr<Team>(bool on_gpus, std::optional<double> seconds, StopToken stop)>;
 
 /// Microseconds that a run took: from the first rank's begin to the last rank's end where they have a common clock, and
 /// otherwise what the slowest rank took from its own begin.

@@ -96,15 +96,13 @@ std::string Kernel::id() const { return variant.empty() ? numbered_name() : numb
 const std::vector<Kernel>& kernels() { return registry(); }
 
 const Kernel* find_kernel(std::string_view id) {
-  const auto& all = kernels();
-  const auto found = std::ranges::find_if(all, [&](const Kernel& kernel) { return kernel.id() == id; });
-  return found == all.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(kernels(), id, &Kernel::id);
+  return found == kernels().end() ? nullptr : &*found;
 }
 
 KernelRegistration::KernelRegistration(Kernel kernel) {
   auto& list = registry();
-  const auto place = std::lower_bound(list.begin(), list.end(), kernel,
-                                      [](const Kernel& x, const Kernel& y) { return rank(x) < rank(y); });
+  const auto place = std::ranges::lower_bound(list, rank(kernel), {}, rank);
   if (place != list.end() && place->id() == kernel.id()) {
     if (!merge(*place, kernel)) {
       throw std::logic_error("kernel " + kernel.id() + " is registered twice");

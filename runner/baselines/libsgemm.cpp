@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>

@@ -120,8 +120,8 @@ class OwnProcess {
 
   /// No process.
   OwnProcess() = default;
-  /// `variable` of the environment tells the process that it is one. Throws what KeptProgram throws.
-  OwnProcess(const std::vector<std::string>& arguments, const char* variable, Trust trust) {
+  /// Throws what KeptProgram throws.
+  OwnProcess(const std::vector<std::string>& arguments, Trust trust) {
     std::array<int, 2> connection{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
       throw std::system_error(errno, std::generic_category(), "socketpair");
@@ -133,7 +133,7 @@ class OwnProcess {
     const int nobody = trust != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
     ProgramStart start{"/proc/self/exe",
                        arguments,
-                       {fmt::format("{}={}", variable, CONNECTION)},
+                       {fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION)},
                        {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
                        {},
                        {}};
@@ -202,11 +202,11 @@ std::string ending_text(int state, std::string_view hint = "") {
 /// When something calls exit() meanwhile, the line {"exit": STATUS} tells so, and nothing is destroyed.
 class Serving {
  public:
-  explicit Serving(const char* variable) : connection_(CONNECTION) {
+  Serving() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    unsetenv(variable);
+    unsetenv(CONNECTION_VARIABLE);
     fcntl(CONNECTION, F_SETFD, FD_CLOEXEC);
     on_exit(tell_of_exit, nullptr);
     serving = true;
@@ -234,7 +234,7 @@ class Serving {
   }
 
   inline static bool serving = false;
-  LineConnection connection_;
+  LineConnection connection_{CONNECTION};
 };
 
 /// A call with numbers for M, N and K.
@@ -246,7 +246,7 @@ std::string with_extents(std::string call, const Size& size) {
 }
 
 const Case& case_of(const std::vector<Case>& plan, std::string_view name) {
-  const auto item = std::ranges::find_if(plan, [&](const Case& each) { return each.name() == name; });
+  const auto item = std::ranges::find(plan, name, &Case::name);
   if (item == plan.end()) {
     throw std::logic_error(fmt::format("there is no case {}", name));
   }
@@ -308,7 +308,7 @@ class CaseProcess final : public Runner {
 
   /// Throws std::runtime_error where the process does not come up.
   void start() {
-    process_ = OwnProcess(arguments_, CONNECTION_VARIABLE, trust_);
+    process_ = OwnProcess(arguments_, trust_);
     try {
       Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
       const Json hello = receive(wait);
@@ -448,7 +448,7 @@ bool is_case_process() { return std::getenv(CONNECTION_VARIABLE) != nullptr; }
 void serve_cases(const Run& run) {
   CaseRunner runner(run.protocol, run.device, run.settings, StopToken(interrupted));
   simt::workers();  // there before: what is made later is destroyed sooner, here in a thread that it waits for
-  Serving serving(CONNECTION_VARIABLE);
+  Serving serving;
   struct sigaction on_fault {};
   on_fault.sa_sigaction = tell_of_stack_overflow;
   on_fault.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);

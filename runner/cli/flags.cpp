@@ -237,11 +237,9 @@ std::vector<Flag> what_to_count(Options& options) {
           {"--trace", "FILE.html", fmt::format("page of a warp's accesses in a kernel [--sizes {}]", TRACED_SIZE),
            COUNT, into(options.trace.page, parse_page)},
           {"--trace-launch", "N", "launch of that warp, of a kernel that makes several [the last]", COUNT,
-           into(options.trace.launch, number<std::size_t>([](std::size_t x) { return x < MOST_LAUNCHES; },
-                                                          "the number of a launch, 0 or above"))},
+           into(options.trace.launch, between(std::size_t{0}, MOST_LAUNCHES - 1))},
           {"--trace-block", "N", "block of that warp, numbered with x fastest [0]", COUNT,
-           into(options.trace.warp.block, number<std::uint64_t>([](std::uint64_t x) { return x < MOST_BLOCKS; },
-                                                                "the number of a block, 0 or above"))},
+           into(options.trace.warp.block, between(std::uint64_t{0}, MOST_BLOCKS - 1))},
           {"--trace-warp", "N", "that warp in its block [0]", COUNT,
            into(options.trace.warp.warp, between(0U, MOST_WARPS - 1))}};
 }

@@ -53,15 +53,7 @@ void fill(std::vector<float>& part, const Window& window, std::size_t columns, c
 
 /// The extents of a matrix.
 Window whole(const Shape& shape, MatrixName which) {
-  switch (which) {
-    case MatrixName::a:
-      return {0, 0, shape.m, shape.k};
-    case MatrixName::b:
-      return {0, 0, shape.k, shape.n};
-    case MatrixName::c:
-      break;
-  }
-  return {0, 0, shape.m, shape.n};
+  return {0, 0, which == MatrixName::b ? shape.k : shape.m, which == MatrixName::a ? shape.k : shape.n};
 }
 
 /// The transpose of a matrix of these extents, made in strips of rows that fill cache lines of the result.

@@ -43,11 +43,6 @@ Json value_or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json environment_variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? Json(nullptr) : Json(value);
-}
-
 Json describe(const Device& device, const std::string& driver) {
   Json json;
   json["index"] = device.index;
@@ -162,7 +157,8 @@ Json describe_environment(const std::vector<std::string>& argv, const Protocol& 
   json["cublas_version"] = value_or_null(libraries.cublas);
   json["cublas_math_mode"] = value_or_null(libraries.cublas_math_mode);
   json["cublas_workspace_bytes"] = value_or_null(libraries.cublas_workspace_bytes);
-  json["nvidia_tf32_override"] = environment_variable("NVIDIA_TF32_OVERRIDE");
+  const char* const tf32_override = std::getenv("NVIDIA_TF32_OVERRIDE");
+  json["nvidia_tf32_override"] = tf32_override == nullptr ? Json(nullptr) : Json(tf32_override);
   json["build"] = describe(build);
   json["protocol"] = describe(protocol, facts);
   return json;

@@ -226,6 +226,21 @@ TEST_F(ExecutedCaseTest, WhatCanNotBeExecutedIsNotSupported) {
   expect_end(run(picky), Outcome::not_supported, "not this shape");
 }
 
+TEST(RequiredCode, IsToldWhereTheGpuOrTheBuildLacksIt) {
+  Kernel kernel = fake_kernel(12, "fp16x3");
+  kernel.min_compute_capability = kernel.max_compute_capability = 90;
+  const auto end_on = [&](int capability) {
+    Device device = fake_device();
+    device.compute_capability = capability;
+    return end_of([&] { require_code_for(device, kernel); });
+  };
+  EXPECT_EQ(end_on(80), "not_supported: needs compute capability 9.0, this device has 8.0");
+  EXPECT_EQ(end_on(90), "");
+  EXPECT_EQ(end_on(100), "not_supported: needs instructions of compute capability 9.0, which 10.0 lacks");
+  kernel.build(Target::for_gpu).missing_code = "sm_90a";
+  EXPECT_EQ(end_on(90), "not_supported: this build has no code for sm_90a: add 90a-real to -DCMAKE_CUDA_ARCHITECTURES");
+}
+
 TEST_F(ExecutedCaseTest, WholeBlocksOfThreadsTakeTimeAsWell) {
   protocol_.verify = false;
   const Kernel kernel = slow_at_the_estimate(std::chrono::milliseconds(200));

@@ -84,18 +84,6 @@ TEST_F(CompileTest, ForAGpu) {
   expect_compiles(Target::for_gpu, {{"-DUNUSED=1"}, {}, 90, true});
 }
 
-TEST_F(CompileTest, DeviceCodeAloneNeedsALaunchOfKernels) {
-  std::ofstream("my.cu")
-      << "__global__ void k(float* c) { *c = 1; }\n"
-         "void sgemm(int M, int N, int K, const float* A, const float* B, float* C) { k<<<1, 1>>>(C); }\n";
-  const UserFile file = read_user_file({"my.cu", ""}, {}, Target::for_gpu, {});
-  const std::string message = usage_message([&] { compile(file, Target::for_gpu, {{}, {}, 90, true}); });
-  EXPECT_EQ(message.find("my.cu launches by host code of its own (sgemm(M, N, K, A, B, C);), and the code for GPUs is "
-                         "taken alone: give it a line"),
-            0U)
-      << message;
-}
-
 constexpr const char* WORDS_FOR_LAUNCHES =
     "#include <cuda.h>\n"
     "__global__ void boxes(const __grid_constant__ CUtensorMap a, float* c) { *c = *(const float*)&a; }\n"

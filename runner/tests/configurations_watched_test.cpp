@@ -104,8 +104,6 @@ TEST(CheckedConfigurations, EndACaseAsOthersDo) {
     const Record record = run(Way::two_sums, count);
     EXPECT_EQ(record.outcome, count ? Outcome::counted : Outcome::executed) << record.reason;
     EXPECT_TRUE(record.verified);
-    EXPECT_EQ(record.detail, "two sums, by cost model");
-    EXPECT_EQ(record.workspace_bytes, 5U * 4U * 16U * 16U * sizeof(float));
   }
   expect_end(run(Way::workspace_short, false), Outcome::failed, "outside of all arrays");
   const auto written = [](Way way) { return run(way, true).counts["l2"]["in_step"]["written_bytes"]; };

@@ -34,12 +34,8 @@ bool same(const std::vector<float>& x, const std::vector<float>& y) {
 }
 bool same(const HostOperands& x, const HostOperands& y) { return same(x.a, y.a) && same(x.b, y.b) && same(x.c0, y.c0); }
 
-TEST(OperandsTest, HaveTheShapesOfTheProblem) {
-  const HostOperands operands = make_operands(shape(3, 5, 7, 1.0F), Distribution::uniform, 1);
-  EXPECT_EQ(operands.a.size(), 21U);
-  EXPECT_EQ(operands.b.size(), 35U);
-  EXPECT_EQ(operands.c0.size(), 15U);
-  EXPECT_TRUE(make_operands(shape(3, 5, 7, 0.0F), Distribution::uniform, 1).c0.empty()) << "it is not read";
+TEST(OperandsTest, AreNotMadeWhereTheyAreNotRead) {
+  EXPECT_TRUE(make_operands(shape(3, 5, 7, 0.0F), Distribution::uniform, 1).c0.empty());
   EXPECT_TRUE(make_operands(shape(3, 5, 0, 0.0F), Distribution::uniform, 1).a.empty());
 }
 

@@ -4,14 +4,12 @@
 #include "base/words.hpp"
 #include "expectations.hpp"
 #include "fakes.hpp"
-#include "problem/batch.hpp"
 #include "problem/sizes.hpp"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
-#include <tuple>
 
 namespace sgemm {
 namespace {
@@ -41,14 +39,6 @@ TEST(Sizes, ExpressionsStandForSizesInTheirOrder) {
   EXPECT_EQ(parse_sizes("256:8192:256").size(), 32U);
   EXPECT_EQ(parse_sizes("1:100000:1").size(), 100000U);
   EXPECT_THROW(parse_sizes("\t1"), UsageError);
-}
-
-TEST(Sizes, ShapeHasAllOfASize) {
-  const Shape shape = shape_of(parse_sizes("96x4x5x6:tn").front(), 1.5F, -0.5F);
-  EXPECT_EQ(std::tie(shape.m, shape.n, shape.k, shape.batch), std::tuple(4, 5, 6, 96));
-  EXPECT_EQ(std::tie(shape.alpha, shape.beta, shape.transposed_a, shape.transposed_b),
-            std::tuple(1.5F, -0.5F, true, false));
-  EXPECT_EQ(flops(shape), 2.0 * 96 * 4 * 5 * 6);
 }
 
 TEST(KernelTerms, FilesAreToldFromNames) {
@@ -128,11 +118,6 @@ TEST(Selection, KernelsThatNeedCudaAreThoseOfABuildWithIt) {
                             !kernel.build(Target::for_executor);
     EXPECT_EQ(left_out_without_cuda(kernel.name, {}).has_value(), cuda_alone) << kernel.id();
   }
-}
-
-TEST(Selection, NoKernelsAtAll) {
-  EXPECT_TRUE(select_kernels("all", {}).empty());
-  EXPECT_NE(usage_message([] { select_kernels("5", {}); }).find("unknown kernel '5'"), std::string::npos);
 }
 
 Names names(const std::string& filter, const std::vector<Distribution>& data = {}) {

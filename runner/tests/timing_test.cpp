@@ -339,28 +339,13 @@ TEST(Turn, ARequestToStopEndsItAndKeepsWhatItHas) {
   EXPECT_EQ(take_turn(queue, 1.0, nullptr, StopToken([] { return true; }), ignore).launches(), 0);
 }
 
-/// A turn of launches that took `us` each, two in each batch, on a board.
-Turn turn_on(const FakeBoard& board, double us, double seconds) {
-  Turn turn;
-  turn.launches_per_batch = 2;
-  turn.batch_us.assign(static_cast<std::size_t>(seconds * 1e6 / (2 * us)), 2 * us);
-  turn.trace = board.watch(seconds);
-  return turn;
-}
-
-TEST(ProductEnergy, IsPowerTimesTheTimeOfALaunch) {
-  const ProductEnergy energy = product_energy(turn_on({}, 5000.0, 1.0));
-  ASSERT_TRUE(energy.use);
-  EXPECT_NEAR(energy.joules, 700.0 * 5e-3, 700.0 * 5e-3 * energy.use->uncertainty);
-}
-
 TEST(ProductEnergy, CountsTheLaunchesOfTheTimeThatTheEnergyIsOf) {
   // The first launches are twice as fast as those between the counter's first step, at 0.07 s, and its last.
-  Turn turn = turn_on({}, 5000.0, 1.0);
-  for (std::size_t i = 0; i < 7; ++i) {
-    turn.batch_us[i] /= 2.0;
-  }
-  turn.batch_us.insert(turn.batch_us.begin(), 7, 5000.0);
+  Turn turn;
+  turn.launches_per_batch = 2;
+  turn.batch_us.assign(14, 5000.0);
+  turn.batch_us.insert(turn.batch_us.end(), 93, 10000.0);
+  turn.trace = FakeBoard{}.watch(1.0);
   const ProductEnergy energy = product_energy(turn);
   ASSERT_TRUE(energy.use);
   EXPECT_NEAR(energy.joules, 700.0 * 5e-3, 0.02 * 3.5);
@@ -374,13 +359,6 @@ TEST(Turn, ALaunchUnderWayCountsByTheShareThatIsDone) {
   EXPECT_DOUBLE_EQ(turn.launches_until(0.5), 2.0);
   EXPECT_DOUBLE_EQ(turn.launches_until(1.5), 5.0);
   EXPECT_DOUBLE_EQ(turn.launches_until(9.0), 8.0);
-}
-
-TEST(ProductEnergy, HasAReasonWhereItIsUnknown) {
-  Turn turn = turn_on({}, 5000.0, 1.0);
-  turn.trace = {{}, "MIG is on"};
-  EXPECT_FALSE(product_energy(turn).use);
-  EXPECT_EQ(product_energy(turn).reason, "MIG is on");
 }
 
 TEST(CoolDown, EndsAtTheTemperatureBeforeTheFirstTurn) {

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -6,7 +6,6 @@
 #include "record/protocol.hpp"
 #include "record/record.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>

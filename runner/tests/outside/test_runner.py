@@ -422,13 +422,9 @@ def test_kernels_on_the_executor_have_these_digests(tmp_path):
     assert "15_reproducible on the executor: the same bits" in done.stdout
 
 
-def test_processes_at_the_same_time_have_the_same_digests():
-    command = [str(RUNNER), "--digest", "--sizes", "70x36x129,129x67x35:nt,300", "--data", "uniform,huge,inf"]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    first, second = (process.communicate(timeout=300)[0] for process in processes)
-    assert [process.returncode for process in processes] == [0, 0]
-    assert first == second
-    assert len(first.splitlines()) >= 9
+def test_each_size_has_a_digest_with_each_kind_of_operands():
+    lines = digest("--sizes", "70x36x129,129x67x35:nt", "--data", "uniform,huge,inf").stdout.splitlines()
+    assert len([line for line in lines if not line.startswith("#")]) == 2 * 3
 
 
 @pytest.mark.parametrize(
