@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <bit>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -26,67 +25,56 @@
 namespace sgemm {
 namespace {
 
-/// A way to compute products with the defined bits.
-struct Way {
-  std::string name;
-  double most_products = 0.0;  ///< of a case; more only with --force
-  std::function<bool(const Problem&)> takes;
-  std::function<void(const Shape&, const HostOperands&, std::vector<float>& c)> multiply;
-};
-
 /// On a processor: a few seconds.
 constexpr double MOST_ON_CPU = 2048.0 * 2048.0 * 2048.0;
 constexpr double MOST_ON_EXECUTOR = 3e7;
 
-Way on_cpu() {
-  return {"cpu", MOST_ON_CPU, [](const Problem&) { return true; },
-          [](const Shape& shape, const HostOperands& operands, std::vector<float>& c) {
-            reproducible::product(packed(shape, operands.a.data(), operands.b.data(), c.data()));
-          }};
-}
+/// A way to compute products with the defined bits: a kernel on the executor or a GPU, or the processor without one.
+struct Way {
+  std::string name = "cpu";
+  double most_products = MOST_ON_CPU;  ///< of a case; more only with --force
+  const Kernel* kernel = nullptr;
+  Target target = Target::for_host;
 
-bool takes(const Kernel& kernel, const Problem& p) {
-  const bool plain = !p.transposed_a && !p.transposed_b && p.batch == 1;
-  return (plain || kernel.takes_every_layout) && !kernel.unsupported(p);
-}
+  bool takes(const Problem& p) const {
+    const bool plain = !p.transposed_a && !p.transposed_b && p.batch == 1;
+    return kernel == nullptr || ((plain || kernel->takes_every_layout) && !kernel->unsupported(p));
+  }
 
-Way on_executor(const Kernel& kernel) {
-  return {kernel.id() + " on the executor", MOST_ON_EXECUTOR, [&](const Problem& p) { return takes(kernel, p); },
-          [&](const Shape& shape, const HostOperands& operands, std::vector<float>& c) {
-            const Problem p = packed(shape, operands.a.data(), operands.b.data(), c.data());
-            kernel.build(Target::for_executor).prepare(p)(p, nullptr);
-          }};
-}
-
-Way on_gpu(const Kernel& kernel) {
-  return {kernel.id(), 0.0, [&](const Problem& p) { return takes(kernel, p); },
-          [&](const Shape& shape, const HostOperands& operands, std::vector<float>& c) {
-            DeviceBuffer<float> a(operands.a.size());
-            DeviceBuffer<float> b(operands.b.size());
-            DeviceBuffer<float> result(c.size());
-            a.copy_from_host(operands.a);
-            b.copy_from_host(operands.b);
-            result.copy_from_host(c);
-            const Problem p = packed(shape, a.data(), b.data(), result.data());
-            kernel.build(Target::for_gpu).prepare(p)(p, nullptr);
-            result.copy_to_host(c);
-          }};
-}
+  void multiply(const Shape& shape, const HostOperands& operands, std::vector<float>& c) const {
+    const Problem on_host = packed(shape, operands.a.data(), operands.b.data(), c.data());
+    if (kernel == nullptr) {
+      return reproducible::product(on_host);
+    }
+    if (target == Target::for_executor) {
+      return kernel->build(target).prepare(on_host)(on_host, nullptr);
+    }
+    DeviceBuffer<float> a(operands.a.size());
+    DeviceBuffer<float> b(operands.b.size());
+    DeviceBuffer<float> result(c.size());
+    a.copy_from_host(operands.a);
+    b.copy_from_host(operands.b);
+    result.copy_from_host(c);
+    const Problem on_gpu = packed(shape, a.data(), b.data(), result.data());
+    kernel->build(target).prepare(on_gpu)(on_gpu, nullptr);
+    result.copy_to_host(c);
+  }
+};
 
 /// Every way on this machine, or of the kernels that --kernel names.
 std::vector<Way> ways(const Options& options, const DeviceQuery& device) {
-  std::vector<Way> all{on_cpu()};
+  std::vector<Way> all(1);  // the processor
   for (const Kernel* const kernel : select_kernels(options.kernels, kernels())) {
     if (!kernel->is_reproducible()) {
       if (options.kernels != "all") {
         throw UsageError(fmt::format("--digest: the bits of {} are not defined", kernel->id()));
       }
     } else if (options.on_executor && kernel->build(Target::for_executor)) {
-      all.push_back(on_executor(*kernel));
+      all.push_back({kernel->id() + " on the executor", MOST_ON_EXECUTOR, kernel, Target::for_executor});
     } else if (device.device) {
       try {
         require_code_for(*device.device, *kernel);
-        all.push_back(on_gpu(*kernel));
+        all.push_back({kernel->id(), 0.0, kernel, Target::for_gpu});
       } catch (const CaseStopped&) {  // another way is for this GPU
       }
     }
