@@ -15,18 +15,14 @@ from pathlib import Path
 import pytest
 
 from runs import (
-    HANGS,
     MISBEHAVING,
     ROOT,
     RUNNER,
     Run,
-    count_of_cases,
     interrupt_runner,
     needs_runner,
     ran,
     run_runner,
-    started,
-    wait_until,
 )
 
 pytestmark = needs_runner
@@ -167,13 +163,11 @@ def test_launches_are_counted_one_by_one(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--sise 64", "--sizes"),
         ("--count --trace a.html --kernel 1,2", "a page shows one kernel at one size, and these are 2"),
         ("--count --trace no/a.html --kernel 1", "can not write no/a.html: there is no folder no"),
         ("--benchmark_filter=nothing", "no case matches 'nothing'"),
         ("--kernel 1 --grid 2x3", "--grid is for products on several GPUs, and --kernel names no kernel"),
         ("--kernel 1 --gpus 2", "--gpus is for products on several GPUs, and --kernel names no kernel"),
-        ("--benchmark_surprise=1", "--benchmark_surprise"),
         ("--benchmark_out=missing/file.json", "missing/file.json"),
         ("--benchmark_out=one.json --out ./one.json", "can not write one.json: two flags name it"),
         ("--benchmark_filter=(", "'(' is no regular expression"),
@@ -302,25 +296,6 @@ def test_the_environment_is_that_of_the_run_and_the_same_file_is_replaced(run):
     assert context["executable"] == str(RUNNER)
     assert context["build"]["build_type"]
     assert context["build"]["cxx_compiler"]
-
-
-def test_runs_that_begin_in_the_same_second_keep_their_results(tmp_path):
-    command = [str(RUNNER), "--kernel", "cpu_naive", "--device", "cpu", "--max-seconds", "0.3", "--sizes"]
-    sizes = ["16", "24", "32", "40"]
-    runs = [subprocess.Popen([*command, size], cwd=tmp_path, stdout=subprocess.PIPE, text=True) for size in sizes]
-    assert all("1 measured" in run.communicate(timeout=HANGS)[0] for run in runs)
-    written = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("results/*/*.json")]
-    assert sorted(str(case["m"]) for document in written for case in document["benchmarks"]) == sizes
-
-
-@needs_misbehaving_kernels
-def test_a_name_that_another_run_writes_is_refused(run, tmp_path):
-    path = tmp_path / "results.json"
-    with started(MISBEHAVING, "--kernel", "endless", "--sizes", "32", "--out", path, cwd=tmp_path) as endless:
-        wait_until(lambda: count_of_cases(path) == 0, endless)
-        done = ran(RUNNER, "--kernel", "cpu_naive", "--sizes", "16", *QUICK, "--out", path)
-        assert (done.returncode, done.stderr) == (2, f"runner: can not write {path}: another run is writing it\n")
-        assert count_of_cases(path) == 0
 
 
 def test_the_limit_of_a_cpu_kernel_gives_way_to_force(run):
