@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <iostream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -215,7 +214,7 @@ void World::leave(int status) {
 class MpiTeam final : public Team {
  public:
   MpiTeam(World& world, bool on_gpus, std::optional<double> seconds, StopToken stop)
-      : world_(world), stop_(stop), on_gpus_(on_gpus) {
+      : Team(on_gpus ? "NCCL" : "MPI", world.one_machine()), world_(world), stop_(stop), on_gpus_(on_gpus) {
     const std::vector<Answer> answers =
         ask({Command::make_rank, {.seconds = seconds}, on_gpus, on_gpus ? make_nccl_id() : NcclId{}});
     for (int rank = 0; rank < size(); ++rank) {
@@ -231,10 +230,6 @@ class MpiTeam final : public Team {
   }
 
   int size() const override { return world_.size(); }
-  bool lost() const override { return lost_; }
-  bool common_clock() const override { return world_.one_machine(); }
-  std::string_view exchange() const override { return on_gpus_ ? "NCCL" : "MPI"; }
-  std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
 
   std::vector<RankReply> all(const RankMessage& message) override {
     const std::vector<Answer> answers = ask({Command::obey, message});
@@ -347,8 +342,6 @@ class MpiTeam final : public Team {
   World& world_;
   const StopToken stop_;
   const bool on_gpus_;
-  std::vector<std::string> gpu_addresses_;
-  bool lost_ = false;
   int gone_ = 0;  ///< the rank whose process has ended; 0, which is this process, for none
   Clock::time_point last_look_;
   std::vector<Answer> answers_;  // a member, as late answers are still written to it

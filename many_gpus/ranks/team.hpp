@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sgemm {
@@ -39,13 +40,22 @@ class Team {
   /// a reply that says so.
   virtual std::vector<RankReply> all(const RankMessage& message) = 0;
   /// Whether a rank is gone, or was stopped amid an exchange: the ranks take no orders any more.
-  virtual bool lost() const = 0;
+  bool lost() const { return lost_; }
   /// Whether times of different ranks are by one clock.
-  virtual bool common_clock() const = 0;
+  bool common_clock() const { return common_clock_; }
   /// How pieces travel, in the words of results: "host copies", "peer copies".
-  virtual std::string_view exchange() const = 0;
+  std::string_view exchange() const { return exchange_; }
   /// Addresses on the PCI bus of the GPUs on this machine, by rank.
-  virtual std::vector<std::string> gpu_addresses() const = 0;
+  const std::vector<std::string>& gpu_addresses() const { return gpu_addresses_; }
+
+ protected:
+  Team(std::string_view exchange, bool common_clock, std::vector<std::string> gpu_addresses = {})
+      : exchange_(exchange), common_clock_(common_clock), gpu_addresses_(std::move(gpu_addresses)) {}
+
+  const std::string_view exchange_;
+  const bool common_clock_;
+  std::vector<std::string> gpu_addresses_;
+  bool lost_ = false;
 };
 
 /// Makes a team of ranks on the executor, or each on a GPU of its machine; ranks of one machine have different GPUs.

@@ -18,7 +18,7 @@ RankParts host_parts() {
 }
 
 ThreadTeam::ThreadTeam(int ranks, const RankParts& parts, StopToken stop)
-    : exchange_(parts.exchange_name), gpu_addresses_(parts.gpu_addresses), members_(static_cast<std::size_t>(ranks)) {
+    : Team(parts.exchange_name, true, parts.gpu_addresses), members_(static_cast<std::size_t>(ranks)) {
   const auto panels_of_rank = [this](int rank) { return members_[static_cast<std::size_t>(rank)].rank->panels(); };
   for (int i = 0; i < ranks; ++i) {
     members_[static_cast<std::size_t>(i)].rank = std::make_unique<Rank>(

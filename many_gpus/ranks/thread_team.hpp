@@ -14,8 +14,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -46,10 +44,6 @@ class ThreadTeam final : public Team {
   int size() const override { return static_cast<int>(members_.size()); }
   /// Between two calls no rank is at work, so what a rank wrote under one order may be read by others under the next.
   std::vector<RankReply> all(const RankMessage& message) override;
-  bool lost() const override { return lost_; }
-  bool common_clock() const override { return true; }
-  std::string_view exchange() const override { return exchange_; }
-  std::vector<std::string> gpu_addresses() const override { return gpu_addresses_; }
 
  private:
   struct Member {
@@ -62,12 +56,9 @@ class ThreadTeam final : public Team {
   /// Returns when all ranks have called, with whether all are ready.
   bool all_ready(bool ready, const Patience& patience);
 
-  std::string_view exchange_;
-  std::vector<std::string> gpu_addresses_;
   std::vector<Member> members_;
   std::atomic<std::uint64_t> arrivals_ = 0;  ///< at all meetings so far
   std::atomic<bool> refused_ = false;
-  bool lost_ = false;
 
   std::mutex mutex_;  // of what follows
   std::condition_variable ordered_;

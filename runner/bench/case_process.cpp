@@ -67,12 +67,18 @@ constexpr int CONNECTION = 3;
 /// A process that was asked to end has so long for it.
 constexpr auto GRACE = std::chrono::seconds(2);
 
-/// One end of a socket through which two processes send each other lines. It does not own the socket.
+/// One end of a socket through which two processes send each other lines.
 class LineConnection {
  public:
   explicit LineConnection(int socket = -1) : socket_(socket) {}
+  LineConnection(const LineConnection&) = delete;
+  LineConnection& operator=(LineConnection&& other) noexcept {
+    std::swap(socket_, other.socket_);
+    std::swap(received_, other.received_);
+    return *this;
+  }
+  ~LineConnection() { close(socket_); }
 
-  int socket() const { return socket_; }
   /// Returns false where the other process is gone.
   bool send(std::string line) const {
     line += '\n';
@@ -87,9 +93,7 @@ class LineConnection {
   }
 
   /// Waits a moment for what arrives. Returns false at the connection's end.
-  bool receive(std::chrono::milliseconds moment = std::chrono::milliseconds(50)) {
-    return read_some(socket_, moment, received_);
-  }
+  bool receive() { return read_some(socket_, std::chrono::milliseconds(50), received_); }
 
   /// The first line that has arrived and was not taken yet, or nothing.
   std::optional<std::string> take() {
@@ -108,83 +112,6 @@ class LineConnection {
  private:
   int socket_;
   std::string received_;
-};
-
-/// This program once more, in a process of its own at the other end of a socket. It has nothing else of this process
-/// but its standard error, which its standard output goes to as well: what kernels print is no result.
-class OwnProcess {
- public:
-  /// `silent` ones have no standard output, `confined` ones no standard error either, and fork_confined() confines
-  /// them.
-  enum class Trust { full, silent, confined };
-
-  /// No process.
-  OwnProcess() = default;
-  /// Throws what KeptProgram throws.
-  OwnProcess(const std::vector<std::string>& arguments, Trust trust) {
-    std::array<int, 2> connection{};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
-      throw std::system_error(errno, std::generic_category(), "socketpair");
-    }
-    // Numbers that the process is going to use for itself are free for that.
-    const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
-    close(connection[1]);
-    connection_ = LineConnection(connection[0]);
-    const int nobody = trust != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-    ProgramStart start{"/proc/self/exe",
-                       arguments,
-                       {fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION)},
-                       {{trust != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
-                       {},
-                       {}};
-    try {
-      if (trust == Trust::confined) {
-        folder_ = std::make_unique<TemporaryFolder>();
-        start.confined_to = folder_->path();
-        start.left_behind = {folder_->path()};
-        start.variables.push_back(fmt::format("TMPDIR={}", folder_->path().string()));
-        start.descriptors.emplace_back(nobody, STDERR_FILENO);
-      }
-      program_ = KeptProgram(start);
-    } catch (...) {
-      close(theirs);
-      close(nobody);
-      close(connection[0]);
-      throw;
-    }
-    close(theirs);
-    close(nobody);
-  }
-
-  ~OwnProcess() { end(); }
-  OwnProcess(const OwnProcess&) = delete;
-  /// Ends the process before, once the other one runs.
-  OwnProcess& operator=(OwnProcess&& other) noexcept {
-    std::swap(folder_, other.folder_);
-    std::swap(program_, other.program_);
-    std::swap(connection_, other.connection_);
-    return *this;
-  }
-
-  explicit operator bool() const { return static_cast<bool>(program_); }
-  LineConnection& connection() { return connection_; }
-  void signal(int number) const { program_.signal(number); }
-  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all that it has
-  /// started. Returns its state, as waitpid() tells it.
-  int end() {
-    if (!program_) {
-      return 0;
-    }
-    close(connection_.socket());  // which asks it to end
-    connection_ = LineConnection();
-    program_.ends_within(GRACE);
-    return program_.end();
-  }
-
- private:
-  std::unique_ptr<TemporaryFolder> folder_;  ///< of a confined one, which sees another in its place
-  KeptProgram program_;
-  LineConnection connection_;
 };
 
 /// How a process ended that was not asked to. `hint` follows where its signal is that of a forbidden access.
@@ -261,9 +188,11 @@ void tell_of_stack_overflow(int signal, siginfo_t* info, void* /*context*/) {
   raise(signal);
 }
 
-/// Runs cases in a process of their own. Where a case ends that process, or takes too long, it is recorded as failed,
-/// and a new process takes the cases that are left. What one case does to another's memory, or to the GPU, goes with
-/// the process.
+/// Runs cases in a process of their own: this program once more, at the other end of a socket. It has nothing else of
+/// this process but its standard error, which its standard output goes to as well: what kernels print is no result.
+///
+/// Where a case ends that process, or takes too long, it is recorded as failed, and a new process takes the cases that
+/// are left. What one case does to another's memory, or to the GPU, goes with the process.
 class CaseProcess final : public Runner {
  public:
   /// Once the run is interrupted, the case under way has a moment to end by itself.
@@ -272,11 +201,14 @@ class CaseProcess final : public Runner {
         seconds_per_case_(run.seconds_per_case),
         checkable_(!run.device.device && !run.protocol.check && can_compile_checks()),
         // On a GPU a stranger's file is device code alone; the executor runs all of it.
-        trust_(!run.judged         ? OwnProcess::Trust::full
-               : run.device.device ? OwnProcess::Trust::silent
-                                   : OwnProcess::Trust::confined) {
+        trust_(!run.judged         ? Trust::full
+               : run.device.device ? Trust::silent
+                                   : Trust::confined) {
     start();
   }
+  ~CaseProcess() override { end(); }
+  CaseProcess(const CaseProcess&) = delete;
+  CaseProcess& operator=(const CaseProcess&) = delete;
 
   Record run(const Case& item, const Observer& observer) override {
     Record record = run_as(item, 0, observer);
@@ -300,20 +232,67 @@ class CaseProcess final : public Runner {
     return record;
   }
 
-  const std::string& gpu_error() const override { return gpu_error_; }
-  GpuFacts gpu_facts() const override { return gpu_facts_; }
-
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// `silent` processes have no standard output, `confined` ones no standard error either, and fork_confined() confines
+  /// them.
+  enum class Trust { full, silent, confined };
+
+  /// Starts the program. Throws what KeptProgram throws.
+  void start_program() {
+    std::array<int, 2> connection{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, connection.data()) != 0) {
+      throw std::system_error(errno, std::generic_category(), "socketpair");
+    }
+    connection_ = LineConnection(connection[0]);
+    // Numbers that the process is going to use for itself are free for that.
+    const int theirs = fcntl(connection[1], F_DUPFD_CLOEXEC, CONNECTION + 1);
+    close(connection[1]);
+    const int nobody = trust_ != Trust::full ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    ProgramStart start{"/proc/self/exe",
+                       arguments_,
+                       {fmt::format("{}={}", CONNECTION_VARIABLE, CONNECTION)},
+                       {{trust_ != Trust::full ? nobody : STDERR_FILENO, STDOUT_FILENO}, {theirs, CONNECTION}},
+                       {},
+                       {}};
+    try {
+      if (trust_ == Trust::confined) {
+        folder_ = std::make_unique<TemporaryFolder>();
+        start.confined_to = folder_->path();
+        start.left_behind = {folder_->path()};
+        start.variables.push_back(fmt::format("TMPDIR={}", folder_->path().string()));
+        start.descriptors.emplace_back(nobody, STDERR_FILENO);
+      }
+      program_ = KeptProgram(start);
+    } catch (...) {
+      close(theirs);
+      close(nobody);
+      throw;
+    }
+    close(theirs);
+    close(nobody);
+  }
+
+  /// Waits a moment for the process to end, as the connection's end asks it to, and then ends it and all that it has
+  /// started. Returns its state, as waitpid() tells it.
+  int end() {
+    if (!program_) {
+      return 0;
+    }
+    connection_ = LineConnection();  // which asks it to end
+    program_.ends_within(GRACE);
+    return program_.end();
+  }
+
   /// Throws std::runtime_error where the process does not come up.
   void start() {
-    process_ = OwnProcess(arguments_, trust_);
+    start_program();
     try {
       Wait wait{seconds_per_case_ ? std::optional(std::max(*seconds_per_case_, SECONDS_TO_START)) : std::nullopt};
       const Json hello = receive(wait);
       hello.at("gpu_error").get_to(gpu_error_);
-      if (trust_ == OwnProcess::Trust::silent && !gpu_error_.empty()) {
+      if (trust_ == Trust::silent && !gpu_error_.empty()) {
         throw std::runtime_error(gpu_error_);  // the executor would run the file's host code, and nothing confines it
       }
       gpu_facts_ = {hello.at("driver"), hello.at("flush_bytes"), hello.at("empty_kernel_us"),
@@ -337,26 +316,26 @@ class CaseProcess final : public Runner {
       const Clock::time_point now = Clock::now();
       if (stop_.requested() && !wait.stopped) {
         wait.stopped = now;
-        process_.signal(SIGINT);
+        program_.signal(SIGINT);
       }
       if (wait.stopped && now - *wait.stopped > GRACE) {
-        process_.signal(SIGKILL);
+        program_.signal(SIGKILL);
       } else if (wait.seconds && !wait.stopped &&
                  std::chrono::duration<double>(now - wait.begin).count() > *wait.seconds) {
-        process_.signal(SIGKILL);
-        process_.end();
+        program_.signal(SIGKILL);
+        end();
         throw CaseStopped(Outcome::failed, fmt::format("took longer than {:g} s{}", *wait.seconds, LIMIT_NAMED));
       }
-      if (const std::optional<std::string> line = process_.connection().take()) {
+      if (const std::optional<std::string> line = connection_.take()) {
         return Json::parse(*line);
       }
-      if (!process_.connection().receive()) {
-        const std::string how = ending_text(process_.end(), checkable ? CHECK_HINT : "");
+      if (!connection_.receive()) {
+        const std::string how = ending_text(end(), checkable ? CHECK_HINT : "");
         throw CaseStopped(wait.stopped ? Outcome::skipped : Outcome::failed, wait.stopped ? INTERRUPTED : how);
       }
-      if (process_.connection().pending() > LONGEST_MESSAGE) {
-        process_.signal(SIGKILL);
-        process_.end();
+      if (connection_.pending() > LONGEST_MESSAGE) {
+        program_.signal(SIGKILL);
+        end();
         throw CaseStopped(Outcome::failed, "its process sends what is no record");
       }
     }
@@ -364,12 +343,11 @@ class CaseProcess final : public Runner {
 
   /// Throws CaseStopped where the process gives no record.
   Record ask_for(const Case& item, std::size_t reading, const Observer& observer) {
-    if (!process_) {
+    if (!program_) {
       start();
     }
     const std::optional<KernelFile>& file = item.kernel->file;
-    process_.connection().send(
-        fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
+    connection_.send(fmt::format("{} {}", reading, item.name()));  // where the process is gone, receive() tells
     Wait wait{seconds_per_case_};
     while (true) {
       const Json message = receive(wait, checkable_ && file);
@@ -378,14 +356,14 @@ class CaseProcess final : public Runner {
         continue;
       }
       if (message.contains("stack_overflow")) {
-        process_.end();
+        end();
         throw CaseStopped(
             Outcome::failed,
             fmt::format("a thread's stack overflowed: the executor has {} KB for its local variables and calls",
                         simt::THREAD_STACK_BYTES / 1024));
       }
       if (message.contains("exit")) {
-        process_.end();
+        end();
         throw CaseStopped(Outcome::failed, fmt::format("called exit({})", message.at("exit").get<int>()));
       }
       if (file && message.at("record").at("source_hash") != file->hash) {
@@ -394,11 +372,11 @@ class CaseProcess final : public Runner {
       Record record = told_record(item, message.at("record"));
       message.at("note").get_to(record.note);
       if (record.outcome == Outcome::skipped && record.reason == INTERRUPTED && !stop_.requested()) {
-        process_.end();
+        end();
         throw CaseStopped(Outcome::failed, "a signal that nobody of the run has sent stopped it");
       }
       if (message.at("last").get<bool>()) {
-        process_.end();
+        end();
       }
       return record;
     }
@@ -422,7 +400,7 @@ class CaseProcess final : public Runner {
       record.stop(Outcome::skipped, error.what());  // which is no fault of the file
     } catch (const std::exception& error) {
       record.stop(Outcome::failed, error.what());
-      process_.end();
+      end();
     }
     return record;
   }
@@ -430,11 +408,11 @@ class CaseProcess final : public Runner {
   const std::vector<std::string> arguments_;
   const std::optional<double> seconds_per_case_;
   const bool checkable_;  ///< --check, which was not asked for, could tell more of a file's kernel that crashes
-  const OwnProcess::Trust trust_;
+  const Trust trust_;
   const StopToken stop_{interrupted};
-  OwnProcess process_;
-  std::string gpu_error_;
-  GpuFacts gpu_facts_;
+  std::unique_ptr<TemporaryFolder> folder_;  ///< of a confined process, which sees another in its place
+  KeptProgram program_;
+  LineConnection connection_;
 };
 
 }  // namespace

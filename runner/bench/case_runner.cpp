@@ -52,11 +52,13 @@ void CaseRunner::require_profilable(const Kernel& kernel) const {
 }
 
 CaseRunner::CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop)
-    : protocol_(protocol), device_(query.device), settings_(settings), stop_(stop), gpu_error_(query.error) {
+    : protocol_(protocol), device_(query.device), settings_(settings), stop_(stop) {
+  gpu_error_ = query.error;
   simt::stop_when(interrupted);
   if (device_ && settings.use_gpu) {
     try {
       gpu_ = GpuBench::open(*device_, protocol, stop);
+      gpu_facts_ = gpu_->facts();
     } catch (const std::runtime_error& error) {
       gpu_error_ = error.what();
     }

@@ -26,8 +26,12 @@ class Runner {
   /// Never throws for what a case can do wrong.
   virtual Record run(const Case& item, const Observer& observer) = 0;
   /// Why no GPU kernel can be run on a GPU; empty when they can.
-  virtual const std::string& gpu_error() const = 0;
-  virtual GpuFacts gpu_facts() const = 0;
+  const std::string& gpu_error() const { return gpu_error_; }
+  const GpuFacts& gpu_facts() const { return gpu_facts_; }
+
+ protected:
+  std::string gpu_error_;
+  GpuFacts gpu_facts_;
 };
 
 /// Runs cases in this process. It chooses the bench and owns the operands.
@@ -44,9 +48,6 @@ class CaseRunner final : public Runner {
   CaseRunner(const Protocol& protocol, const DeviceQuery& query, const Settings& settings, StopToken stop = {});
 
   Record run(const Case& item, const Observer& observer) override;
-
-  const std::string& gpu_error() const override { return gpu_error_; }
-  GpuFacts gpu_facts() const override { return gpu_ ? gpu_->facts() : GpuFacts{}; }
   /// Whether a bench is lost.
   bool lost() const;
 
@@ -64,7 +65,6 @@ class CaseRunner final : public Runner {
   const std::optional<Device> device_;
   const Settings settings_;
   const StopToken stop_;
-  std::string gpu_error_;
   std::unique_ptr<GpuBench> gpu_;
   std::unique_ptr<Bench> several_gpus_;
   std::map<HostWork, std::unique_ptr<Bench>> of_host_;
