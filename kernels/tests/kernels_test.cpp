@@ -183,22 +183,16 @@ TEST(LengthyExecutedChapters, SharesThatEndWithinTilesAreCompleted) {
   }
 }
 
-/// What a chapter chooses for a square product.
-std::string choice(std::string_view chapter, std::int64_t extent) {
-  const Problem p = packed({extent, extent, extent}, nullptr, nullptr, nullptr);
-  return find_kernel(chapter)->build(Target::for_executor).configurations(p).front().name;
-}
-
-TEST_F(ExecutedChapters, EveryTileOf09IsChosenForSomeShape) {
-  EXPECT_EQ(choice("09_every_shape", 512), "32x32");
-  EXPECT_EQ(choice("09_every_shape", 1024), "64x128");
-  EXPECT_EQ(choice("09_every_shape", 2048), "128x128");
-}
-
-TEST_F(ExecutedChapters, TheLargerAProductTheMoreLevelsOf18AreChosen) {
-  EXPECT_EQ(choice("18_strassen", 1024), "0 levels");
-  EXPECT_EQ(choice("18_strassen", 8192), "2 levels");
-  EXPECT_EQ(choice("18_strassen", 24576), "3 levels");
+TEST_F(ExecutedChapters, ChooseEachConfigurationForSomeSquareProduct) {
+  for (const auto& [chapter, extent, choice] : {std::tuple{"09_every_shape", 512, "32x32"},
+                                                {"09_every_shape", 1024, "64x128"},
+                                                {"09_every_shape", 2048, "128x128"},
+                                                {"18_strassen", 1024, "0 levels"},
+                                                {"18_strassen", 8192, "2 levels"},
+                                                {"18_strassen", 24576, "3 levels"}}) {
+    const Problem p = packed({extent, extent, extent}, nullptr, nullptr, nullptr);
+    EXPECT_EQ(find_kernel(chapter)->build(Target::for_executor).configurations(p).front().name, choice) << extent;
+  }
 }
 
 // A kernel that copies B float by float stores C so as well, whichever of the two is not aligned.

@@ -201,8 +201,6 @@ class BatchReference : public Reference {
     return all;
   }
 
-  bool full() const override { return products_.front()->full(); }
-
  private:
   std::int64_t m_;
   std::vector<std::unique_ptr<Reference>> products_;

@@ -85,8 +85,6 @@ class Reference {
   /// follow it, with the reference. On a GPU the work that wrote `c` is complete, or was enqueued on a stream that the
   /// default stream waits for.
   virtual Verdict check(const float* c, std::int64_t ldc, AccuracyClass accuracy) const = 0;
-  /// Whether every element is compared with double precision.
-  virtual bool full() const = 0;
 };
 
 /// What a wrong C looks like, in one sentence that begins with "; ": another product of the same operands, a product

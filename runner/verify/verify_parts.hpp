@@ -30,14 +30,11 @@ std::int64_t panel_depth(std::int64_t k, std::int64_t lines, std::size_t element
 
 ErrorBound error_bound(AccuracyClass accuracy, std::int64_t k, float alpha, Roundings roundings);
 
-/// `columns` is the number of columns of C; `full` is Reference::full().
+/// `columns` is the number of columns of C; `full` is Verdict::full.
 Verdict to_verdict(const Tally& tally, std::int64_t columns, bool full);
 
 /// A reference of one product.
 class ProductReference : public Reference {
- public:
-  bool full() const override { return full_; }
-
  protected:
   ProductReference(const Problem& problem, const Coverage& coverage, Roundings roundings)
       : n_(problem.n),
