@@ -21,23 +21,23 @@ void sgemm(cublasHandle_t handle, const Problem& p) {
   const int n = static_cast<int>(p.n);
   const int k = static_cast<int>(p.k);
   if (p.batch == 1) {
-    cublas_check(cublasSgemm(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), p.a, leading<int>(p.lda), &p.beta,
-                             p.c, leading<int>(p.ldc)),
+    cublas_check(cublasSgemm(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), p.a, leading<int>(p.lda),
+                             &p.beta, p.c, leading<int>(p.ldc)),
                  "cublasSgemm");
     return;
   }
-  cublas_check(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), stride_b(p), p.a,
-                                         leading<int>(p.lda), stride_a(p), &p.beta, p.c, leading<int>(p.ldc), stride_c(p),
-                                         static_cast<int>(p.batch)),
+  cublas_check(cublasSgemmStridedBatched(handle, op_b, op_a, n, m, k, &p.alpha, p.b, leading<int>(p.ldb), stride_b(p),
+                                         p.a, leading<int>(p.lda), stride_a(p), &p.beta, p.c, leading<int>(p.ldc),
+                                         stride_c(p), static_cast<int>(p.batch)),
                "cublasSgemmStridedBatched");
 }
 
 void tf32_gemm(cublasHandle_t handle, const Problem& p) {
-  cublas_check(
-      cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
-                   static_cast<int>(p.k), &p.alpha, p.b, CUDA_R_32F, leading<int>(p.ldb), p.a, CUDA_R_32F, leading<int>(p.lda),
-                   &p.beta, p.c, CUDA_R_32F, leading<int>(p.ldc), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
-      "cublasGemmEx");
+  cublas_check(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
+                            static_cast<int>(p.k), &p.alpha, p.b, CUDA_R_32F, leading<int>(p.ldb), p.a, CUDA_R_32F,
+                            leading<int>(p.lda), &p.beta, p.c, CUDA_R_32F, leading<int>(p.ldc),
+                            CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+               "cublasGemmEx");
 }
 
 template <void (*GEMM)(cublasHandle_t, const Problem&)>
