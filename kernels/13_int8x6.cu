@@ -118,7 +118,7 @@ void launch_pieces(Problem p, void* memory, cudaStream_t stream) {
 
 Configuration configuration(Problem p) {
   p.k = std::min(p.k, MOST_K);
-  return {"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
+  return {"", Operands::of(p, nullptr).bytes(), launch_pieces};
 }
 
 const Registration registered =

@@ -157,7 +157,7 @@ void launch_both(const Problem& p, void* memory, cudaStream_t stream) {
 Configuration configuration(const Problem& p) {
   const Operands operands = Operands::of(p, nullptr);
   const int parts = operands.k_tiles > MOST_K_TILES ? persistent_blocks(operands.a_tiles * operands.b_tiles) : 0;
-  return {"", operands.bytes() + std::size_t{64} * CONSUMERS * parts * sizeof(std::int64_t), launch_both, 0};
+  return {"", operands.bytes() + std::size_t{64} * CONSUMERS * parts * sizeof(std::int64_t), launch_both};
 }
 
 const Registration registered =

@@ -264,7 +264,7 @@ KernelBlock block() {
   return with_kernel([](auto kernel, int threads, int smem, int) { return block_of(kernel, threads, smem); });
 }
 
-Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both, 0}; }
+Configuration configuration(const Problem& p) { return {"", Operands::of(p, nullptr).bytes(), launch_both}; }
 
 const Registration registered =
     Chapter(16, "fp16x3_mma", "Ootomo and Yokota; Markidis et al.")

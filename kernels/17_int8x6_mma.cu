@@ -194,7 +194,7 @@ KernelBlock block() {
 
 Configuration configuration(Problem p) {
   p.k = std::min(p.k, MOST_K);
-  return {"", Operands::of(p, nullptr).bytes(), launch_pieces, 0};
+  return {"", Operands::of(p, nullptr).bytes(), launch_pieces};
 }
 
 const Registration registered =

@@ -380,7 +380,7 @@ std::vector<Configuration> configurations(const Problem& problem) {
     const auto run = [=](const Problem& p, void* memory, cudaStream_t stream) {
       LAUNCH[plan.at_once](p, plan, memory, stream);
     };
-    all.push_back({std::to_string(levels) + " levels", plan.bytes(), run, 0,
+    all.push_back({std::to_string(levels) + " levels", plan.bytes(), run,
                    plan.predicted_cycles(current_device().multiprocessors)});
   }
   std::sort(all.begin(), all.end(),

@@ -14,7 +14,7 @@ namespace sgemm {
 /// How products are spread over GPUs.
 struct RankSettings {
   RankOptions options;
-  TeamMaker make_team;  ///< of processes that are ranks; null for threads of this one
+  TeamMaker make_team = {};  ///< of processes that are ranks; null for threads of this one
   /// That an order may take: to make operands, to compute a product, to compare it. Nothing for as long as it likes.
   std::optional<double> seconds = {};
 };

@@ -300,8 +300,12 @@ class GpuSession {
   std::optional<int> idle_c_;
 };
 
-bool out_of_memory(const CublasError& error) { return error.status() == CUBLAS_STATUS_ALLOC_FAILED; }
-bool out_of_memory(const CudaError& error) { return error.code() == cudaErrorMemoryAllocation; }
+bool out_of_memory(const std::exception& error) {
+  const auto* const of_cuda = dynamic_cast<const CudaError*>(&error);
+  const auto* const of_cublas = dynamic_cast<const CublasError*>(&error);
+  return (of_cuda != nullptr && of_cuda->code() == cudaErrorMemoryAllocation) ||
+         (of_cublas != nullptr && of_cublas->status() == CUBLAS_STATUS_ALLOC_FAILED);
+}
 
 Contender cublas(GpuSession& gpu, OperandSet& operands) {
   return {gpu.cublas_of(operands), Owner::cublas, GpuSession::standard_of(operands, AccuracyClass::fp32)};
@@ -566,24 +570,16 @@ class CudaBench final : public GpuBench {
  private:
   template <class Work>
   auto guarded(const std::string& case_name, const Work& work) -> decltype(work()) {
-    const auto stop = [&](const auto& error) {
-      note_failure(case_name);
-      return out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
-                                  : CaseStopped(Outcome::failed, error.what());
-    };
     try {
       return work();
     } catch (const CaseStopped&) {
       throw;
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const CudaError& error) {
-      throw stop(error);
-    } catch (const CublasError& error) {
-      throw stop(error);
     } catch (const std::exception& error) {
       note_failure(case_name);
-      throw CaseStopped(Outcome::failed, error.what());
+      throw out_of_memory(error) ? CaseStopped(Outcome::skipped, "not enough device memory")
+                                 : CaseStopped(Outcome::failed, error.what());
     }
   }
 
