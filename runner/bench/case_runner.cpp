@@ -106,7 +106,8 @@ void CaseRunner::fill(Record& record, const Case& item, const Observer& observer
   observer("preparing");
   OperandSet& operands = operands_of(item);
   bench.require(*item.kernel, operands);
-  if (const std::optional<std::string> reason = item.kernel->unsupported(operands.problem())) {
+  const Refusal& refusal = item.kernel->unsupported;  // null where asking would make the operands in one place
+  if (const std::optional<std::string> reason = refusal ? refusal(operands.problem()) : std::nullopt) {
     throw CaseStopped(Outcome::not_supported, *reason);
   }
   bench.run(*item.kernel, operands, observer, record);
