@@ -13,7 +13,6 @@ set(SGEMM_LIBRARY_SOURCES
   lines_algorithms.cu
   memory_limit.cpp
   predicted_time.cpp
-  scaled_c.cu
   sgemm.cpp
   small_algorithms.cu
   split_algorithms.cu
@@ -21,7 +20,7 @@ set(SGEMM_LIBRARY_SOURCES
   status.cpp
   tall_algorithms.cu)
 # What runs on GPUs that the rest has no code for.
-set(SGEMM_LIBRARY_SOURCES_FOR_EVERY_GPU epilogue_pass.cu thin_algorithms.cu)
+set(SGEMM_LIBRARY_SOURCES_FOR_EVERY_GPU passes.cu thin_algorithms.cu)
 set(SGEMM_LIBRARY_GPU_SOURCES calibration/calibrate.cpp calibration/measurement.cpp cublas.cpp cuda_guard.cpp current_board.cpp memory_pool.cpp
   recomputed.cpp)
 list(TRANSFORM SGEMM_LIBRARY_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
