@@ -3,6 +3,7 @@
 #include "algorithms.hpp"
 #include "board.hpp"
 #include "common/ceil_div.hpp"
+#include "common/cuda_check.hpp"
 #include "cuda_guard.hpp"
 #include "host/launch.cuh"
 #include "passes.hpp"
@@ -19,7 +20,6 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,22 +47,6 @@ constexpr std::size_t BETA_BYTES = sizeof(float);
 
 /// Choices are made again when there are more of them: no program is expected to have so many shapes.
 constexpr std::size_t MOST_CHOICES = 4096;
-
-int device_in_use() {
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) {
-    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
-  }
-  return device;
-}
-
-int multiprocessors_of(int device) {
-  int count = 0;
-  if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
-  }
-  return count;
-}
 
 /// How many forks led from the process that called this first to this one.
 int forks() {
@@ -110,8 +94,8 @@ sgemm_context::sgemm_context()
     : repeatable(is_repeatable_by_environment()),
       forks_(forks()),
       context_(context_id()),
-      device_(device_in_use()),
-      all_multiprocessors_(multiprocessors_of(device_)),
+      device_(current_device_number()),
+      all_multiprocessors_(current_device().multiprocessors),
       blas_(context_),
       pool_(std::in_place, sgemm::memory_limit(), context_) {
   prepare_for_want_of_memory();
@@ -120,13 +104,13 @@ sgemm_context::sgemm_context()
 }
 
 void sgemm_context::require_life() const {
-  if (forks_ != forks() || (device_in_use() == device_ && context_id() != context_)) {
+  if (forks_ != forks() || (current_device_number() == device_ && context_id() != context_)) {
     throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
   }
 }
 
 void sgemm_context::require_device() const {
-  if (device_in_use() != device_) {
+  if (current_device_number() != device_) {
     throw StatusError(SGEMM_STATUS_ARCH_MISMATCH);
   }
 }
@@ -372,6 +356,25 @@ void sgemm_context::gemm(const GemmBatch& given, const GemmEpilogue* epilogue) {
     throw StatusError(SGEMM_STATUS_NOT_SUPPORTED);
   }
   gemm_by_cublas(given, with, shape);
+}
+
+bool sgemm::enqueue(const Algorithm& algorithm, const GemmBatch& batch, const GemmEpilogue* epilogue, void* workspace,
+                    cudaStream_t stream) {
+  try {
+    if (epilogue == nullptr) {
+      algorithm.launch(batch, workspace, stream);
+    } else {
+      algorithm.launch_with_epilogue(batch, *epilogue, workspace, stream);
+    }
+    return true;
+  } catch (const CudaError&) {
+    // The last kernel of a launch is the one that writes C or D. Of several launches, some may have done so.
+    const bool reads_c = batch.first.scalars_on_device() || batch.first.beta != 0.0F;
+    if (algorithm.launches > 1 && reads_c) {
+      throw StatusError(SGEMM_STATUS_EXECUTION_FAILED);
+    }
+    return false;
+  }
 }
 
 /// By an algorithm of the library. False: nothing was written that matters.

@@ -16,18 +16,22 @@
 namespace sgemm {
 namespace {
 
-/// The functions of cuBLAS that the library calls. They are looked up and not linked, so that one library serves the
-/// cuBLAS of CUDA 12 and that of CUDA 13.
+/// The functions of cuBLAS that the library calls, by their names here and there. They are looked up and not linked, so
+/// that one library serves the cuBLAS of CUDA 12 and that of CUDA 13.
+#define CUBLAS_FUNCTIONS(F)                              \
+  F(get_property, cublasGetProperty)                     \
+  F(create, cublasCreate_v2)                             \
+  F(set_stream, cublasSetStream_v2)                      \
+  F(set_workspace, cublasSetWorkspace_v2)                \
+  F(set_sm_count_target, cublasSetSmCountTarget)         \
+  F(set_pointer_mode, cublasSetPointerMode_v2)           \
+  F(sgemm, cublasSgemm_v2_64)                            \
+  F(sgemm_strided_batched, cublasSgemmStridedBatched_64) \
+  F(sgemm_batched, cublasSgemmBatched_64)
+
 struct CublasFunctions {
-  decltype(&cublasGetProperty) get_property = nullptr;
-  decltype(&cublasCreate_v2) create = nullptr;
-  decltype(&cublasSetStream_v2) set_stream = nullptr;
-  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
-  decltype(&cublasSetSmCountTarget) set_sm_count_target = nullptr;
-  decltype(&cublasSetPointerMode_v2) set_pointer_mode = nullptr;
-  decltype(&cublasSgemm_v2_64) sgemm = nullptr;
-  decltype(&cublasSgemmStridedBatched_64) sgemm_strided_batched = nullptr;
-  decltype(&cublasSgemmBatched_64) sgemm_batched = nullptr;
+#define DECLARE(function, symbol) decltype(&symbol) function = nullptr;
+  CUBLAS_FUNCTIONS(DECLARE)
 
   std::string path;     ///< the file that they are in
   std::string failure;  ///< why there are none; empty if there are
@@ -63,25 +67,21 @@ std::vector<std::string> candidates() {
 
 /// Whether the library has all functions. If not, `failure` says what is missing.
 bool take(void* library, const std::string& name, CublasFunctions& functions) {
+  bool has_all = true;
   const auto find = [&](auto& function, const char* symbol) {
-    void* const found = dlsym(library, symbol);
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(found);
-    if (found == nullptr) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
+    if (function == nullptr) {
       functions.failure += "\n  " + name + " has no " + symbol;
+      has_all = false;
     }
-    return found != nullptr;
   };
-  if (!find(functions.get_property, "cublasGetProperty") || !find(functions.create, "cublasCreate_v2") ||
-      !find(functions.set_stream, "cublasSetStream_v2") || !find(functions.set_workspace, "cublasSetWorkspace_v2") ||
-      !find(functions.set_sm_count_target, "cublasSetSmCountTarget") ||
-      !find(functions.set_pointer_mode, "cublasSetPointerMode_v2") || !find(functions.sgemm, "cublasSgemm_v2_64") ||
-      !find(functions.sgemm_strided_batched, "cublasSgemmStridedBatched_64") ||
-      !find(functions.sgemm_batched, "cublasSgemmBatched_64")) {
-    return false;
+#define FIND(function, symbol) find(functions.function, #symbol);
+  CUBLAS_FUNCTIONS(FIND)
+  if (has_all) {
+    functions.path = file_of(reinterpret_cast<const void*>(functions.create));
+    functions.failure.clear();
   }
-  functions.path = file_of(dlsym(library, "cublasCreate_v2"));
-  functions.failure.clear();
-  return true;
+  return has_all;
 }
 
 CublasFunctions load() {
@@ -177,10 +177,7 @@ bool Blas::make_ready(cudaStream_t stream) {
   if (handle_ != nullptr) {
     return true;
   }
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) {
-    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
-  }
+  const int device = current_device_number();
   std::unique_ptr<Handle> handle =
       idle().take(device, [&](const auto& one) { return one->context == context_; }).value_or(nullptr);
   if (handle == nullptr) {

@@ -13,22 +13,14 @@
 namespace sgemm {
 namespace {
 
-int device_number() {
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) {
-    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
-  }
-  return device;
-}
-
 int attribute(cudaDeviceAttr which) {
   int value = 0;
-  return cudaDeviceGetAttribute(&value, which, device_number()) == cudaSuccess ? value : 0;
+  return cudaDeviceGetAttribute(&value, which, current_device_number()) == cudaSuccess ? value : 0;
 }
 
 std::string device_name() {
   cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, device_number()) == cudaSuccess ? properties.name : "";
+  return cudaGetDeviceProperties(&properties, current_device_number()) == cudaSuccess ? properties.name : "";
 }
 
 Board current_board() {
@@ -73,7 +65,7 @@ const BoardModel& board_model() {
   static std::mutex mutex;
   static auto* const models = new std::map<int, BoardModel>;  // for threads that go on until the process ends
   const std::lock_guard lock(mutex);
-  const auto [model, is_new] = models->try_emplace(device_number());
+  const auto [model, is_new] = models->try_emplace(current_device_number());
   if (is_new) {
     FoundCalibration found = calibration_of_device();
     model->second = found.calibration ? std::move(found.calibration->board) : model_of(current_board());

@@ -1,7 +1,6 @@
 # The library's own files. Those of SGEMM_LIBRARY_GPU_SOURCES call what the executor has not; tests/ has others in
 # their place.
 set(SGEMM_LIBRARY_SOURCES
-  algorithm.cpp
   board.cpp
   calibration/calibration.cpp
   calibration/fit.cpp

@@ -2,6 +2,8 @@
 
 #include "sgemm/sgemm.h"
 
+#include <cuda_runtime_api.h>
+
 #include <exception>
 
 namespace sgemm {
@@ -16,5 +18,14 @@ class StatusError : public std::exception {
  private:
   sgemm_status_t status_;
 };
+
+/// The number of the current device. Throws where there is none.
+inline int current_device_number() {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    throw StatusError(SGEMM_STATUS_NOT_INITIALIZED);
+  }
+  return device;
+}
 
 }  // namespace sgemm
