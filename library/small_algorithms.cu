@@ -4,7 +4,6 @@
 #include "common/ceil_div.hpp"
 #include "common/cuda_check.hpp"
 #include "common/target.hpp"
-#include "engine/cluster_launch.cuh"
 #include "engine/cost_model.cuh"
 #include "engine/split_configurations.cuh"
 #include "engine/split_operands.cuh"
@@ -58,13 +57,13 @@ ClusterLaunch launch_of(const SmallProblem& p, std::int64_t blocks, cudaStream_t
 /// Nothing where the device has no room for a cluster.
 std::optional<Algorithm> algorithm(const GemmBatch& batch, int parts, int multiprocessors) {
   const SmallProblem p(batch, parts, nullptr);
-  const int at_once = launch_of(p, p.tasks, nullptr).clusters_at_once(kernel_of(batch.first));
+  const int at_once =
+      parts == 1 ? multiprocessors : launch_of(p, p.tasks, nullptr).clusters_at_once(kernel_of(batch.first));
   if (at_once == 0) {
     return std::nullopt;
   }
   const std::int64_t blocks = parts > 1 ? p.tasks : std::min<std::int64_t>(p.tasks, multiprocessors);
-  const auto rounds =
-      static_cast<double>(ceil_div<std::int64_t>(p.tasks / parts, parts > 1 ? at_once : multiprocessors));
+  const auto rounds = static_cast<double>(ceil_div<std::int64_t>(p.tasks / parts, at_once));
   const int mn_major = (batch.first.a_transposed ? 1 : 0) + (batch.first.b_transposed ? 0 : 1);
   const double of_k_tiles = ceil_div(p.k_tiles, parts) * (SMALL_K_TILE + mn_major * SMALL_MN_MAJOR);
   const double cycles = parts > 1

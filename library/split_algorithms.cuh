@@ -156,6 +156,50 @@ __device__ __forceinline__ void split_operand_tile(const Operand& operand, const
   }
 }
 
+/// A launch in clusters of so many blocks, 8 at most (sm_90 and later). `early`: it may start before the kernel in
+/// front of it has ended, because it waits for that itself.
+class ClusterLaunch {
+ public:
+  /// Of `blocks` blocks, a multiple of `cluster`.
+  ClusterLaunch(int cluster, std::int64_t blocks, dim3 threads, std::size_t dynamic_smem, cudaStream_t stream,
+                bool early = false)
+      : config_(launch_config(blocks, threads, dynamic_smem, stream)) {
+    config_.attrs = attributes_;
+    const auto next = [&]() -> cudaLaunchAttribute& { return attributes_[config_.numAttrs++]; };
+    if (cluster > 1) {
+      cudaLaunchAttribute& clusters = next();
+      clusters.id = cudaLaunchAttributeClusterDimension;
+      clusters.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+    }
+    if (early) {
+      cudaLaunchAttribute& serialization = next();
+      serialization.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      serialization.val.programmaticStreamSerializationAllowed = 1;
+    }
+  }
+  ClusterLaunch(const ClusterLaunch&) = delete;
+  ClusterLaunch& operator=(const ClusterLaunch&) = delete;
+
+  template <class... Parameters, class... Arguments>
+  void enqueue(void (*kernel)(Parameters...), Arguments... arguments) const {
+    launch(config_, kernel, arguments...);
+  }
+
+  /// How many clusters of `kernel` the current device runs at the same time.
+  template <class... Parameters>
+  int clusters_at_once(void (*kernel)(Parameters...)) const {
+    const void* const function = reinterpret_cast<const void*>(kernel);
+    allow_dynamic_smem(function, config_.dynamicSmemBytes);
+    int clusters = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, function, &config_));
+    return clusters;
+  }
+
+ private:
+  cudaLaunchAttribute attributes_[2]{};
+  cudaLaunchConfig_t config_;
+};
+
 namespace int8 {
 
 template <Reading READING>
@@ -199,20 +243,6 @@ template <class Lines>
 void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, cudaStream_t stream) {
   const LinesOfCluster share = lines_of(p);
   const std::int64_t blocks = (tiles_along(p.m) + tiles_along(p.n)) * (TILE_ROWS / share.lines) * share.blocks;
-  cudaLaunchAttribute attributes[2]{};
-  cudaLaunchConfig_t config = launch_config(blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream);
-  config.attrs = attributes;
-  const auto next = [&]() -> cudaLaunchAttribute& { return attributes[config.numAttrs++]; };
-  if (share.blocks > 1) {
-    cudaLaunchAttribute& clusters = next();
-    clusters.id = cudaLaunchAttributeClusterDimension;
-    clusters.val.clusterDim = {static_cast<unsigned>(share.blocks), 1, 1};
-  }
-  if (Lines::FOLLOWS_A_KERNEL) {
-    cudaLaunchAttribute& early = next();
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-  }
   const auto kernel =
       share.pieces > 1  // of which numbers are read one by one
           ? kernel_for_layout(p,
@@ -222,7 +252,8 @@ void launch_lines(const GemmProblem& p, const Lines& lines, const Flags& flags, 
                                        b_k_major ? Reading::k_major : Reading::mn_major, true > ;
                               })
           : kernel_for(readings_of(p), [](auto a, auto b) { return gemm_split_lines_kernel<Lines, a, b, false>; });
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, p, lines, share, flags));
+  ClusterLaunch(share.blocks, blocks, dim3(SPLIT_THREADS), LINES_SMEM_BYTES, stream, Lines::FOLLOWS_A_KERNEL)
+      .enqueue(kernel, p, lines, share, flags);
 }
 
 }  // namespace int8
