@@ -13,7 +13,6 @@
 
 #include "common/ceil_div.hpp"
 #include "common/epilogue.cuh"
-#include "common/target.hpp"
 #include "common/vector_access.cuh"
 #include "gemm_problem.hpp"
 #include "gemm_scalars.cuh"
@@ -23,7 +22,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 

@@ -24,7 +24,6 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
 #include <vector>
 
 namespace sgemm {

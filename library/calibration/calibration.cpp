@@ -86,12 +86,7 @@ std::string differences(const CalibrationKey& of_file, const CalibrationKey& own
         std::find_if(of_file.begin(), of_file.end(), [name = name](const auto& each) { return each.first == name; });
     const std::string other = found == of_file.end() ? "no" : found->second;
     if (other != value) {
-      text.append(text.empty() ? "" : "; ")
-          .append(name)
-          .append(" ")
-          .append(other)
-          .append(", and this is ")
-          .append(value);
+      text += (text.empty() ? "" : "; ") + name + " " + other + ", and this is " + value;
     }
   }
   return text.empty() ? "something else" : text;

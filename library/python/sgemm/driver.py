@@ -18,7 +18,6 @@ class Device:
     name: str
     capability: tuple[int, int]
     multiprocessors: int
-    bytes: int
 
 
 class Driver:
@@ -62,11 +61,10 @@ class Driver:
         return devices[number]
 
     def device(self, number: int) -> Device:
-        name, size = ctypes.create_string_buffer(256), c_size_t()
+        name = ctypes.create_string_buffer(256)
         self.call("cuDeviceGetName", name, len(name), number)
-        self.call("cuDeviceTotalMem_v2", byref(size), number)
         capability = self.attribute(number, self.MAJOR), self.attribute(number, self.MINOR)
-        return Device(number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS), size.value)
+        return Device(number, name.value.decode(), capability, self.attribute(number, self.MULTIPROCESSORS))
 
     def attribute(self, number: int, which: int) -> int:
         return self.number("cuDeviceGetAttribute", which, number)

@@ -152,7 +152,6 @@ class FakeCuda:
 
     cuDriverGetVersion = writes(lambda _: 13010)
     cuDeviceGetCount = writes(lambda _: 1)
-    cuDeviceTotalMem_v2 = writes(lambda _, device: 1000 + device)
     cuDeviceGetAttribute = writes(lambda _, which, device: which + device)
     cuDevicePrimaryCtxRetain = writes(lambda _, device: 1 + device)
     cuCtxPopCurrent_v2 = writes(lambda fake: fake.current[-1])

@@ -189,7 +189,7 @@ def test_calibrate(fake, cuda, capsys):
     ],
 )
 def test_info_says_what_other_gpus_get(capability, takes):
-    assert takes in info.of_device(driver.Device(1, "GPU", capability, 10, 1))
+    assert takes in info.of_device(driver.Device(1, "GPU", capability, 10))
 
 
 def test_info_without_a_gpu_says_so_and_succeeds(fake, monkeypatch, capsys):
