@@ -413,21 +413,6 @@ TEST(AlgorithmsTest, LargeBatchesAreCutIntoLaunches) {
   }
 }
 
-/// Sums are added in a fixed order, so that a second launch gives the same bits.
-TEST(LengthyAlgorithmsTest, SameBitsEveryTime) {
-  for (const sgemm_accuracy_t accuracy : OWN) {
-    GemmOperands operands(GemmCase{130, 130, 200}.with(accuracy));
-    const GemmBatch batch = batch_of(operands);
-    for (const Algorithm& algorithm : algorithms_of(operands.of, batch)) {
-      Mirrored<float> workspace = workspace_of(algorithm);
-      algorithm.launch(batch, workspace.device(), nullptr);
-      const std::vector<float> first = operands.c.memory().download();
-      algorithm.launch(batch, workspace.device(), nullptr);
-      EXPECT_EQ(operands.c.memory().download(), first) << algorithm.kernel << ' ' << algorithm.configuration;
-    }
-  }
-}
-
 /// Tensor cores add up 64 products at a time, and elements that are computed again one by one. Roundings of equal
 /// products all go the same way there.
 TEST(LengthyAlgorithmsTest, EqualProductsThatAreComputedAgainHaveTheBoundOfSuchSums) {
@@ -811,28 +796,37 @@ void spread(GemmOperands& operands) {
   operands.op_b(0, 0, of.n / 3) = NAN_FLOAT;
 }
 
-void expect_same_bits(const GemmCase& product) {
+/// With packed operands of any side the kernels have the bits that they have without, and masks as well.
+void expect_same_bits(const GemmCase& product, const EpilogueKind& kind = {}) {
   const Method method = *method_of_packed(product.accuracy);
-  GemmOperands shape(product);
-  const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape));
+  const auto run = [&](const Algorithm& algorithm, EpilogueOperands& operands, const GemmBatch& batch) {
+    if (kind.has_bias) {
+      launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device(), batch.first.packed);
+    } else {
+      launch(algorithm, batch);
+    }
+    operands.mask.download();
+    return operands.d().memory().download();
+  };
+  EpilogueOperands shape(product, kind);
+  const std::vector<Algorithm> plain = split_algorithms(product.accuracy, batch_of(shape.gemm));
   ASSERT_FALSE(plain.empty());
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    GemmOperands expected(product, spread);
-    launch(plain[i], batch_of(expected));
-    const std::vector<float>& bits = expected.c.memory().download();
+    EpilogueOperands expected(product, kind, spread);
+    const std::vector<float> bits = run(plain[i], expected, batch_of(expected.gemm));
     for (const Sides& sides : ALL_SIDES) {
-      GemmOperands operands(product, spread);
-      GemmBatch batch = batch_of(operands);
+      EpilogueOperands operands(product, kind, spread);
+      GemmBatch batch = batch_of(operands.gemm);
       const Tiles tiles(method, batch.first, sides);
       batch.first.packed = tiles.get();
       const Algorithm algorithm = split_algorithms(product.accuracy, batch)[i];
-      SCOPED_TRACE(product.describe() + " " + algorithm.kernel + " " + algorithm.configuration);
+      SCOPED_TRACE(operands.describe() + " " + algorithm.kernel + " " + algorithm.configuration);
       EXPECT_EQ(algorithm.configuration, plain[i].configuration + (!sides.b   ? " packed A"
                                                                    : !sides.a ? " packed B"
                                                                               : " packed A and B"));
       EXPECT_LT(algorithm.workspace_bytes, plain[i].workspace_bytes);
-      launch(algorithm, batch);
-      EXPECT_TRUE(same_bits(operands.c.memory().download(), bits));
+      EXPECT_TRUE(same_bits(run(algorithm, operands, batch), bits));
+      EXPECT_EQ(operands.mask.host(), expected.mask.host());
     }
   }
 }
@@ -849,21 +843,9 @@ TEST_P(PackedTest, AlignedLinesAndLinesWithPadding) {
 INSTANTIATE_TEST_SUITE_P(Lengthy, PackedTest, testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, N_AND_T, N_AND_T)));
 
 TEST(PackedEpilogueTest, HasTheSameBits) {
-  constexpr EpilogueKind KIND{SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false};
   for (const sgemm_accuracy_t accuracy : OF_SPLIT_OPERANDS) {
-    const GemmCase product = GemmCase{33, 140, 70}.with(accuracy);
-    const Method method = *method_of_packed(accuracy);
-    EpilogueOperands expected(product, KIND);
-    const Algorithm plain = split_algorithms(accuracy, batch_of(expected.gemm)).front();
-    launch_with_epilogue(plain, expected, workspace_of(plain).device());
-    EpilogueOperands operands(product, KIND);
-    GemmBatch batch = batch_of(operands.gemm);
-    const Tiles tiles(method, batch.first, {false, true});
-    batch.first.packed = tiles.get();
-    const Algorithm algorithm = split_algorithms(accuracy, batch).front();
-    launch_with_epilogue(algorithm, operands, workspace_of(algorithm).device(), tiles.get());
-    EXPECT_TRUE(same_bits(operands.d().memory().download(), expected.d().memory().download()));
-    EXPECT_EQ(operands.mask.download(), expected.mask.download());
+    expect_same_bits(GemmCase{33, 140, 70}.with(accuracy),
+                     {SGEMM_ACTIVATION_RELU, true, SGEMM_BIAS_OF_COLUMNS, true, false});
   }
 }
 

@@ -206,31 +206,27 @@ TEST(ChoiceTest, KeepsWhatTheLibraryGains) {
   EXPECT_GT(ours, 230);
 }
 
-bool is_chosen(const std::vector<Algorithm>& algorithms, double cublas_us) {
-  return choose(algorithms, cublas_us, ANY_WORKSPACE, "").algorithm.has_value();
-}
-
-/// Where the matrix lies across k.
-TEST(ChoiceTest, ProductsWithVectorsAreCublas) {
-  for (const auto& [m, n] : {std::pair{1, 8192}, {8192, 1}}) {
-    const GemmProblem vector = problem_of(m, n, 8192);
-    const double cublas = least_of_cublas({m, n, 8192, MULTIPROCESSORS});
-    EXPECT_LE(cublas, 97);
-    EXPECT_FALSE(is_chosen(tall_bf16x6_algorithms({vector}, MULTIPROCESSORS), cublas)) << m << ' ' << n;
-    EXPECT_FALSE(is_chosen(fp16x3_algorithms({vector}, MULTIPROCESSORS), cublas)) << m << ' ' << n;
+/// Products with vectors are cuBLAS's where the matrix lies across k. So are short sums of few tiles: it takes 10 us
+/// for 16384 x 64 x 64, and chapter 12 takes 18 us or more. But for 37 and 40 rows it takes as long as for 64, nearly
+/// twice as long as the kernel for them (docs/lab/libsgemm.md).
+TEST(ChoiceTest, VectorsAndShortSumsAreCublasAndFewRowsAreNot) {
+  const auto expect = [](bool is_chosen, auto* algorithms, const GemmProblem& p, double most_of_cublas = 1e9) {
+    const int layout = CublasTable::layout(p.a_transposed, p.b_transposed, 1);
+    const double cublas = least_of_cublas({p.m, p.n, p.k, MULTIPROCESSORS, layout});
+    EXPECT_LE(cublas, most_of_cublas);
+    const Choice choice = choose(algorithms({p}, MULTIPROCESSORS), cublas, ANY_WORKSPACE, "");
+    EXPECT_EQ(choice.algorithm.has_value(), is_chosen) << p.m << 'x' << p.n << 'x' << p.k;
+  };
+  for (auto* const algorithms : {tall_bf16x6_algorithms, fp16x3_algorithms}) {
+    expect(false, algorithms, problem_of(1, 8192, 8192), 97);
+    expect(false, algorithms, problem_of(8192, 1, 8192), 97);
   }
+  expect(false, fp16x3_algorithms, problem_of(16384, 64, 64), 10);
   EXPECT_LE(least_of_cublas({8, 8192, 8192, MULTIPROCESSORS}), 147.8);
   EXPECT_LE(least_of_cublas({16, 4096, 4096, MULTIPROCESSORS}), 57.6);
-}
-
-/// cuBLAS takes as long for 37 and 40 rows as for 64, nearly twice as long as the kernel for them
-/// (docs/lab/libsgemm.md).
-TEST(ChoiceTest, FewRowsAreNotCublas) {
   for (const auto& [n, k] : {std::pair{4096, 4096}, {14336, 4096}, {4096, 14336}}) {
     for (const int rows : {8, 32, 37, 40, 48, 64}) {
-      const GemmProblem few = problem_of(rows, n, k, false, true);
-      const double cublas = least_of_cublas({rows, n, k, MULTIPROCESSORS, 1});
-      EXPECT_TRUE(is_chosen(tall_bf16x6_algorithms({few}, MULTIPROCESSORS), cublas)) << rows << ' ' << n;
+      expect(true, tall_bf16x6_algorithms, problem_of(rows, n, k, false, true));
     }
   }
 }
@@ -256,13 +252,6 @@ TEST(ChoiceTest, ALongOperandIsReadOnceForFewRows) {
         chosen_for({problem_of(rows, n, k, false, transposed)}, SGEMM_ACCURACY_COMPONENTWISE);
     EXPECT_EQ(chosen ? chosen->configuration : "cublas", expected) << rows << 'x' << n << 'x' << k;
   }
-}
-
-/// 16384 x 64 x 64 was measured: cuBLAS takes 10 us, chapter 12 takes 18 us or more.
-TEST(ChoiceTest, CublasGetsShortSumsOfFewTiles) {
-  const double cublas = least_of_cublas({16384, 64, 64, MULTIPROCESSORS});
-  EXPECT_LE(cublas, 10.0);
-  EXPECT_FALSE(is_chosen(fp16x3_algorithms({problem_of(16384, 64, 64)}, MULTIPROCESSORS), cublas));
 }
 
 Algorithm algorithm(const std::string& name, double microseconds, std::size_t bytes) {

@@ -95,6 +95,7 @@ class RedirectionTest : public testing::Test {
 
   /// The accuracy that the next product has in the library.
   static int accuracy_of_product() {
+    fake_sgemm()->products = 0;
     EXPECT_TRUE(call("libframework"));
     return fake_sgemm()->products == 0 ? SGEMM_DROP_IN_OFF : static_cast<int>(fake_sgemm()->accuracy);
   }
@@ -191,26 +192,20 @@ TEST_F(RedirectionTest, TheInnermostAccuracyHolds) {
   std::thread([] { EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE); }).join();
   drop_in().leave(inner);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_ROWWISE);
-  fake_sgemm()->products = 0;
   const int64_t off = drop_in().enter(SGEMM_DROP_IN_OFF);
   EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
   drop_in().leave(off);
   drop_in().leave(outer);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE);
-  drop_in().set_accuracy(SGEMM_DROP_IN_UNSET);
-  EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_COMPONENTWISE);
-}
-
-TEST_F(RedirectionTest, WithCublasForTheProcessAThreadMayAskForTheLibrary) {
-  attach_framework();
-  drop_in().set_accuracy(SGEMM_DROP_IN_OFF);
+  drop_in().set_accuracy(SGEMM_DROP_IN_OFF);  // in which a thread may ask for the library
   EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
   EXPECT_EQ(drop_in().accuracy(), SGEMM_DROP_IN_OFF);
   const int64_t before = drop_in().enter(SGEMM_ACCURACY_NORMWISE);
   EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_NORMWISE);
   drop_in().leave(before);
-  fake_sgemm()->products = 0;
   EXPECT_EQ(accuracy_of_product(), SGEMM_DROP_IN_OFF);
+  drop_in().set_accuracy(SGEMM_DROP_IN_UNSET);
+  EXPECT_EQ(accuracy_of_product(), SGEMM_ACCURACY_COMPONENTWISE);
 }
 
 thread_local int task_of_thread = -1;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -181,15 +182,20 @@ TEST(LibraryTest, TheSameCallGivesTheSameBits) {
   }
 }
 
-/// Captures a call, and replays it twice on operands that change in between.
-void expect_right_in_a_graph(const GemmCase& product) {
+/// Captures a call, and replays it twice with an A that changes in between.
+void expect_right_in_a_graph(const GemmCase& product, bool packs_b = false) {
   SCOPED_TRACE(product.describe());
   const OwnStream stream;
   const Handle handle;
   ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(GemmOperands({5, 6, 7}).call(handle), SGEMM_STATUS_SUCCESS);  // cuBLAS has a handle from now on
   GemmOperands operands(product);
-  const CapturedGraph graph(stream, [&] { EXPECT_EQ(operands.call(handle), SGEMM_STATUS_SUCCESS); });
+  std::optional<PackedOperand> b;
+  if (packs_b) {
+    b.emplace(handle, operands, SGEMM_SIDE_B);
+  }
+  const sgemm_product_t call = product_of(operands, nullptr, b ? &*b : nullptr);
+  const CapturedGraph graph(stream, [&] { EXPECT_EQ(operands.call(handle, call), SGEMM_STATUS_SUCCESS); });
   for (int replay = 0; replay < 2; ++replay) {
     operands.op_a(0, 1, 2) += 1.0F;
     operands.upload();
@@ -207,6 +213,10 @@ TEST(LibraryTest, CallsAreCapturedIntoGraphs) {
     expect_right_in_a_graph(product.with(&GemmCase::transa, SGEMM_OP_T).with(SGEMM_POINTER_MODE_DEVICE));
   }
   expect_right_in_a_graph(GemmCase{500, 500, 500}.batched(8, true));
+  if (has_wgmma()) {
+    const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
+    expect_right_in_a_graph(product.with(SGEMM_ACCURACY_NORMWISE), true);
+  }
 }
 
 TEST(LibraryTest, EightThreadsWithAHandleAndAStreamEach) {
@@ -413,23 +423,6 @@ TEST_P(PackedProductTest, HasTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Library, PackedProductTest,
                          testing::ValuesIn(combinations(OF_SPLIT_OPERANDS, ORDERS, N_AND_T)));
-
-/// Packing and a product in one graph, and a product in a graph of its own.
-TEST_F(OwnKernelsTest, GraphsHoldPackedCalls) {
-  const OwnStream stream;
-  const Handle handle;
-  const GemmCase product{1024, 1152, 1280, SGEMM_ORDER_COLUMN_MAJOR, SGEMM_OP_T, SGEMM_OP_N};
-  GemmOperands operands(product.with(SGEMM_ACCURACY_NORMWISE));
-  const Expected expected(operands, 16);
-  ASSERT_EQ(sgemm_set_stream(handle, stream), SGEMM_STATUS_SUCCESS);
-  const PackedOperand a(handle, operands, SGEMM_SIDE_A);
-  const CapturedGraph graph(
-      stream, [&] { EXPECT_EQ(operands.call(handle, product_of(operands, &a, nullptr)), SGEMM_STATUS_SUCCESS); });
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(graph.replay(), cudaSuccess);
-  }
-  expected.check(operands);
-}
 
 }  // namespace
 }  // namespace sgemm::test
