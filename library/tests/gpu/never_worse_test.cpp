@@ -4,10 +4,10 @@
 #include "device/cuda_handles.hpp"
 #include "device/device_buffer.hpp"
 #include "gemm_case.hpp"
-#include "gpu/failing_launch.hpp"
 #include "gpu/streams_and_memory.hpp"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <array>
 #include <chrono>
@@ -16,6 +16,32 @@
 #include <cstdlib>
 #include <thread>
 #include <vector>
+
+namespace {
+
+/// Launches of the libsgemm of tests/, which finds the function below before that of CUDA's runtime. The installed one
+/// has a runtime of its own. One of the launches may fail.
+struct Launches {
+  bool seen = false;       ///< any
+  int until_failure = -1;  ///< so many succeed, the next one fails, and all others succeed; -1: none fails
+};
+Launches launches;
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config,
+                                                                                  const void* kernel,
+                                                                                  void** arguments) {
+  static const auto real = reinterpret_cast<decltype(&cudaLaunchKernelExC)>(dlsym(RTLD_NEXT, "cudaLaunchKernelExC"));
+  launches.seen = true;
+  int& left = launches.until_failure;
+  if (left >= 0 && left-- == 0) {
+    cudaLaunchConfig_t no_blocks = *config;
+    no_blocks.gridDim = {0, 0, 0};
+    return real(&no_blocks, kernel, arguments);  // as CUDA fails: the error stays until somebody asks for it
+  }
+  return real(config, kernel, arguments);
+}
 
 namespace sgemm::test {
 namespace {
@@ -281,23 +307,23 @@ TEST(NeverWorseTest, ALaunchThatFailsIsMadeUpForOrNamed) {
     GTEST_SKIP() << "chapter 11 needs wgmma";
   }
   const Handle handle;
-  Square batch(4096, 3);    // two launches of two kernels each: the first one computes two products
-  launches().seen = false;  // those of tests before, which need not be the library's
+  Square batch(4096, 3);  // two launches of two kernels each: the first one computes two products
+  launches.seen = false;  // those of tests before, which need not be the library's
   ASSERT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
   ASSERT_EQ(batch.last(), 4096.0F);
-  if (!launches().seen) {
+  if (!launches.seen) {
     GTEST_SKIP() << "run it with the libsgemm of tests/ in LD_PRELOAD";
   }
-  launches().until_failure = 2;
+  launches.until_failure = 2;
   EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS) << "C is not read";
-  launches().until_failure = -1;
+  launches.until_failure = -1;
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   EXPECT_EQ(batch.last(), 4096.0F);
-  launches().until_failure = 0;
+  launches.until_failure = 0;
   EXPECT_EQ(batch.multiply(handle), SGEMM_STATUS_SUCCESS);
-  launches().until_failure = 2;
+  launches.until_failure = 2;
   EXPECT_EQ(batch.multiply(handle, 1.0F), SGEMM_STATUS_EXECUTION_FAILED) << "the first product is in C";
-  launches().until_failure = -1;
+  launches.until_failure = -1;
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of the library";
 }
 
