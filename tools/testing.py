@@ -2,7 +2,6 @@
 run passed at which commit (tests/record.json).
 """
 
-import argparse
 import datetime
 import functools
 import hashlib
@@ -291,69 +290,28 @@ def ran(builds: list[Path], everything: bool) -> tuple[dict[str, Counter], list[
     return counts, missing
 
 
-def folder_of(preset: str) -> str:
-    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
-    return next(p["binaryDir"] for p in presets if p["name"] == preset).replace("${sourceDir}/", "")
+def has_passed(step: str) -> bool:
+    """Whether a step of the long run is on record at this commit."""
+    return record()["steps"].get(step, {}).get("commit") == seed()
 
 
-def write_record(folder: Path) -> None:
-    """Notes the steps that have passed, each a file of `folder` with its seconds, for this commit."""
-    steps = record()["steps"]
-    for file in sorted(folder.iterdir()):
-        wall, user, system = map(float, file.read_text(encoding="utf-8").split()[-3:])
-        steps[file.name.replace("_", " ")] = {
-            "commit": seed(),
-            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "toolchain": toolchain(),
-            "wall_s": round(wall),
-            "processor_s": round(user + system),
-        }
+def note(step: str, wall: float, processor: float) -> None:
+    """Puts a step that has passed on record, with its seconds."""
+    passed = {
+        "commit": seed(),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "toolchain": toolchain(),
+        "wall_s": round(wall),
+        "processor_s": round(processor),
+    }
+    steps = record()["steps"] | {step: passed}
     needs.write_whole(RECORD, json.dumps({"steps": dict(sorted(steps.items()))}, indent=2) + "\n")
-    print(f"{RECORD.relative_to(ROOT)} is written: commit it")
 
 
 def age() -> str:
-    steps = record()["steps"]
+    steps = record()["steps"].values()
     if not steps:
         return "No step of a whole run (scripts/test.sh --all) is on record."
-    oldest = min(steps.values(), key=lambda step: step["date"])
-    days = (datetime.datetime.now(datetime.timezone.utc).date() - datetime.date.fromisoformat(oldest["date"])).days
-    behind = output_of("git", "rev-list", "--count", f"{oldest['commit']}..HEAD").strip() or "an unknown number of"
-    where = oldest["commit"][:8]
-    return f"The oldest of {len(steps)} steps on record passed {days} days and {behind} commits ago, at {where}."
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = ["age", "seed", "folder", "reached", "targets", "unreached", "host-tests", "tidy", "some", "ran", "record"]
-    parser.add_argument("what", choices=what)
-    parser.add_argument("--all", action="store_true", dest="everything", help="as the long run does")
-    parser.add_argument("names", nargs="*", help="builds' folders, presets or the folder of steps")
-    options = parser.parse_intermixed_args()
-    paths = [Path(name).resolve() for name in options.names]
-    if options.what == "age":
-        print(age(), file=sys.stderr)
-    elif options.what == "record":
-        write_record(paths[0])
-    elif options.what == "some":
-        if set(ran_in(paths[0]).values()) <= {"skipped"}:
-            sys.exit(f"{paths[0].stem}: all tests were skipped")
-    elif options.what == "ran":
-        counts, missing = ran(paths, options.everything)
-        for name, count in counts.items():
-            print(f"{name}: {', '.join(f'{number} {outcome}' for outcome, number in sorted(count.items()))}")
-        for name in missing:
-            print(f"DID NOT RUN: {name}")
-        sys.exit(1 if missing else 0)
-    else:
-        lists = {"seed": lambda: [seed()], "folder": lambda: [folder_of(*options.names)]}
-        lists["host-tests"] = lambda: host_tests(*paths)
-        lists |= {"targets": lambda: targets_reached(*paths), "unreached": lambda: unreached_tests(*paths)}
-        lists["tidy"] = lambda: to_tidy(options.everything)
-        lists["reached"] = lambda: [*objects_reached(*paths), *sorted(set(host_tests(*paths).values()))]
-        sys.stdout.writelines(f"{line}\n" for line in lists[options.what]())
-
-
-if __name__ == "__main__":
-    main()
+    date, commit = min((step["date"], step["commit"][:8]) for step in steps)
+    return f"The oldest of {len(steps)} steps on record passed on {date}, at {commit}."

@@ -5,14 +5,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from helpers import ROOT, Ended, ran
-from tools import testing
+from helpers import ROOT, ran
+from tools import suite, testing
 
 NAMES = [f"name{number}" for number in range(97)]
 
@@ -163,15 +163,13 @@ def test_what_did_not_run_is_told(results, tmp_path, left_out, told):
     assert testing.ran([tmp_path / "build"], False)[1] == told
 
 
-def test_each_step_that_has_passed_is_on_record(build, monkeypatch):
+def test_a_step_that_has_passed_is_on_record(build, monkeypatch):
     monkeypatch.setattr(testing, "seed", lambda: "1" * 40)
     on_record(build)
-    (build / "passed").mkdir()
-    (build / "passed" / "ctest_cuda").write_text("    3 s      4 s  1.5 2 2.2\n", encoding="utf-8")
-    testing.write_record(build / "passed")
-    steps = testing.record()["steps"]
-    assert [steps[name]["commit"][0] for name in ("build cuda", "ctest cpu", "ctest cuda")] == ["0", "0", "1"]
-    assert (steps["ctest cuda"]["wall_s"], steps["ctest cuda"]["processor_s"]) == (2, 4)
+    testing.note("ctest cuda", 1.5, 4.2)
+    assert [testing.has_passed(name) for name in ("build cuda", "ctest cpu", "ctest cuda")] == [False, False, True]
+    step = testing.record()["steps"]["ctest cuda"]
+    assert (step["wall_s"], step["processor_s"]) == (2, 4)
 
 
 def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
@@ -184,24 +182,15 @@ def test_the_long_run_has_the_lengthy_ones_too(results, tmp_path):
     assert (missing, counts["ctest build"]) == ([], {"passed": 2})
 
 
-def test_builds_may_follow_a_flag(monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(testing, "ran", lambda *arguments: asked.append(arguments) or ({}, []))
-    monkeypatch.setattr("sys.argv", ["testing", "ran", "--all", str(tmp_path), str(tmp_path / "other")])
-    with pytest.raises(SystemExit, match="0"):
-        testing.main()
-    assert asked == [([tmp_path, tmp_path / "other"], True)]
-
-
 @pytest.mark.parametrize("passed", [0, 1])
-def test_a_step_whose_tests_are_all_skipped_fails(monkeypatch, tmp_path, passed):
+def test_a_step_whose_tests_are_all_skipped_fails(monkeypatch, tmp_path, capsys, passed):
     skipped = '<testcase name="a"><skipped message="there is no build"/></testcase>'
-    file = tmp_path / "schemas.xml"
     cases = skipped + '<testcase name="b"/>' * passed
-    file.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
-    monkeypatch.setattr("sys.argv", ["testing", "some", str(file)])
-    with nullcontext() if passed else pytest.raises(SystemExit, match="schemas: all tests were skipped"):
-        testing.main()
+    (tmp_path / "schemas.xml").write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
+    monkeypatch.setattr(suite, "RAN", tmp_path)
+    monkeypatch.setattr(suite, "run", lambda *_, **__: True)
+    assert suite.pytest("schemas", tmp_path) == bool(passed)
+    assert ("schemas: all tests were skipped" in capsys.readouterr().out) != bool(passed)
 
 
 @pytest.mark.parametrize(("message", "count"), [("SKIP_RETURN_CODE=77", 0), ("Unable to find executable", 2)])
@@ -212,76 +201,89 @@ def test_a_program_that_skips_itself_is_not_missing(results, tmp_path, message, 
     assert len(testing.ran([tmp_path / "build"], False)[1]) == count
 
 
-STEPS = f'. "{ROOT}/scripts/lib.sh"; . "{ROOT}/scripts/steps.sh"'
+SCRIPT = """
+from pathlib import Path
+from tools import testing
+from tools.steps import Steps
+from tools.suite import run
+testing.RECORD = Path("record.json")
+with Steps({options}) as steps:
+    {lines}
+    raise SystemExit(not steps.report())
+"""
+
+
+def script(options: str, *lines: str) -> list[str]:
+    return [sys.executable, "-c", SCRIPT.format(options=options, lines="; ".join(lines))]
+
+
+def steps(folder: Path, options: str, *lines: str, status: int) -> str:
+    """What is told of steps that have ended so."""
+    return ran(*script(options, *lines), folder=folder, status=status, PYTHONPATH=ROOT).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_goes_on_when_a_run_is_ended(tmp_path, number):
     """Neither a step, nor what runs beside, nor what they have started."""
     begun = [tmp_path / "beside", tmp_path / "step"]
-    command = 'sh -c "echo \\$\\$ >{0}.new; mv {0}.new {0}; sleep 1000; true"'
-    script = f"{STEPS}; start beside {command.format(begun[0])}; step step {command.format(begun[1])}"
-    shell = ["env", "--default-signal=INT", "bash", "-c", script]  # what runs in the background ignores SIGINT
-    with subprocess.Popen(shell, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+    command = 'run, "sh", "-c", "echo $$ >{0}.new; mv {0}.new {0}; sleep 1000; true"'
+    lines = [
+        f'steps.{how}("{how}", {command.format(path)})' for how, path in zip(("start", "step"), begun, strict=True)
+    ]
+    command = ["env", "--default-signal=INT", *script("", *lines)]  # what runs in the background ignores SIGINT
+    how = {"cwd": ROOT, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(command, **how) as process:
         while not all(path.exists() for path in begun):
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(number)
         assert process.wait(60) == 128 + number
-        groups = [int(path.read_text(encoding="utf-8")) for path in begun]
     for _ in range(500):
         listed = ran("ps", "-eo", "sid,stat,args", status=0).stdout
         alive = [line for line in listed.splitlines() if re.match(rf" *{process.pid} +[^Z]", line)]
         if not alive:
             break
         time.sleep(0.02)
-    assert not alive, (alive, groups)
+    assert not alive
 
 
-def steps(script: str, status: int = 0) -> Ended:
-    return ran("bash", "-euc", f"{STEPS}; {script}", status=status)
-
-
-def test_steps_are_counted_and_a_failed_one_fails_the_run():
-    done = steps("start beside false; step one echo words; skip three 'it is missing'; finish beside; report_steps", 1)
-    assert "words\n" in done.stderr
-    assert "FAILED: beside\n1 passed, 1 failed, 1 skipped\n" in done.stderr
-    steps("step one true; report_steps")
+def test_steps_are_counted_and_a_failed_one_fails_the_run(tmp_path):
+    lines = ['steps.start("beside", run, "false")', 'steps.step("one", run, "echo", "words")', 'steps.finish("beside")']
+    told = steps(tmp_path, "", *lines, 'steps.step("three", run, lacks="it is missing")', status=1)
+    assert "\n== one\nwords\n\n== beside\n\n== three: skipped, it is missing\n" in told
+    assert told.endswith("FAILED: beside\n1 passed, 1 failed, 1 skipped\n")
+    assert steps(tmp_path, "", *lines[1:2], status=0).endswith("\n1 passed, 0 failed, 0 skipped\n")
+    assert "ZeroDivisionError" in steps(tmp_path, "", 'steps.step("one", lambda: 1 // 0)', status=1)
 
 
 def test_steps_that_have_passed_are_not_taken_again(tmp_path):
-    script = f'steps_done={tmp_path}; step one sh -c "echo x >>{tmp_path}.log"; step two false; report_steps'
-    steps(script, 1)
-    again = steps(script, 1)
-    assert "== one\nIt has passed before." in again.stderr
-    assert Path(f"{tmp_path}.log").read_text(encoding="utf-8") == "x\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["one"]
-    assert len((tmp_path / "one").read_text(encoding="utf-8").split()) == 3
+    lines = [f'steps.step("one", run, "sh", "-c", "echo x >>{tmp_path}/log")', 'steps.step("two", run, "false")']
+    for told in ("\n== one\n", "\n== one: it has passed before\n"):
+        assert told in steps(tmp_path, "(), True", *lines, status=1)
+    assert len((tmp_path / "log").read_text(encoding="utf-8").splitlines()) == 1
 
 
-def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path):
+def test_of_steps_those_are_taken_that_are_wanted(tmp_path):
+    lines = ['steps.step("one", run, "false")', 'steps.step("run", run, "true")', 'steps.step("two", run, lacks="it")']
+    told = steps(tmp_path, '["un", "x"]', *lines, status=0)
+    assert told.startswith("\n== run\n")
+    assert told.endswith("\n1 passed, 0 failed, 0 skipped\n")
+
+
+def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path, monkeypatch):
     ran("git", "init", "-q", tmp_path, status=0)
+    monkeypatch.setattr(testing, "ROOT", tmp_path)
     (tmp_path / "tests" / "mutants").mkdir(parents=True)
-    for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", "?? tests/new.cpp\n")):
+    for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", " A tests/new.cpp\n")):
         (tmp_path / "tests" / name).write_text("", encoding="utf-8")
-        assert steps(f"cd {tmp_path}; git add -N .; uncommitted").stdout.replace(" A", "??") == uncommitted
-
-
-def test_of_steps_those_are_taken_that_are_wanted():
-    done = steps("steps_wanted=(un x); step one false; step run true; skip two 'it is missing'; report_steps")
-    assert done.stderr.startswith("\n== run\n")
-    assert done.stderr.endswith("\n1 passed, 0 failed, 0 skipped\n")
+        ran("git", "-C", tmp_path, "add", "-N", ".", status=0)
+        assert suite.uncommitted() == uncommitted
 
 
 @pytest.mark.parametrize("words", [["kitchen"], ["--fast"], ["--all", "kitchen"], ["simt", "--all"]])
-def test_a_wrong_room_or_step_is_told_in_a_line(words):
+def test_a_wrong_room_or_step_is_told(words):
     done = ran(ROOT / "scripts" / "test.sh", *words, status=2)
-    assert done.stderr.count("\n") == 1
-
-
-def test_without_room_for_temporary_files_a_run_says_so(tmp_path):
-    done = ran(ROOT / "scripts" / "test.sh", TMPDIR=tmp_path / "nothing", status=1)
-    assert "There is no room for temporary files" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("scripts/test.sh: error: ")
 
 
 # ---- Each script, tool and preset has a place where it runs ----
@@ -293,7 +295,7 @@ def texts(*patterns: str) -> str:
 
 
 def test_every_script_and_every_tool_is_called_by_a_test_or_a_script():
-    callers = texts("*/tests/**/*.py", "scripts/test.sh", ".ci/run", ".github/workflows/*.yml")
+    callers = texts("*/tests/**/*.py", "scripts/test.sh", "tools/suite.py", ".ci/run", ".github/workflows/*.yml")
     scripts = [path.name for path in (ROOT / "scripts").iterdir() if path.suffix in (".sh", ".py")]
     files = set((ROOT / "tools").rglob("*.py")) - set((ROOT / "tools" / "tests").rglob("*"))
     tools = [path for path in sorted(files) if "__main__" in path.read_text(encoding="utf-8")]
@@ -303,16 +305,14 @@ def test_every_script_and_every_tool_is_called_by_a_test_or_a_script():
 
 def test_every_preset_is_taken_by_the_tests_or_told_of():
     presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
-    told = texts("scripts/test.sh", "CONTRIBUTING.md")
+    told = texts("tools/suite.py", "CONTRIBUTING.md")
     names = {
         preset["name"]
         for kind in ("configurePresets", "buildPresets", "testPresets")
         for preset in presets[kind]
         if not preset.get("hidden")
     }
-    assert [
-        name for name in sorted(names) if not re.search(rf"(\bbuild |run_ctest |`){name}\b|for preset in.*{name}", told)
-    ] == []
+    assert [name for name in sorted(names) if not re.search(rf'(self.build, "|ctest, "|`){name}\b', told)] == []
 
 
 def test_every_test_program_is_one_of_ctest_or_said_to_be_for_a_person():
@@ -332,8 +332,8 @@ def test_every_test_program_is_one_of_ctest_or_said_to_be_for_a_person():
 def test_lengthy_is_what_names_of_suites_begin_with_and_nothing_else():
     named = re.compile(r"^(TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\(\s*(\w+),\s*(\w+)", re.MULTILINE)
     suites, tests = set(), set()
-    for macro, suite, name in named.findall(texts("*/tests/**/*.cpp")):
-        suites.add(suite)
+    for macro, group, name in named.findall(texts("*/tests/**/*.cpp")):
+        suites.add(group)
         (tests if macro.startswith("TEST") else suites).add(name)
     labelled = {suite for suite in suites if "Lengthy" in suite}
     assert {"Lengthy", "LengthyExecutedChapters", "LengthyTallTest"} <= labelled
