@@ -4,8 +4,6 @@
 #   scripts/site.sh           into build-site/
 #   scripts/site.sh -o DIR    into DIR, which is created, or replaced where it is a site
 #
-# SGEMM_SITE_URL=https://... is where it will be published: links to its pages then have a title and a picture.
-#
 # The pages to play with are part of it (docs/interactive.md). Those of a warp's accesses take a runner: build/runner,
 # or that in the folder SGEMM_BUILD. Without one, they are left out.
 #

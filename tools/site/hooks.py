@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import markdown
-import vl_convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
@@ -25,8 +24,6 @@ HOME = "docs/worklog.md"
 HOMES = {HOME: "index.html", "README.md": "README.html"}  # the site begins with the former
 GLOSSARY = "docs/glossary.md"
 INTERACTIVE = "docs/interactive.md"
-URL = os.environ.get("SGEMM_SITE_URL", "").rstrip("/")  # where the site will be, for previews of links to it
-CARD, CARD_SIZE = "ladder.png", 'width="1200" height="630"'  # the shape that most who show links cut pictures to
 INTERACTIVE_PAGES = os.environ.get("SGEMM_SITE_PAGES", "")  # a folder of HTML files
 SECTIONS = {"warp": "A warp's accesses", "tiles": "Tiles, and their order", "report": "A report of results"}  # for them
 
@@ -134,39 +131,6 @@ def with_viewers(text: str) -> str:
     return re.sub(r"(^## Step (\d):.*?^```cuda\n.*?^```\n)", viewers, text, flags=re.MULTILINE | re.DOTALL)
 
 
-def steps() -> Iterator[tuple[str, str, str, str]]:
-    """The number, the heading, the anchor and the first drawing of each step of the worklog."""
-    text = (ROOT / HOME).read_text(encoding="utf-8")
-    step = r"^## (Step (\d+): ([^\n]*))\n(?:(?!^## ).)*?\]\((drawings/\w+\.svg)\)"
-    for heading, number, title, drawing in re.findall(step, text, re.MULTILINE | re.DOTALL):
-        yield number, title, anchor(heading), f"docs/{drawing}"
-
-
-def previews(config: MkDocsConfig) -> dict[str, File]:
-    """For links to the site: the card as a PNG, and for each step of the worklog its drawing and an address of its own,
-    which leads on to the step; who shows a link asks for no more than a page."""
-    found = {CARD: png_of("results/nvidia-h200/charts/ladder.svg")}
-    for number, title, place, drawing in steps():
-        found[f"step/{number}.png"] = png_of(drawing)
-        tags = meta({"og:title": f"{number}: {title}", "og:image": f"{URL}/step/{number}.png"})
-        lead = f'<meta http-equiv="refresh" content="0; url=../index.html#{place}">'
-        found[f"step/{number}.html"] = f'<title>{title}</title>{lead}{tags}<a href="../index.html#{place}">{title}</a>'
-    return {path: File.generated(config, path, content=content) for path, content in found.items()}
-
-
-def png_of(path: str) -> bytes:
-    svg = (ROOT / path).read_text(encoding="utf-8")
-    size = r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"'
-    drawing = re.sub(size, rf"\1 {CARD_SIZE}", svg[svg.index("<svg") :], count=1)
-    ground = f'<rect {CARD_SIZE} fill="#ffffff"/>'
-    return vl_convert.svg_to_png(f'<svg xmlns="http://www.w3.org/2000/svg" {CARD_SIZE}>{ground}{drawing}</svg>')
-
-
-def meta(texts: dict[str, str]) -> str:
-    texts |= {"og:type": "article", "twitter:card": "summary_large_image"}
-    return "\n".join(f'<meta property="{name}" content="{html.escape(text)}">' for name, text in texts.items())
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     theme = [file for file in files if file.src_dir != config.docs_dir]
     home = f'<body>\n<nav style="margin: 0.25rem"><a href="../../index.html">{config.site_name}</a></nav>'
@@ -180,8 +144,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             found[path] = site_file(path, config)
             if found[path].is_documentation_page():
                 wanted += links(found[path])
-    if URL:
-        found |= previews(config)
     return Files([*theme, *(found[path] for path in sorted(found))])
 
 
@@ -244,18 +206,10 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """The theme's dialog has no name for those who hear the page. A page is called as its heading is, and a site with
-    an address has previews of its pages."""
+    """The theme's dialog has no name for those who hear the page. A page is called as its heading is."""
     dialog = 'data-md-component="search" role="dialog"'
     output = output.replace(dialog, f'{dialog} aria-label="Search"')
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", output, re.DOTALL)
     title = html.unescape(re.sub(r"<a class=\"headerlink\".*?</a>|<[^>]*>", "", heading[1])) if heading else page.title
     name = html.escape(f"{title} - {config.site_name}" if title != config.site_name else title, quote=False)
-    output = re.sub(r"<title>.*?</title>", lambda _: f"<title>{name}</title>", output, count=1)
-    if not URL:
-        return output
-    for number, _, place, _ in steps() if page.file.src_uri == HOME else ():  # the link to copy has a preview
-        output = output.replace(f'class="headerlink" href="#{place}"', f'class="headerlink" href="step/{number}.html"')
-    texts = {"og:title": str(title), "og:description": config.site_description, "og:image": f"{URL}/{CARD}"}
-    tags = meta(texts | {"og:url": f"{URL}/{page.file.dest_uri}"})
-    return output.replace("</head>", f"{tags}\n</head>", 1)
+    return re.sub(r"<title>.*?</title>", lambda _: f"<title>{name}</title>", output, count=1)

@@ -22,7 +22,7 @@ MADE_PAGES = {SOURCE, FOLDER, NOTEBOOK}  # the other sources, some 170, differ i
 
 
 def build(*arguments: Path | str, status: int) -> Ended:
-    return ran(SCRIPT, *arguments, SGEMM_SITE_URL="https://example.org/sgemm/", status=status)
+    return ran(SCRIPT, *arguments, status=status)
 
 
 @pytest.fixture(scope="session")
@@ -81,25 +81,9 @@ def test_links_and_anchors_resolve(site):
     assert len(texts) > 150
 
 
-def test_links_to_a_page_have_a_title_and_a_picture(site):
+def test_a_page_is_called_as_its_heading_is(site):
     text = (site / "index.html").read_text(encoding="utf-8")
-    tags = dict(re.findall(r'<meta property="([\w:]+)" content="([^"]*)">', text))
-    assert re.match(r"From \d+\.\d % to \d+ % of cuBLAS, and to \d\.\d+ times it$", tags["og:title"])
-    assert f"<title>{tags['og:title']} - SGEMM worklog</title>" in text
-    assert tags["og:url"] == "https://example.org/sgemm/index.html"
-    assert (site / tags["og:image"].removeprefix("https://example.org/sgemm/")).is_file()
-
-
-def test_each_step_of_the_worklog_has_an_address_with_its_drawing(site):
-    home = (site / "index.html").read_text(encoding="utf-8")
-    steps = re.findall(r'<h2 id="(step-(\d)[^"]*)">', home)
-    assert len(steps) == 8
-    for place, number in steps:
-        text = (site / "step" / f"{number}.html").read_text(encoding="utf-8")
-        assert f"url=../index.html#{place}" in text
-        assert f'<meta property="og:image" content="https://example.org/sgemm/step/{number}.png">' in text
-        assert Image.open(site / "step" / f"{number}.png").size == (1200, 630)
-        assert f'href="step/{number}.html"' in home
+    assert re.search(r"<title>From \d+\.\d % to \d+ % of cuBLAS, and to \d\.\d+ times it - SGEMM worklog</title>", text)
 
 
 def test_sources_have_an_anchor_for_each_line(site):
