@@ -94,6 +94,7 @@ NO_NUMBERS: dict[str, Callable] = {
     "gflops is null": on(*NAIVE, gflops=None),
     "time_us is null": on(*NAIVE, time_us=None),
     "samples_us is null": on(*NAIVE, samples_us=None),
+    'samples_us is "1 2 3"': on(*NAIVE, samples_us="1 2 3"),
     "samples_us is -1": on(*NAIVE, samples_us=[1.0, -1]),
     "time_us.median is 0": on(*NAIVE, lambda record: record["time_us"].update(median=0)),
     'gflops is "fast"': on(*NAIVE, gflops="fast"),
