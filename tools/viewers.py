@@ -43,10 +43,7 @@ def in_one_file(page: Path) -> str:
 
 def run(runner: Path, what: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The runner's finished run, done for `what`. Its exit status is 0 or NOT_COUNTED."""
-    try:
-        done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
-    except OSError as error:
-        raise ViewersError(f"{runner} can not be started: {error.strerror}. --runner takes a built runner") from error
+    done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
     if done.returncode not in (0, NOT_COUNTED):
         said = (done.stderr or done.stdout).strip()
         raise ViewersError(f"{what}: {said or f'{runner} ended with status {done.returncode} and said nothing'}")

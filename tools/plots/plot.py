@@ -908,15 +908,9 @@ def files_of(folder: Path) -> list[File]:
     together. Raises ResultsError where there is none."""
     usual = [folder / name for name in (*results.DEVICE_FILES, results.COUNTERS_FILE)]
     has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
-    no_sweep = f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and"
-    try:
-        files = usable(filter(Path.exists, usual) if has_sweep else sorted(folder.glob("*.json")))
-    except ResultsError as error:
-        raise ResultsError(f"{no_sweep} other files can not be used: {error}") from None
-    if any(file.kind == "programs" for file in files):
-        raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
+    files = usable(filter(Path.exists, usual) if has_sweep else sorted(folder.glob("*.json")))
     if not (of_runner := [file for file in files if file.is_results]):
-        raise ResultsError(f"{no_sweep} no other results")
+        raise ResultsError(f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and no other results")
     return [*of_one_protocol(of_runner), *(file for file in files if file.kind == "counters")]
 
 
