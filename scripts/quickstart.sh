@@ -66,17 +66,11 @@ charts=0
 "$python" "$ROOT/scripts/plot.py" "${results[@]}" || charts=$?
 say
 say "Results: ${results[*]/#/$ROOT/build/}"
-case $charts in
-  0) say "Charts:  $ROOT/build/$folder/charts" ;;
-  1) say "Charts:  none, as nothing was measured on square matrices" ;;
-  *) say "Charts:  none, for the reason above" ;;
-esac
+[ "$charts" != 0 ] || say "Charts:  $ROOT/build/$folder/charts"
 report=$folder/report.html
 if "$python" "$ROOT/scripts/report.py" "${results[@]}" -o "$report" >/dev/null; then
   say "Report:  $ROOT/build/$report"
   [ "$charts" -le 1 ] || status=$charts # what draws is there, so the files are at fault
-else
-  say "Report:  none, for the reason above"
 fi
 [ ! -s "$folder/cold.json" ] || say "To contribute the board: scripts/check_results.py build/$folder, and results/README.md."
 has_gpu || say "What the GPU kernels reach on an NVIDIA H200 is in $ROOT/results/nvidia-h200."

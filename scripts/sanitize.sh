@@ -61,12 +61,7 @@ for tool in memcheck racecheck initcheck; do
     continue
   fi
   failed=1
-  case $status in
-    0 | "$found") why=${summary:-it ended without a summary} ;;
-    77) why="no usable GPU" ;;
-    *) why="the tests ended with exit status $status" ;;
-  esac
-  [ "$status" != 0 ] || [ "${ran:-0}" -gt 0 ] || why="no test ran"
-  printf '%s: FAILED, %s, after %s\n' "$tool" "$why" "$took"
+  [ "$status" != 0 ] || [ "${ran:-0}" -gt 0 ] || summary="no test ran"
+  printf '%s: FAILED with exit status %s, %s, after %s\n' "$tool" "$status" "${summary:-without a summary}" "$took"
 done
 exit $failed
