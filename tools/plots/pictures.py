@@ -151,8 +151,8 @@ def distance(bytes_: int) -> str:
     if bytes_ == 0:
         return "first line"
     for limit, unit in ((2**20, "MiB"), (2**10, "KiB")):
-        if bytes_ >= limit and bytes_ % (limit // 4) == 0:
-            return f"+{bytes_ / limit:g} {unit}"
+        if bytes_ % limit == 0:
+            return f"+{bytes_ // limit} {unit}"
     return f"+{bytes_} B"
 
 

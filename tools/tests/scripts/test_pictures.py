@@ -6,7 +6,7 @@ from helpers import SYNTHETIC, edit, keep, on, refused
 from tools.counts import load_counts
 from tools.docs import pages
 from tools.plots import pictures, plot
-from tools.plots.pictures import LINE, SECTOR, Access, Touched, distance, find, lane_label, ranges, shown_rows
+from tools.plots.pictures import LINE, SECTOR, Access, Touched, find
 from tools.plots.plot import NoData
 
 COUNTS = SYNTHETIC / "counts_4096.json"
@@ -52,24 +52,6 @@ SHARED = {"kind": "shared_load"}
 )
 def test_what_is_said_of_a_request(request_, said):
     assert request_.summary() == said
-
-
-def test_labels():
-    assert ranges([2, 0, 1, 5]) == "0–2,5"
-    assert lane_label([31], 1) == "31"
-    assert lane_label([0, 16], 1) == "×2"
-    assert lane_label([0, 16], 4) == "0,16"
-    assert lane_label(list(range(0, 32, 2)), 4) == "×16"
-    assert lane_label(list(range(32)), 1) == "all"
-    assert distance(0) == "first line"
-    assert [distance(b) for b in (128, 16384, 3 << 20, 1536)] == ["+128 B", "+16 KiB", "+3 MiB", "+1.5 KiB"]
-
-
-def test_of_many_rows_some_are_left_out():
-    assert shown_rows([1, 2, 3]) == [1, 2, 3]
-    rows = shown_rows(list(range(32)))
-    assert rows == [0, 1, 2, 3, None, 31]
-    assert len(rows) == pictures.MOST_ROWS
 
 
 def test_an_access_is_the_busiest_of_its_lines(edited):

@@ -2,7 +2,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from importlib.metadata import version
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -254,13 +254,3 @@ def test_texts_are_large_enough_and_do_not_overlap(name):
     assert len(texts) > 8
     assert min(size for _, size, _ in texts) * min(1, PHONE / scene["width"]) >= 8
     assert [(a, b) for (a, _, box), (b, _, other) in combinations(texts, 2) if box.meets(other, by=2)] == []
-
-
-def test_labels_are_moved_apart_within_bounds():
-    placed = plot.spread([5.0, 5.1, 5.2, 50.0], gap=2.0, low=0.0, high=100.0)
-    assert all(b - a >= 2.0 - 1e-9 for a, b in pairwise(sorted(placed)))
-    assert placed[3] == 50.0
-    assert sum(placed[:3]) / 3 == pytest.approx(5.1)
-    assert sorted(plot.spread([0.0, 0.0], gap=2.0, low=1.0, high=100.0)) == [1.0, 3.0]
-    assert sorted(plot.spread([99.0, 99.0], gap=2.0, low=0.0, high=100.0)) == [98.0, 100.0]
-    assert plot.spread([], 1.0, 0.0, 1.0) == []
