@@ -248,7 +248,6 @@ def main() -> int:
         if not options.all and word not in ROOMS:
             parser.error(f"there is no room {word!r} with tests; there are {', '.join(ROOMS)}")
     RAN.mkdir(exist_ok=True)
-    say(testing.age())
     recorded = options.all and not uncommitted()
     if options.all and not recorded:
         say("There are changes without a commit: this run begins anew, and nothing of it goes on record.")

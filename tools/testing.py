@@ -307,11 +307,3 @@ def note(step: str, wall: float, processor: float) -> None:
     }
     steps = record()["steps"] | {step: passed}
     needs.write_whole(RECORD, json.dumps({"steps": dict(sorted(steps.items()))}, indent=2) + "\n")
-
-
-def age() -> str:
-    steps = record()["steps"].values()
-    if not steps:
-        return "No step of a whole run (scripts/test.sh --all) is on record."
-    date, commit = min((step["date"], step["commit"][:8]) for step in steps)
-    return f"The oldest of {len(steps)} steps on record passed on {date}, at {commit}."

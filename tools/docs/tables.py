@@ -413,19 +413,16 @@ class Blocks:
         }
         return table(["", ""], [row for row in rows.items() if row[1]], left=2)
 
-    def noise(self, file: str = "cold.json") -> str:
+    def noise(self) -> str:
         """cuBLAS against itself, which should be 100 %."""
-        own = pick(self._folders.file(file), kernel="cublas").dropna(subset=list(RATIOS))
-        if own.empty:
-            raise ResultsError(f"{file} does not hold cuBLAS against itself")
+        own = pick(self._folders.file("cold.json"), kernel="cublas").dropna(subset=list(RATIOS))
         columns = {
             "M x N x K": lambda row: forms.shape_text(row.shape),
             "cuBLAS in pairs with cuBLAS": lambda row: share(row.vs_cublas),
             "cuBLAS in pairs against cuBLAS alone": lambda row: share(row.vs_cublas_alone),
             "samples": lambda row: f"{len(row.samples_us)}",
         }
-        text = table_of(list(rows_of(own)), columns)
-        return f"{text}\n\n{own.context.iloc[0]['protocol']['l2']} L2, `{file}`."
+        return f"{table_of(list(rows_of(own)), columns)}\n\ncold L2, `cold.json`."
 
     def energy(self, size: int) -> str:
         """A row for each kernel of energy.json: what its turn at one size took, and how it compares with cuBLAS's turn
@@ -462,12 +459,12 @@ class Blocks:
         head = ["GFLOP/J (energy, of cuBLAS's)", *map(str, sides)]
         return f"{table(head, rows)}\n\n{self._turns_source(cases)}"
 
-    def sustained(self, burst: str = "warm.json") -> str:
+    def sustained(self) -> str:
         """A row for each kernel of sustained.json at its largest size, and for cuBLAS beside the first: the speed of a
         burst with the same state of the L2, that of the first and of the last second, and how the GPU ended."""
         cases = pick(squares(self._folders.file(results.SUSTAINED_FILE)), "sustained")
         cases = cases[cases.side == cases.side.max()]
-        bursts = {row.kernel: row for row in rows_of(pick(self._folders.file(burst), side=cases.side.max()))}
+        bursts = {row.kernel: row for row in rows_of(pick(self._folders.file("warm.json"), side=cases.side.max()))}
         flops = 2.0 * cases.side.max() ** 3
         rows = []
         for row in rows_of(cases):
@@ -481,7 +478,7 @@ class Blocks:
             rows.append([*cells, *(maybe(forms.whole, value) for value in ends)])
         head = ["TFLOP/s", "burst", "first second", "last second", "last of burst", "last of cuBLAS", "MHz", "W", "°C"]
         asked = cases.context.iloc[0]["protocol"]["sustain_s"]
-        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `{burst}`"
+        text = f"M = N = K = {cases.side.max()}, {asked:g} s for each. Bursts are those of `warm.json`"
         if len({one["git_commit"] for row in bursts.values() for one in (row.context, cases.context.iloc[0])}) > 1:
             text += f", of another {source_of(next(iter(bursts.values())).context)}"
         text += ". MHz, W and °C are of the last second."
