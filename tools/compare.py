@@ -54,18 +54,6 @@ SEED = 1  # the same files always give the same intervals
 BROKEN = ("incorrect", "implausible", "failed")
 UNDONE = (*BROKEN, "not_supported", "skipped")
 
-# Context that may move a ratio, and where it stands.
-COMPARED_CONTEXT = {
-    "device": lambda context: (context["device"] or {}).get("name"),
-    "driver": lambda context: (context["device"] or {}).get("driver"),
-    "CPU": lambda context: context.get("cpu"),
-    "cuBLAS version": lambda context: context.get("cublas_version"),
-    **{
-        name: lambda context, name=name: context["protocol"].get(name)
-        for name in ("max_seconds", "min_samples", "max_samples", "target_ci")
-    },
-}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -168,9 +156,18 @@ def compare(
     return comparisons, warnings + absences(new[~new.index.isin(old.index) & new.beside.isna()], "OLD")
 
 
+def circumstances(context: dict) -> dict:
+    """What may move a ratio."""
+    device = context["device"] or {}
+    found = {"device": device.get("name"), "driver": device.get("driver"), "CPU": context.get("cpu")}
+    of_protocol = ("max_seconds", "min_samples", "max_samples", "target_ci")
+    found |= {name: context["protocol"].get(name) for name in of_protocol}
+    return found | {"cuBLAS version": context.get("cublas_version")}
+
+
 def context_warnings(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
-    pairs = {name: (of(old.context.iloc[0]), of(new.context.iloc[0])) for name, of in COMPARED_CONTEXT.items()}
-    return [f"different {name}: {before} against {after}" for name, (before, after) in pairs.items() if before != after]
+    before, after = (circumstances(rows.context.iloc[0]) for rows in (old, new))
+    return [f"different {name}: {was} against {after[name]}" for name, was in before.items() if was != after[name]]
 
 
 def referred(folder: Path, path: Path, new: pd.DataFrame) -> pd.DataFrame:
