@@ -31,7 +31,8 @@ class Steps:
     def __enter__(self) -> "Steps":
         self._folder = tempfile.TemporaryDirectory()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tools import ROOT, testing
@@ -86,7 +87,7 @@ def ctest(preset: str, *options: str) -> bool:
     return run("ctest", "--preset", preset, "-j", CORES, *reports, *options, GTEST_OUTPUT=f"xml:{ran}/")
 
 
-def pytest(name: str, build: Path, *arguments: object, python: str = sys.executable, **variables: str) -> bool:
+def pytest(name: str, build: Path, *arguments: object, python: str = sys.executable, **variables: object) -> bool:
     """Where all tests are skipped, something is missing."""
     report = RAN / f"{name}.xml"
     command = (python, "-m", "pytest", "-rs", f"--junitxml={report}", *arguments)
@@ -225,10 +226,11 @@ class Suite:
         # Pages in a browser, sweeps and the wheel, each where PyPI has what they need.
         run("bash", "-c", ". scripts/lib.sh; install_packages chromium")
         site, fleet, wheel = (output_of("scripts/python.sh", f"--{of}").strip() for of in ("site", "fleet", "wheel"))
+        browser = partial(pytest, "browser", CPU, "tools/tests/browser", python=site)
         nothing = without("chromium") or "Playwright can not be installed" * (not site)
-        step("pytest of pages in a browser", pytest, "browser", CPU, "tools/tests/browser", lacks=nothing)
-        nothing = "" if fleet else "ReFrame can not be installed"
-        step("pytest of sweeps", pytest, "fleet", CPU, "tools/tests/fleet", lacks=nothing)
+        step("pytest of pages in a browser", browser, lacks=nothing)
+        sweeps = partial(pytest, "fleet", CPU, "tools/tests/fleet", SGEMM_REFRAME=Path(fleet).parent / "reframe")
+        step("pytest of sweeps", sweeps, lacks="" if fleet else "ReFrame can not be installed")
         nothing = nvcc or "scikit-build-core and auditwheel can not be installed" * (not wheel)
         step("pytest of the wheel", pytest, "wheel", CUDA, "library/tests/wheel", lacks=nothing)
         step("mutants", module, "tools.mutants")
