@@ -9,7 +9,7 @@ Cases without numbers are left out, and a warning says so.
 import json
 import re
 import sys
-from collections import Counter, namedtuple
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,7 +33,6 @@ PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a rec
 SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
 NUMBERS = re.compile(r"[-+.\de]+( [-+.\de]+)*")  # no nan
 CONFIDENCE = 0.95  # of intervals, where a file does not say
-UNKNOWN = "unknown GPU"  # of a file that does not name it
 
 # What results/<device>/ holds; all but cold may be missing.
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
@@ -104,8 +103,6 @@ def read_json(path: Path | str) -> Any:
     except OSError as error:
         raise Unreadable(f"can not read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        if "Extra data" in str(error):
-            raise ResultsError(f"{path} holds more than one JSON document: each run needs a file of its own") from None
         raise ResultsError(f"{path} is not JSON: {error}") from None
 
 
@@ -126,7 +123,7 @@ def _problem(document: object) -> str | None:
         return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
     if not {"l2", "time"} <= context.get("protocol", {}).keys():
         return "its context names no device or protocol"
-    if not isinstance(context.get("device"), (dict, type(None))):
+    if not isinstance(device := context.get("device"), (dict, type(None))):
         return "its device is no object"
     for index, record in enumerate(document["benchmarks"]):
         if not isinstance(record, dict):
@@ -135,6 +132,12 @@ def _problem(document: object) -> str | None:
             return f"benchmark {index} lacks {', '.join(missing)}"
         if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
+        if (
+            record["platform"] == "gpu"
+            and record["outcome"] in ("measured", "sustained")
+            and "name" not in (device or {})
+        ):
+            return f"{record['name']} has times of a GPU, and the context names no device"
     return None
 
 
@@ -280,10 +283,6 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
-def _more(number: int) -> str:
-    return f", and so {'are' if number > 1 else 'is'} {number} more" if number else ""
-
-
 @dataclass(frozen=True)
 class File:
     """A JSON file that was read once."""
@@ -333,20 +332,8 @@ class File:
                 data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
             judged.append(data)
         if bad:
-            warn(f"{self.path}: {bad[0]}{_more(len(bad) - 1)}")
-        timed = any(r["platform"] == "gpu" and r["outcome"] in ("measured", "sustained") for r in judged)
-        if not (device or {}).get("name"):
-            if timed:
-                warn(f"{self.path} names no device, so its GPU is called unknown, and has no peaks")
-            context = context | {"device": {**(device or {}), "name": UNKNOWN} if timed else device or None}
-        twice = Counter(
-            (r["kernel"], size_text(shape_of(r)), str(r.get("data")), str(r.get("spread")), r.get("repetition_index"))
-            for r in judged
-        )
-        if several := [(case, number) for case, number in twice.items() if number > 1]:
-            (kernel, size, *_), number = several[0]
-            more = _more(len(several) - 1)
-            warn(f"{self.path} has {kernel} at {size} {number} times, and the last one counts{more}")
+            warn(f"{self.path}: {bad[0]}; such cases: {len(bad)}")
+        context = context | {"device": device or None}
         for data in _with_cublas(judged, context["protocol"].get("confidence", CONFIDENCE)):
             yield _case(data, context, self.document.get("interrupted", False))
 
@@ -454,9 +441,8 @@ def one(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> Row 
 
 
 def device_of(cases: pd.DataFrame) -> dict:
-    """The GPU; empty where only CPU kernels ran, and where no file names it."""
-    devices = (context["device"] or {} for context in cases.context)
-    return next((device for device in devices if device.get("name", UNKNOWN) != UNKNOWN), {})
+    """The GPU; empty where only CPU kernels ran."""
+    return next((context["device"] for context in cases.context if context["device"]), {})
 
 
 def other_kernels(folder: Path) -> dict[str, list[Row]]:
