@@ -34,13 +34,6 @@ def parser(text: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def make_folder(folder: Path, of: str) -> None:
-    """The folder of "the charts", say; ends the script where a file is in the way."""
-    if folder.is_file():
-        stop(f"{folder} is a file: {of} need a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-
-
 def write_whole(path: Path, text: str) -> None:
     """So that nobody finds a part of the file."""
     unfinished = path.with_name(f".{path.name}.unfinished")

@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
     arguments = parser.parse_args()
     with needs.stopping(ViewersError, OSError):
-        needs.make_folder(arguments.folder, "the pages")
+        arguments.folder.mkdir(parents=True, exist_ok=True)
         (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
         runner, folder = arguments.runner and arguments.runner.resolve(), arguments.folder.resolve()
         pages: list[Path] = []

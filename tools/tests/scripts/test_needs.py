@@ -33,9 +33,9 @@ COLD = str(SYNTHETIC / "cold.json")
 @pytest.mark.parametrize(
     ("script", "arguments", "said"),
     [
-        ("scripts/plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
+        ("scripts/plot.py", (COLD, "--out", "file"), "file: File exists"),
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
-        ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
+        ("scripts/report.py", (COLD, "-o", "folder"), "folder: Is a directory"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
         ("-m tools.docs.tables", ("absent.md",), "[Errno 2] No such file or directory: '{folder}/absent.md'"),
         ("scripts/compare.py", (COLD, "absent.json"), "can not read absent.json: No such file or directory"),

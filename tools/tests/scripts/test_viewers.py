@@ -39,7 +39,7 @@ OF_RUNNER = ["pages", "--runner", "runner"]
 @pytest.mark.parametrize(
     ("arguments", "said", "runner"),
     [
-        (["file"], "file is a file: the pages need a folder", ""),
+        (["file"], "file: File exists", ""),
         (["file/pages"], "file/pages: Not a directory", ""),
         (["taken"], "taken/tiles.html: Is a directory", ""),
         (["pages", "--runner", "missing"], "missing: No such file or directory", ""),
