@@ -32,6 +32,7 @@ import vl_convert
 from tools import needs, programs, results
 from tools.counts import USUAL_SIZE, counts_file
 from tools.forms import chapters_name, error_size, shape_text, significant
+from tools.limits import multiply_adds
 from tools.plots import looks, specs
 from tools.plots.looks import CARDS, CUBLAS, GREYS, INKS, MUTED, TEXT, looks_of, names_of, seen_on, title_of
 from tools.plots.specs import Quantity, Spec, fixed, layer
@@ -531,9 +532,6 @@ def tensor_note(drawn: pd.DataFrame) -> str:
     return f"{note}; on these operands {which} errors are below cuBLAS's."
 
 
-# FLOP a cycle and SM on tensor cores by compute capability, of dense FP16 or BF16; TF32 has half of it, and INT8 twice
-# as much (NVIDIA's white papers on the architectures).
-TENSOR = {"8.0": 2048, "9.0": 4096}
 L1_BYTES = 128  # a cycle and SM: 32 banks of 4 bytes, which the L1 cache has as well
 
 
@@ -590,7 +588,7 @@ def roofline(source: Source) -> Chart:
             return None
         return kernel["tflops"] / (busy / 100 * L1_BYTES * cycles * kernel["sm_clock_mhz"] / mhz)
 
-    flop = TENSOR.get(device["compute_capability"])
+    flop = 2 * (multiply_adds(device["compute_capability"], "fp16") or 0)  # a cycle and SM
     flat = {"FP32 units": peak}
     flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3} if flop else {}
     panels = []
