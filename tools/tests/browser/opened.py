@@ -23,6 +23,9 @@ BROKEN = """() => {
 }"""
 
 
+AXE = {"resultTypes": ["violations"], "preload": False}  # what it would load, browsers do not give to file://
+
+
 @dataclass
 class Opened:
     """`page` is Playwright's."""
@@ -39,7 +42,7 @@ class Opened:
 
         return [
             f"{rule['id']} ({rule['impact']}): {node['html'][:200]}"
-            for rule in Axe().run(self.page).response["violations"]
+            for rule in Axe().run(self.page, options=AXE).response["violations"]
             if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"]
         ]
