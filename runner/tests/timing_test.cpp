@@ -238,6 +238,18 @@ TEST(Hold, IsLongerFromTheFirstRoundOnInWhichTheHostWasLate) {
   EXPECT_EQ(hold.late_rounds(), 0);
 }
 
+TEST(Hold, IsLongerBehindALongRoundOfTheSameCase) {
+  Hold hold;
+  const double first = hold.us(1);
+  hold.follow(2e6);
+  EXPECT_NEAR(hold.us(1), first + 2e3, 1.0);
+  hold.follow(100.0);
+  EXPECT_NEAR(hold.us(1), first, 1.0);
+  hold.follow(2e6);
+  hold.begin_case();
+  EXPECT_EQ(hold.us(1), first);
+}
+
 TEST(Hold, ALateHostCountsUnlessTheSampleIsFarLonger) {
   EXPECT_TRUE(Hold::counts(10.0, 4900.0));
   EXPECT_FALSE(Hold::counts(10.0, 5100.0));

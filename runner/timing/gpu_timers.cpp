@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace sgemm {
 namespace {
@@ -41,6 +42,7 @@ Round EventTimer::round_of(std::vector<Prepared> contenders, DeviceProblem& prob
       const EventPair& pair = pairs_[static_cast<std::size_t>(index)];
       times[static_cast<std::size_t>(index)] = microseconds(pair.start, pair.stop) / count;
     }
+    hold_.follow(count * std::accumulate(times.begin(), times.end(), 0.0));
     return times;
   };
 }

@@ -39,8 +39,10 @@ using Round = std::function<std::vector<double>(const std::vector<int>& order, i
 class Hold {
  public:
   /// Forgets how late the host was. With a kernel's first launches its code is loaded, which takes longest.
-  void begin_case() { factor_ = 1; }
-  double us(int launches) const { return factor_ * (HOLD_US + PER_LAUNCH_US * launches); }
+  void begin_case() { factor_ = 1, round_us_ = 0.0; }
+  double us(int launches) const { return factor_ * (HOLD_US + PER_LAUNCH_US * launches) + SHARE * round_us_; }
+  /// The time of the round before. A host that has slept for long is slow at first, and its round is dear to take again.
+  void follow(double round_us) { round_us_ = round_us; }
   /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds for the rest
   /// of the case, while the host was. A call that waits for the GPU is late with any, so there is an end to that.
   void outlast(const std::function<bool()>& enqueue);
@@ -53,9 +55,11 @@ class Hold {
   static constexpr double HOLD_US = 20.0;
   static constexpr double PER_LAUNCH_US = 6.0;
   static constexpr int MOST_FACTOR = 16;
+  static constexpr double SHARE = 0.001;
   static constexpr double LATE_SHARE = 0.002;
 
   int factor_ = 1;
+  double round_us_ = 0.0;
   int late_rounds_ = 0;
 };
 
