@@ -55,6 +55,7 @@ class Steps:
             return
         path = Path(self._folder.name) / name
         path.touch()
+        began = path.stat().st_mtime
         sys.stdout.flush()
         if (process := os.fork()) == 0:
             os.setpgid(0, 0)
@@ -66,9 +67,10 @@ class Steps:
             except BaseException:
                 traceback.print_exc()
             sys.stdout.flush()
+            os.utime(path)  # the end, which finish() may come to much later
             os._exit(not passed)
         os.setpgid(process, process)  # whichever of the two comes first
-        self._running[name] = process, path, time.monotonic()
+        self._running[name] = process, path, began
 
     def finish(self, name: str) -> None:
         """Tells what a started step prints, as it does, and whether it passed."""
@@ -84,7 +86,7 @@ class Steps:
                 sys.stderr.flush()
                 time.sleep(0 if ended else 0.1)
         del self._running[name]
-        wall, processor = time.monotonic() - began, used.ru_utime + used.ru_stime
+        wall, processor = path.stat().st_mtime - began, used.ru_utime + used.ru_stime
         self._times.append(f"{wall:5.0f} s  {processor:5.0f} s  {name}")
         if status:
             self.failed.append(name)

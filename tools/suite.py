@@ -145,13 +145,13 @@ class Suite:
         build = ROOT / "build-tidy"
         if not run("cmake", "--preset", "cpu", "-B", build, "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"):
             return False
+        made = run("cmake", "--build", build, "--target", "git_info")
         text = (build / "compile_commands.json").read_text(encoding="utf-8")
         compiled = [file for file in files if f'"{ROOT / file}"' in text]
         command = ["clang-tidy", "-p", build, "--quiet", f"--extra-arg=-isystem{ROOT}/tools/tidy"]
         command += [f"--checks={'' if self.is_long else '-clang-analyzer-*'}", "--warnings-as-errors=*"]
         with ThreadPoolExecutor(CORES) as threads:
-            of_files = threads.map(lambda file: run(*command, file), compiled)
-            return run("cmake", "--build", build, "--target", "git_info") and all([*of_files])
+            return made and all([*threads.map(lambda file: run(*command, file), compiled)])
 
     def what_ran(self, *builds: Path) -> bool:
         """Beside what there is."""

@@ -256,6 +256,21 @@ def test_steps_are_counted_and_a_failed_one_fails_the_run(tmp_path):
     assert "ZeroDivisionError" in steps(tmp_path, "", 'steps.step("one", lambda: 1 // 0)', status=1)
 
 
+def test_a_step_has_its_own_time_however_late_it_is_finished(tmp_path):
+    lines = ['steps.start("beside", run, "true")', 'steps.step("one", run, "sleep", "1.2")', 'steps.finish("beside")']
+    assert re.search(r"\n    0 s      0 s  beside\n", steps(tmp_path, "", *lines, status=0))
+
+
+def test_clang_tidy_begins_when_the_build_has_made_its_headers(monkeypatch, tmp_path):
+    (tmp_path / "build-tidy").mkdir()
+    (tmp_path / "build-tidy" / "compile_commands.json").write_text(f'"{tmp_path}/a.cpp"', encoding="utf-8")
+    begun = []
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(suite, "run", lambda program, *_: begun.append(program) or True)
+    assert suite.Suite(None, False).tidy(["a.cpp"])
+    assert begun == ["cmake", "cmake", "clang-tidy"]
+
+
 def test_steps_that_have_passed_are_not_taken_again(tmp_path):
     lines = [f'steps.step("one", run, "sh", "-c", "echo x >>{tmp_path}/log")', 'steps.step("two", run, "false")']
     for told in ("\n== one\n", "\n== one: it has passed before\n"):
