@@ -132,11 +132,8 @@ def _problem(document: object) -> str | None:
             return f"benchmark {index} lacks {', '.join(missing)}"
         if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
-        if (
-            record["platform"] == "gpu"
-            and record["outcome"] in ("measured", "sustained")
-            and "name" not in (device or {})
-        ):
+        of_gpu = record["platform"] == "gpu" and record["outcome"] in ("measured", "sustained")
+        if of_gpu and not isinstance((device or {}).get("name"), str):
             return f"{record['name']} has times of a GPU, and the context names no device"
     return None
 

@@ -57,6 +57,7 @@ def refusal(capsys, tmp_path: Path, *files: Path) -> str:
         (context(protocol=None), "AttributeError"),
         (context(device="GPU"), "its device is no object"),
         (context(device=None), "has times of a GPU, and the context names no device"),
+        (context(device={"name": None}), "has times of a GPU, and the context names no device"),
     ],
 )
 def test_what_is_not_as_the_schema_has_it_is_refused_with_its_name(capsys, edited, tmp_path, change, message):
