@@ -340,6 +340,15 @@ def test_the_second_run_compiles_nothing(run, monkeypatch, tmp_path):
 # ---- What is wrong with a kernel ----
 
 
+@pytest.mark.parametrize(
+    ("access", "place"),
+    [("float sum = A[-1];", "row -1, column 19 of A"), ("float sum = 0; C[M * N + 1] = 7;", "row 20, column 1 of C")],
+)
+def test_check_names_the_row_and_the_column(run, access, place):
+    done = run({"my.cu": RIGHT.replace("float sum = 0;", access)}, "--check")
+    assert f" 4 bytes at {place}, which has 20 rows of 20: outside of all arrays" in done.cases[0]["reason"]
+
+
 def test_what_fails_at_the_estimates_size_says_nothing_of_another(run):
     lines = RIGHT.replace("ceil_div(N, 16)", "K == 64 ? 0 : ceil_div(N, 16)")
     done = run({"my.cu": lines}, sizes="400x400x320")
