@@ -72,8 +72,10 @@ def subjects_fit() -> bool:
 
 
 def uncommitted() -> str:
-    """What git does not know yet, except for what a long run writes itself."""
-    return output_of("git", "status", "--porcelain", "--", ".", ":!tests/record.json", ":!tests/mutants/table.csv")
+    """What git does not know yet, except for what a long run writes itself; where there is no git, that."""
+    but = (":!tests/record.json", ":!tests/mutants/table.csv")
+    branch, _, files = output_of("git", "status", "--porcelain", "--branch", "--", ".", *but).partition("\n")
+    return files if branch else "no commit is known"
 
 
 def make(preset: str, *targets: str) -> bool:

@@ -286,8 +286,9 @@ def test_of_steps_those_are_taken_that_are_wanted(tmp_path):
 
 
 def test_what_a_long_run_writes_does_not_make_it_begin_anew(tmp_path, monkeypatch):
-    ran("git", "init", "-q", tmp_path, status=0)
     monkeypatch.setattr(testing, "ROOT", tmp_path)
+    assert suite.uncommitted()
+    ran("git", "init", "-q", tmp_path, status=0)
     (tmp_path / "tests" / "mutants").mkdir(parents=True)
     for name, uncommitted in (("record.json", ""), ("mutants/table.csv", ""), ("new.cpp", " A tests/new.cpp\n")):
         (tmp_path / "tests" / name).write_text("", encoding="utf-8")
