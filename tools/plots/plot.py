@@ -587,7 +587,7 @@ def roofline(source: Source) -> Chart:
             return None
         return kernel["tflops"] / (busy / 100 * L1_BYTES * cycles * kernel["sm_clock_mhz"] / mhz)
 
-    flop = 2 * (multiply_adds(device["compute_capability"], "fp16") or 0)  # a cycle and SM
+    flop = 4 * (multiply_adds(device["compute_capability"], "tf32") or 0)  # of FP16, a cycle and SM
     flat = {"FP32 units": peak}
     flat |= {"6 × BF16, 3 × TF32": flop * cycles / 6, "3 × FP16, 6 × INT8": flop * cycles / 3} if flop else {}
     panels = []

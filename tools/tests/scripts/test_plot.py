@@ -11,7 +11,7 @@ pytest.importorskip("vl_convert", reason="vl-convert-python is missing, which Py
 
 import vl_convert
 
-from helpers import context, cpu_alone, every, executed, keep, on, refused, said, without, without_energy
+from helpers import context, cpu_alone, device, every, executed, keep, on, refused, said, without, without_energy
 from synthetic import SYNTHETIC
 from test_drawings import Box, text_box
 from tools import ROOT
@@ -156,6 +156,13 @@ def test_throttled_points_are_hollow(edited):
         assert "Hollow: the GPU had lowered its clock" in chart.note
     (bar,) = rows_of(plot.ladder(source).panels[0], throttled=True)
     assert bar["name"] == "07 warptile hilbert"
+
+
+@pytest.mark.parametrize("capability", ["7.5", "9.0"])
+def test_roofs_of_splits_are_those_of_gpus_with_their_formats(edited, capability):
+    cold = edited("cold.json", device(compute_capability=capability))
+    source = source_of(cold, counters=plot.load_counters(COUNTERS))
+    assert ("Tensor cores" in plot.roofline(source).note) == (capability == "9.0")
 
 
 def test_errors_far_beyond_those_of_cublas_are_marked(edited):
