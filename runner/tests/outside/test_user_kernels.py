@@ -86,6 +86,10 @@ def test_a_file_is_a_kernel_beside_chapters(run):
     assert done.results  # by its schema
 
 
+def test_errors_of_a_file_are_compared_on_kinds_of_operands(run):
+    assert run({"my.cu": RIGHT}, "--accuracy", "--data", "uniform,cancelling").outcomes == {"my.cu": "compared"}
+
+
 def test_counts_name_the_lines_of_a_file(run):
     done = run({"my.cu": RIGHT}, "--count")
     assert done.outcomes == {"my.cu": "counted"}, done.stderr
