@@ -53,6 +53,7 @@ OTHER_KERNELS = "other_kernels"  # a folder with files named after the owners of
 REPOSITORIES = ("siboehm/SGEMM_CUDA", "leimao/CUDA-GEMM-Optimization", "xlite-dev/LeetCUDA", "salykova/sgemm.cu")
 REPOSITORIES += ("lawmurray/gpu-gemm",)
 
+KINDS = {"name": str, "kernel": str, "variant": str, "number": int, "m": int, "n": int, "k": int}  # of fields
 # Fields that follow from times.
 TIMED = {"time_us", "gflops", "samples_us", "iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas"}
 TIMED |= {"vs_cublas_ci", "vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us"}
@@ -130,6 +131,8 @@ def _problem(document: object) -> str | None:
             return f"benchmark {index} is no object"
         if missing := sorted({*_record()["required"]} - record.keys()):
             return f"benchmark {index} lacks {', '.join(missing)}"
+        if wrong := [name for name, kind in KINDS.items() if not isinstance(record[name], kind)]:
+            return f"benchmark {index} has {json.dumps(record[wrong[0]])} as its {wrong[0]}"
         if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
         of_gpu = record["platform"] == "gpu" and record["outcome"] in ("measured", "sustained")
