@@ -336,8 +336,12 @@ class Translator {
     }
     const std::string_view parameters = "]([[maybe_unused]] auto&... simt_arguments) { ";
     const std::string_view call = "(simt_arguments...); }, simt::Configuration(";
-    const bool member = is_any(at - 2, {".", "->"});
-    if (is(at - 1, ">") || (!member && launchable_.contains(std::string(tokens_[at - 1].text)))) {
+    Position name = at - 1;
+    for (Position open = callee; is(open, "(") && partner(open) == name && !has_between(open, name, {"?"}); ++open) {
+      --name;  // "(kernel)", as macros write it
+    }
+    const bool member = is_any(name - 1, {".", "->"});
+    if (is(name, ">") || (!member && launchable_.contains(std::string(tokens_[name].text)))) {
       before_[callee].append("simt::launch_kernel([=").append(parameters);
       texts_[at] = call;
     } else {  // a pointer, which the host reads
@@ -458,8 +462,8 @@ class Translator {
       return;
     }
     const Position begin = statement_begin(at);
-    if (in_namespace() && declares(at) && (begin == 0 || begins_after_another(begin))) {
-      const bool kernel = has_between(begin, at, {"__global__"});
+    const bool kernel = has_between(begin, at, {"__global__"});  // perhaps with __launch_bounds__() before its name
+    if (in_namespace() && (kernel || declares(at)) && (begin == 0 || begins_after_another(begin))) {
       bool any = !scopes_.empty() || has_between(begin, at, {"=", "("});  // another namespace may have it as well
       for (Position word = begin; word < at; ++word) {  // a macro that nobody has defined may be __device__
         any |= std::ranges::none_of(tokens_[word].text, [](char c) { return c >= 'a' && c <= 'z'; }) &&

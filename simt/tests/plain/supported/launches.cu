@@ -2,7 +2,7 @@
 // are converted, macros, several lines, brackets with blanks.
 #include <cuda_runtime.h>
 
-#define LAUNCH(kernel, ...) kernel<<<1, 16>>>(__VA_ARGS__)
+#define LAUNCH(kernel, ...) (kernel)<<<1, 16>>>(__VA_ARGS__)
 
 namespace launches_of {
 template <int SHIFT, bool ADD = (SHIFT > 4)>
@@ -13,7 +13,7 @@ __global__ void shifted(const float* in, float* out, double factor) {
 }  // namespace launches_of
 
 template <typename T>
-__global__ void deduced(const T* in, T* out, const float* nothing) {
+__global__ void __launch_bounds__(32) deduced(const T* in, T* out, const float* nothing) {
   out[48 + threadIdx.x] = nothing == nullptr ? in[48 + threadIdx.x] : T(0);
 }
 
@@ -39,6 +39,7 @@ void launches(const float* in, float* out) {
   of_kernels.kernels[1]<<<1, 8>>>(in, out, 2);
   (&of_kernels)->launch(0, in, out);
   LAUNCH(deduced, in, out, static_cast<const float*>(NULL));
+  deduced<<<1, 16>>>(in, out, nullptr);
   (*deduced_of_floats)<<<1, 16>>>(in, out, nullptr);
 }
 
