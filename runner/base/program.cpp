@@ -109,8 +109,9 @@ TemporaryFolder::TemporaryFolder(const std::filesystem::path& parent) {
   std::string folder =
       ((parent.empty() ? std::filesystem::temp_directory_path(error) : parent) / "sgemm-XXXXXX").string();
   if (error || mkdtemp(folder.data()) == nullptr) {
-    throw UsageError(fmt::format("can not make a folder for temporary files: {} ($TMPDIR names where)",
-                                 error ? error.message() : std::strerror(errno)));
+    throw UsageError(fmt::format("can not make a folder for temporary files: {}{}",
+                                 error ? error.message() : std::strerror(errno),
+                                 parent.empty() ? " ($TMPDIR names where)" : " in " + parent.string()));
   }
   path_ = folder;
 }

@@ -46,7 +46,8 @@ void translate(int argc, char** argv) {
     } else if (found == 'd') {
       depfile = optarg;
     } else {
-      const std::string word = argv[optind - 1];
+      const bool letter = found == '?' && optopt != 0;  // whose word may go on
+      const std::string word = letter ? std::string{'-', static_cast<char>(optopt)} : argv[optind - 1];
       throw UsageError(found == ':' ? word + " takes a value" : "no such option: " + word);
     }
   }

@@ -20,7 +20,8 @@ run(${COMPILER} -std=c++20 -fsyntax-only -I${work}/installed/include -I${work}/i
 
 # What it says of a wrong command line.
 foreach(words IN ITEMS "chekc|there is no command chekc" "translate;a.cu|takes a source and a folder"
-        "translate;a.cu;a;--fast;1|no such option: --fast" "translate;none.cu;${work}/none|cannot read")
+        "translate;a.cu;a;--fast;1|no such option: --fast" "translate;a.cu;a;-fast|no such option: -f"
+        "translate;none.cu;${work}/none|cannot read")
   string(REPLACE "|" ";" words "${words}")
   list(POP_BACK words expected)
   execute_process(COMMAND ${work}/installed/bin/simt ${words} RESULT_VARIABLE status ERROR_VARIABLE output)
