@@ -9,7 +9,6 @@
 #include <cctype>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -29,8 +28,10 @@ struct NotUnderstood {
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  for (const auto part : std::views::split(text, separator)) {
-    parts.emplace_back(part.begin(), part.end());
+  for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
   return parts;
 }
