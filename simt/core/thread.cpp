@@ -8,6 +8,7 @@
 #include "core/shared_memory.hpp"
 #include "core/workers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -177,6 +178,10 @@ TensorMap map_of(const TensorBox& box, unsigned address, const void* code, Site 
     in_executor->fail("a tensor copy takes shared addresses that are multiples of 128, not " + std::to_string(address),
                       site);
   }
+  constexpr int ALIGNMENT_OF_ROW = 16;  // H200: an illegal instruction elsewhere
+  if (const auto first = box.at[0] * static_cast<std::int64_t>(map.strides[0]); first % ALIGNMENT_OF_ROW != 0) {
+    in_executor->fail("a tensor copy begins at multiples of 16 bytes of a row, not " + std::to_string(first), site);
+  }
   return map;
 }
 
@@ -190,6 +195,10 @@ void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, 
 void tensor_store(const TensorBox& box, unsigned source, Site site) {
   const void* const code = __builtin_return_address(0);
   const TensorMap map = map_of(box, source, code, site);
+  if (std::any_of(box.at.begin(), box.at.begin() + box.dimensions,
+                  [](int at) { return at < 0; })) {  // H200: an illegal instruction
+    InExecutor()->fail("a tensor copy to global memory takes no coordinates below 0", site);
+  }
   if (map.rounds) {
     throw NotSupported("the executor does not model stores by tensor maps of TF32");
   }

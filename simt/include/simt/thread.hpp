@@ -162,10 +162,10 @@ struct TensorBox {
   std::array<std::int32_t, 5> at;
   unsigned dimensions;
 };
-/// cp.async.bulk.tensor to shared memory, at a multiple of 128. All bytes of the box count for the mbarrier's phase;
-/// those outside of the array are zeros.
+/// cp.async.bulk.tensor to shared memory, at a multiple of 128, from a multiple of 16 bytes of a row on. All bytes of
+/// the box count for the mbarrier's phase; those outside of the array are zeros.
 void tensor_load(unsigned destination, const TensorBox& box, unsigned mbarrier, Site site = Site::current());
-/// The same from shared memory, complete at once. Elements outside of the array are left out.
+/// The same from shared memory, complete at once, at coordinates from 0 on. Elements outside of the array are left out.
 void tensor_store(const TensorBox& box, unsigned source, Site site = Site::current());
 /// Fails where there is no such box.
 void tensor_prefetch(const TensorBox& box, Site site = Site::current());

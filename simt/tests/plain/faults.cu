@@ -316,9 +316,11 @@ enum class OfBox {
   address,
   no_wait,
   dimensions,
+  column,
   no_map,
   stored_input,
   stored_beyond,
+  stored_before,
   freed,
   beyond,
   rounded
@@ -334,12 +336,15 @@ __global__ void wrong_box_kernel(const __grid_constant__ CUtensorMap from, const
     if (FAULT == OfBox::dimensions) {
       cde::cp_async_bulk_tensor_3d_global_to_shared(there, &from, 0, 0, 0, full);
     } else {
-      cde::cp_async_bulk_tensor_2d_global_to_shared(there, &from, 0, 0, full);
+      cde::cp_async_bulk_tensor_2d_global_to_shared(there, &from, FAULT == OfBox::column ? -1 : 0, 0, full);
     }
     auto token = cuda::device::barrier_arrive_tx(full, 1, FAULT == OfBox::few_bytes ? 128 : 256);
     if (FAULT != OfBox::no_wait) full.wait(token);
     cde::cp_async_bulk_tensor_2d_shared_to_global(FAULT == OfBox::stored_input ? &from : &to, 0,
-                                                  FAULT == OfBox::stored_beyond ? 2 : 0, box);
+                                                  FAULT == OfBox::stored_beyond   ? 2
+                                                  : FAULT == OfBox::stored_before ? -1
+                                                                                  : 0,
+                                                  box);
   }
 }
 CUresult encode_box(CUtensorMap* map, const float* array, unsigned rows, CUtensorMapFloatOOBfill fill = {},
@@ -455,9 +460,11 @@ extern "C" simt::test::Table<simt::test::PlainFault> plain_faults() {
       {wrong_box<OfBox::address>, {"a tensor copy takes shared addresses that are multiples of 128, not "}},
       {wrong_box<OfBox::no_wait>, {"of shared box, which a bulk copy wrote, and no wait for its mbarrier lies in"}},
       {wrong_box<OfBox::dimensions>, {"a tensor copy of 3 coordinates takes a tensor map of 2 dimensions"}},
+      {wrong_box<OfBox::column>, {"a tensor copy begins at multiples of 16 bytes of a row, not -4"}},
       {wrong_box<OfBox::no_map>, {"a tensor copy takes a tensor map of cuTensorMapEncodeTiled() that is aligned"}},
       {wrong_box<OfBox::stored_input>, {"writes 4 bytes at element 0 of IN, which is an input"}},
       {wrong_box<OfBox::stored_beyond>, {"writes 4 bytes at element 64 of OUT, which has 64 elements: outside"}},
+      {wrong_box<OfBox::stored_before>, {"a tensor copy to global memory takes no coordinates below 0"}},
       {wrong_box<OfBox::freed>, {"a tensor copy reads 64 bytes at ", "outside of all arrays"}},
       {wrong_box<OfBox::beyond>, {"a tensor copy writes 64 bytes at ", "outside"}},
       {wrong_box<OfBox::rounded>, {"the executor does not model stores by tensor maps of TF32"}},
