@@ -158,6 +158,15 @@ def complaint(row: Row | None) -> str:
 ERROR_FILES = ("cold.json", results.SHAPES_FILE, results.TENSOR_SHAPES_FILE, results.ACCURACY_FILE)
 LESS_ACCURATE = 1.01  # from which ratio of errors on a kernel is called less accurate
 RATIOS = ("vs_cublas", "vs_cublas_alone")
+OF_LAYOUT = {"nt": "A B^T", "nn": "A B", "tn": "A^T B", "tt": "A^T B^T"}
+PRODUCTS = ("squares", "batches", "at most 128 rows", *OF_LAYOUT.values())  # kinds of products of the library
+
+
+def kind_of_product(row: Row) -> str:
+    if row.batch > 1:
+        return "batches"
+    m, n, k = row.shape[:3]
+    return "squares" if m == n == k else "at most 128 rows" if m <= 128 else OF_LAYOUT[row.ops]
 
 
 def errors_of(row: Row | None) -> dict[str, float]:
@@ -663,17 +672,19 @@ class Blocks:
 
     def library_products(self) -> str:
         """The speed of the library relative to cuBLAS by kind of product and accuracy: geometric mean and worst."""
-        products = pd.read_csv(require_measured(self._folders.path, results.LIBRARY_FILE), keep_default_na=False)
-        accuracies = list(dict.fromkeys(products.accuracy))
-
-        def line(title: str, group: pd.DataFrame) -> list[str]:
-            speeds = [group[group.accuracy == accuracy].speed for accuracy in accuracies]
-            cells = [f"{forms.hundredths(geometric_mean(speed))} ({forms.hundredths(speed.min())})" for speed in speeds]
-            return [title, str(len(speeds[0])), *cells]
-
-        kinds = [line(kind, group) for kind, group in products.groupby("name", sort=False)]
-        head = ["kind", "products", *(f"`{accuracy}`" for accuracy in accuracies)]
-        return table(head, [*kinds, line("all", products)])
+        rows = [row for row in rows_of(self._folders.file(results.PRODUCTS_FILE)) if row.kernel != "cublas"]
+        kernels = list(dict.fromkeys(row.kernel for row in rows))
+        shares: dict[str, dict[str, list[float]]] = {}
+        for row in rows:
+            for kind in (kind_of_product(row), "all"):
+                shares.setdefault(kind, {}).setdefault(row.kernel, []).append(row.of_cublas)
+        lines = []
+        for kind in sorted(shares, key=[*PRODUCTS, "all"].index):
+            speeds = [shares[kind][kernel] for kernel in kernels]
+            cells = [f"{forms.hundredths(geometric_mean(speed))} ({forms.hundredths(min(speed))})" for speed in speeds]
+            lines.append([kind, str(len(speeds[0])), *cells])
+        names = [f"`{kernel.removeprefix('libsgemm:')}`" for kernel in kernels]
+        return table(["kind", "products", *names], lines)
 
     def few_rows(self) -> str:
         """Microseconds of cuBLAS and the library for each number of rows of C: a row for each kernel and matrix B."""

@@ -105,6 +105,19 @@ def shapes(document: dict) -> None:
     document["benchmarks"] = records
 
 
+def products(document: dict) -> None:
+    """By two accuracies: two squares, a batch of squares, few rows, and a product of each layout."""
+    found = [("nn", 1, 512, 512, 512), ("tt", 1, 1024, 1024, 1024), ("nn", 8, 512, 512, 512), ("nt", 1, 128, 512, 768)]
+    found += [(ops, 1, 129, 512, 768) for ops in ("nn", "nt", "tn", "tt")]
+    same = case(document, "cublas", 512)
+    document["benchmarks"] = [
+        same | {"kernel": kernel, "vs_cublas": speed * (i + 1), "vs_cublas_alone": speed * (i + 1.5)}
+        | dict(zip(("ops", "batch", "m", "n", "k"), product, strict=True))
+        for i, product in enumerate(found)
+        for kernel, speed in (("libsgemm:fp32", 1.0), ("libsgemm:normwise", 2.0))
+    ]  # fmt: skip
+
+
 def checked_kernels(folder: Path) -> None:
     """Other people's kernels: a long name, several values of beta, and what checks say."""
     executed = {"outcome": "executed", "gflops": None}
@@ -161,8 +174,8 @@ def make_notable(folder: Path) -> None:
         ("sustained", slow_down),
     ):
         edit(folder / f"{name}.json", *changes)
-    lines = ["name,accuracy,speed", "square,fp32,1.0", "gram,fp32,4.0", "square,normwise,2.0", "gram,normwise,8.0"]
-    (folder / "library_shapes.csv").write_text("\n".join([*lines, "square,fp32,0.25", "square,normwise,2.0"]))
+    (folder / "library").mkdir()
+    edit(folder / "cold.json", products, new=folder / "library" / "products.json")
     checked_kernels(folder)
 
 
