@@ -41,7 +41,8 @@ class Hold {
   /// Forgets how late the host was. With a kernel's first launches its code is loaded, which takes longest.
   void begin_case() { factor_ = 1, round_us_ = 0.0; }
   double us(int launches) const { return factor_ * (HOLD_US + PER_LAUNCH_US * launches) + SHARE * round_us_; }
-  /// The time of the round before. A host that has slept for long is slow at first, and its round is dear to take again.
+  /// The time of the round before. A host that has slept for long is slow at first, and its round is dear to take
+  /// again.
   void follow(double round_us) { round_us_ = round_us; }
   /// `enqueue` takes a round and returns whether the host was late. It is called again, with longer holds for the rest
   /// of the case, while the host was. A call that waits for the GPU is late with any, so there is an end to that.
