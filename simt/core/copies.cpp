@@ -86,16 +86,15 @@ void Copies::bulk(const Copy& copy, unsigned destination, unsigned address, Site
 
 namespace {
 
-/// To the nearest even, as github.com/triton-lang/triton/pull/11751 has found that loads do. NaN and infinity stay.
+/// To the nearest even, and every NaN to the same one, as an H200 does. Infinity stays.
 void round_to_tf32(std::byte* floats, unsigned bytes) {
-  constexpr std::uint32_t EXPONENT = 0x7F800000, LOST_BITS = 13, LOST = (1U << LOST_BITS) - 1;
+  constexpr std::uint32_t SIGN = 1U << 31, INF = 0x7F800000, NOT_A_NUMBER = 0x7FFFE000;
+  constexpr std::uint32_t LOST_BITS = 13, LOST = (1U << LOST_BITS) - 1;
   for (std::byte* const end = floats + bytes; floats < end; floats += sizeof(float)) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, floats, sizeof bits);
-    if ((bits & EXPONENT) != EXPONENT) {
-      bits = (bits + LOST / 2 + (bits >> LOST_BITS & 1U)) & ~LOST;
-      std::memcpy(floats, &bits, sizeof bits);
-    }
+    bits = (bits & ~SIGN) > INF ? NOT_A_NUMBER : (bits + LOST / 2 + (bits >> LOST_BITS & 1U)) & ~LOST;
+    std::memcpy(floats, &bits, sizeof bits);
   }
 }
 

@@ -74,7 +74,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* result, CUtensorMapDataType type, c
   using simt::TensorMap;
   constexpr unsigned MOST_STEPS = 8;
   if (result == nullptr || reinterpret_cast<std::uintptr_t>(result) % alignof(CUtensorMap) != 0 || rank == 0 ||
-      rank > TensorMap::MOST_DIMENSIONS) {
+      rank > TensorMap::MOST_DIMENSIONS || strides == nullptr) {  // also of one dimension
     return CUDA_ERROR_INVALID_VALUE;
   }
   simt::refuse_if(type >= simt::BYTES.size(), "of packed numbers of 4 or 6 bits");

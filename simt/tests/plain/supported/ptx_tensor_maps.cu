@@ -128,14 +128,14 @@ void boxes_of_rank(const float* in, CUtensorMap* global_map, int* bad) {
   }
 }
 
-/// Loads round to TF32, ties to even.
+/// Loads round to TF32, ties to even, and all NaN are one.
 __global__ void rounded_box(const __grid_constant__ CUtensorMap map, int* bad) {
   __shared__ alignas(128) unsigned box[4];
   __shared__ cuda::barrier<cuda::thread_scope_block> full;
   init(&full, 1);
   cuda::device::experimental::cp_async_bulk_tensor_1d_global_to_shared(box, &map, 0, full);
   full.wait(cuda::device::barrier_arrive_tx(full, 1, sizeof box));
-  *bad += box[0] != 0x3F800000 || box[1] != 0x3F804000 || box[2] != 0xC0000000 || box[3] != 0x7F800001;
+  *bad += box[0] != 0x3F800000 || box[1] != 0x3F804000 || box[2] != 0xC0000000 || box[3] != 0x7FFFE000;
 }
 
 CUtensorMap tensor_map_of(const float* array, int rank, cuuint64_t width, cuuint64_t rows, cuuint32_t box_width,
@@ -184,7 +184,7 @@ void ptx_tensor_maps(const float* in, float* out) {
   cudaDeviceSynchronize();
   numbers[0] = 0x3F801000, numbers[1] = 0x3F803000, numbers[2] = 0xBFFFF000, numbers[3] = 0x7F800001;
   extents[0] = box[0] = 4;
-  *bad += encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 1, numbers, extents, nullptr, box, steps,
+  *bad += encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 1, numbers, extents, strides, box, steps,
                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   rounded_box<<<1, 1>>>(map, bad);
