@@ -9,7 +9,7 @@ Cases without numbers are left out, and a warning says so.
 import json
 import re
 import sys
-from collections import namedtuple
+from collections import Counter, namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 from math import ceil, comb, log, log2
 from pathlib import Path
-from statistics import median
+from statistics import mean, median, stdev
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ PLAIN = ("nn", 1)  # operations on A and B, and products of a batch, where a rec
 SIZE = re.compile(r"(?P<numbers>\d+|(\d+x)?\d+x\d+x\d+)(:(?P<ops>[nt]{2}))?", re.ASCII)
 NUMBERS = re.compile(r"[-+.\de]+( [-+.\de]+)*")  # no nan
 CONFIDENCE = 0.95  # of intervals, where a file does not say
+UNKNOWN = "unknown GPU"  # of a file that does not name it
 
 # What results/<device>/ holds; all but cold may be missing.
 SWEEP_FILES = ("cold.json", "warm.json", "end-to-end.json")
@@ -54,10 +55,10 @@ REPOSITORIES = ("siboehm/SGEMM_CUDA", "leimao/CUDA-GEMM-Optimization", "xlite-de
 REPOSITORIES += ("lawmurray/gpu-gemm",)
 
 KINDS = {"name": str, "kernel": str, "variant": str, "number": int, "m": int, "n": int, "k": int}  # of fields
-# Fields that follow from times.
-TIMED = {"time_us", "gflops", "samples_us", "iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas"}
-TIMED |= {"vs_cublas_ci", "vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us"}
-TIMED |= {"cublas_alone_clock", "cublas_samples_us", "launches_per_sample", "energy", "sustained"}
+MEASURED = {"time_us", "gflops", "samples_us"}  # fields of a case that was measured
+TIMED = MEASURED | {"iterations", "real_time", "cpu_time", "percent_of_peak", "vs_cublas", "vs_cublas_ci"}
+TIMED |= {"vs_cublas_alone", "vs_cublas_alone_ci", "cublas_alone_us", "cublas_alone_samples_us", "cublas_alone_clock"}
+TIMED |= {"cublas_samples_us", "launches_per_sample", "energy", "sustained"}
 DERIVED = ["file", "context", "l2", "time", "shape", "side", "is_gpu", "is_chapter", "has_fp32_accuracy", "measured"]
 DERIVED += ["microseconds", "tflops", "of_cublas", "few_samples", "gpus", "interrupted", "beside"]
 SHAPE = ["m", "n", "k", "ops", "batch"]
@@ -104,6 +105,8 @@ def read_json(path: Path | str) -> Any:
     except OSError as error:
         raise Unreadable(f"can not read {path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
+        if "Extra data" in str(error):
+            raise ResultsError(f"{path} holds more than one JSON document: each run needs a file of its own") from None
         raise ResultsError(f"{path} is not JSON: {error}") from None
 
 
@@ -124,7 +127,7 @@ def _problem(document: object) -> str | None:
         return f"its schema_version is {version!r}, this script reads {' and '.join(map(str, SCHEMA_VERSIONS))}"
     if not {"l2", "time"} <= context.get("protocol", {}).keys():
         return "its context names no device or protocol"
-    if not isinstance(device := context.get("device"), (dict, type(None))):
+    if not isinstance(context.get("device"), (dict, type(None))):
         return "its device is no object"
     for index, record in enumerate(document["benchmarks"]):
         if not isinstance(record, dict):
@@ -135,9 +138,10 @@ def _problem(document: object) -> str | None:
             return f"benchmark {index} has {json.dumps(record[wrong[0]])} as its {wrong[0]}"
         if record["outcome"] not in _record()["properties"]["outcome"]["enum"]:
             return f"{record['name']} has the unknown outcome {record['outcome']!r}"
-        of_gpu = record["platform"] == "gpu" and record["outcome"] in ("measured", "sustained")
-        if of_gpu and not isinstance((device or {}).get("name"), str):
-            return f"{record['name']} has times of a GPU, and the context names no device"
+        if record["outcome"] == "measured" and not record.keys() >= MEASURED:
+            return f"{record['name']} is measured and lacks its times"
+        if not all(isinstance(record.get(name) or [], list) for name in ("samples_us", "cublas_samples_us")):
+            return f"{record['name']} has samples that are no list"
     return None
 
 
@@ -228,7 +232,8 @@ def _beside(record: Mapping, confidence: float) -> dict | None:
     made |= {name: {**both, "kernel": both["cublas"]} for name, both in turns.items()}
     if samples:
         low, high = median_interval(samples, confidence)
-        time = {"median": median(samples), "ci_low": low, "ci_high": high}
+        time = {"median": median(samples), "ci_low": low, "ci_high": high, "min": min(samples), "max": max(samples)}
+        time |= {"mean": mean(samples), "stddev": stdev(samples) if len(samples) > 1 else 0.0}
         made |= {"samples_us": samples, "time_us": time, "gflops": flops(record) / time["median"] / 1e3}
     return made
 
@@ -283,6 +288,10 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
+def _more(number: int) -> str:
+    return f", and so {'are' if number > 1 else 'is'} {number} more" if number else ""
+
+
 @dataclass(frozen=True)
 class File:
     """A JSON file that was read once."""
@@ -332,8 +341,20 @@ class File:
                 data = without_times(data) | {"outcome": "implausible", "reason": reason, "verified": False}
             judged.append(data)
         if bad:
-            warn(f"{self.path}: {bad[0]}; such cases: {len(bad)}")
-        context = context | {"device": device or None}
+            warn(f"{self.path}: {bad[0]}{_more(len(bad) - 1)}")
+        timed = any(r["platform"] == "gpu" and r["outcome"] in ("measured", "sustained") for r in judged)
+        if not (device or {}).get("name"):
+            if timed:
+                warn(f"{self.path} names no device, so its GPU is called unknown, and has no peaks")
+            context = context | {"device": {**(device or {}), "name": UNKNOWN} if timed else device or None}
+        twice = Counter(
+            (r["kernel"], size_text(shape_of(r)), str(r.get("data")), str(r.get("spread")), r.get("repetition_index"))
+            for r in judged
+        )
+        if several := [(case, number) for case, number in twice.items() if number > 1]:
+            (kernel, size, *_), number = several[0]
+            more = _more(len(several) - 1)
+            warn(f"{self.path} has {kernel} at {size} {number} times, and the last one counts{more}")
         for data in _with_cublas(judged, context["protocol"].get("confidence", CONFIDENCE)):
             yield _case(data, context, self.document.get("interrupted", False))
 
@@ -441,8 +462,9 @@ def one(cases: pd.DataFrame, outcome: str | None = "measured", **fields) -> Row 
 
 
 def device_of(cases: pd.DataFrame) -> dict:
-    """The GPU; empty where only CPU kernels ran."""
-    return next((context["device"] for context in cases.context if context["device"]), {})
+    """The GPU; empty where only CPU kernels ran, and where no file names it."""
+    devices = (context["device"] or {} for context in cases.context)
+    return next((device for device in devices if device.get("name", UNKNOWN) != UNKNOWN), {})
 
 
 def other_kernels(folder: Path) -> dict[str, list[Row]]:

@@ -9,11 +9,13 @@ page of any kernel.
 Of a kernel with several launches that page has the last one, and warp_<kernel>_launch_<number>.html each other one.
 """
 
+import contextlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools import ROOT, needs
@@ -43,17 +45,30 @@ def in_one_file(page: Path) -> str:
 
 def run(runner: Path, what: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The runner's finished run, done for `what`. Its exit status is 0 or NOT_COUNTED."""
-    done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
+    try:
+        done = subprocess.run([runner, *arguments], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise ViewersError(f"{runner} can not be started: {error.strerror}. --runner takes a built runner") from error
     if done.returncode not in (0, NOT_COUNTED):
         said = (done.stderr or done.stdout).strip()
         raise ViewersError(f"{what}: {said or f'{runner} ended with status {done.returncode} and said nothing'}")
     return done
 
 
+@contextlib.contextmanager
+def read_from(runner: Path) -> Iterator[None]:
+    """Errors in here mean that what the runner wrote is missing, no JSON or not what this script expects."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ViewersError(f"{runner} is not the runner of this version: build it from this checkout") from error
+
+
 def chapters(runner: Path) -> list[str]:
     """The default variants of the chapters."""
     listed = run(runner, "the list of kernels", "--list=json").stdout
-    return [kernel["id"] for kernel in json.loads(listed) if (kernel["number"] or 0) > 0]
+    with read_from(runner):
+        return [kernel["id"] for kernel in json.loads(listed) if (kernel["number"] or 0) > 0]
 
 
 def write_steps(runner: Path, folder: Path) -> list[Path]:
@@ -75,8 +90,9 @@ def write_traces(runner: Path, kernel: str, folder: Path, name: str) -> list[Pat
         options = "--count", "--kernel", kernel, "--out", results, "--trace"
         if run(runner, kernel, *options, page).returncode == NOT_COUNTED:
             return []
-        counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
-        launches = len(counts.get("launches", [counts]))
+        with read_from(runner):
+            counts = json.loads(results.read_text(encoding="utf-8"))["benchmarks"][0]["counts"]
+            launches = len(counts.get("launches", [counts]))
         others = [page.with_stem(f"{page.stem}_launch_{number}") for number in range(launches - 1)]
         for number, other in enumerate(others):
             run(runner, kernel, *options, other, "--trace-launch", str(number))
@@ -89,7 +105,7 @@ def main() -> int:
     parser.add_argument("--runner", type=Path, help="a built runner, for the accesses of kernels")
     arguments = parser.parse_args()
     with needs.stopping(ViewersError, OSError):
-        arguments.folder.mkdir(parents=True, exist_ok=True)
+        needs.make_folder(arguments.folder, "the pages")
         (arguments.folder / "tiles.html").write_text(in_one_file(TILES), encoding="utf-8")
         runner, folder = arguments.runner and arguments.runner.resolve(), arguments.folder.resolve()
         pages: list[Path] = []

@@ -17,7 +17,8 @@ Exit status: 0 fine, 1 nothing could be drawn, 2 bad input or a missing Python p
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -888,7 +889,7 @@ def chosen(charts: dict[str, Callable[[], Chart]], only: str | None) -> dict[str
 
 def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
     """Draws every chart there is data for and says why not of the others; returns an exit status: 1 if none is."""
-    folder.mkdir(parents=True, exist_ok=True)
+    needs.make_folder(folder, "the charts")
     drawn = 0
     for name, chart in charts.items():
         try:
@@ -901,14 +902,38 @@ def draw(charts: dict[str, Callable[[], Chart]], folder: Path) -> int:
 
 
 def files_of(folder: Path) -> list[File]:
-    """The files of a folder that bear their usual names, or else all that the runner wrote. Raises ResultsError where
-    there is none."""
+    """The files of a folder that bear their usual names, or else all that the runner wrote, as far as they belong
+    together. Raises ResultsError where there is none."""
     usual = [folder / name for name in (*results.DEVICE_FILES, results.COUNTERS_FILE)]
     has_sweep = any((folder / name).exists() for name in results.SWEEP_FILES)
-    files = usable(filter(Path.exists, usual) if has_sweep else sorted(folder.glob("*.json")))
-    if not any(file.is_results for file in files):
-        raise ResultsError(f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and no other results")
-    return [file for file in files if file.is_results or file.kind == "counters"]
+    no_sweep = f"{folder} holds none of {', '.join(results.SWEEP_FILES)}, and"
+    try:
+        files = usable(filter(Path.exists, usual) if has_sweep else sorted(folder.glob("*.json")))
+    except ResultsError as error:
+        raise ResultsError(f"{no_sweep} other files can not be used: {error}") from None
+    if any(file.kind == "programs" for file in files):
+        raise ResultsError(f"{folder} holds the times of programs: --only loss_curves draws them for {folder.parent}")
+    if not (of_runner := [file for file in files if file.is_results]):
+        raise ResultsError(f"{no_sweep} no other results")
+    return [*of_one_protocol(of_runner), *(file for file in files if file.kind == "counters")]
+
+
+def of_one_protocol(files: Iterable[File]) -> Iterator[File]:
+    """Of each kind of results those that have the device and the protocol of most; a warning names the others."""
+    compared = [name for name in results.PROTOCOL if name not in results.CASE]
+    usual: dict[str, Counter] = {}  # what files of a kind have to have in common, each as often as it occurs
+    found = []
+    for file in files:
+        context = file.document["context"]
+        values = [results.protocol_value(context["protocol"], name) for name in compared]
+        found.append((file, str([(context.get("device") or {}).get("name"), values])))
+        usual.setdefault(file.kind, Counter())[found[-1][1]] += 1
+    for file, common in found:
+        if common == usual[file.kind].most_common(1)[0][0]:
+            yield file
+        else:
+            what = "another protocol or device than most files of its folder"
+            results.warn(f"{file.path} has {what}, and is not drawn")
 
 
 def source_of(files: Sequence[File]) -> Source:

@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with needs.stopping(ResultsError, OSError):
         report = gather(files_of(options.results))
+        if options.out.is_dir():
+            raise ResultsError(f"{options.out} is a folder: the report needs a file")
         measured_on = [case["device"] for case in report.cases if case["platform"] == "gpu"]
         devices = ", ".join(dict.fromkeys([*measured_on, *report.judged_on])) or "the CPU"
         options.out.write_text(page(report, f"SGEMM on {devices}"), encoding="utf-8")

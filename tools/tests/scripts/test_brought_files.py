@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers import ROOT, SYNTHETIC, edit, every, keep, on, refused, said
+from helpers import ROOT, SYNTHETIC, context, edit, every, keep, on, refused, said
 from tools import compare
 from tools.plots import plot
 from tools.report import data, report
-from tools.results import File, load, one, pick, read_file
+from tools.results import UNKNOWN, File, load, one, pick, read_file
 
 COLD = SYNTHETIC / "cold.json"
 ENERGY, SUSTAINED = SYNTHETIC / "energy.json", SYNTHETIC / "sustained.json"
@@ -94,7 +94,6 @@ NO_NUMBERS: dict[str, Callable] = {
     "gflops is null": on(*NAIVE, gflops=None),
     "time_us is null": on(*NAIVE, time_us=None),
     "samples_us is null": on(*NAIVE, samples_us=None),
-    'samples_us is "1 2 3"': on(*NAIVE, samples_us="1 2 3"),
     "samples_us is -1": on(*NAIVE, samples_us=[1.0, -1]),
     "time_us.median is 0": on(*NAIVE, lambda record: record["time_us"].update(median=0)),
     'gflops is "fast"': on(*NAIVE, gflops="fast"),
@@ -117,17 +116,32 @@ def test_cases_without_numbers_are_counted_in_one_sentence(edited, capsys):
     path = edited("cold.json", on("01_naive", None, gflops=float("nan")))
     assert plot.main(["--only", "ladder", str(path)]) == 0
     (warning,) = warnings(capsys)
-    assert warning.endswith("; such cases: 6")
+    assert warning.endswith(", and so are 5 more")
     nothing = edited("warm.json", keep(lambda record: record["kernel"] == "01_naive"), every(gflops=None))
     assert "nothing to show" in refused(capsys, report.main, nothing, "-o", nothing.with_suffix(".html"))
 
 
-def test_of_a_case_that_is_there_twice_the_last_one_counts(edited):
+@pytest.mark.parametrize("device", [None, {}, "absent"])
+def test_a_file_that_names_no_device_is_used(edited, capsys, device):
+    change = context(device=device) if device != "absent" else lambda document: document["context"].pop("device")
+    path = edited("cold.json", change)
+    assert plot.main([str(path)]) == 0
+    (warning,) = warnings(capsys)
+    assert "names no device" in warning
+    assert compare.main([str(COLD), str(path)]) == 0
+    assert {file["device"] for file in data.gather([path]).files} == {UNKNOWN}
+
+
+def test_a_case_that_is_there_twice_is_named_and_the_last_one_counts(edited, capsys):
     def twice(document: dict) -> None:
         like = next(record for record in document["benchmarks"] if (record["kernel"], record["m"]) == NAIVE)
-        document["benchmarks"].append(like | {"time_us": {**like["time_us"], "median": 1e6}})
+        slower = like | {"time_us": {**like["time_us"], "median": 1e6}}
+        document["benchmarks"].append(slower)
 
-    assert one(load([edited("cold.json", twice)]), kernel="01_naive", side=256).microseconds == 1e6
+    path = edited("cold.json", twice)
+    assert one(load([path]), kernel="01_naive", side=256).microseconds == 1e6
+    (warning,) = warnings(capsys)
+    assert warning.endswith("has 01_naive at 256x256x256 2 times, and the last one counts")
 
 
 @pytest.mark.parametrize("text", ["not JSON", json.dumps(GOOGLE), '{"some": "thing"}', "[" * 100_000])

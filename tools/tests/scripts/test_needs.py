@@ -15,10 +15,19 @@ def name_of(script: str) -> str:
 BARE = (sys.executable, "-S", "-E")  # has the standard library alone
 
 
-@pytest.mark.parametrize(("script", "package"), [("-m tools.docs.tables", "pandas"), ("scripts/plot.py", "numpy")])
-def test_a_missing_package_is_named(script, package):
+@pytest.mark.parametrize(
+    ("script", "package", "option"),
+    [
+        ("-m tools.docs.tables", "pandas", " --dev"),
+        ("scripts/compare.py", "numpy", ""),
+        ("scripts/plot.py", "numpy", ""),
+    ],
+)
+def test_a_missing_package_is_named(script, package, option):
     done = ran(*BARE, *script.split(), status=2)
-    assert done.stderr.startswith(f"{name_of(script)}: this Python has no package {package}: start it with $(scripts/p")
+    assert done.stderr.startswith(f"{name_of(script)}: ")
+    assert f"pip install {package}, apt install python3-{package}" in done.stderr
+    assert f": $(scripts/python.sh{option}) {script}\n" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -33,9 +42,9 @@ COLD = str(SYNTHETIC / "cold.json")
 @pytest.mark.parametrize(
     ("script", "arguments", "said"),
     [
-        ("scripts/plot.py", (COLD, "--out", "file"), "file: File exists"),
+        ("scripts/plot.py", (COLD, "--out", "file"), "file is a file: the charts need a folder"),
         ("scripts/plot.py", (COLD, "--out", "file/charts"), "file/charts: Not a directory"),
-        ("scripts/report.py", (COLD, "-o", "folder"), "folder: Is a directory"),
+        ("scripts/report.py", (COLD, "-o", "folder"), "folder is a folder: the report needs a file"),
         ("scripts/report.py", (COLD, "-o", "absent/report.html"), "absent/report.html: No such file or directory"),
         ("-m tools.docs.tables", ("absent.md",), "[Errno 2] No such file or directory: '{folder}/absent.md'"),
         ("scripts/compare.py", (COLD, "absent.json"), "can not read absent.json: No such file or directory"),

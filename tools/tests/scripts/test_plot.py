@@ -200,9 +200,12 @@ def test_a_folder_without_a_sweep_stands_for_all_that_the_runner_wrote(tmp_path,
         assert main("--only", "scaling", ROOT / "results" / name, "--out", tmp_path) == 0
     assert unwritten == ["scaling.svg"] * 2
     (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", ROOT / "results" / "nvidia-h200" / "programs"):
-        error = refused(capsys, plot.main, folder)
-        assert f"{folder} holds none of cold.json, " in error and "no other results" in error
+    assert "holds none of cold.json, " in (error := refused(capsys, plot.main, tmp_path / "empty"))
+    assert "no other results" in error
+    (tmp_path / "empty" / "other.json").write_text("{}", encoding="utf-8")
+    assert "other files can not be used" in refused(capsys, plot.main, tmp_path / "empty")
+    for folder in (ROOT / "results").glob("*/programs"):
+        assert f"--only loss_curves draws them for {folder.parent}" in refused(capsys, plot.main, folder)
 
 
 def test_a_line_is_of_one_number_of_gpus():

@@ -2,7 +2,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from helpers import ROOT, SYNTHETIC, add_layouts, case, cpu_alone, device, on, protocol
+from helpers import ROOT, SYNTHETIC, add_layouts, case, context, device, on, protocol
 from tools import results
 from tools.results import ResultsError, crossover, device_of, load, load_counters, one, parse_size, pick, size_text
 
@@ -119,7 +119,7 @@ def test_a_case_with_repetitions_is_the_median_one_unless_one_went_wrong(edited)
     ("content", "message"),
     [
         ("{", "is not JSON"),
-        ("{}\n{}", "is not JSON: Extra data"),
+        ("{}\n{}", "holds more than one JSON document: each run needs a file of its own"),
         ("[1, 2]", "not a results file"),
         ('{"runs": [1]}', "not a results file"),
         ('{"context": {"library_build_type": "release"}, "benchmarks": []}', "it is Google Benchmark's own file"),
@@ -137,7 +137,7 @@ def test_refuses_other_files(tmp_path, content, message):
 
 
 def test_a_file_without_a_gpu_has_an_empty_device(edited):
-    assert device_of(load([edited("cold.json", cpu_alone)])) == {}
+    assert device_of(load([edited("cold.json", context(device=None))])) == {}
     assert device_of(load([])) == {}
 
 

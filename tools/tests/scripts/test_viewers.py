@@ -34,19 +34,27 @@ def test_the_order_of_tiles_needs_no_runner(tmp_path):
 
 
 OF_RUNNER = ["pages", "--runner", "runner"]
+# Lists that are none, and results without counts.
+OTHER_RUNNERS = ["", 'echo \'[{"id": "01_naive"\'', 'echo \'[{"name": "01_naive"}]\'', "echo '[1]'"]
+OTHER_RUNNERS += [writing(LISTED, results) for results in ("", "{", "[]", '{"benchmarks": [{"name": "a"}]}')]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said", "runner"),
     [
-        (["file"], "file: File exists", ""),
+        (["file"], "file is a file: the pages need a folder", ""),
         (["file/pages"], "file/pages: Not a directory", ""),
         (["taken"], "taken/tiles.html: Is a directory", ""),
-        (["pages", "--runner", "missing"], "missing: No such file or directory", ""),
-        (["pages", "--runner", "file"], "file: Permission denied", ""),
-        (["pages", "--runner", "text"], "text: Exec format error", ""),
+        (["pages", "--runner", "missing"], "missing can not be started: No such file or directory", ""),
+        (["pages", "--runner", "taken"], "taken can not be started: Permission denied", ""),
+        (["pages", "--runner", "file"], "file can not be started: Permission denied", ""),
+        (["pages", "--runner", "text"], "text can not be started: Exec format error", ""),
         (OF_RUNNER, "the list of kernels: no kernels here", "echo no kernels here >&2; exit 2"),
         (OF_RUNNER, "runner ended with status -9 and said nothing", "kill -9 $$"),
+        *(
+            (OF_RUNNER, "is not the runner of this version: build it from this checkout", text)
+            for text in OTHER_RUNNERS
+        ),
     ],
 )
 def test_what_can_not_be_used_is_refused_in_one_line(tmp_path, arguments, said, runner):
